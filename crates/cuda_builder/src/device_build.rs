@@ -1,0 +1,240 @@
+//! Runs cargo on the kernels' crate, so that it and all that it depends on leave their LLVM IR.
+//!
+//! It is `cargo check`, with IR as a by-product: no machine code is ever made for the host, so inline PTX is no
+//! trouble to its assembler, and dependencies are compiled only as far as is needed. Procedural macros and
+//! build scripts are built for the host as always, since `--target` is given.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use crate::{
+    CudaBuilderError,
+    build_script::BuildScript,
+    cargo_messages::{Artifact, Messages},
+    dep_info::DepInfo,
+};
+
+/// A crate of device code, compiled.
+#[derive(Debug)]
+pub(crate) struct DeviceCrate {
+    /// The file of its LLVM IR.
+    pub(crate) ir_path: PathBuf,
+    /// The IR.
+    pub(crate) ir: String,
+}
+
+/// The passes that rustc's LLVM runs. They optimise within the control flow that the source has; none moves or
+/// duplicates a call, so a barrier stays where it is. libNVVM's LLVM 7 does the rest, but it cannot be left to
+/// do all: alone it takes a 16-byte copy apart into bytes.
+///
+/// `no-verify-fixpoint` is how LLVM's own pipelines run `instcombine`: without it, code that one round does not
+/// combine fully is a fatal error.
+const PASSES: &str = "cgscc(inline),\
+    function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-simplify,lcssa,\
+    loop(loop-rotate,indvars,loop-unroll-full),\
+    sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,gvn,instcombine<no-verify-fixpoint>,dce,adce)";
+
+/// The flags that device code is compiled with.
+fn rustc_flags() -> String {
+    let passes = format!("-Cpasses={PASSES}");
+    [
+        "--cfg=cuda_device",
+        "--check-cfg=cfg(cuda_device)",
+        "--emit=llvm-ir",
+        "-Copt-level=3",
+        "-Cpanic=abort",
+        "-Ccodegen-units=1",
+        "-Cdebuginfo=0",
+        "-Cdebug-assertions=off",
+        "-Coverflow-checks=off",
+        "-Cno-prepopulate-passes",
+        &passes,
+        // A call costs more than the code it saves: an array that is passed to one cannot stay in registers.
+        "-Cllvm-args=-inline-threshold=100000",
+        // A loop over a tile is unrolled whole, however long, for the same reason.
+        "-Cllvm-args=-unroll-threshold=20000",
+    ]
+    .join("\x1f")
+}
+
+/// Compiles the crate in `folder` and what it depends on, and tells cargo what to watch.
+pub(crate) fn build(
+    folder: &Path,
+    build_args: &[String],
+    script: &mut BuildScript,
+) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
+    let manifest = folder.join("Cargo.toml");
+    // Not the outer build's: its lock is held as long as this script runs.
+    let target_dir = script.out_dir.join("cuda_builder");
+
+    let mut command = cargo(folder, &target_dir, script);
+    command
+        .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
+        .args(["--quiet", "--color=never", "--message-format=json"])
+        .arg(format!("--target={}", script.host))
+        .arg("--target-dir")
+        .arg(&target_dir)
+        .arg("--manifest-path")
+        .arg(&manifest)
+        .args(build_args);
+    let output = run(&mut command)?;
+    let messages = Messages::parse(&String::from_utf8_lossy(&output.stdout));
+    if !output.status.success() {
+        return Err(failure(&messages, &output));
+    }
+    for warning in &messages.warnings {
+        eprintln!("{warning}");
+    }
+
+    let workspace = workspace_manifest(folder, &target_dir, script)?;
+    script.rerun_if_changed(&workspace);
+    script.rerun_if_changed(&workspace.with_file_name("Cargo.lock"));
+
+    let device_files = target_dir.join(&script.host);
+    let mut crates = Vec::new();
+    for artifact in &messages.artifacts {
+        // Procedural macros and build scripts lie elsewhere.
+        let Some(ir_path) = ir_path(artifact, &device_files) else {
+            continue;
+        };
+        let unreadable = |path: &Path| {
+            let (path, folder) = (path.to_owned(), target_dir.clone());
+            move |source| CudaBuilderError::NoIr {
+                path,
+                folder,
+                source,
+            }
+        };
+        if artifact.is_local {
+            let path = ir_path.with_extension("d");
+            let dep_info = fs::read_to_string(&path).map_err(unreadable(&path))?;
+            watch(artifact, &DepInfo::parse(&dep_info), &workspace, script);
+        }
+        crates.push(DeviceCrate {
+            ir: fs::read_to_string(&ir_path).map_err(unreadable(&ir_path))?,
+            ir_path,
+        });
+    }
+    Ok(crates)
+}
+
+/// A cargo of its own, free of what the outer one has set for this build script.
+fn cargo(folder: &Path, target_dir: &Path, script: &BuildScript) -> Command {
+    let mut command = Command::new(&script.cargo);
+    command
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .env_clear()
+        .envs(inherited(&script.variables))
+        .env("CARGO_ENCODED_RUSTFLAGS", rustc_flags())
+        // Empty means none, also where a configuration file names one. A caching wrapper does not know of the
+        // IR beside the usual outputs, and clippy's would check the kernels a second time.
+        .env("RUSTC_WRAPPER", "")
+        .env("RUSTC_WORKSPACE_WRAPPER", "")
+        // With one codegen unit there is nothing to save, only a second copy of everything to keep.
+        .env("CARGO_INCREMENTAL", "0")
+        // Else a build folder that is configured for all would be the outer build's, which is locked.
+        .env("CARGO_BUILD_BUILD_DIR", target_dir);
+    command
+}
+
+/// The variables that a nested cargo is to see: the user's own, and the toolchain and the job server of the
+/// outer one, but nothing that it says about the package or the profile it is building.
+fn inherited(
+    variables: &BTreeMap<OsString, OsString>,
+) -> impl Iterator<Item = (&OsString, &OsString)> {
+    const PREFIXES: [&str; 6] = [
+        "CARGO_CFG_",
+        "CARGO_FEATURE_",
+        "CARGO_MANIFEST_",
+        "CARGO_PKG_",
+        "CARGO_PROFILE_DEV_",
+        "DEP_",
+    ];
+    const NAMES: [&str; 13] = [
+        "CARGO_BUILD_TARGET",
+        "CARGO_PRIMARY_PACKAGE",
+        "CARGO_TARGET_DIR",
+        "DEBUG",
+        "HOST",
+        "NUM_JOBS",
+        "OPT_LEVEL",
+        "OUT_DIR",
+        "PROFILE",
+        "RUSTC_LINKER",
+        "RUSTDOC",
+        "RUSTFLAGS",
+        "TARGET",
+    ];
+    let is_outer = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        NAMES.contains(&&*name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    variables.iter().filter(move |(name, _)| !is_outer(name))
+}
+
+fn run(command: &mut Command) -> Result<Output, CudaBuilderError> {
+    command
+        .output()
+        .map_err(|source: io::Error| CudaBuilderError::CargoNotRun {
+            command: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })
+}
+
+/// What went wrong, once: rustc's errors if there are any, else what cargo itself has to say.
+fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
+    if messages.errors.is_empty() {
+        return CudaBuilderError::CargoFailed {
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+    }
+    CudaBuilderError::KernelsDoNotCompile {
+        diagnostics: messages.errors.concat(),
+    }
+}
+
+/// The manifest at the root of the crate's workspace.
+fn workspace_manifest(
+    folder: &Path,
+    target_dir: &Path,
+    script: &BuildScript,
+) -> Result<PathBuf, CudaBuilderError> {
+    let mut command = cargo(folder, target_dir, script);
+    command.args(["locate-project", "--workspace", "--message-format=plain"]);
+    let output = run(&mut command)?;
+    if !output.status.success() {
+        return Err(failure(&Messages::default(), &output));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().into())
+}
+
+/// The IR of a crate that was compiled for the device: `libNAME-HASH.rmeta` has its in `NAME-HASH.ll`.
+fn ir_path(artifact: &Artifact, device_files: &Path) -> Option<PathBuf> {
+    let metadata = artifact.files.iter().find(|file| {
+        file.starts_with(device_files) && file.extension() == Some(OsStr::new("rmeta"))
+    })?;
+    let name = metadata.file_stem()?.to_str()?.strip_prefix("lib")?;
+    Some(metadata.with_file_name(format!("{name}.ll")))
+}
+
+/// Tells cargo to repeat the build script when something that a local crate was compiled from changes.
+fn watch(artifact: &Artifact, dep_info: &DepInfo, workspace: &Path, script: &mut BuildScript) {
+    script.rerun_if_changed(&artifact.manifest);
+    // Cargo runs rustc in the root of the workspace for what lies below it, and names all else in full.
+    let root = workspace.parent().unwrap_or(workspace);
+    for file in &dep_info.files {
+        script.rerun_if_changed(&root.join(file));
+    }
+    for variable in &dep_info.variables {
+        // Cargo sets these for each crate, and compiles the crate again when they change.
+        if !variable.starts_with("CARGO_") {
+            script.instruct(format!("rerun-if-env-changed={variable}"));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong, each as a sentence for the user: what happened, why, what to do.
+
+use std::{fmt, io, path::PathBuf};
+
+/// Why there is no PTX. `Debug` writes what `Display` does: `main` of a build script shows an error by `Debug`.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaBuilderError {
+    #[error(
+        "The environment variable {variable} is not set; cargo sets it for a build script, so call \
+         CudaBuilder::build from there."
+    )]
+    NotInABuildScript { variable: &'static str },
+
+    #[error(
+        "There is no crate of kernels in {}, because it has no Cargo.toml; give CudaBuilder::new the crate's \
+         folder, relative to that of the crate whose build script this is.", path.display()
+    )]
+    NoCrate { path: PathBuf },
+
+    #[error("{command} could not be run ({source}); check the installation of Rust.")]
+    CargoNotRun { command: String, source: io::Error },
+
+    #[error("The kernels do not compile for the GPU:\n\n{diagnostics}")]
+    KernelsDoNotCompile {
+        /// rustc's own words.
+        diagnostics: String,
+    },
+
+    #[error("Cargo could not build the kernels for the GPU:\n\n{output}")]
+    CargoFailed {
+        /// Cargo's own words.
+        output: String,
+    },
+
+    #[error(
+        "rustc's LLVM IR of the kernels cannot be read from {} ({source}); delete the folder {} and build again.",
+        path.display(), folder.display()
+    )]
+    NoIr {
+        path: PathBuf,
+        folder: PathBuf,
+        source: io::Error,
+    },
+
+    #[error("{} cannot be written ({source}); make room for it, or make its folder writable.", path.display())]
+    NotWritten { path: PathBuf, source: io::Error },
+
+    #[error("{0}")]
+    Codegen(#[from] nvvm_codegen::Error),
+
+    #[error(
+        "The crate in {} has no kernels; mark a function with #[kernel], and make sure that it is compiled \
+         when `--cfg cuda_device` is set.", path.display()
+    )]
+    NoKernels { path: PathBuf },
+
+    #[error(
+        "The kernels call maths functions of libdevice, which libNVVM from {origin} comes without; set \
+         LIBNVVM_PATH or CUDA_HOME to a whole CUDA SDK."
+    )]
+    NoLibdevice { origin: nvvm::Origin },
+
+    #[error(
+        "libNVVM rejected {place} ({log}). The IR is kept in {}. This is a bug in nvvm_codegen: please report it \
+         with that file.", ir.display()
+    )]
+    IrRejected {
+        /// The kernel or function, or all kernels where libNVVM names no line.
+        place: String,
+        /// libNVVM's own words.
+        log: String,
+        /// The file that the IR is kept in.
+        ir: PathBuf,
+    },
+
+    #[error("{0}")]
+    Nvvm(#[from] nvvm::Error),
+}
+
+impl fmt::Debug for CudaBuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,241 @@
+//! Compiles a crate of GPU kernels to PTX from a build script, with stable Rust.
+//!
+//! ```no_run
+//! // build.rs
+//! use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch};
+//! use std::path::Path;
+//!
+//! fn main() -> Result<(), CudaBuilderError> {
+//!     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
+//!     CudaBuilder::new("../gpu-kernels")
+//!         .arch(NvvmArch::Compute75)
+//!         .copy_to(Path::new(&out).join("kernels.ptx"))
+//!         .build()?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The interface is that of rust-cuda's `cuda_builder` 0.3.0, the road is another one: the rustc that is there
+//! compiles the kernels for the host's triple with `--cfg cuda_device`, `nvvm_codegen` turns its LLVM IR into NVVM
+//! IR, and libNVVM turns that into PTX. No nightly, no LLVM, no CUDA SDK.
+//!
+//! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always optimised; see
+//! [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only), `optix` (needs another kernel ABI),
+//! `override_libm` (call libdevice through `cuda_std`), `debug` and `generate_line_info` (debug information of
+//! LLVM 22 has no counterpart in NVVM IR) and `emit_llvm_bitcode` (there is no LLVM here to write it).
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `device_build.rs` | runs cargo on the kernels and learns what it made |
+//! | `cargo_messages.rs` | reads what cargo reports |
+//! | `dep_info.rs` | reads which files a crate was compiled from |
+//! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
+//! | `build_script.rs` | what cargo tells a build script, and what that tells cargo |
+
+mod build_script;
+mod cargo_messages;
+mod dep_info;
+mod device_build;
+mod error;
+mod ptx;
+
+use std::path::{Path, PathBuf};
+
+pub use error::CudaBuilderError;
+pub use nvvm::NvvmArch;
+
+use build_script::BuildScript;
+
+/// Compiles one crate of kernels for one architecture; see the [crate](self).
+#[derive(Clone, Debug)]
+pub struct CudaBuilder {
+    path_to_crate: PathBuf,
+    ptx_file_copy_path: Option<PathBuf>,
+    build_args: Vec<String>,
+    arch: NvvmArch,
+    nvvm_opts: bool,
+    ftz: bool,
+    fast_sqrt: bool,
+    fast_div: bool,
+    fma_contraction: bool,
+    emit_llvm_ir: bool,
+    libnvvm_optional: bool,
+}
+
+impl CudaBuilder {
+    /// A builder for the crate in this folder, relative to that of the build script's crate.
+    pub fn new(path_to_crate_root: impl AsRef<Path>) -> Self {
+        Self {
+            path_to_crate: path_to_crate_root.as_ref().to_owned(),
+            ptx_file_copy_path: None,
+            build_args: Vec::new(),
+            arch: NvvmArch::Compute75,
+            nvvm_opts: true,
+            ftz: false,
+            fast_sqrt: false,
+            fast_div: false,
+            fma_contraction: true,
+            emit_llvm_ir: false,
+            libnvvm_optional: false,
+        }
+    }
+
+    /// The architecture to compile for; [`NvvmArch::Compute75`] unless set.
+    ///
+    /// PTX runs on GPUs of this compute capability and newer ones.
+    pub fn arch(mut self, arch: NvvmArch) -> Self {
+        self.arch = arch;
+        self
+    }
+
+    /// Where to put the PTX; into `OUT_DIR` unless set.
+    pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
+        self.ptx_file_copy_path = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Further arguments for the cargo that compiles the kernels, such as `--features=tensor-cores`.
+    pub fn build_args(mut self, args: &[impl AsRef<str>]) -> Self {
+        self.build_args
+            .extend(args.iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Whether libNVVM optimises; `true` unless set. rustc always does.
+    pub fn nvvm_opts(mut self, nvvm_opts: bool) -> Self {
+        self.nvvm_opts = nvvm_opts;
+        self
+    }
+
+    /// Whether f32 operations flush subnormal numbers to zero; `false` unless set.
+    pub fn ftz(mut self, ftz: bool) -> Self {
+        self.ftz = ftz;
+        self
+    }
+
+    /// Whether f32 square roots are approximate; `false` unless set.
+    pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
+        self.fast_sqrt = fast_sqrt;
+        self
+    }
+
+    /// Whether f32 divisions are approximate; `false` unless set.
+    pub fn fast_div(mut self, fast_div: bool) -> Self {
+        self.fast_div = fast_div;
+        self
+    }
+
+    /// Whether `a * b + c` becomes one fused operation, rounded once; `true` unless set.
+    pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
+        self.fma_contraction = fma_contraction;
+        self
+    }
+
+    /// Whether the NVVM IR is kept too, beside the PTX, as a file of the same name that ends in `.ll`.
+    pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
+        self.emit_llvm_ir = emit_llvm_ir;
+        self
+    }
+
+    /// Whether the build succeeds where libNVVM is not to be had; `false` unless set.
+    ///
+    /// It then makes an empty PTX file, warns, and sets `CUDA_BUILDER_NO_PTX`, which the crate that is built reads
+    /// with `option_env!`, to one sentence with the reason and what to do. Where there is PTX the variable is
+    /// not set.
+    pub fn libnvvm_optional(mut self, libnvvm_optional: bool) -> Self {
+        self.libnvvm_optional = libnvvm_optional;
+        self
+    }
+
+    /// Compiles, and returns the path of the PTX file.
+    ///
+    /// Cargo is told to repeat the build script only when a file that the kernels were compiled from, libNVVM, or
+    /// a variable that says where to find it has changed.
+    ///
+    /// # Errors
+    ///
+    /// Where this is no build script, libNVVM is not to be had, or the kernels do not compile: then with
+    /// rustc's own words. `Debug` writes what `Display` does, so that `?` in a build script's `main` shows it.
+    pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
+        let mut script = BuildScript::from_environment()?;
+        let path = self.build_in(&mut script)?;
+        // Not before: cargo repeats a build script that has failed in any case, and shows what it has printed.
+        script.print_instructions();
+        Ok(path)
+    }
+
+    fn build_in(&self, script: &mut BuildScript) -> Result<PathBuf, CudaBuilderError> {
+        for variable in nvvm::SEARCH_VARIABLES {
+            script.instruct(format!("rerun-if-env-changed={variable}"));
+        }
+        let crate_folder = self.crate_folder()?;
+        let crate_name = crate_folder
+            .file_name()
+            .map_or_else(|| "kernels".into(), |name| name.to_string_lossy())
+            .into_owned();
+        let ptx_path = self.ptx_file_copy_path.clone().unwrap_or_else(|| {
+            let name = format!("{crate_name}.{}.ptx", self.arch);
+            script.out_dir.join(name)
+        });
+
+        let (toolkit, compiler) = match ptx::load_libnvvm(&script.search) {
+            Ok(found) => found,
+            Err(error) if self.libnvvm_optional => {
+                build_script::write_atomically(&ptx_path, b"")?;
+                script.tell_there_is_no_ptx(&error);
+                return Ok(ptx_path);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for file in [Some(&toolkit.libnvvm), toolkit.libdevice.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            script.rerun_if_changed(file);
+        }
+
+        let crates = device_build::build(&crate_folder, &self.build_args, script)?;
+        let module = ptx::lower(&crates, self.arch)?;
+        if module.kernels.is_empty() {
+            return Err(CudaBuilderError::NoKernels { path: crate_folder });
+        }
+        if self.emit_llvm_ir {
+            let path = ptx_path.with_extension("ll");
+            build_script::write_atomically(&path, module.ir.as_bytes())?;
+        }
+        let kept_ir = script
+            .out_dir
+            .join(format!("{crate_name}.{}.ll", self.arch));
+        let options = self.nvvm_options();
+        let ptx = ptx::compile(&toolkit, &compiler, &module, self.arch, &options, &kept_ir)?;
+        build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
+        Ok(ptx_path)
+    }
+
+    /// The folder of the kernels' crate, absolute.
+    fn crate_folder(&self) -> Result<PathBuf, CudaBuilderError> {
+        self.path_to_crate
+            .canonicalize()
+            .ok()
+            .filter(|folder| folder.join("Cargo.toml").is_file())
+            .ok_or_else(|| CudaBuilderError::NoCrate {
+                path: self.path_to_crate.clone(),
+            })
+    }
+
+    /// What the setters mean in libNVVM's options, of which only those that differ from its defaults are given.
+    fn nvvm_options(&self) -> Vec<&'static str> {
+        let mut options = vec![if self.nvvm_opts { "-opt=3" } else { "-opt=0" }];
+        for (is_set, option) in [
+            (self.ftz, "-ftz=1"),
+            (self.fast_sqrt, "-prec-sqrt=0"),
+            (self.fast_div, "-prec-div=0"),
+            (!self.fma_contraction, "-fma=0"),
+        ] {
+            if is_set {
+                options.push(option);
+            }
+        }
+        options
+    }
+}

@@ -1,0 +1,160 @@
+//! From the kernels' LLVM IR to NVVM IR to PTX.
+
+use std::path::Path;
+
+use nvvm::{Compiler, NvvmArch, Search, Toolkit};
+use nvvm_codegen::{Dialect, NvvmModule, Source};
+
+use crate::{CudaBuilderError, build_script::write_atomically, device_build::DeviceCrate};
+
+/// Finds or fetches libNVVM, and loads it.
+pub(crate) fn load_libnvvm(search: &Search) -> Result<(Toolkit, Compiler), nvvm::Error> {
+    let toolkit = search.find_or_fetch()?;
+    let compiler = Compiler::load(&toolkit)?;
+    Ok((toolkit, compiler))
+}
+
+/// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`.
+pub(crate) fn lower(
+    crates: &[DeviceCrate],
+    arch: NvvmArch,
+) -> Result<NvvmModule, CudaBuilderError> {
+    let names: Vec<String> = crates
+        .iter()
+        .map(|device_crate| device_crate.ir_path.display().to_string())
+        .collect();
+    let sources: Vec<Source<'_>> = crates
+        .iter()
+        .zip(&names)
+        .map(|(device_crate, name)| Source {
+            name,
+            text: &device_crate.ir,
+        })
+        .collect();
+    let dialect = if arch.has_opaque_pointers() {
+        Dialect::OpaquePointers
+    } else {
+        Dialect::TypedPointers
+    };
+    Ok(nvvm_codegen::compile(&sources, dialect)?)
+}
+
+/// Compiles the module to PTX. IR that libNVVM rejects is kept in the file `kept_ir`.
+pub(crate) fn compile(
+    toolkit: &Toolkit,
+    compiler: &Compiler,
+    module: &NvvmModule,
+    arch: NvvmArch,
+    options: &[&str],
+    kept_ir: &Path,
+) -> Result<String, CudaBuilderError> {
+    let libdevice = module
+        .needs_libdevice
+        .then(|| read_libdevice(toolkit))
+        .transpose()?;
+    let mut modules = vec![(MODULE_NAME, module.ir.as_bytes())];
+    modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
+
+    match compiler.compile(&modules, arch, options) {
+        Err(nvvm::Error::Rejected { log, .. }) => {
+            write_atomically(kept_ir, module.ir.as_bytes())?;
+            Err(rejected(&log, &module.ir, kept_ir))
+        }
+        compiled => Ok(compiled?),
+    }
+}
+
+/// What the module is called in libNVVM's log.
+const MODULE_NAME: &str = "kernels";
+
+fn read_libdevice(toolkit: &Toolkit) -> Result<Vec<u8>, CudaBuilderError> {
+    toolkit
+        .libdevice
+        .as_ref()
+        .and_then(|path| std::fs::read(path).ok())
+        .ok_or_else(|| CudaBuilderError::NoLibdevice {
+            origin: toolkit.origin.clone(),
+        })
+}
+
+/// The error for rejected IR: libNVVM says `kernels (212, 9): parse expected type`, a user wants to know in which
+/// kernel that is.
+fn rejected(log: &str, ir: &str, kept_ir: &Path) -> CudaBuilderError {
+    let located = log
+        .trim()
+        .strip_prefix(MODULE_NAME)
+        .and_then(|rest| rest.trim_start().strip_prefix('('))
+        .and_then(|rest| {
+            let (position, problem) = rest.split_once("):")?;
+            let (line, _column) = position.split_once(',')?;
+            Some((line.trim().parse::<usize>().ok()?, problem.trim()))
+        });
+    let (place, log) = match located {
+        Some((line, problem)) => {
+            let place = match function_around(ir, line) {
+                Some(function) => format!("`{function}`"),
+                None => "the kernels".to_owned(),
+            };
+            (place, format!("line {line}: {problem}"))
+        }
+        None => ("the kernels".to_owned(), log.trim().to_owned()),
+    };
+    CudaBuilderError::IrRejected {
+        place,
+        log,
+        ir: kept_ir.to_owned(),
+    }
+}
+
+/// The function whose definition holds a line of the IR, counted from 1.
+fn function_around(ir: &str, line: usize) -> Option<&str> {
+    let before: Vec<&str> = ir.lines().take(line).collect();
+    let definition = before
+        .iter()
+        .rposition(|line| line.starts_with("define "))?;
+    // A `}` of an earlier line has ended that function.
+    let inside = &before[definition..before.len().saturating_sub(1).max(definition)];
+    if inside.contains(&"}") {
+        return None;
+    }
+    let (_, name) = before[definition].split_once('@')?;
+    name.split('(').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IR: &str = "\
+@tile = global i32 0
+define void @first(i8* %p) {
+  ret void
+}
+declare void @other()
+define void @second() {
+  store gibberish
+}
+";
+
+    #[test]
+    fn rejected_ir_is_told_by_kernel_line_and_file() {
+        let error = rejected(
+            "kernels (7, 9): parse expected type\n",
+            IR,
+            Path::new("target/k.ll"),
+        );
+        assert_eq!(
+            error.to_string(),
+            "libNVVM rejected `second` (line 7: parse expected type). The IR is kept in target/k.ll. This is a bug \
+             in nvvm_codegen: please report it with that file."
+        );
+    }
+
+    #[test]
+    fn a_line_outside_of_every_function_names_none() {
+        assert_eq!(function_around(IR, 1), None);
+        assert_eq!(function_around(IR, 3), Some("first"));
+        assert_eq!(function_around(IR, 5), None);
+        assert_eq!(function_around(IR, 6), Some("second"));
+    }
+}

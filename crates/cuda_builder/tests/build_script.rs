@@ -1,0 +1,536 @@
+//! Whole builds: a crate of kernels in a temporary folder, compiled as from a build script.
+//!
+//! A build script is this very program, started again under the environment that cargo gives one. Where libNVVM
+//! is not to be had, the tests that need it are reported as ignored, by name.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Output, Stdio},
+    time::SystemTime,
+};
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+/// Set for a process that plays a build script, to the folder of the kernels' crate.
+const PLAYS_BUILD_SCRIPT: &str = "CUDA_BUILDER_TEST_CRATE";
+
+fn main() -> ExitCode {
+    match env::var_os(PLAYS_BUILD_SCRIPT) {
+        Some(crate_folder) => play_build_script(Path::new(&crate_folder)),
+        None => run_tests(),
+    }
+}
+
+fn play_build_script(crate_folder: &Path) -> ExitCode {
+    let is_set = |name| env::var_os(name).is_some();
+    let arch = env::var("ARCH").unwrap_or_else(|_| "compute_75".to_owned());
+    let arch: NvvmArch = arch
+        .parse()
+        .expect("the tests name architectures that exist");
+    let builder = CudaBuilder::new(crate_folder)
+        .arch(arch)
+        .ftz(is_set("FTZ"))
+        .emit_llvm_ir(is_set("EMIT_IR"))
+        .libnvvm_optional(is_set("OPTIONAL"));
+    // As `fn main() -> Result<..>` does.
+    match builder.build() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Test = fn() -> Result<(), Failed>;
+
+macro_rules! tests {
+    ($($name:ident),* $(,)?) => {
+        [$((stringify!($name), $name as Test)),*]
+    };
+}
+
+fn run_tests() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing = nvvm::Toolkit::find_or_fetch().err();
+    if let Some(error) = &missing {
+        eprintln!("The tests that need libNVVM are ignored. {error}");
+    }
+    let with_libnvvm = tests![
+        a_kernel_becomes_ptx_for_every_dialect,
+        a_kernel_that_uses_cuda_std_becomes_ptx,
+        setters_reach_libnvvm,
+        cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
+        unchanged_kernels_are_not_compiled_again,
+        a_changed_kernel_replaces_the_old_one,
+        a_crate_without_kernels_is_an_error,
+        a_type_error_is_shown_exactly_once,
+        a_broken_manifest_is_shown_in_cargos_words,
+        builds_at_the_same_time_give_identical_bytes,
+        nothing_of_the_outer_build_leaks_in,
+        the_profile_of_the_kernels_workspace_does_not_matter,
+    ];
+    let without_libnvvm = tests![
+        a_missing_libnvvm_is_an_error,
+        a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why,
+        a_folder_without_a_crate_is_an_error,
+    ];
+    let trials = with_libnvvm
+        .into_iter()
+        .map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing.is_some()))
+        .chain(
+            without_libnvvm
+                .into_iter()
+                .map(|(name, test)| Trial::test(name, test)),
+        )
+        .collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A crate of kernels in a folder of its own, and the `OUT_DIR` of a build script that compiles it.
+struct Kernels {
+    folder: TempDir,
+}
+
+const MANIFEST: &str = r#"
+[package]
+name = "kernels"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+scaling = { path = "scaling" }
+
+[workspace]
+"#;
+
+/// One kernel; the function that it calls, and a file that it includes, are those of another crate.
+const KERNEL: &str = r#"
+#![cfg_attr(cuda_device, no_std)]
+
+#[cfg(cuda_device)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".nvvm.kernel")]
+pub unsafe fn scale(x: &[f32], y: *mut f32, n: u32) {
+    if let Some(first) = x.first() {
+        unsafe { *y = scaling::scaled(*first) + (n + 1) as f32 };
+    }
+}
+"#;
+
+const SCALING: &str = r#"
+#![no_std]
+const BY: &[u8] = include_bytes!("../factor.bin");
+const _: Option<&str> = option_env!("SCALING_VARIABLE");
+
+#[inline(always)]
+pub fn scaled(x: f32) -> f32 {
+    x * BY[0] as f32
+}
+"#;
+
+impl Kernels {
+    fn new() -> Result<Self, Failed> {
+        let kernels = Kernels {
+            folder: tempfile::tempdir()?,
+        };
+        let manifest = "[package]\nname = \"scaling\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+        kernels.write("kernels/Cargo.toml", MANIFEST)?;
+        kernels.write("kernels/src/lib.rs", KERNEL)?;
+        kernels.write("kernels/scaling/Cargo.toml", manifest)?;
+        kernels.write("kernels/scaling/src/lib.rs", SCALING)?;
+        kernels.write("kernels/scaling/factor.bin", "A")?;
+        Ok(kernels)
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), Failed> {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().ok_or("a file lies in a folder")?)?;
+        Ok(fs::write(path, text)?)
+    }
+
+    fn replace(&self, path: &str, from: &str, to: &str) -> Result<(), Failed> {
+        let text = fs::read_to_string(self.path(path))?;
+        assert!(text.contains(from), "there is no `{from}` in {path}");
+        self.write(path, &text.replace(from, to))
+    }
+
+    /// A build script that compiles the crate, to be run.
+    fn build_script(&self) -> Result<Command, Failed> {
+        let out_dir = self.path("out");
+        fs::create_dir_all(&out_dir)?;
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .env(PLAYS_BUILD_SCRIPT, self.path("kernels"))
+            .env("OUT_DIR", out_dir)
+            .env("HOST", host()?)
+            .env("TARGET", host()?)
+            .env("CARGO", env!("CARGO"))
+            .env("CARGO_PKG_NAME", "outer")
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
+    fn build(&self) -> Result<String, Failed> {
+        run_to_success(&mut self.build_script()?)
+    }
+
+    fn ptx(&self) -> Result<String, Failed> {
+        Ok(fs::read_to_string(self.path("out/kernels.compute_75.ptx"))?)
+    }
+
+    /// When each file of LLVM IR was written.
+    fn ir_times(&self) -> Result<Vec<(PathBuf, SystemTime)>, Failed> {
+        let folder = self
+            .path("out/cuda_builder")
+            .join(host()?)
+            .join("debug/deps");
+        let mut times = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "ll") {
+                let time = path.metadata()?.modified()?;
+                times.push((path, time));
+            }
+        }
+        times.sort();
+        Ok(times)
+    }
+}
+
+fn host() -> Result<String, Failed> {
+    let output = Command::new("rustc").arg("-vV").output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc names no host")?.to_owned())
+}
+
+/// Runs a build script that succeeds, and returns what it tells cargo.
+fn run_to_success(script: &mut Command) -> Result<String, Failed> {
+    let output = script.output()?;
+    if !output.status.success() {
+        return Err(text_of(&output).into());
+    }
+    let stdout = String::from_utf8(output.stdout)?;
+    for line in stdout.lines() {
+        assert!(line.starts_with("cargo::"), "no instruction: {line}");
+    }
+    Ok(stdout)
+}
+
+/// Runs a build script that fails, and returns what it writes: an error, and no instructions among it.
+fn run_to_failure(script: &mut Command) -> Result<String, Failed> {
+    let output = script.output()?;
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    assert!(output.stdout.is_empty(), "noise: {}", text_of(&output));
+    Ok(text_of(&output))
+}
+
+fn text_of(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    for (arch, target) in [
+        ("compute_75", ".target sm_75\n"),
+        ("compute_90a", ".target sm_90a\n"),
+        ("compute_100", ".target sm_100\n"),
+    ] {
+        run_to_success(kernels.build_script()?.env("ARCH", arch))?;
+        let ptx = fs::read_to_string(kernels.path(&format!("out/kernels.{arch}.ptx")))?;
+        assert!(ptx.contains(target), "{ptx}");
+        assert!(ptx.contains(".visible .entry scale("), "{ptx}");
+        // 65, which the other crate has included, as an f32.
+        assert!(ptx.contains("0f42820000"), "{ptx}");
+    }
+    Ok(())
+}
+
+fn a_kernel_that_uses_cuda_std_becomes_ptx() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = crates.canonicalize()?;
+    let manifest = format!(
+        r#"
+[package]
+name = "kernels"
+version = "0.1.0"
+edition = "2021"
+[dependencies]
+cuda_std = "0.2"
+[patch.crates-io]
+cuda_std = {{ path = "{crates}/cuda_std" }}
+cuda_std_macros = {{ path = "{crates}/cuda_std_macros" }}
+[workspace]
+"#,
+        crates = crates.display()
+    );
+    kernels.write("kernels/Cargo.toml", &manifest)?;
+    kernels.write(
+        "kernels/src/lib.rs",
+        "#![cfg_attr(cuda_device, no_std)]
+use cuda_std::prelude::*;
+#[kernel]
+pub unsafe fn fill(y: *mut f32, value: f32) {
+    unsafe { *y.add(thread::index_1d() as usize) = value };
+}
+",
+    )?;
+    // The versions that this workspace uses: they are on this machine.
+    fs::copy(
+        crates.join("../Cargo.lock"),
+        kernels.path("kernels/Cargo.lock"),
+    )?;
+    kernels.build()?;
+    let ptx = kernels.ptx()?;
+    assert!(ptx.contains(".visible .entry fill("), "{ptx}");
+    assert!(ptx.contains("%tid.x") && ptx.contains("%ctaid.x"), "{ptx}");
+    Ok(())
+}
+
+fn setters_reach_libnvvm() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.build()?;
+    assert!(kernels.ptx()?.contains("fma.rn.f32"), "{}", kernels.ptx()?);
+    let ir = kernels.path("out/kernels.compute_75.ll");
+    assert!(!ir.exists(), "IR is kept that nobody asked for");
+
+    run_to_success(kernels.build_script()?.env("FTZ", "1").env("EMIT_IR", "1"))?;
+    assert!(
+        kernels.ptx()?.contains("fma.rn.ftz.f32"),
+        "{}",
+        kernels.ptx()?
+    );
+    let ir = fs::read_to_string(ir)?;
+    assert!(ir.contains("@scale("), "{ir}");
+    Ok(())
+}
+
+fn cargo_watches_every_file_the_kernels_come_from_and_nothing_else() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let instructions = kernels.build()?;
+    let crate_folder = kernels.path("kernels").canonicalize()?;
+    let mut watched: Vec<&Path> = instructions
+        .lines()
+        .filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="))
+        .map(Path::new)
+        .filter_map(|path| path.strip_prefix(&crate_folder).ok())
+        .collect();
+    watched.sort();
+    let expected = [
+        "Cargo.lock",
+        "Cargo.toml",
+        "scaling/Cargo.toml",
+        "scaling/factor.bin",
+        "scaling/src/lib.rs",
+        "src/lib.rs",
+    ];
+    // `scaling/src/../factor.bin` is how rustc names the included file.
+    let watched: Vec<String> = watched
+        .iter()
+        .map(|path| path.display().to_string().replace("src/../", ""))
+        .collect();
+    let mut sorted = watched.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+
+    for line in instructions.lines() {
+        if let Some(path) = line.strip_prefix("cargo::rerun-if-changed=") {
+            // Cargo takes a file that is not there for one that has changed, every time.
+            assert!(Path::new(path).is_file(), "{path} is not a file");
+        }
+    }
+    for variable in [
+        "LIBNVVM_PATH",
+        "CUDA_HOME",
+        "GEMM_NO_FETCH",
+        "SCALING_VARIABLE",
+    ] {
+        let line = format!("cargo::rerun-if-env-changed={variable}\n");
+        assert!(instructions.contains(&line), "{instructions}");
+    }
+    assert!(instructions.contains("/libnvvm.so"), "{instructions}");
+    Ok(())
+}
+
+fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let first = kernels.build()?;
+    let times = kernels.ir_times()?;
+    assert_eq!(times.len(), 2, "{times:?}");
+    let ptx = kernels.ptx()?;
+    // Nor for another architecture: rustc's part is the same for all.
+    run_to_success(kernels.build_script()?.env("ARCH", "compute_90"))?;
+    let second = kernels.build()?;
+    assert_eq!(kernels.ir_times()?, times);
+    assert_eq!(first, second);
+    assert_eq!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn a_changed_kernel_replaces_the_old_one() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.build()?;
+    kernels.replace("kernels/src/lib.rs", "fn scale(", "fn scale_anew(")?;
+    // A change of the version changes the names of the files that cargo makes; the old ones stay.
+    kernels.replace("kernels/Cargo.toml", "0.1.0", "0.2.0")?;
+    kernels.build()?;
+    assert_eq!(kernels.ir_times()?.len(), 3, "no stale IR to be taken in");
+    let ptx = kernels.ptx()?;
+    assert!(ptx.contains(".entry scale_anew("), "{ptx}");
+    assert!(!ptx.contains(".entry scale("), "{ptx}");
+    Ok(())
+}
+
+fn a_crate_without_kernels_is_an_error() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.write("kernels/src/lib.rs", "#![no_std]\npub fn f() {}\n")?;
+    let text = run_to_failure(&mut kernels.build_script()?)?;
+    assert!(
+        text.contains("kernels has no kernels; mark a function"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn a_type_error_is_shown_exactly_once() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.replace("kernels/src/lib.rs", "*y = scaling", "*y = \"a\"; scaling")?;
+    let text = run_to_failure(&mut kernels.build_script()?)?;
+    assert_eq!(
+        text.matches("error[E0308]: mismatched types").count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(text.matches("error").count(), 1, "noise: {text}");
+    assert!(text.contains("--> src/lib.rs:9:23"), "{text}");
+    assert!(
+        text.contains("Error: The kernels do not compile for the GPU:\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("\x1b["),
+        "colours where there is no terminal: {text}"
+    );
+    Ok(())
+}
+
+fn a_broken_manifest_is_shown_in_cargos_words() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.replace("kernels/Cargo.toml", "\"scaling\"", "\"nowhere\"")?;
+    let mut script = kernels.build_script()?;
+    let text = run_to_failure(script.env("CARGO_TERM_COLOR", "always"))?;
+    assert!(!text.contains("\x1b["), "colours, and no terminal: {text}");
+    assert!(text.contains("Cargo could not build the kernels"), "{text}");
+    assert!(text.contains("nowhere/Cargo.toml"), "{text}");
+    Ok(())
+}
+
+fn builds_at_the_same_time_give_identical_bytes() -> Result<(), Failed> {
+    // Both in one `OUT_DIR`, and one in its own.
+    let kernels = Kernels::new()?;
+    let elsewhere = Kernels::new()?;
+    let running: Vec<_> = [&kernels, &kernels, &elsewhere]
+        .into_iter()
+        .map(|kernels| -> Result<_, Failed> {
+            let mut script = kernels.build_script()?;
+            Ok(script
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()?)
+        })
+        .collect::<Result<_, _>>()?;
+    for script in running {
+        let output = script.wait_with_output()?;
+        assert!(output.status.success(), "{}", text_of(&output));
+    }
+    assert_eq!(kernels.ptx()?, elsewhere.ptx()?);
+    Ok(())
+}
+
+fn nothing_of_the_outer_build_leaks_in() -> Result<(), Failed> {
+    let plain = Kernels::new()?;
+    plain.build()?;
+    let kernels = Kernels::new()?;
+    let locked = kernels.path("locked");
+    let mut script = kernels.build_script()?;
+    // As under clippy, with a caching wrapper, flags for the host, another target and other folders.
+    script
+        .env("RUSTC_WORKSPACE_WRAPPER", "/no/such/clippy-driver")
+        .env("RUSTC_WRAPPER", "/no/such/sccache")
+        .env("RUSTFLAGS", "--no-such-flag")
+        .env("CARGO_ENCODED_RUSTFLAGS", "--no-such-flag")
+        .env("CARGO_BUILD_TARGET", "no-such-target")
+        .env("CARGO_BUILD_BUILD_DIR", &locked)
+        .env("CARGO_TARGET_DIR", &locked)
+        .env("CARGO_TERM_COLOR", "always")
+        .env("CARGO_TERM_VERBOSE", "false")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "no-such-level")
+        .env("OPT_LEVEL", "0")
+        .env("DEBUG", "true")
+        .env("PROFILE", "debug");
+    run_to_success(&mut script)?;
+    assert_eq!(kernels.ptx()?, plain.ptx()?);
+    assert!(!locked.exists(), "the outer build's folder was used");
+    Ok(())
+}
+
+fn the_profile_of_the_kernels_workspace_does_not_matter() -> Result<(), Failed> {
+    let plain = Kernels::new()?;
+    plain.build()?;
+    let kernels = Kernels::new()?;
+    let profile = "\n[profile.dev]\nopt-level = 0\nlto = \"fat\"\ndebug = 2\ncodegen-units = 16\n\
+                   incremental = true\noverflow-checks = true\ndebug-assertions = false\n[profile.dev.package.scaling]\ndebug = 1\n";
+    kernels.write("kernels/Cargo.toml", &format!("{MANIFEST}{profile}"))?;
+    kernels.build()?;
+    assert_eq!(kernels.ptx()?, plain.ptx()?);
+    Ok(())
+}
+
+fn a_missing_libnvvm_is_an_error() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let mut script = kernels.build_script()?;
+    let text = run_to_failure(script.env("LIBNVVM_PATH", "/no/such/folder"))?;
+    assert!(
+        text.contains("Error: LIBNVVM_PATH is set to /no/such/folder, but"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let mut script = kernels.build_script()?;
+    script
+        .env("LIBNVVM_PATH", "/no/such/folder")
+        .env("OPTIONAL", "1");
+    let instructions = run_to_success(&mut script)?;
+    assert_eq!(kernels.ptx()?, "");
+    let reason =
+        "The kernels were not compiled for the GPU. LIBNVVM_PATH is set to /no/such/folder, but ";
+    for instruction in ["warning=", "rustc-env=CUDA_BUILDER_NO_PTX="] {
+        let line = format!("cargo::{instruction}{reason}");
+        assert_eq!(instructions.matches(&line).count(), 1, "{instructions}");
+    }
+    assert!(
+        instructions.contains("`cargo clean -p outer`"),
+        "{instructions}"
+    );
+    Ok(())
+}
+
+fn a_folder_without_a_crate_is_an_error() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    fs::remove_file(kernels.path("kernels/Cargo.toml"))?;
+    let text = run_to_failure(&mut kernels.build_script()?)?;
+    assert!(text.contains("has no Cargo.toml"), "{text}");
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Builds the format that the device's `vprintf` reads, in a constant.
+
+use super::{Align, Kind, Piece, Spec, Style};
+
+/// The NUL-terminated C format of `pieces`, for values of these kinds.
+pub(super) const fn build<const CAPACITY: usize>(
+    pieces: &[Piece],
+    kinds: &[Kind],
+) -> [u8; CAPACITY] {
+    let mut format = Buffer {
+        bytes: [0; CAPACITY],
+        len: 0,
+    };
+    let (mut piece, mut value) = (0, 0);
+    while piece < pieces.len() {
+        match &pieces[piece] {
+            Piece::Text(text) => format.push_text(text),
+            Piece::Value(spec) => {
+                format.push_conversion(spec, kinds[value]);
+                value += 1;
+            }
+        }
+        piece += 1;
+    }
+    // What is left of the array is zero: the C string's end.
+    format.bytes
+}
+
+struct Buffer<const CAPACITY: usize> {
+    bytes: [u8; CAPACITY],
+    len: usize,
+}
+
+impl<const CAPACITY: usize> Buffer<CAPACITY> {
+    const fn push(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    const fn push_all(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while at < bytes.len() {
+            self.push(bytes[at]);
+            at += 1;
+        }
+    }
+
+    const fn push_text(&mut self, text: &str) {
+        let text = text.as_bytes();
+        let mut at = 0;
+        while at < text.len() {
+            if text[at] == b'%' {
+                self.push(b'%');
+            }
+            self.push(text[at]);
+            at += 1;
+        }
+    }
+
+    /// A number of up to three digits.
+    const fn push_number(&mut self, number: u32) {
+        if number >= 100 {
+            self.push(b'0' + (number / 100) as u8);
+        }
+        if number >= 10 {
+            self.push(b'0' + (number / 10 % 10) as u8);
+        }
+        self.push(b'0' + (number % 10) as u8);
+    }
+
+    const fn push_conversion(&mut self, spec: &Spec, kind: Kind) {
+        let is_bool = matches!(kind, Kind::Bool);
+        let is_float = matches!(kind, Kind::Float);
+        assert!(
+            spec.precision.is_none() || is_float,
+            "a precision, as in `{{:.3}}`, is for f32 and f64 only"
+        );
+        assert!(
+            !(spec.zeros && is_bool),
+            "zeros in front, as in `{{:08}}`, are for numbers only"
+        );
+
+        self.push(b'%');
+        let left = match spec.align {
+            Align::Natural => is_bool,
+            Align::Left => true,
+            Align::Right => false,
+        };
+        if left && spec.width > 0 {
+            self.push(b'-');
+        }
+        if spec.zeros {
+            self.push(b'0');
+        }
+        if spec.width > 0 {
+            self.push_number(spec.width);
+        }
+        if let Some(precision) = spec.precision {
+            self.push(b'.');
+            self.push_number(precision);
+        }
+        self.push_all(match (kind, spec.style) {
+            (Kind::Bool, _) => b"s",
+            (Kind::Float, _) if spec.precision.is_some() => b"f",
+            (Kind::Float, _) => b"g",
+            (_, Style::LowerHex) => b"llx",
+            (_, Style::UpperHex) => b"llX",
+            (Kind::Signed, Style::Plain) => b"lld",
+            (Kind::Unsigned, Style::Plain) => b"llu",
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_keeps_its_percent_signs_and_ends_in_nul() {
+        let spec = Spec {
+            style: Style::Plain,
+            align: Align::Left,
+            zeros: false,
+            width: 120,
+            precision: Some(3),
+        };
+        let pieces = [
+            Piece::Text("5% of "),
+            Piece::Value(spec),
+            Piece::Text("%\n"),
+        ];
+        let format: [u8; 24] = build(&pieces, &[Kind::Float]);
+        assert_eq!(&format, b"5%% of %-120.3f%%\n\0\0\0\0\0\0");
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory that the threads of one block share.
+//!
+//! It is fast, small (48 KiB of arrays a block, more if dynamic), uninitialized when a block starts and gone when it
+//! ends. A thread sees what another wrote only after both have passed a [`sync_threads`](crate::thread::sync_threads).
+//! The simulator fills it with the byte 0xFF before each block: an `f32` read before it is written is NaN.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+
+/// Declares an array in shared memory and gives a pointer to its first element: `shared_array![f32; 16 * 16]` is a
+/// `*mut f32`.
+///
+/// Each mention in the source is one array, the same for every thread of the block and each time it is reached. The
+/// array starts at a multiple of 16 bytes. Element type and length are constants that cannot name a generic parameter
+/// of the function around them, because a `static` cannot.
+///
+/// # Safety
+///
+/// The pointer is safe to have. Whoever reads through it vouches that the element was written, by this thread or by
+/// another before a barrier that both have passed, and that no thread writes it meanwhile.
+///
+/// ```
+/// # use cuda_std::{prelude::*, shared_array};
+/// /// Reverses each group of 64 elements.
+/// ///
+/// /// # Safety
+/// ///
+/// /// A launch of 64 threads a block, and 64 elements at `data` for each block.
+/// #[kernel(max_threads = 64)]
+/// pub unsafe fn reverse(data: *mut i32) {
+///     let staged = shared_array![i32; 64];
+///     let i = thread::thread_idx_x() as usize;
+///     let data = unsafe { data.add(64 * thread::block_idx_x() as usize) };
+///     unsafe { *staged.add(i) = *data.add(i) };
+///     thread::sync_threads(); // every element is staged
+///     unsafe { *data.add(i) = *staged.add(63 - i) };
+/// }
+/// ```
+#[macro_export]
+macro_rules! shared_array {
+    ($element:ty; $length:expr) => {{
+        #[$crate::address_space(shared)]
+        static ARRAY: $crate::shared::SharedArray<[$element; $length]> =
+            $crate::shared::SharedArray::uninit();
+        ARRAY.as_mut_ptr().cast::<$element>()
+    }};
+}
+
+/// Storage of a [`shared_array!`].
+#[doc(hidden)]
+#[repr(C, align(16))]
+pub struct SharedArray<T>(UnsafeCell<MaybeUninit<T>>);
+
+// SAFETY: only a raw pointer to the contents is ever given out.
+unsafe impl<T> Sync for SharedArray<T> {}
+
+impl<T> SharedArray<T> {
+    #[inline(always)]
+    pub const fn uninit() -> Self {
+        Self(UnsafeCell::new(MaybeUninit::uninit()))
+    }
+
+    #[inline(always)]
+    pub const fn as_mut_ptr(&self) -> *mut T {
+        self.0.get().cast()
+    }
+}
+
+/// The start of the shared memory whose size the launch chose, the same for every thread of the block and every call,
+/// a multiple of 16 bytes.
+///
+/// What it points to is uninitialized when the block starts; how long it is, only the launch knows.
+#[inline(always)]
+pub fn dynamic_shared_mem<T>() -> *mut T {
+    #[cfg(cuda_device)]
+    let start = crate::device::__nvvm_dynamic_shared();
+    #[cfg(not(cuda_device))]
+    let start = crate::simulator::dynamic_shared_memory();
+    start.cast()
+}

@@ -1,0 +1,167 @@
+//! A block of simulated threads: what each is doing, and when those that wait may go on.
+
+use super::barrier::{Barrier, BarrierCall};
+use super::shared_memory::SharedMemory;
+use super::warp::{WarpCall, complete_warp};
+use super::{BarrierSite, Dim3, Fault, Place, WARP_SIZE, Waiting};
+use corosensei::Yielder;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+
+/// What a simulated thread is doing.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum State {
+    /// It runs when its turn comes.
+    Ready,
+    /// It waits for the whole block.
+    AtBarrier(BarrierCall),
+    /// It waits for lanes of its warp.
+    InWarp(WarpCall),
+    Returned,
+}
+
+/// One simulated thread.
+pub(super) struct Thread {
+    pub index: Dim3,
+    /// Its number in the block: along x, then y, then z.
+    pub number: u32,
+    pub state: Cell<State>,
+    /// What the warp operation that it waited in gave.
+    pub warp_answer: Cell<u32>,
+    /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
+    pub yielder: Cell<*const Yielder<(), ()>>,
+}
+
+impl Thread {
+    /// Hands over to the worker, and returns when the worker resumes this thread.
+    #[inline]
+    pub fn suspend(&self, state: State) {
+        self.state.set(state);
+        // SAFETY: this is the running thread, so its coroutine set the yielder and has not returned.
+        unsafe { &*self.yielder.get() }.suspend(());
+    }
+}
+
+/// What the threads of a block have in common.
+pub(super) struct Block {
+    pub index: Cell<Dim3>,
+    pub size: Dim3,
+    pub grid: Dim3,
+    /// Barriers that the launch leaves out.
+    pub left_out: Vec<BarrierSite>,
+    pub threads: Vec<Thread>,
+    pub barrier: Barrier,
+    pub shared_memory: RefCell<SharedMemory>,
+    /// Set while the stacks of suspended threads are unwound: their destructors must not wait for anyone.
+    pub is_unwinding: Cell<bool>,
+}
+
+impl Block {
+    pub fn new(
+        grid: Dim3,
+        size: Dim3,
+        left_out: &[BarrierSite],
+        shared_memory: SharedMemory,
+    ) -> Self {
+        let threads = (0..size.count() as u32).map(|number| Thread {
+            index: size.place(u64::from(number)),
+            number,
+            state: Cell::new(State::Ready),
+            warp_answer: Cell::new(0),
+            yielder: Cell::new(ptr::null()),
+        });
+        Self {
+            index: Cell::new(grid.place(0)),
+            size,
+            grid,
+            left_out: left_out.to_vec(),
+            threads: threads.collect(),
+            barrier: Barrier::default(),
+            shared_memory: RefCell::new(shared_memory),
+            is_unwinding: Cell::new(false),
+        }
+    }
+
+    /// Makes it block number `number` of the grid, as it is before its first thread runs.
+    pub fn begin(&self, number: u64) {
+        self.index.set(self.grid.place(number));
+        self.is_unwinding.set(false);
+        self.barrier.begin_block();
+        self.shared_memory.borrow_mut().begin_block();
+        self.make_all_ready();
+    }
+
+    fn make_all_ready(&self) {
+        for thread in &self.threads {
+            thread.state.set(State::Ready);
+        }
+    }
+
+    /// Lets go on whoever can, after every thread that was ready has had its turn and not all have returned.
+    ///
+    /// # Errors
+    ///
+    /// Nobody can go on: each waits for a thread that will not come.
+    pub fn settle(&self) -> Result<(), Fault> {
+        if self.barrier.open_if_complete(self.threads.len()) {
+            self.make_all_ready();
+            return Ok(());
+        }
+        for warp in self.threads.chunks(WARP_SIZE as usize) {
+            complete_warp(self, warp)?;
+        }
+        let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
+        if self.threads.iter().any(is_ready) {
+            Ok(())
+        } else {
+            Err(self.divergence())
+        }
+    }
+
+    /// Says who waits where, when nobody can go on.
+    fn divergence(&self) -> Fault {
+        let block = self.index.get();
+        let in_warp = |thread: &&Thread| matches!(thread.state.get(), State::InWarp(_));
+        let Some(stuck) = self.threads.iter().find(in_warp) else {
+            return Fault::DivergentBarrier {
+                block,
+                block_size: self.size,
+                threads: by_place(&self.threads),
+            };
+        };
+        let warp = stuck.number / WARP_SIZE;
+        let first = (warp * WARP_SIZE) as usize;
+        let present = self.threads.len().min(first + WARP_SIZE as usize) - first;
+        let mut lanes = by_place(&self.threads[first..first + present]);
+        for lane in lanes.iter_mut().flat_map(|group| &mut group.threads) {
+            *lane %= WARP_SIZE;
+        }
+        if present < WARP_SIZE as usize {
+            lanes.push(Waiting {
+                place: Place::Missing,
+                threads: (present as u32..WARP_SIZE).collect(),
+            });
+        }
+        Fault::DivergentWarp { block, warp, lanes }
+    }
+}
+
+/// Groups threads that wait, or have returned, by where they are.
+fn by_place(threads: &[Thread]) -> Vec<Waiting> {
+    let mut groups: Vec<Waiting> = Vec::new();
+    for thread in threads {
+        let place = match thread.state.get() {
+            State::AtBarrier(call) => call.place(),
+            State::InWarp(call) => call.place(),
+            State::Returned | State::Ready => Place::Returned,
+        };
+        match groups.iter_mut().find(|group| group.place == place) {
+            Some(group) => group.threads.push(thread.number),
+            None => groups.push(Waiting {
+                place,
+                threads: vec![thread.number],
+            }),
+        }
+    }
+    groups
+}

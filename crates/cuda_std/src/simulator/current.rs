@@ -1,0 +1,129 @@
+//! The simulated thread that this OS thread is running, and what it can ask about itself.
+
+use super::block::{Block, State, Thread};
+use super::{Dim3, Fault, WARP_SIZE};
+use std::cell::Cell;
+use std::panic::resume_unwind;
+use std::ptr;
+
+thread_local! {
+    /// Null outside of a launch.
+    static THREAD: Cell<*const Thread> = const { Cell::new(ptr::null()) };
+    static BLOCK: Cell<*const Block> = const { Cell::new(ptr::null()) };
+}
+
+/// While it lives, this OS thread runs threads of a block.
+pub(super) struct Running {
+    previous: (*const Thread, *const Block),
+}
+
+impl Running {
+    /// Makes `block` the current one.
+    ///
+    /// # Safety
+    ///
+    /// The block, and each thread passed to [`Self::thread`], outlive the guard.
+    pub unsafe fn new(block: &Block) -> Self {
+        Self {
+            previous: (THREAD.get(), BLOCK.replace(block)),
+        }
+    }
+
+    /// Makes `thread` the current one.
+    #[inline]
+    pub fn thread(&self, thread: &Thread) {
+        THREAD.set(thread);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        THREAD.set(self.previous.0);
+        BLOCK.set(self.previous.1);
+    }
+}
+
+/// Whether this OS thread is inside a simulated thread.
+pub(super) fn is_simulated() -> bool {
+    !THREAD.get().is_null()
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn thread<'a>() -> &'a Thread {
+    // SAFETY: set by `Running`, which the thread outlives, and simulated code runs only while it lives.
+    unsafe { THREAD.get().as_ref() }.unwrap_or_else(|| outside_of_a_launch())
+}
+
+#[inline]
+#[track_caller]
+pub(super) fn block<'a>() -> &'a Block {
+    // SAFETY: as in `thread`.
+    unsafe { BLOCK.get().as_ref() }.unwrap_or_else(|| outside_of_a_launch())
+}
+
+#[cold]
+#[track_caller]
+fn outside_of_a_launch() -> ! {
+    panic!(
+        "this is a function for kernels, called outside of a launch; run the kernel with \
+         cuda_std::simulator::Launch or on a GPU"
+    )
+}
+
+/// Ends the current thread, and with it the launch.
+pub(super) fn fail(fault: Fault) -> ! {
+    // Not `panic!`: there is nothing to print, the launch returns the fault.
+    resume_unwind(Box::new(fault))
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn thread_index() -> Dim3 {
+    thread().index
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn block_index() -> Dim3 {
+    block().index.get()
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn block_size() -> Dim3 {
+    block().size
+}
+
+#[inline]
+#[track_caller]
+pub(crate) fn grid_size() -> Dim3 {
+    block().grid
+}
+
+/// The current thread's lane in its warp.
+#[inline]
+#[track_caller]
+pub(crate) fn lane() -> u32 {
+    thread().number % WARP_SIZE
+}
+
+/// Gives the block's other threads a turn.
+#[track_caller]
+pub(crate) fn let_others_run() {
+    if !block().is_unwinding.get() {
+        thread().suspend(State::Ready);
+    }
+}
+
+/// Fails if the launch has more than `max_threads` threads a block; 0 allows any number.
+#[track_caller]
+pub(crate) fn check_launch_bounds(max_threads: u32) {
+    let block_size = block().size;
+    if max_threads > 0 && block_size.count() > u64::from(max_threads) {
+        fail(Fault::LaunchBounds {
+            max_threads,
+            block_size,
+        });
+    }
+}

@@ -1,0 +1,233 @@
+//! What ends a launch early.
+
+use super::Dim3;
+use std::fmt;
+use std::panic::Location;
+
+/// A place in the source that threads wait at: the call of a barrier or of a warp operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BarrierSite {
+    pub file: &'static str,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl From<&'static Location<'static>> for BarrierSite {
+    fn from(location: &'static Location<'static>) -> Self {
+        Self {
+            file: location.file(),
+            line: location.line(),
+            column: location.column(),
+        }
+    }
+}
+
+impl fmt::Display for BarrierSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Why a launch was refused or stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The launch has a shape that no GPU takes. The sentence says what is wrong.
+    InvalidLaunch(String),
+    /// The kernel's launch bounds allow fewer threads a block than it was launched with.
+    LaunchBounds { max_threads: u32, block_size: Dim3 },
+    /// A block's arrays in shared memory, and the dynamic shared memory, are more than a block can have.
+    SharedMemory {
+        block: Dim3,
+        static_bytes: usize,
+        dynamic_bytes: usize,
+    },
+    /// Some threads of a block wait where the others will never come.
+    DivergentBarrier {
+        block: Dim3,
+        block_size: Dim3,
+        /// Every thread of the block, by where it is.
+        threads: Vec<Waiting>,
+    },
+    /// Some lanes of a warp wait for lanes that will never come.
+    DivergentWarp {
+        block: Dim3,
+        /// The warp's number in its block.
+        warp: u32,
+        /// Every lane of the warp, by where it is.
+        lanes: Vec<Waiting>,
+    },
+    /// A thread called a warp operation in a way that is undefined on a GPU. The sentence says how.
+    InvalidWarpOperation {
+        block: Dim3,
+        thread: Dim3,
+        site: BarrierSite,
+        problem: String,
+    },
+    /// A thread panicked.
+    Panic {
+        block: Dim3,
+        thread: Dim3,
+        message: String,
+        /// `file:line:column` of the panic, if it is known.
+        location: Option<String>,
+    },
+    /// There was no memory for the stacks of a block's threads.
+    OutOfStacks { threads: u32, reason: String },
+}
+
+/// Threads that are at the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub place: Place,
+    /// Their numbers in the block (in the warp, for [`Fault::DivergentWarp`]), ascending.
+    pub threads: Vec<u32>,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It waits in a call of this function here. For a warp operation, with the mask of the lanes that it waits for.
+    Waits {
+        function: &'static str,
+        site: BarrierSite,
+        mask: Option<u32>,
+    },
+    /// It has returned from the kernel.
+    Returned,
+    /// The block is too small to have this lane.
+    Missing,
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidLaunch(sentence) => f.write_str(sentence),
+            Self::LaunchBounds {
+                max_threads,
+                block_size,
+            } => write!(
+                f,
+                "The kernel's launch bounds promise at most {max_threads} threads a block, but it was launched with \
+                 blocks of {block_size}, which is {} threads.",
+                block_size.count()
+            ),
+            Self::SharedMemory {
+                block,
+                static_bytes,
+                dynamic_bytes,
+            } => write!(
+                f,
+                "Block {block} needs {static_bytes} bytes of shared memory for its arrays and {dynamic_bytes} bytes of \
+                 dynamic shared memory. A block can have {} bytes for arrays and {} bytes in all; make the tile smaller, \
+                 or use dynamic shared memory for what is above {0} bytes.",
+                super::shared_memory::MOST_STATIC_BYTES,
+                super::shared_memory::MOST_BYTES,
+            ),
+            Self::DivergentBarrier {
+                block,
+                block_size,
+                threads,
+            } => {
+                write!(
+                    f,
+                    "In block {block}, the threads did not all come to the same barrier: "
+                )?;
+                list(f, "thread", threads, Some(*block_size))?;
+                f.write_str(". Every thread of a block must reach a barrier, or none.")
+            }
+            Self::DivergentWarp { block, warp, lanes } => {
+                write!(
+                    f,
+                    "In block {block}, warp {warp}, lanes wait for others that will not come: "
+                )?;
+                list(f, "lane", lanes, None)?;
+                f.write_str(
+                    ". Every lane of the mask must come to the same call with the same mask.",
+                )
+            }
+            Self::InvalidWarpOperation {
+                block,
+                thread,
+                site,
+                problem,
+            } => write!(f, "Thread {thread} of block {block}, at {site}: {problem}"),
+            Self::Panic {
+                block,
+                thread,
+                message,
+                location,
+            } => {
+                write!(f, "Thread {thread} of block {block} panicked")?;
+                if let Some(location) = location {
+                    write!(f, " at {location}")?;
+                }
+                write!(f, ": {message}")
+            }
+            Self::OutOfStacks { threads, reason } => write!(
+                f,
+                "The system gave no memory for the stacks of a block of {threads} simulated threads ({reason}). Run \
+                 fewer launches at a time, or set RAYON_NUM_THREADS to a smaller number."
+            ),
+        }
+    }
+}
+
+/// Writes who is where: "threads 0-31 wait in sync_threads() at k.rs:10:5; threads 32-63 have returned".
+fn list(
+    f: &mut fmt::Formatter<'_>,
+    noun: &str,
+    groups: &[Waiting],
+    block_size: Option<Dim3>,
+) -> fmt::Result {
+    for (number, group) in groups.iter().enumerate() {
+        if number > 0 {
+            f.write_str("; ")?;
+        }
+        let one = group.threads.len() == 1;
+        write!(f, "{noun}{} ", if one { "" } else { "s" })?;
+        write_ranges(f, &group.threads)?;
+        if let (Some(block_size), Some(&first)) = (block_size, group.threads.first()) {
+            let first = block_size.place(u64::from(first));
+            write!(f, " ({}{first})", if one { "" } else { "from " })?;
+        }
+        match group.place {
+            Place::Waits {
+                function,
+                site,
+                mask,
+            } => {
+                let verb = if one { "waits" } else { "wait" };
+                write!(f, " {verb} in {function}() at {site}")?;
+                if let Some(mask) = mask {
+                    write!(f, " with mask {mask:#010x}")?;
+                }
+            }
+            Place::Returned => write!(f, " {} returned", if one { "has" } else { "have" })?,
+            Place::Missing => write!(f, " {} not in the block", if one { "is" } else { "are" })?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes ascending numbers as `0-31, 40, 42-43`, at most eight ranges of them.
+fn write_ranges(f: &mut fmt::Formatter<'_>, numbers: &[u32]) -> fmt::Result {
+    const MOST_RANGES: usize = 8;
+    let ranges = numbers.chunk_by(|a, b| a + 1 == *b);
+    for (written, range) in ranges.enumerate() {
+        if written == MOST_RANGES {
+            return write!(f, ", ... ({} in all)", numbers.len());
+        }
+        if written > 0 {
+            f.write_str(", ")?;
+        }
+        match range {
+            [one] => write!(f, "{one}")?,
+            [first, .., last] => write!(f, "{first}-{last}")?,
+            [] => {}
+        }
+    }
+    Ok(())
+}

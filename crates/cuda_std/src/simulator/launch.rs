@@ -1,0 +1,225 @@
+//! Launching a kernel.
+
+use super::worker::{Usage, Worker};
+use super::{BarrierSite, Dim3, Fault, ThreadOrder, current, panic_hook, shared_memory};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Simulated threads that one launch has at a time, at most. Each takes two of the memory mappings of which Linux gives
+/// a process 65530.
+const MOST_THREADS_AT_A_TIME: usize = 16 * 1024;
+
+/// A launch of a kernel on the simulator: the shape of its grid and blocks, and how to run it.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub(super) grid: Dim3,
+    pub(super) block: Dim3,
+    pub(super) dynamic_shared_bytes: usize,
+    pub(super) order: ThreadOrder,
+    pub(super) left_out: Vec<BarrierSite>,
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Blocks run.
+    pub blocks: u64,
+    /// How often the barrier at each place in the source opened, counted once for each block.
+    pub barriers: BTreeMap<BarrierSite, u64>,
+    /// Shared memory of one block, static and dynamic, in bytes.
+    pub shared_bytes: usize,
+}
+
+impl Launch {
+    /// A launch of `grid` blocks of `block` threads each.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_shared_bytes: 0,
+            order: ThreadOrder::default(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Gives each block so many bytes of dynamic shared memory; without this, none.
+    pub fn dynamic_shared_bytes(mut self, bytes: usize) -> Self {
+        self.dynamic_shared_bytes = bytes;
+        self
+    }
+
+    /// Runs the threads of a block in this order; without this, forward.
+    pub fn thread_order(mut self, order: ThreadOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Makes the `sync_threads()` at this place do nothing, for tests that a missing barrier is noticed.
+    ///
+    /// The reducing barriers (`sync_threads_count` and its like) stay: without waiting they have no answer to give.
+    pub fn without_barrier(mut self, site: BarrierSite) -> Self {
+        self.left_out.push(site);
+        self
+    }
+
+    /// Calls `kernel` once for each thread of the launch, on as many CPU cores as rayon has threads.
+    ///
+    /// # Errors
+    ///
+    /// The [`Fault`] of the lowest block that had one.
+    pub fn run(&self, kernel: impl Fn() + Sync) -> Result<Report, Fault> {
+        self.run_observed(kernel, &|| {})
+    }
+
+    /// [`Self::run`], and calls `block_done` after each block, from several threads at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`].
+    pub fn run_observed(
+        &self,
+        kernel: impl Fn() + Sync,
+        block_done: &(dyn Fn() + Sync),
+    ) -> Result<Report, Fault> {
+        self.check()?;
+        panic_hook::install();
+
+        let blocks = self.grid.count();
+        let progress = Progress::default();
+        let most_workers = (MOST_THREADS_AT_A_TIME / self.block.count() as usize) as u64;
+        let workers = most_workers
+            .min(rayon::current_num_threads() as u64)
+            .min(blocks) as usize;
+        (0..workers)
+            .into_par_iter()
+            .with_max_len(1)
+            .for_each(|_| self.work(blocks, &kernel, block_done, &progress));
+
+        match into_inner(progress.fault) {
+            Some((_, fault)) => Err(fault),
+            None => Ok(into_inner(progress.report)),
+        }
+    }
+
+    /// Runs blocks as long as there are any.
+    fn work(
+        &self,
+        blocks: u64,
+        kernel: &(dyn Fn() + Sync),
+        block_done: &(dyn Fn() + Sync),
+        progress: &Progress,
+    ) {
+        let mut worker = Worker::new(self);
+        let mut blocks_done = 0;
+        // Blocks are handed out in ascending order, so those below a faulty one have been, and will be finished: the
+        // fault that is reported does not depend on the number of workers.
+        while !progress.has_fault.load(Ordering::Relaxed) {
+            let number = progress.next_block.fetch_add(1, Ordering::Relaxed);
+            if number >= blocks {
+                break;
+            }
+            match worker.run(number, kernel) {
+                Ok(()) => {
+                    blocks_done += 1;
+                    block_done();
+                }
+                Err(fault) => progress.note_fault(number, fault),
+            }
+        }
+        progress.add(blocks_done, worker.finish());
+    }
+
+    /// Refuses what every GPU refuses.
+    fn check(&self) -> Result<(), Fault> {
+        let Self { grid, block, .. } = *self;
+        let threads = block.count();
+        let refuse = |sentence: String| Err(Fault::InvalidLaunch(sentence));
+        if current::is_simulated() {
+            refuse("A kernel's thread cannot launch a kernel.".into())
+        } else if grid.count() == 0 {
+            refuse(format!(
+                "A grid of {grid} has no blocks; each extent must be at least 1."
+            ))
+        } else if threads == 0 {
+            refuse(format!(
+                "A block of {block} has no threads; each extent must be at least 1."
+            ))
+        } else if threads > 1024 {
+            refuse(format!(
+                "A block of {block} has {threads} threads; a block can have at most 1024."
+            ))
+        } else if block.z > 64 {
+            refuse(format!(
+                "A block of {block} is {} threads deep; along z a block can have at most 64.",
+                block.z
+            ))
+        } else if grid.x > i32::MAX as u32 || grid.y > 65535 || grid.z > 65535 {
+            refuse(format!(
+                "A grid of {grid} is too large; it can have at most 2147483647 blocks along x, 65535 along y and 65535 \
+                 along z."
+            ))
+        } else if self.dynamic_shared_bytes > shared_memory::MOST_BYTES {
+            refuse(format!(
+                "The launch asks for {} bytes of dynamic shared memory; a block can have at most {}.",
+                self.dynamic_shared_bytes,
+                shared_memory::MOST_BYTES
+            ))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Where the workers of a launch are.
+#[derive(Default)]
+struct Progress {
+    next_block: AtomicU64,
+    has_fault: AtomicBool,
+    /// The lowest block that had a fault.
+    fault: Mutex<Option<(u64, Fault)>>,
+    report: Mutex<Report>,
+}
+
+impl Progress {
+    fn note_fault(&self, block: u64, fault: Fault) {
+        self.has_fault.store(true, Ordering::Relaxed);
+        let mut lowest = lock(&self.fault);
+        if lowest.as_ref().is_none_or(|(other, _)| block < *other) {
+            *lowest = Some((block, fault));
+        }
+    }
+
+    fn add(&self, blocks: u64, usage: Usage) {
+        let mut report = lock(&self.report);
+        report.blocks += blocks;
+        report.shared_bytes = report.shared_bytes.max(usage.shared_bytes);
+        for (site, openings) in usage.barriers {
+            *report.barriers.entry(site).or_default() += openings;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn into_inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fault_of_the_lowest_block_is_kept_whichever_comes_first() {
+        let progress = Progress::default();
+        for block in [6, 5, 7] {
+            progress.note_fault(block, Fault::InvalidLaunch(format!("block {block}")));
+        }
+        let kept = into_inner(progress.fault);
+        assert_eq!(kept, Some((5, Fault::InvalidLaunch("block 5".into()))));
+    }
+}

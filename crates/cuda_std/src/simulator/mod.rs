@@ -1,0 +1,73 @@
+//! Runs kernels on a CPU, one coroutine for each GPU thread.
+//!
+//! ```text
+//!   Launch::run
+//!     |                     blocks are handed out in ascending order
+//!     +-- worker 0 -------- block 0 --------------------- block 2 ---------- ...
+//!     +-- worker 1 -------- block 1 ------------- block 3 ------------------ ...
+//!            |
+//!            |  one block on one worker (an OS thread of rayon's pool)
+//!            v
+//!     thread 0   #####|              ####|             ##.         # runs     | waits at a barrier
+//!     thread 1        |####|             |####|          ##.       . returns
+//!     thread 2             |####|             |####|       ##.
+//!                               ^                  ^
+//!                all have arrived: the barrier opens, the next pass begins
+//! ```
+//!
+//! A simulated thread has a stack of its own and runs until it reaches a barrier or returns; then the worker resumes
+//! the next one. Threads of a block therefore never run at the same time, and always in the same order, so a run
+//! can be repeated exactly. That order is a choice ([`ThreadOrder`]): a kernel that lacks a barrier gives different
+//! results in different orders. Shared memory is the worker's, filled with the byte 0xFF (a NaN in every float format)
+//! as a block first touches it.
+//!
+//! What a GPU leaves undefined is a [`Fault`] here: a barrier that only some threads reach, a warp operation whose
+//! lanes do not all come, more shared memory than there is. A thread that panics, say by an index out of bounds, is
+//! one too. The first fault ends the launch; of several, the one in the lowest block is reported.
+//!
+//! Not simulated: races within a pass, the order of memory accesses between blocks, caches, timing. Each thread has
+//! 256 KiB of stack; one that needs more ends the process, as any stack overflow does.
+//!
+//! ```
+//! use cuda_std::simulator::Launch;
+//! use cuda_std::thread;
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//!
+//! let sum = AtomicU32::new(0);
+//! let report = Launch::new(4, 64).run(|| {
+//!     sum.fetch_add(thread::index_1d(), Ordering::Relaxed);
+//! })?;
+//! assert_eq!(sum.into_inner(), 255 * 256 / 2);
+//! assert_eq!(report.blocks, 4);
+//! # Ok::<(), cuda_std::simulator::Fault>(())
+//! ```
+
+mod barrier;
+mod block;
+mod coroutines;
+mod current;
+mod dim3;
+mod fault;
+mod launch;
+mod order;
+mod panic_hook;
+mod shared_memory;
+mod warp;
+mod worker;
+
+pub use dim3::Dim3;
+pub use fault::{BarrierSite, Fault, Place, Waiting};
+pub use launch::{Launch, Report};
+pub use order::ThreadOrder;
+#[doc(hidden)]
+pub use shared_memory::SharedStatic;
+
+pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
+pub(crate) use current::{
+    block_index, block_size, check_launch_bounds, grid_size, lane, let_others_run, thread_index,
+};
+pub(crate) use shared_memory::dynamic_shared_memory;
+pub(crate) use warp::{WarpOperation, warp_exchange};
+
+/// Threads of a warp.
+pub(crate) const WARP_SIZE: u32 = 32;

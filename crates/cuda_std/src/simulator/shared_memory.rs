@@ -1,0 +1,176 @@
+//! The shared memory of the block that a worker runs.
+//!
+//! ```text
+//!   |<-- dynamic -->|<- first array ->|   |<- second array ->|            |
+//!   +---------------+-----------------+---+------------------+------------+
+//!   0               ^ 16-byte boundary    ^ handed out as the block's threads first name them
+//! ```
+
+use super::{Fault, current};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Arrays: the most that `ptxas` accepts.
+pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
+/// Arrays and dynamic shared memory together: the most that any GPU gives a block (compute capability 9.0).
+pub(super) const MOST_BYTES: usize = 227 * 1024;
+
+/// What a block reads before it writes: NaN in every float format.
+const POISON: u8 = 0xFF;
+const ALIGNMENT: usize = 16;
+
+/// Room for all of it, and for arrays aligned to as much as a cache line.
+const ARENA: Layout = match Layout::from_size_align(MOST_BYTES + MOST_STATIC_BYTES, 128) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the arena's layout is valid"),
+};
+
+pub(super) struct SharedMemory {
+    start: NonNull<u8>,
+    dynamic_bytes: usize,
+    arrays: Vec<Array>,
+    /// Where the next array can start.
+    end: usize,
+    most_static_bytes: usize,
+}
+
+struct Array {
+    /// The address of the static that stands for it.
+    key: usize,
+    offset: usize,
+}
+
+// SAFETY: it owns its memory.
+unsafe impl Send for SharedMemory {}
+
+impl Default for SharedMemory {
+    fn default() -> Self {
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc(ARENA) };
+        Self {
+            start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(ARENA)),
+            dynamic_bytes: 0,
+            arrays: Vec::new(),
+            end: 0,
+            most_static_bytes: 0,
+        }
+    }
+}
+
+impl SharedMemory {
+    /// Prepares for a launch with so many bytes of dynamic shared memory, which must be at most [`MOST_BYTES`].
+    pub fn begin_launch(&mut self, dynamic_bytes: usize) {
+        self.dynamic_bytes = dynamic_bytes;
+        self.most_static_bytes = 0;
+    }
+
+    pub fn begin_block(&mut self) {
+        self.arrays.clear();
+        self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
+        self.poison(0, self.dynamic_bytes);
+    }
+
+    fn poison(&mut self, offset: usize, bytes: usize) {
+        // SAFETY: callers stay within the arena.
+        unsafe { self.start.add(offset).write_bytes(POISON, bytes) };
+    }
+
+    /// The most that arrays have taken in one block of this launch, and the dynamic shared memory.
+    pub fn most_bytes(&self) -> usize {
+        self.most_static_bytes + self.dynamic_bytes
+    }
+
+    /// The array that `key` stands for in this block.
+    ///
+    /// # Errors
+    ///
+    /// The bytes that all arrays would take, if that is more than a block can have.
+    fn array(&mut self, key: usize, layout: Layout) -> Result<NonNull<u8>, usize> {
+        if let Some(array) = self.arrays.iter().find(|array| array.key == key) {
+            // SAFETY: the offset is within the arena.
+            return Ok(unsafe { self.start.add(array.offset) });
+        }
+        let offset = self.end.next_multiple_of(layout.align().max(ALIGNMENT));
+        let end = offset + layout.size();
+        let static_bytes = end - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
+        if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
+            return Err(static_bytes);
+        }
+        self.poison(offset, layout.size());
+        self.arrays.push(Array { key, offset });
+        self.end = end;
+        self.most_static_bytes = self.most_static_bytes.max(static_bytes);
+        // SAFETY: as above.
+        Ok(unsafe { self.start.add(offset) })
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and no block runs any more.
+        unsafe { dealloc(self.start.as_ptr(), ARENA) };
+    }
+}
+
+#[track_caller]
+pub(crate) fn dynamic_shared_memory() -> *mut u8 {
+    current::block().shared_memory.borrow().start.as_ptr()
+}
+
+/// A static in shared memory: a handle that dereferences to the current block's copy.
+#[doc(hidden)]
+pub struct SharedStatic<T> {
+    /// Takes up room, so that no two statics have the same address.
+    _address: u8,
+    _content: PhantomData<fn() -> T>,
+}
+
+impl<T> SharedStatic<T> {
+    /// Stands for a static that was declared with this initial value, which no block ever sees.
+    pub const fn replacing(initial: T) -> Self {
+        std::mem::forget(initial);
+        Self {
+            _address: 0,
+            _content: PhantomData,
+        }
+    }
+
+    #[track_caller]
+    fn current(&self) -> NonNull<T> {
+        let block = current::block();
+        let key = std::ptr::from_ref(self).addr();
+        let array = block
+            .shared_memory
+            .borrow_mut()
+            .array(key, Layout::new::<T>());
+        match array {
+            Ok(array) => array.cast(),
+            Err(static_bytes) => current::fail(Fault::SharedMemory {
+                block: block.index.get(),
+                static_bytes,
+                dynamic_bytes: block.shared_memory.borrow().dynamic_bytes,
+            }),
+        }
+    }
+}
+
+impl<T> Deref for SharedStatic<T> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        // SAFETY: in the arena and aligned; whoever puts a type into shared memory vouches that its bytes may be
+        // anything.
+        unsafe { self.current().as_ref() }
+    }
+}
+
+impl<T> DerefMut for SharedStatic<T> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that nobody else does meanwhile.
+        unsafe { self.current().as_mut() }
+    }
+}

@@ -1,0 +1,161 @@
+//! Operations that the lanes of a warp do together.
+
+use super::block::{Block, State, Thread};
+use super::{Fault, Place, WARP_SIZE, current};
+use crate::warp::Shuffle;
+use std::panic::Location;
+
+/// What the lanes do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WarpOperation {
+    Sync,
+    VoteAll,
+    VoteAny,
+    Ballot,
+    /// With the lane asked for and PTX's operand for the segments.
+    Shuffle(Shuffle, u32, u32),
+}
+
+impl WarpOperation {
+    fn function(self) -> &'static str {
+        match self {
+            Self::Sync => "sync_warp",
+            Self::VoteAll => "warp_vote_all",
+            Self::VoteAny => "warp_vote_any",
+            Self::Ballot => "warp_vote_ballot",
+            Self::Shuffle(Shuffle::Up, ..) => "warp_shuffle_up",
+            Self::Shuffle(Shuffle::Down, ..) => "warp_shuffle_down",
+            Self::Shuffle(Shuffle::Idx, ..) => "warp_shuffle_idx",
+            Self::Shuffle(Shuffle::Xor, ..) => "warp_shuffle_xor",
+        }
+    }
+}
+
+/// A lane's call of a warp operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WarpCall {
+    site: &'static Location<'static>,
+    operation: WarpOperation,
+    mask: u32,
+    /// What the lane hands in.
+    word: u32,
+}
+
+impl WarpCall {
+    pub fn place(self) -> Place {
+        Place::Waits {
+            function: self.operation.function(),
+            site: self.site.into(),
+            mask: Some(self.mask),
+        }
+    }
+}
+
+/// Waits for the lanes of `mask`; returns what the operation gives this lane.
+pub(crate) fn warp_exchange(
+    site: &'static Location<'static>,
+    operation: WarpOperation,
+    mask: u32,
+    word: u32,
+) -> u32 {
+    let (block, thread) = (current::block(), current::thread());
+    if block.is_unwinding.get() {
+        return word;
+    }
+    let call = WarpCall {
+        site,
+        operation,
+        mask,
+        word,
+    };
+    let lane = thread.number % WARP_SIZE;
+    if mask & (1 << lane) == 0 {
+        let function = operation.function();
+        current::fail(invalid(
+            block,
+            thread,
+            call,
+            format!(
+                "{function}() with mask {mask:#010x}, which leaves out the calling lane {lane}."
+            ),
+        ));
+    }
+    thread.suspend(State::InWarp(call));
+    thread.warp_answer.get()
+}
+
+fn invalid(block: &Block, thread: &Thread, call: WarpCall, problem: String) -> Fault {
+    Fault::InvalidWarpOperation {
+        block: block.index.get(),
+        thread: thread.index,
+        site: call.site.into(),
+        problem,
+    }
+}
+
+/// Completes every operation of a warp that all of its lanes have come to.
+pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<(), Fault> {
+    for thread in warp {
+        if let State::InWarp(call) = thread.state.get()
+            && let Some(calls) = participants(warp, call)
+        {
+            complete(block, warp, &calls)?;
+        }
+    }
+    Ok(())
+}
+
+/// The calls of all lanes of the mask, by lane, if all have come to `call`.
+fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32]> {
+    let mut calls = [None; 32];
+    for lane in lanes_of(call.mask) {
+        match warp.get(lane)?.state.get() {
+            State::InWarp(other) if other.place() == call.place() => calls[lane] = Some(other),
+            _ => return None,
+        }
+    }
+    Some(calls)
+}
+
+/// Gives every participant its answer and lets it go on.
+fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> Result<(), Fault> {
+    let participants = || {
+        (0_u32..)
+            .zip(warp)
+            .zip(calls)
+            .filter_map(|((lane, thread), call)| call.map(|call| (lane, thread, call)))
+    };
+    let ballot: u32 = participants()
+        .filter(|(_, _, call)| call.word != 0)
+        .map(|(lane, ..)| 1 << lane)
+        .sum();
+    for (lane, thread, call) in participants() {
+        let answer = match call.operation {
+            WarpOperation::Sync => 0,
+            WarpOperation::VoteAll => u32::from(ballot == call.mask),
+            WarpOperation::VoteAny => u32::from(ballot != 0),
+            WarpOperation::Ballot => ballot,
+            WarpOperation::Shuffle(shuffle, argument, segments) => {
+                let source = shuffle.source(lane, argument, segments).unwrap_or(lane);
+                match calls[source as usize] {
+                    Some(source) => source.word,
+                    None => {
+                        let function = call.operation.function();
+                        let mask = call.mask;
+                        let problem = format!(
+                            "{function}() reads lane {source}, which its mask {mask:#010x} leaves out."
+                        );
+                        return Err(invalid(block, thread, call, problem));
+                    }
+                }
+            }
+        };
+        thread.warp_answer.set(answer);
+        thread.state.set(State::Ready);
+    }
+    Ok(())
+}
+
+fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+}

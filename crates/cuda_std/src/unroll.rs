@@ -1,0 +1,93 @@
+//! How often a loop's body is repeated in the machine code, said at the loop.
+
+use core::ops::Range;
+
+/// Goes over `range` in a loop whose body the compiler repeats `COUNT` times for each jump: 1 keeps the loop as it is
+/// written, 0 unrolls it whole, which takes constant bounds.
+///
+/// Unrolling whole turns an index into a constant, so that an array indexed by it stays in registers; keeping a long
+/// loop rolled keeps the code in the instruction cache. A plain `for` with constant bounds is unrolled whole too,
+/// unless it is very long.
+///
+/// ```
+/// # use cuda_std::unroll;
+/// let mut sum = 0;
+/// for i in unroll::<4>(0..100) {
+///     sum += i;
+/// }
+/// assert_eq!(sum, 4950);
+/// ```
+#[inline(always)]
+pub const fn unroll<const COUNT: u32>(range: Range<usize>) -> Unroll<usize, COUNT> {
+    Unroll(range)
+}
+
+/// [`unroll`](fn@unroll) with a 32-bit counter, which takes one register instead of two where the bounds are not
+/// constant.
+#[inline(always)]
+pub const fn unroll_u32<const COUNT: u32>(range: Range<u32>) -> Unroll<u32, COUNT> {
+    Unroll(range)
+}
+
+/// The iterator of [`unroll`](fn@unroll) and [`unroll_u32`].
+///
+/// On a GPU two optimizers see the loop. The first, rustc's own, unrolls whole whatever it knows to be short: all that
+/// `COUNT` 0 needs. For another `COUNT` each next index is opaque to it, so that neither the bounds nor an array that
+/// is indexed tell it how short the loop is, and each step marks the loop for the second, libNVVM, which sees through
+/// all that and does as it is told.
+#[derive(Clone, Debug)]
+pub struct Unroll<Index, const COUNT: u32>(Range<Index>);
+
+macro_rules! unroll_iterator {
+    ($index:ty, $word:ty, $opaque:ident) => {
+        impl<const COUNT: u32> Iterator for Unroll<$index, COUNT> {
+            type Item = $index;
+
+            #[inline(always)]
+            fn next(&mut self) -> Option<$index> {
+                let index = self.0.start;
+                let next = index.wrapping_add(1);
+                #[cfg(cuda_device)]
+                let next = match COUNT {
+                    0 => next,
+                    _ => crate::device::$opaque(next as $word) as $index,
+                };
+                // Also after the last one: a second value of it would keep rustc from rotating the loop.
+                self.0.start = next;
+                if index >= self.0.end {
+                    return None;
+                }
+                #[cfg(cuda_device)]
+                if COUNT != 0 {
+                    crate::device::__nvvm_unroll(COUNT);
+                }
+                Some(index)
+            }
+
+            #[inline(always)]
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+        }
+
+        impl<const COUNT: u32> ExactSizeIterator for Unroll<$index, COUNT> {}
+    };
+}
+unroll_iterator!(usize, u64, __nvvm_opaque_u64);
+unroll_iterator!(u32, u32, __nvvm_opaque_u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unrolled_ranges_yield_what_plain_ones_do() {
+        for end in [0, 1, 5, 64] {
+            let expected: Vec<usize> = (2..end).collect();
+            assert_eq!(unroll::<0>(2..end).collect::<Vec<_>>(), expected);
+            assert_eq!(unroll::<1>(2..end).len(), expected.len());
+            let narrow: Vec<u32> = unroll_u32::<4>(2..end as u32).collect();
+            assert_eq!(narrow, (2..end as u32).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What the 32 threads of a warp can do together without shared memory.
+//!
+//! A warp is 32 threads of a block that are neighbours in the order x, then y, then z; a thread's place in it is its
+//! lane. Every function takes a mask of the lanes that take part, bit i for lane i, and returns once all of them have
+//! come to it: they must come to the same call with the same mask. A lane in the mask that has returned, or that the
+//! block is too small to have, is missing: undefined on a GPU, a fault in the simulator.
+
+#[cfg(not(cuda_device))]
+use crate::simulator::WarpOperation;
+
+/// Waits until all lanes of `mask` are here; what each wrote before, all see after.
+///
+/// # Safety
+///
+/// The calling lane is in `mask`, and every lane of `mask` comes to this call.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn sync_warp(mask: u32) {
+    #[cfg(cuda_device)]
+    // SAFETY: the caller vouches for the lanes.
+    unsafe {
+        crate::device::__nvvm_warp_sync(mask);
+    }
+    #[cfg(not(cuda_device))]
+    crate::simulator::warp_exchange(
+        core::panic::Location::caller(),
+        WarpOperation::Sync,
+        mask,
+        0,
+    );
+}
+
+/// This thread's lane in its warp, 0 to 31.
+#[inline(always)]
+pub fn lane_id() -> u32 {
+    #[cfg(cuda_device)]
+    let lane = crate::device::__nvvm_lane_id();
+    #[cfg(not(cuda_device))]
+    let lane = crate::simulator::lane();
+    lane
+}
+
+/// A mask of lanes that are here together at this moment, the calling one among them. There is no promise of more.
+///
+/// The simulator runs one thread at a time, so there it is the calling lane alone: an answer that a GPU may give too.
+#[inline(always)]
+pub fn activemask() -> u32 {
+    #[cfg(cuda_device)]
+    let mask = crate::device::__nvvm_active_mask();
+    #[cfg(not(cuda_device))]
+    let mask = 1 << crate::simulator::lane();
+    mask
+}
+
+/// Defines a vote: a function of every lane's predicate.
+macro_rules! votes {
+    ($($(#[$doc:meta])* $name:ident -> $result:ty = $intrinsic:ident, $operation:ident, |$value:ident| $convert:expr;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            ///
+            /// The calling lane is in `mask`, and every lane of `mask` comes to this call.
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub unsafe fn $name(mask: u32, predicate: bool) -> $result {
+                #[cfg(cuda_device)]
+                // SAFETY: the caller vouches for the lanes.
+                let $value = unsafe { crate::device::$intrinsic(mask, u32::from(predicate)) };
+                #[cfg(not(cuda_device))]
+                let $value = crate::simulator::warp_exchange(
+                    core::panic::Location::caller(),
+                    WarpOperation::$operation,
+                    mask,
+                    u32::from(predicate),
+                );
+                $convert
+            }
+        )*
+    };
+}
+
+votes! {
+    /// Whether `predicate` is true in all lanes of `mask`.
+    warp_vote_all -> bool = __nvvm_warp_vote_all, VoteAll, |value| value != 0;
+    /// Whether `predicate` is true in any lane of `mask`.
+    warp_vote_any -> bool = __nvvm_warp_vote_any, VoteAny, |value| value != 0;
+    /// The lanes of `mask` in which `predicate` is true, bit i for lane i.
+    warp_vote_ballot -> u32 = __nvvm_warp_ballot, Ballot, |value| value;
+}
+
+/// Defines a shuffle: each lane hands in a value and gets another lane's.
+macro_rules! shuffles {
+    ($($(#[$doc:meta])* $name:ident($argument:ident) = $intrinsic:ident, $kind:ident;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// The warp is split into segments of `width` lanes, a power of two up to 32, and a lane reads from its own
+            /// one. The `bool` says whether the lane asked for is there to read; if not, the value is the lane's own.
+            ///
+            /// # Panics
+            ///
+            /// If `width` is not a power of two, or above 32.
+            ///
+            /// # Safety
+            ///
+            /// The calling lane and the one asked for are in `mask`, and every lane of `mask` comes to this call.
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub unsafe fn $name<T: WarpShuffleValue>(
+                mask: u32,
+                value: T,
+                $argument: u32,
+                width: u32,
+            ) -> (T, bool) {
+                if !matches!(width, 1 | 2 | 4 | 8 | 16 | 32) {
+                    wrong_width();
+                }
+                let segments = Shuffle::$kind.segments(width);
+                #[cfg(not(cuda_device))]
+                let site = core::panic::Location::caller();
+                let other = value.exchange(
+                    #[inline(always)]
+                    |word| {
+                        #[cfg(cuda_device)]
+                        // SAFETY: the caller vouches for the lanes.
+                        let other = unsafe { crate::device::$intrinsic(mask, word, $argument, segments) };
+                        #[cfg(not(cuda_device))]
+                        let other = crate::simulator::warp_exchange(
+                            site,
+                            WarpOperation::Shuffle(Shuffle::$kind, $argument, segments),
+                            mask,
+                            word,
+                        );
+                        other
+                    },
+                );
+                (other, Shuffle::$kind.source(lane_id(), $argument, segments).is_some())
+            }
+        )*
+    };
+}
+
+shuffles! {
+    /// Gets the value of the lane that is `delta` (up to 31) below.
+    warp_shuffle_up(delta) = __nvvm_warp_shfl_up_i32, Up;
+    /// Gets the value of the lane that is `delta` (up to 31) above.
+    warp_shuffle_down(delta) = __nvvm_warp_shfl_down_i32, Down;
+    /// Gets the value of lane `lane` of the segment, modulo `width`.
+    warp_shuffle_idx(lane) = __nvvm_warp_shfl_idx_i32, Idx;
+    /// Gets the value of the lane whose number differs from this one's in the bits of `lane_mask` (up to 31). It may
+    /// lie in a lower segment.
+    warp_shuffle_xor(lane_mask) = __nvvm_warp_shfl_bfly_i32, Xor;
+}
+
+#[cold]
+fn wrong_width() -> ! {
+    panic!("a shuffle's width must be a power of two up to 32")
+}
+
+/// The four ways to name the lane that a shuffle reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Idx,
+    Xor,
+}
+
+impl Shuffle {
+    /// PTX's operand for segments of `width` lanes: in bits 8 to 12 the bits of a lane's number that name its segment,
+    /// in bits 0 to 4 the number in a segment of the last lane that can be read (of the first, for `Up`).
+    #[inline(always)]
+    fn segments(self, width: u32) -> u32 {
+        let last = match self {
+            Self::Up => 0,
+            _ => 31,
+        };
+        (32 - width) << 8 | last
+    }
+
+    /// The lane that `lane` reads, or `None` if that is out of its reach (PTX ISA, `shfl.sync`).
+    #[inline(always)]
+    pub(crate) fn source(self, lane: u32, argument: u32, segments: u32) -> Option<u32> {
+        let (segment_bits, argument) = (segments >> 8, argument & 31);
+        let first = lane & segment_bits;
+        let last = first | (segments & !segment_bits & 31);
+        let source = match self {
+            Self::Up => lane
+                .checked_sub(argument)
+                .filter(|&source| source >= last)?,
+            Self::Down => lane + argument,
+            Self::Idx => first | (argument & !segment_bits),
+            Self::Xor => lane ^ argument,
+        };
+        (matches!(self, Self::Up) || source <= last).then_some(source)
+    }
+}
+
+/// A value that lanes can shuffle: an integer or float of 32 or 64 bits.
+pub trait WarpShuffleValue: Copy + sealed::Sealed {
+    /// Sends each 32-bit word of the value through `shuffle`.
+    #[doc(hidden)]
+    fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self;
+}
+
+macro_rules! shuffle_values {
+    ($($ty:ty: $to_bits:expr, $from_bits:expr;)*) => {
+        $(
+            impl sealed::Sealed for $ty {}
+            impl WarpShuffleValue for $ty {
+                #[inline(always)]
+                fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
+                    $from_bits($to_bits(self).exchange(shuffle))
+                }
+            }
+        )*
+    };
+}
+shuffle_values! {
+    i32: i32::cast_unsigned, u32::cast_signed;
+    f32: f32::to_bits, f32::from_bits;
+    i64: i64::cast_unsigned, u64::cast_signed;
+    f64: f64::to_bits, f64::from_bits;
+}
+
+impl sealed::Sealed for u32 {}
+impl WarpShuffleValue for u32 {
+    #[inline(always)]
+    fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
+        shuffle(self)
+    }
+}
+
+impl sealed::Sealed for u64 {}
+impl WarpShuffleValue for u64 {
+    #[inline(always)]
+    fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
+        let (low, high) = (shuffle(self as u32), shuffle((self >> 32) as u32));
+        u64::from(high) << 32 | u64::from(low)
+    }
+}
+
+mod sealed {
+    /// Keeps the trait to the types that this module knows how to take apart.
+    pub trait Sealed {}
+}

@@ -1,0 +1,180 @@
+//! Barriers of a block: who waits for whom, and what happens when someone does not come.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each thread uses elements of its own, or what a barrier has made safe, or tests that it has not"
+)]
+
+use cuda_std::simulator::{BarrierSite, Fault, Launch, Place, Report, ThreadOrder};
+use cuda_std::{shared_array, thread};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const ORDERS: [ThreadOrder; 4] = [
+    ThreadOrder::Forward,
+    ThreadOrder::Reverse,
+    ThreadOrder::Random(1),
+    ThreadOrder::Random(2),
+];
+
+/// Turns each group of 64 values around, through shared memory.
+fn reverse(launch: Launch, values: &[AtomicU32]) -> Result<Report, Fault> {
+    launch.run(|| {
+        let staged = shared_array![u32; 64];
+        let (block, i) = (
+            64 * thread::block_idx_x() as usize,
+            thread::thread_idx_x() as usize,
+        );
+        unsafe { *staged.add(i) = values[block + i].load(Ordering::Relaxed) };
+        thread::sync_threads(); // every value is staged
+        let turned = unsafe { *staged.add(63 - i) };
+        values[block + i].store(turned, Ordering::Relaxed);
+    })
+}
+
+fn numbered() -> Vec<AtomicU32> {
+    (0..128).map(AtomicU32::new).collect()
+}
+
+fn is_reversed(values: &[AtomicU32]) -> bool {
+    let values = values.iter().map(|value| value.load(Ordering::Relaxed));
+    values.eq((0..64).rev().chain((64..128).rev()))
+}
+
+#[test]
+fn what_others_wrote_before_a_barrier_is_there_after_it_in_every_order() {
+    for order in ORDERS {
+        let values = numbered();
+        let report = reverse(Launch::new(2, 64).thread_order(order), &values).unwrap();
+        assert!(is_reversed(&values), "{order:?}");
+        let (site, openings) = report.barriers.first_key_value().unwrap();
+        assert!(site.file.ends_with("barrier.rs"), "{site}");
+        assert_eq!((report.barriers.len(), *openings), (1, 2));
+        assert_eq!(report.shared_bytes, 256);
+    }
+}
+
+#[test]
+fn a_missing_barrier_changes_the_result_in_every_order() {
+    let report = reverse(Launch::new(2, 64), &numbered()).unwrap();
+    let site = *report.barriers.first_key_value().unwrap().0;
+    for order in ORDERS {
+        let values = numbered();
+        let launch = Launch::new(2, 64).thread_order(order).without_barrier(site);
+        let report = reverse(launch, &values).unwrap();
+        assert!(report.barriers.is_empty());
+        assert!(!is_reversed(&values), "{order:?}");
+    }
+}
+
+#[test]
+fn leaving_out_another_barrier_leaves_this_one() {
+    let elsewhere = BarrierSite {
+        file: "elsewhere.rs",
+        line: 1,
+        column: 1,
+    };
+    let values = numbered();
+    reverse(Launch::new(2, 64).without_barrier(elsewhere), &values).unwrap();
+    assert!(is_reversed(&values));
+}
+
+#[test]
+fn reducing_barriers_tell_every_thread_of_all_predicates() {
+    for nonzero in [0_u32, 1, 30, 63, 64] {
+        let result = Launch::new(3, 64).run(|| {
+            let predicate = if thread::thread_idx_x() < nonzero {
+                7
+            } else {
+                0
+            };
+            assert_eq!(thread::sync_threads_count(predicate), nonzero);
+            assert_eq!(thread::sync_threads_and(predicate) != 0, nonzero == 64);
+            assert_eq!(thread::sync_threads_or(predicate) != 0, nonzero > 0);
+        });
+        assert_eq!(result.unwrap().barriers.len(), 3);
+    }
+}
+
+/// The threads of a divergent barrier, by the function they wait in ("" for returned).
+fn divergence(fault: &Fault) -> Vec<(&str, &[u32])> {
+    let Fault::DivergentBarrier { threads, .. } = fault else {
+        panic!("{fault:?}");
+    };
+    let named = threads.iter().map(|group| match group.place {
+        Place::Waits { function, .. } => (function, &group.threads[..]),
+        _ => ("", &group.threads[..]),
+    });
+    named.collect()
+}
+
+#[test]
+fn a_barrier_that_some_threads_never_reach_names_block_and_threads() {
+    for order in ORDERS {
+        let launch = Launch::new((3, 2), (8, 4)).thread_order(order);
+        let fault = launch.run(|| {
+            let returns_early =
+                thread::block_idx() == cuda_std::Vec3::new(1, 1, 0) && thread::thread_idx_y() == 2;
+            if !returns_early {
+                thread::sync_threads();
+            }
+        });
+        let fault = fault.unwrap_err();
+        let (waiting, returned): (Vec<u32>, Vec<u32>) = (0..32).partition(|thread| thread / 8 != 2);
+        assert_eq!(
+            divergence(&fault),
+            [("sync_threads", &waiting[..]), ("", &returned[..])]
+        );
+        let sentence = fault.to_string();
+        for words in [
+            "In block (1, 1, 0)",
+            "threads 0-15, 24-31 (from (0, 0, 0)) wait in sync_threads() at ",
+            "barrier.rs:",
+            "threads 16-23 (from (0, 2, 0)) have returned",
+        ] {
+            assert!(sentence.contains(words), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn threads_at_different_barriers_are_divergent() {
+    #[expect(
+        clippy::if_same_then_else,
+        reason = "they differ in their place in the source"
+    )]
+    let sites = Launch::new(1, 2).run(|| {
+        if thread::thread_idx_x() == 0 {
+            thread::sync_threads();
+        } else {
+            thread::sync_threads();
+        }
+    });
+    let kinds = Launch::new(1, 2).run(|| {
+        let wait: fn() = [thread::sync_threads, || _ = thread::sync_threads_or(1)]
+            [thread::thread_idx_x() as usize];
+        wait();
+    });
+    let names = |fault: &Fault| -> Vec<String> {
+        let groups = divergence(fault);
+        groups.iter().map(|(name, _)| name.to_string()).collect()
+    };
+    assert_eq!(names(&sites.unwrap_err()), ["sync_threads", "sync_threads"]);
+    assert_eq!(
+        names(&kinds.unwrap_err()),
+        ["sync_threads", "sync_threads_or"]
+    );
+}
+
+#[test]
+fn a_sleeping_thread_lets_the_others_of_its_block_run() {
+    let flag = AtomicU32::new(0);
+    let result = Launch::new(1, 4).run(|| {
+        if thread::thread_idx_x() == 3 {
+            flag.store(1, Ordering::Relaxed);
+        }
+        while flag.load(Ordering::Relaxed) == 0 {
+            thread::nanosleep(100);
+        }
+    });
+    assert!(result.is_ok());
+}

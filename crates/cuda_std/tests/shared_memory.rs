@@ -1,0 +1,114 @@
+//! Shared memory: one copy a block, poisoned, aligned, and no more than there is.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "each thread uses elements of its own, or what a barrier has made safe"
+)]
+
+use cuda_std::simulator::{Fault, Launch};
+use cuda_std::{address_space, shared, shared_array, thread};
+use std::cell::UnsafeCell;
+use std::sync::Mutex;
+
+#[test]
+fn a_mention_is_one_array_for_all_threads_and_every_time() {
+    let addresses = Mutex::new(Vec::new());
+    let result = Launch::new(1, 32).run(|| {
+        for _ in 0..2 {
+            let (bytes, floats) = (shared_array![u8; 5], shared_array![f32; 8]);
+            addresses
+                .lock()
+                .unwrap()
+                .push((bytes.addr(), floats.addr()));
+        }
+    });
+    assert_eq!(result.unwrap().shared_bytes, 16 + 32);
+    let mut addresses = addresses.into_inner().unwrap();
+    assert_eq!(addresses.len(), 64);
+    addresses.dedup();
+    let [(bytes, floats)] = addresses[..] else {
+        panic!("{addresses:?}");
+    };
+    assert!(bytes + 5 <= floats || floats + 32 <= bytes);
+    assert_eq!((bytes % 16, floats % 16), (0, 0));
+}
+
+#[test]
+fn every_block_finds_nan_in_static_and_dynamic_shared_memory() {
+    // One worker runs many of these blocks, each of which leaves zeros behind.
+    let launch = Launch::new(64, 16).dynamic_shared_bytes(16 * 4);
+    let result = launch.run(|| {
+        let i = thread::thread_idx_x() as usize;
+        let (array, dynamic) = (shared_array![f32; 16], shared::dynamic_shared_mem::<f32>());
+        unsafe {
+            assert!((*array.add(i)).is_nan());
+            assert!((*dynamic.add(i)).is_nan());
+            *array.add(i) = 0.0;
+            *dynamic.add(i) = 0.0;
+        }
+    });
+    result.unwrap();
+}
+
+#[test]
+fn dynamic_shared_memory_is_apart_from_arrays_and_the_blocks_own() {
+    let launch = Launch::new(20, 64).dynamic_shared_bytes(64 * 4 + 1);
+    let result = launch.run(|| {
+        let (i, block) = (thread::thread_idx_x() as usize, thread::block_idx_x());
+        let (array, dynamic) = (shared_array![u32; 64], shared::dynamic_shared_mem::<u32>());
+        unsafe {
+            *array.add(i) = 2 * block;
+            *dynamic.add(i) = 2 * block + 1;
+            thread::sync_threads();
+            assert_eq!(*array.add(63 - i), 2 * block);
+            assert_eq!(*dynamic.add(63 - i), 2 * block + 1);
+        }
+    });
+    assert_eq!(result.unwrap().shared_bytes, 2 * 64 * 4 + 1);
+}
+
+/// A tile that a kernel declares by itself.
+struct Tile(UnsafeCell<[u32; 32]>);
+
+// SAFETY: the kernel's threads each write an element of their own.
+unsafe impl Sync for Tile {}
+
+#[address_space(shared)]
+static TILE: Tile = Tile(UnsafeCell::new([0; 32]));
+
+#[address_space(constant)]
+static STEP: u32 = 3;
+
+#[test]
+fn a_static_in_shared_memory_is_the_blocks_own() {
+    let result = Launch::new(20, 32).run(|| {
+        let (i, block) = (thread::thread_idx_x() as usize, thread::block_idx_x());
+        let tile = TILE.0.get().cast::<u32>();
+        unsafe {
+            assert_eq!(*tile.add(i), u32::MAX);
+            *tile.add(i) = block * STEP;
+            thread::sync_threads();
+            assert_eq!(*tile.add(31 - i), block * STEP);
+        }
+    });
+    result.unwrap();
+}
+
+#[test]
+fn more_shared_memory_than_a_block_can_have_is_a_fault() {
+    let arrays = Launch::new(1, 1).run(|| _ = shared_array![u8; 48 * 1024 + 1]);
+    let expected = Fault::SharedMemory {
+        block: (0, 0, 0).into(),
+        static_bytes: 48 * 1024 + 16, // arrays take whole 16 bytes
+        dynamic_bytes: 0,
+    };
+    assert_eq!(arrays, Err(expected));
+
+    let together = Launch::new(1, 1).dynamic_shared_bytes(227 * 1024);
+    let fault = together.run(|| _ = shared_array![u8; 1]).unwrap_err();
+    assert!(fault.to_string().contains("232448 bytes in all"), "{fault}");
+
+    let fits = Launch::new(1, 1).dynamic_shared_bytes(179 * 1024);
+    let report = fits.run(|| _ = shared_array![u8; 48 * 1024]).unwrap();
+    assert_eq!(report.shared_bytes, 227 * 1024);
+}

@@ -1,0 +1,231 @@
+//! Warp operations, against what the CUDA C++ programming guide says of them.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the contract of each call is what its test is about"
+)]
+
+use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
+use cuda_std::warp::{
+    activemask, lane_id, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
+    warp_shuffle_xor, warp_vote_all, warp_vote_any, warp_vote_ballot,
+};
+use cuda_std::{shared_array, thread};
+
+const ALL: u32 = u32::MAX;
+
+#[test]
+fn lanes_are_numbered_along_x_then_y_then_z() {
+    let result = Launch::new(2, (5, 4, 4)).run(|| {
+        let at = thread::thread_idx();
+        let number = at.x + 5 * at.y + 20 * at.z;
+        assert_eq!(lane_id(), number % 32);
+        assert_eq!(activemask(), 1 << (number % 32));
+        assert_eq!(thread::warp_size(), 32);
+    });
+    result.unwrap();
+}
+
+#[test]
+fn shuffles_read_the_lane_that_the_guide_says() {
+    for width in [1, 2, 4, 8, 16, 32] {
+        for argument in 0..32 {
+            let launch = Launch::new(1, 64).thread_order(ThreadOrder::Random(argument.into()));
+            let result = launch.run(|| {
+                let (lane, warp) = (lane_id(), thread::thread_idx_x() / 32);
+                let value = 100 * warp + lane;
+                let segment = lane / width * width;
+                let own = (value, false);
+                let from = |lane: u32| (100 * warp + lane, true);
+
+                let below = lane.checked_sub(argument).filter(|&below| below >= segment);
+                let up = unsafe { warp_shuffle_up(ALL, value, argument, width) };
+                assert_eq!(up, below.map_or(own, from));
+
+                let above = Some(lane + argument).filter(|&above| above < segment + width);
+                let down = unsafe { warp_shuffle_down(ALL, value, argument, width) };
+                assert_eq!(down, above.map_or(own, from));
+
+                let idx = unsafe { warp_shuffle_idx(ALL, value, argument, width) };
+                assert_eq!(idx, from(segment + argument % width));
+
+                // A later segment is out of reach, an earlier one is not.
+                let other = Some(lane ^ argument).filter(|&other| other < segment + width);
+                let xor = unsafe { warp_shuffle_xor(ALL, value, argument, width) };
+                assert_eq!(xor, other.map_or(own, from));
+            });
+            result.unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_value_is_shuffled_whole() {
+    let result = Launch::new(1, 32).run(|| {
+        let (lane, next) = (lane_id(), (lane_id() + 1) % 32);
+        macro_rules! check {
+            ($value:expr) => {
+                let value = $value;
+                assert_eq!(
+                    unsafe { warp_shuffle_idx(ALL, value(lane), next, 32) },
+                    (value(next), true)
+                );
+            };
+        }
+        check!(|lane: u32| -i32::try_from(lane).unwrap());
+        check!(|lane: u32| lane as f32 * 0.1);
+        check!(|lane: u32| u64::from(lane) << 40 | u64::from(!lane));
+        check!(|lane: u32| -(i64::from(lane) << 40) - 1);
+        check!(|lane: u32| f64::from(lane).sqrt());
+    });
+    result.unwrap();
+}
+
+#[test]
+fn votes_see_the_lanes_of_the_mask_and_no_others() {
+    let odd = 0xAAAA_AAAA;
+    let result = Launch::new(2, 64).run(|| {
+        let lane = lane_id();
+        let small = lane < 8;
+        unsafe {
+            assert_eq!(warp_vote_ballot(ALL, small), 0xFF);
+            assert!(!warp_vote_all(ALL, small));
+            assert!(warp_vote_any(ALL, small));
+            assert!(warp_vote_all(ALL, lane < 32));
+            assert!(!warp_vote_any(ALL, lane > 31));
+            // Odd and even lanes vote apart.
+            if lane % 2 == 1 {
+                assert_eq!(warp_vote_ballot(odd, small), 0xAA);
+                assert!(warp_vote_all(odd, lane % 2 == 1));
+            } else {
+                assert!(!warp_vote_any(!odd, lane % 2 == 1));
+            }
+        }
+    });
+    result.unwrap();
+}
+
+#[test]
+fn sync_warp_waits_for_the_warp_only() {
+    for order in [ThreadOrder::Forward, ThreadOrder::Reverse] {
+        let result = Launch::new(1, 64).thread_order(order).run(|| {
+            if thread::thread_idx_x() >= 32 {
+                return; // The other warp need not come.
+            }
+            let staged = shared_array![u32; 32];
+            let lane = lane_id();
+            unsafe {
+                *staged.add(lane as usize) = lane;
+                sync_warp(ALL);
+                assert_eq!(*staged.add(31 - lane as usize), 31 - lane);
+            }
+        });
+        result.unwrap();
+    }
+}
+
+#[test]
+fn a_warp_and_a_block_can_wait_by_turns() {
+    let result = Launch::new(3, 96).run(|| {
+        let mut sum = 0;
+        for round in 0..4 {
+            let mut part = lane_id() + round;
+            for step in [16, 8, 4, 2, 1] {
+                part += unsafe { warp_shuffle_xor(ALL, part, step, 32) }.0;
+            }
+            sum += thread::sync_threads_count(u32::from(part == 31 * 16 + 32 * round));
+        }
+        assert_eq!(sum, 4 * 96);
+    });
+    result.unwrap();
+}
+
+#[test]
+fn a_lane_that_does_not_come_is_named() {
+    let fault = Launch::new((1, 3), 64).run(|| {
+        if thread::block_idx_y() == 1 && thread::thread_idx_x() == 37 {
+            return;
+        }
+        unsafe { sync_warp(ALL) };
+    });
+    let fault = fault.unwrap_err();
+    let Fault::DivergentWarp { block, warp, lanes } = &fault else {
+        panic!("{fault:?}");
+    };
+    assert_eq!((*block, *warp), ((0, 1, 0).into(), 1));
+    assert_eq!(lanes.len(), 2);
+    assert_eq!(lanes[1].place, Place::Returned);
+    assert_eq!(lanes[1].threads, [5]);
+    let sentence = fault.to_string();
+    assert!(
+        sentence.contains("lanes 0-4, 6-31 wait in sync_warp()"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("lane 5 has returned"), "{sentence}");
+}
+
+#[test]
+fn lanes_that_the_block_is_too_small_to_have_are_missing() {
+    let fault = Launch::new(1, 40).run(|| {
+        unsafe { warp_vote_any(ALL, true) };
+    });
+    let fault = fault.unwrap_err();
+    let sentence = fault.to_string();
+    assert!(sentence.contains("warp 1"), "{sentence}");
+    assert!(
+        sentence.contains("lanes 8-31 are not in the block"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn lanes_with_different_masks_or_calls_do_not_meet() {
+    let masks = Launch::new(1, 32).run(|| {
+        let mask = if lane_id() == 0 { ALL } else { !1 };
+        unsafe { sync_warp(mask) };
+    });
+    assert!(matches!(masks, Err(Fault::DivergentWarp { .. })));
+    let calls = Launch::new(1, 32).run(|| unsafe {
+        if lane_id() == 0 {
+            sync_warp(ALL);
+        } else {
+            warp_vote_any(ALL, true);
+        }
+    });
+    assert!(matches!(calls, Err(Fault::DivergentWarp { .. })));
+}
+
+#[test]
+fn a_lane_outside_of_its_own_mask_is_a_fault() {
+    let fault = Launch::new(1, 32).run(|| unsafe { sync_warp(0xF) });
+    let fault = fault.unwrap_err();
+    let Fault::InvalidWarpOperation { thread, .. } = &fault else {
+        panic!("{fault:?}");
+    };
+    assert_eq!(*thread, (4, 0, 0).into());
+    assert!(
+        fault.to_string().contains("leaves out the calling lane 4"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn reading_a_lane_outside_of_the_mask_is_a_fault() {
+    let fault = Launch::new(1, 32).run(|| {
+        if lane_id() < 4 {
+            unsafe { warp_shuffle_down(0xF, 1_u32, 1, 32) };
+        }
+    });
+    let fault = fault.unwrap_err();
+    assert!(fault.to_string().contains("reads lane 4"), "{fault}");
+}
+
+#[test]
+fn a_width_that_is_no_power_of_two_is_a_panic() {
+    for width in [0, 3, 64] {
+        let fault = Launch::new(1, 32).run(|| {
+            unsafe { warp_shuffle_up(ALL, 1_u32, 1, width) };
+        });
+        assert!(matches!(fault, Err(Fault::Panic { .. })), "{fault:?}");
+    }
+}

@@ -1,0 +1,35 @@
+//! `#[address_space(..)]`: takes a static apart for `cuda_std::__static_in!`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, Ident, ItemStatic};
+
+pub fn expand(space: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let space: Ident = syn::parse2(space).map_err(|error| {
+        Error::new(
+            error.span(),
+            "#[address_space] takes one of `shared`, `global` and `constant`",
+        )
+    })?;
+    if !["shared", "global", "constant"]
+        .iter()
+        .any(|name| space == name)
+    {
+        return Err(Error::new(
+            space.span(),
+            format!("no address space `{space}`; there are `shared`, `global` and `constant`"),
+        ));
+    }
+    let ItemStatic {
+        attrs,
+        vis,
+        mutability,
+        ident,
+        ty,
+        expr,
+        ..
+    } = syn::parse2(item)?;
+    Ok(quote! {
+        ::cuda_std::__static_in! { #space, [#(#attrs)* #vis static #mutability], #ident, #ty, #expr }
+    })
+}

@@ -1,0 +1,157 @@
+//! The virtual architectures that libNVVM compiles for.
+
+use std::{fmt, str::FromStr};
+
+/// A virtual architecture, as in `-arch=compute_90a`; in the order of compute capability.
+///
+/// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that ends in `a` has the
+/// instructions of that very generation too (`wgmma` for 9.0), and its PTX runs on no other. Listed are those
+/// that libNVVM 12.9 takes, from Turing on; libNVVM of another version may take fewer, and says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NvvmArch {
+    /// Turing: T4, RTX 20.
+    Compute75,
+    /// Ampere: A100.
+    Compute80,
+    /// Ampere: A10, RTX 30.
+    Compute86,
+    /// Ampere: Jetson Orin.
+    Compute87,
+    /// Ada Lovelace: L4, L40, RTX 40.
+    Compute89,
+    /// Hopper: H100, H200.
+    Compute90,
+    /// Hopper and nothing else, with `wgmma` and `setmaxnreg`.
+    Compute90a,
+    /// Blackwell: B200.
+    Compute100,
+    /// Blackwell's B200 and nothing else, with `tcgen05`.
+    Compute100a,
+    /// Blackwell: B300.
+    Compute103,
+    /// Blackwell's B300 and nothing else.
+    Compute103a,
+    /// Blackwell: RTX 50.
+    Compute120,
+    /// Blackwell's RTX 50 and nothing else.
+    Compute120a,
+}
+
+impl NvvmArch {
+    /// Every architecture, oldest first.
+    pub const ALL: [NvvmArch; 13] = [
+        NvvmArch::Compute75,
+        NvvmArch::Compute80,
+        NvvmArch::Compute86,
+        NvvmArch::Compute87,
+        NvvmArch::Compute89,
+        NvvmArch::Compute90,
+        NvvmArch::Compute90a,
+        NvvmArch::Compute100,
+        NvvmArch::Compute100a,
+        NvvmArch::Compute103,
+        NvvmArch::Compute103a,
+        NvvmArch::Compute120,
+        NvvmArch::Compute120a,
+    ];
+
+    /// Whether libNVVM reads modern IR with opaque pointers for this architecture: from `compute_100` on.
+    /// Below it reads the IR of LLVM 7, with typed pointers.
+    pub fn has_opaque_pointers(self) -> bool {
+        self >= NvvmArch::Compute100
+    }
+
+    /// The real architecture of the same number, as `ptxas` wants it: `sm_90a`.
+    pub fn sm(self) -> String {
+        format!("sm_{}", self.number())
+    }
+
+    /// What follows `compute_` and `sm_`.
+    fn number(self) -> &'static str {
+        match self {
+            NvvmArch::Compute75 => "75",
+            NvvmArch::Compute80 => "80",
+            NvvmArch::Compute86 => "86",
+            NvvmArch::Compute87 => "87",
+            NvvmArch::Compute89 => "89",
+            NvvmArch::Compute90 => "90",
+            NvvmArch::Compute90a => "90a",
+            NvvmArch::Compute100 => "100",
+            NvvmArch::Compute100a => "100a",
+            NvvmArch::Compute103 => "103",
+            NvvmArch::Compute103a => "103a",
+            NvvmArch::Compute120 => "120",
+            NvvmArch::Compute120a => "120a",
+        }
+    }
+}
+
+impl fmt::Display for NvvmArch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "compute_{}", self.number())
+    }
+}
+
+/// A name that is no [`NvvmArch`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` is not an architecture known here; choose one of {}.",
+    names()
+)]
+pub struct UnknownArch {
+    name: String,
+}
+
+fn names() -> String {
+    NvvmArch::ALL.map(|arch| arch.to_string()).join(", ")
+}
+
+impl FromStr for NvvmArch {
+    type Err = UnknownArch;
+
+    /// Reads `compute_90a`.
+    fn from_str(name: &str) -> Result<Self, UnknownArch> {
+        NvvmArch::ALL
+            .into_iter()
+            .find(|arch| arch.to_string() == name)
+            .ok_or_else(|| UnknownArch {
+                name: name.to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_itself() {
+        for arch in NvvmArch::ALL {
+            assert_eq!(arch.to_string().parse(), Ok(arch));
+        }
+        assert_eq!(NvvmArch::Compute90a.to_string(), "compute_90a");
+        assert_eq!(NvvmArch::Compute90a.sm(), "sm_90a");
+    }
+
+    #[test]
+    fn all_is_in_ascending_order() {
+        assert!(NvvmArch::ALL.is_sorted());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        let error = "compute_61".parse::<NvvmArch>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("`compute_61` is not an architecture"),
+            "{error}"
+        );
+        assert!(error.ends_with("compute_120, compute_120a."), "{error}");
+    }
+
+    #[test]
+    fn opaque_pointers_begin_at_compute_100() {
+        assert!(!NvvmArch::Compute90a.has_opaque_pointers());
+        assert!(NvvmArch::Compute100.has_opaque_pointers());
+        assert!(NvvmArch::Compute120a.has_opaque_pointers());
+    }
+}

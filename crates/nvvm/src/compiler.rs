@@ -1,0 +1,317 @@
+//! Calling libNVVM: NVVM IR in, PTX out.
+//!
+//! The functions and their numbers are those of `nvvm.h`, which every CUDA SDK has and NVIDIA documents in
+//! "libNVVM API".
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    fmt,
+    mem::ManuallyDrop,
+    ptr,
+};
+
+use libloading::Library;
+
+use crate::{Error, NvvmArch, Origin, Toolkit};
+
+type Program = *mut c_void;
+type Status = c_int;
+
+const NVVM_SUCCESS: Status = 0;
+const NVVM_ERROR_INVALID_OPTION: Status = 7;
+
+/// A version of libNVVM or of its IR, such as `2.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// libNVVM, loaded.
+pub struct Compiler {
+    functions: Functions,
+    version: Version,
+    ir_version: Version,
+    origin: Origin,
+}
+
+impl Compiler {
+    /// Loads the toolkit's libNVVM into this process, where it stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] where the dynamic linker refuses it, or where it is no libNVVM.
+    pub fn load(toolkit: &Toolkit) -> Result<Compiler, Error> {
+        let functions = Functions::load(&toolkit.libnvvm).map_err(|source| Error::Load {
+            path: toolkit.libnvvm.clone(),
+            origin: toolkit.origin.clone(),
+            source,
+        })?;
+
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: both pointers are valid for a write of a C int.
+        let status = unsafe { (functions.version)(&mut major, &mut minor) };
+        functions.check("nvvmVersion", status)?;
+        let version = Version::from_c(major, minor);
+
+        let (mut debug_major, mut debug_minor) = (0, 0);
+        // SAFETY: all four pointers are valid for a write of a C int.
+        let status = unsafe {
+            (functions.ir_version)(&mut major, &mut minor, &mut debug_major, &mut debug_minor)
+        };
+        functions.check("nvvmIRVersion", status)?;
+        Ok(Compiler {
+            functions,
+            version,
+            ir_version: Version::from_c(major, minor),
+            origin: toolkit.origin.clone(),
+        })
+    }
+
+    /// The version of libNVVM's interface: 2.0 since CUDA 12.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The version of NVVM IR that it reads, which `!nvvmir.version` of a module must not exceed.
+    pub fn ir_version(&self) -> Version {
+        self.ir_version
+    }
+
+    /// Verifies the modules, then compiles them into one PTX text for `arch`.
+    ///
+    /// A module is a name, for messages, and NVVM IR as text or bitcode. From the second on they are libraries,
+    /// such as libdevice: what the modules before use of them goes into the PTX, and no more. `options` are
+    /// libNVVM's own, such as `-opt=3` and `-ftz=1`, without `-arch`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rejected`] with libNVVM's log; [`Error::UnknownArch`].
+    pub fn compile(
+        &self,
+        modules: &[(&str, &[u8])],
+        arch: NvvmArch,
+        options: &[&str],
+    ) -> Result<String, Error> {
+        let program = OpenProgram::create(&self.functions)?;
+        for (index, (name, text)) in modules.iter().enumerate() {
+            program.add(index > 0, name, text)?;
+        }
+
+        let arch_option = format!("-arch={arch}");
+        let options: Vec<CString> = std::iter::once(arch_option.as_str())
+            .chain(options.iter().copied())
+            .map(c_string)
+            .collect();
+        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = options.len() as c_int;
+
+        // SAFETY: the program is open; `options` are `count` C strings, alive during the call.
+        let verified = unsafe { (self.functions.verify)(program.handle, count, options.as_ptr()) };
+        self.accepted(verified, &program, modules, arch)?;
+        // SAFETY: as above.
+        let compiled = unsafe { (self.functions.compile)(program.handle, count, options.as_ptr()) };
+        self.accepted(compiled, &program, modules, arch)?;
+        program.result()
+    }
+
+    /// Turns the status of verifying or compiling into an error that carries the log.
+    fn accepted(
+        &self,
+        status: Status,
+        program: &OpenProgram<'_>,
+        modules: &[(&str, &[u8])],
+        arch: NvvmArch,
+    ) -> Result<(), Error> {
+        if status == NVVM_SUCCESS {
+            return Ok(());
+        }
+        let log = program.log()?;
+        if status == NVVM_ERROR_INVALID_OPTION && log.contains("-arch=") {
+            return Err(Error::UnknownArch {
+                arch,
+                version: self.version,
+                origin: self.origin.clone(),
+            });
+        }
+        let log = log.trim();
+        let status = self.functions.message(status);
+        Err(Error::Rejected {
+            module: modules
+                .first()
+                .map_or_else(|| "no module".to_owned(), |(name, _)| (*name).to_owned()),
+            arch,
+            log: if log.is_empty() {
+                status
+            } else {
+                log.to_owned()
+            },
+        })
+    }
+}
+
+impl Version {
+    fn from_c(major: c_int, minor: c_int) -> Version {
+        Version {
+            major: major.unsigned_abs(),
+            minor: minor.unsigned_abs(),
+        }
+    }
+}
+
+/// A C string of `text`, up to its first NUL if it has one: a name in a message, or an option, has none.
+fn c_string(text: &str) -> CString {
+    let bytes = text.bytes().take_while(|&byte| byte != 0).collect();
+    // There is no NUL left, so this is never the default.
+    CString::new::<Vec<u8>>(bytes).unwrap_or_default()
+}
+
+/// A program of libNVVM's, destroyed when dropped.
+struct OpenProgram<'a> {
+    functions: &'a Functions,
+    handle: Program,
+}
+
+impl<'a> OpenProgram<'a> {
+    fn create(functions: &'a Functions) -> Result<Self, Error> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: the pointer is valid for a write of a program's handle.
+        let status = unsafe { (functions.create)(&mut handle) };
+        functions.check("nvvmCreateProgram", status)?;
+        Ok(OpenProgram { functions, handle })
+    }
+
+    fn add(&self, is_library: bool, name: &str, text: &[u8]) -> Result<(), Error> {
+        let (function, add) = if is_library {
+            ("nvvmLazyAddModuleToProgram", self.functions.add_library)
+        } else {
+            ("nvvmAddModuleToProgram", self.functions.add_module)
+        };
+        let name = c_string(name);
+        // SAFETY: the program is open, `text` is valid for reads of its length, `name` is a C string; libNVVM
+        // copies both.
+        let status = unsafe { add(self.handle, text.as_ptr().cast(), text.len(), name.as_ptr()) };
+        self.functions.check(function, status)
+    }
+
+    fn log(&self) -> Result<String, Error> {
+        let functions = self.functions;
+        self.text(
+            ("nvvmGetProgramLogSize", functions.log_size),
+            ("nvvmGetProgramLog", functions.log),
+        )
+    }
+
+    fn result(&self) -> Result<String, Error> {
+        let functions = self.functions;
+        self.text(
+            ("nvvmGetCompiledResultSize", functions.result_size),
+            ("nvvmGetCompiledResult", functions.result),
+        )
+    }
+
+    /// A text that libNVVM gives in two calls: its size, final NUL included, then its bytes.
+    fn text(
+        &self,
+        (size_name, size): (&'static str, GetSize),
+        (text_name, text): (&'static str, GetText),
+    ) -> Result<String, Error> {
+        let mut length = 0;
+        // SAFETY: the program is open and the pointer is valid for a write of a size.
+        let status = unsafe { size(self.handle, &mut length) };
+        self.functions.check(size_name, status)?;
+        let mut bytes = vec![0_u8; length];
+        // SAFETY: the program is open and the buffer holds as many bytes as libNVVM has just asked for.
+        let status = unsafe { text(self.handle, bytes.as_mut_ptr().cast()) };
+        self.functions.check(text_name, status)?;
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+impl Drop for OpenProgram<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the program is open and nothing uses its handle after this. There is nothing to do about an
+        // error.
+        unsafe { (self.functions.destroy)(&mut self.handle) };
+    }
+}
+
+type AddModule = unsafe extern "C" fn(Program, *const c_char, usize, *const c_char) -> Status;
+type RunProgram = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> Status;
+type GetSize = unsafe extern "C" fn(Program, *mut usize) -> Status;
+type GetText = unsafe extern "C" fn(Program, *mut c_char) -> Status;
+
+/// The functions of libNVVM that are used here, from a library that is never unloaded.
+struct Functions {
+    version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status,
+    ir_version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int) -> Status,
+    error_string: unsafe extern "C" fn(Status) -> *const c_char,
+    create: unsafe extern "C" fn(*mut Program) -> Status,
+    destroy: unsafe extern "C" fn(*mut Program) -> Status,
+    add_module: AddModule,
+    add_library: AddModule,
+    verify: RunProgram,
+    compile: RunProgram,
+    log_size: GetSize,
+    log: GetText,
+    result_size: GetSize,
+    result: GetText,
+}
+
+impl Functions {
+    fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
+        // SAFETY: libNVVM's initialisers set up its own state and nothing of ours.
+        let library = unsafe { Library::new(path)? };
+        // The functions are copied out of it, and it has state for the whole process: it stays for good.
+        let library = ManuallyDrop::new(library);
+        // SAFETY: each symbol has the type that `nvvm.h` declares for it, the same in every version.
+        unsafe {
+            Ok(Functions {
+                version: *library.get("nvvmVersion")?,
+                ir_version: *library.get("nvvmIRVersion")?,
+                error_string: *library.get("nvvmGetErrorString")?,
+                create: *library.get("nvvmCreateProgram")?,
+                destroy: *library.get("nvvmDestroyProgram")?,
+                add_module: *library.get("nvvmAddModuleToProgram")?,
+                add_library: *library.get("nvvmLazyAddModuleToProgram")?,
+                verify: *library.get("nvvmVerifyProgram")?,
+                compile: *library.get("nvvmCompileProgram")?,
+                log_size: *library.get("nvvmGetProgramLogSize")?,
+                log: *library.get("nvvmGetProgramLog")?,
+                result_size: *library.get("nvvmGetCompiledResultSize")?,
+                result: *library.get("nvvmGetCompiledResult")?,
+            })
+        }
+    }
+
+    fn check(&self, function: &'static str, status: Status) -> Result<(), Error> {
+        if status == NVVM_SUCCESS {
+            return Ok(());
+        }
+        Err(Error::Call {
+            function,
+            message: self.message(status),
+        })
+    }
+
+    fn message(&self, status: Status) -> String {
+        // SAFETY: it takes any number, and returns a C string that lives as long as the library, or null.
+        let message = unsafe { (self.error_string)(status) };
+        if message.is_null() {
+            return format!("status {status}");
+        }
+        // SAFETY: not null, so the C string of above.
+        unsafe { CStr::from_ptr(message) }
+            .to_string_lossy()
+            .into_owned()
+    }
+}

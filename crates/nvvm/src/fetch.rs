@@ -1,0 +1,141 @@
+//! Fetching the wheel with pip, whose configuration decides from where.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, Permissions},
+    io::{self, ErrorKind},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use zip::{ZipArchive, result::ZipError};
+
+use crate::{Error, Wheel, wheel::sha256_of};
+
+/// Fetches the wheel and unpacks what is kept of it into `folder`, which exists and is empty.
+pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
+    let download = folder.join("download");
+    fs::create_dir(&download).map_err(|source| cache_error(folder, "creating a folder", source))?;
+    download_with_pip(wheel, pips, &download)?;
+
+    let file = downloaded_file(&download)
+        .map_err(|source| cache_error(folder, "reading what pip fetched", source))?;
+    let found = sha256_of(&file)
+        .map_err(|source| cache_error(folder, "reading what pip fetched", source))?;
+    if found != wheel.sha256 {
+        return Err(Error::WrongChecksum {
+            file,
+            expected: wheel.sha256.to_owned(),
+            found,
+        });
+    }
+    unpack(wheel, &file, folder)?;
+    fs::remove_dir_all(&download)
+        .map_err(|source| cache_error(folder, "deleting the wheel", source))
+}
+
+/// Has the first pip that can do it download the wheel into `folder`.
+fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
+    let mut first_failure = None;
+    for pip in pips {
+        let Some((program, arguments)) = pip.split_first() else {
+            continue;
+        };
+        let output = Command::new(program)
+            .args(arguments)
+            .args(["download", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-input", "--no-deps", "--only-binary=:all:"])
+            .args(["--platform", wheel.platform, "--dest"])
+            .arg(folder)
+            .arg(wheel.requirement)
+            .stdin(Stdio::null())
+            .output();
+        match output {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) if is_pip_missing(&output) => {}
+            Ok(output) => {
+                first_failure.get_or_insert_with(|| Error::PipFailed {
+                    command: format!("{} download {}", shown(pip), wheel.requirement),
+                    output: last_lines(&output),
+                });
+            }
+            // Not installed, or not for us to run.
+            Err(_) => {}
+        }
+    }
+    Err(first_failure.unwrap_or_else(|| Error::NoPip {
+        tried: pips
+            .iter()
+            .map(|pip| format!("`{}`", shown(pip)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }))
+}
+
+/// Whether Python answered `-m pip` with having no such module.
+fn is_pip_missing(output: &Output) -> bool {
+    String::from_utf8_lossy(&output.stderr).contains("No module named pip")
+}
+
+fn shown(command: &[OsString]) -> String {
+    command
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The end of what a command wrote, where pip puts what matters.
+fn last_lines(output: &Output) -> String {
+    const LINES: usize = 12;
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+/// The one wheel that pip has left in `folder`.
+fn downloaded_file(folder: &Path) -> io::Result<PathBuf> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "whl") {
+            return Ok(path);
+        }
+    }
+    Err(io::Error::new(ErrorKind::NotFound, "pip left no wheel"))
+}
+
+/// Unpacks the wheel's members to where they are kept below `folder`.
+fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
+    let io_error = |source| cache_error(folder, "unpacking the wheel", source);
+    let zip_error = |source| match source {
+        ZipError::Io(source) => io_error(source),
+        source => Error::BadWheel {
+            wheel: wheel.name_and_version(),
+            source,
+        },
+    };
+
+    let mut archive = ZipArchive::new(File::open(file).map_err(io_error)?).map_err(zip_error)?;
+    for member in wheel.members {
+        let kept = folder.join(member.kept_as);
+        if let Some(parent) = kept.parent() {
+            fs::create_dir_all(parent).map_err(io_error)?;
+        }
+        let mut source = archive.by_name(member.path).map_err(zip_error)?;
+        let mut target = File::create(&kept).map_err(io_error)?;
+        io::copy(&mut source, &mut target).map_err(io_error)?;
+        let mode = if member.executable { 0o755 } else { 0o644 };
+        fs::set_permissions(&kept, Permissions::from_mode(mode)).map_err(io_error)?;
+    }
+    Ok(())
+}
+
+fn cache_error(folder: &Path, doing: &'static str, source: io::Error) -> Error {
+    Error::Cache {
+        folder: folder.to_owned(),
+        doing,
+        source,
+    }
+}

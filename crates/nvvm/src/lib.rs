@@ -1,0 +1,45 @@
+//! Finds, fetches and calls libNVVM, NVIDIA's compiler from NVVM IR to PTX.
+//!
+//! libNVVM is one shared library. It comes with every CUDA SDK and, on its own, with a Python wheel of
+//! 40 MB; nothing else of the SDK is needed, and no GPU. So:
+//!
+//! ```no_run
+//! use nvvm::{Compiler, NvvmArch, Toolkit};
+//!
+//! # fn main() -> Result<(), nvvm::Error> {
+//! let toolkit = Toolkit::find_or_fetch()?; // an installed one, else the wheel's, fetched once
+//! let compiler = Compiler::load(&toolkit)?;
+//! let ir = std::fs::read("kernels.ll").unwrap_or_default();
+//! let ptx = compiler.compile(&[("kernels.ll", &ir)], NvvmArch::Compute75, &["-opt=3"])?;
+//! let assembled = nvvm::ptxas::assemble(&toolkit, &ptx, NvvmArch::Compute75)?;
+//! # let _ = assembled; Ok(())
+//! # }
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `arch.rs` | the virtual architectures that libNVVM compiles for |
+//! | `toolkit.rs` | what a found libNVVM consists of, and where it came from |
+//! | `search.rs` | where it is looked for, in which order |
+//! | `wheel.rs` | the wheel that is fetched: version, checksums, contents |
+//! | `fetch.rs` | fetching that wheel with pip |
+//! | `cache.rs` | keeping it: whole or not at all, whoever else builds at the same time |
+//! | `compiler.rs` | calling libNVVM |
+//! | `ptxas.rs` | calling ptxas, which turns PTX into machine code and counts its registers |
+
+mod arch;
+mod cache;
+mod compiler;
+mod error;
+mod fetch;
+pub mod ptxas;
+mod search;
+mod toolkit;
+mod wheel;
+
+pub use arch::{NvvmArch, UnknownArch};
+pub use compiler::{Compiler, Version};
+pub use error::Error;
+pub use search::{SEARCH_VARIABLES, Search};
+pub use toolkit::{Origin, Toolkit};
+pub use wheel::{Member, Wheel};

@@ -1,0 +1,169 @@
+//! Calling ptxas, which turns PTX into machine code and says what each kernel needs of the GPU.
+
+use std::{
+    fs, io,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use crate::{Error, NvvmArch, Toolkit};
+
+/// Machine code, and what its kernels need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
+    /// The machine code: an ELF file for this one architecture.
+    pub cubin: Vec<u8>,
+    /// One for each kernel, in the order of ptxas's report.
+    pub kernels: Vec<Resources>,
+}
+
+/// What one kernel needs of the GPU, as `ptxas --verbose` reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// The kernel's name in the PTX.
+    pub entry: String,
+    /// 32-bit registers of each thread.
+    pub registers: u32,
+    /// Named barriers of a block.
+    pub barriers: u32,
+    /// Static shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Stack frame of a thread, in bytes; it lies in local memory, which is slow.
+    pub stack_bytes: u32,
+    /// Bytes of registers that a thread stores to local memory for want of registers.
+    pub spill_store_bytes: u32,
+    /// Bytes of registers that a thread loads back.
+    pub spill_load_bytes: u32,
+}
+
+/// Assembles PTX for the real architecture of the same number as `arch`.
+///
+/// # Errors
+///
+/// [`Error::NoPtxas`] where the toolkit has none; [`Error::PtxasRejected`] with its words where it does not
+/// take the PTX.
+pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assembled, Error> {
+    let ptxas = toolkit.ptxas.as_deref().ok_or_else(|| Error::NoPtxas {
+        origin: toolkit.origin.clone(),
+    })?;
+    let (output, cubin) = run(ptxas, ptx, arch).map_err(|source| Error::PtxasNotRun {
+        program: ptxas.to_owned(),
+        source,
+    })?;
+    match cubin {
+        Some(cubin) => Ok(Assembled {
+            cubin,
+            kernels: parse_report(&output),
+        }),
+        None => Err(Error::PtxasRejected {
+            sm: arch.sm(),
+            log: output.trim().to_owned(),
+        }),
+    }
+}
+
+/// What ptxas wrote, and the machine code if it took the PTX.
+fn run(ptxas: &Path, ptx: &str, arch: NvvmArch) -> io::Result<(String, Option<Vec<u8>>)> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("kernels.ptx");
+    let target = folder.path().join("kernels.cubin");
+    fs::write(&source, ptx)?;
+    let output = Command::new(ptxas)
+        .arg("--verbose")
+        .arg(format!("--gpu-name={}", arch.sm()))
+        .arg("--output-file")
+        .args([&target, &source])
+        .stdin(Stdio::null())
+        .output()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let cubin = match output.status.success() {
+        true => Some(fs::read(&target)?),
+        false => None,
+    };
+    Ok((text, cubin))
+}
+
+/// Reads the report of `ptxas --verbose`, which has, for each kernel:
+///
+/// ```text
+/// ptxas info    : Compiling entry function 'gemm' for 'sm_90'
+/// ptxas info    : Function properties for gemm
+///     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+/// ptxas info    : Used 128 registers, used 1 barriers, 33280 bytes smem, 448 bytes cmem[0]
+/// ```
+///
+/// Between a kernel and the next come the properties of functions that it calls, each with a stack frame of
+/// its own that is no part of the kernel's.
+fn parse_report(report: &str) -> Vec<Resources> {
+    let mut kernels: Vec<Resources> = Vec::new();
+    let mut properties_of = "";
+    for line in report.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            let (entry, _) = rest.split_once('\'').unwrap_or((rest, ""));
+            kernels.push(Resources {
+                entry: entry.to_owned(),
+                ..Resources::default()
+            });
+        } else if let Some((_, name)) = line.split_once("Function properties for ") {
+            properties_of = name.trim();
+        } else if let Some(kernel) = kernels.last_mut() {
+            if line.contains("bytes stack frame") && properties_of == kernel.entry {
+                kernel.stack_bytes = number_before(line, "bytes stack frame");
+                kernel.spill_store_bytes = number_before(line, "bytes spill stores");
+                kernel.spill_load_bytes = number_before(line, "bytes spill loads");
+            } else if line.contains(" Used ") {
+                kernel.registers = number_before(line, "registers");
+                kernel.barriers = number_before(line, "barriers");
+                kernel.shared_bytes = number_before(line, "bytes smem");
+            }
+        }
+    }
+    kernels
+}
+
+/// The number that stands before `unit` in a line such as `Used 128 registers, 33280 bytes smem`; 0 where the
+/// unit does not occur, since ptxas leaves out what a kernel does not use.
+fn number_before(line: &str, unit: &str) -> u32 {
+    line.split_once(&format!(" {unit}"))
+        .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_of_each_kernel_is_read_and_that_of_called_functions_is_not() {
+        let report = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'gemm' for 'sm_90'
+ptxas info    : Function properties for gemm
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Function properties for helper
+    99 bytes stack frame, 98 bytes spill stores, 97 bytes spill loads
+ptxas info    : Used 128 registers, used 1 barriers, 33280 bytes smem, 448 bytes cmem[0]
+ptxas info    : Compile time = 4.7 ms
+ptxas info    : Compiling entry function 'zero' for 'sm_90'
+ptxas info    : Function properties for zero
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 6 registers, used 0 barriers
+";
+        let gemm = Resources {
+            entry: "gemm".to_owned(),
+            registers: 128,
+            barriers: 1,
+            shared_bytes: 33280,
+            stack_bytes: 8,
+            spill_store_bytes: 4,
+            spill_load_bytes: 12,
+        };
+        let zero = Resources {
+            entry: "zero".to_owned(),
+            registers: 6,
+            ..Resources::default()
+        };
+        assert_eq!(parse_report(report), [gemm, zero]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Puts every static into an address space of the device.
+//!
+//! A static marked `#[link_section = ".nvvm.addrspace.3"]` goes into shared memory (1: global, 4: constant); all others
+//! go into global memory. Code goes on to use generic pointers: each mention of a static becomes an `addrspacecast`,
+//! through which libNVVM sees where the pointer leads and picks `ld.shared` and its like.
+
+use crate::error::{Error, Result};
+use crate::ir::{
+    CastOperation, Constant, Global, Module, Symbol, Type, TypedConstant, visit_constants_mut,
+};
+
+const SECTION_PREFIX: &str = ".nvvm.addrspace.";
+
+/// The section of statics in shared memory.
+pub(crate) const SHARED_SECTION: &str = ".nvvm.addrspace.3";
+
+const GLOBAL: u32 = 1;
+const SHARED: u32 = 3;
+const CONSTANT: u32 = 4;
+
+/// Assigns the address spaces and rewrites all mentions.
+pub(crate) fn assign(module: &mut Module) -> Result<()> {
+    for global in module.globals.values_mut() {
+        place(global)?;
+    }
+    let spaces: Vec<(Symbol, u32)> = module
+        .globals
+        .iter()
+        .map(|(symbol, global)| (symbol.clone(), global.address_space))
+        .collect();
+    let mut rewrite = |constant: &mut Constant| {
+        constant.walk_mut(&mut |constant| {
+            if let Constant::Symbol(symbol) = constant
+                && let Ok(found) = spaces.binary_search_by(|(known, _)| known.cmp(symbol))
+            {
+                *constant = to_generic(symbol.clone(), spaces[found].1);
+            }
+        });
+    };
+    for global in module.globals.values_mut() {
+        if let Some(initializer) = &mut global.initializer {
+            rewrite(initializer);
+        }
+    }
+    for function in module.functions.values_mut() {
+        visit_constants_mut(function, &mut rewrite);
+    }
+    Ok(())
+}
+
+fn place(global: &mut Global) -> Result<()> {
+    let error = |problem: String| Err(Error::new(&global.location, problem));
+    global.address_space = match global.section.take() {
+        None => GLOBAL,
+        Some(section) => match section.strip_prefix(SECTION_PREFIX) {
+            Some("1") => GLOBAL,
+            Some("3") => SHARED,
+            Some("4") => CONSTANT,
+            _ => {
+                return error(format!(
+                    "the section `{section}` has no meaning on the device; leave out the `link_section`"
+                ));
+            }
+        },
+    };
+    let has_value = global
+        .initializer
+        .as_ref()
+        .is_some_and(|value| !is_undefined(value));
+    if global.address_space == SHARED && has_value {
+        return error(
+            "shared memory has no initial value; make the static a `MaybeUninit` and write it in the kernel"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Whether no byte of a constant has a value.
+fn is_undefined(constant: &Constant) -> bool {
+    match constant {
+        Constant::Undef | Constant::Poison => true,
+        Constant::Aggregate(_, elements) => {
+            elements.iter().all(|element| is_undefined(&element.value))
+        }
+        _ => false,
+    }
+}
+
+fn to_generic(symbol: Symbol, space: u32) -> Constant {
+    Constant::Cast(
+        CastOperation::AddressSpaceCast,
+        Box::new(TypedConstant {
+            ty: Type::Pointer(space),
+            value: Constant::Symbol(symbol),
+        }),
+        Type::GENERIC_POINTER,
+    )
+}

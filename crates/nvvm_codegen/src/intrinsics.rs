@@ -1,0 +1,386 @@
+//! What cuda_std asks for by name, and what it becomes: one table.
+//!
+//! `cuda_std` declares `extern "C"` functions called `__nvvm_*`. They are calls of intrinsics of libNVVM, PTX in line, or
+//! orders to this compiler (launch bounds, loop unrolling, opaque values) that leave no code behind.
+
+use crate::error::{Error, Result};
+use crate::ir::{
+    Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, Global,
+    InlineAssembly, Instruction, Kernel, Linkage, Module, Operand, Operation, Symbol, Type, Value,
+    visit_symbols,
+};
+
+/// What a call becomes.
+#[derive(Clone, Copy)]
+enum Lowering {
+    /// An intrinsic of the same signature.
+    Intrinsic(&'static str),
+    /// An intrinsic of the same signature that all threads of a warp or a block must reach together.
+    Convergent(&'static str),
+    /// A vote: the last argument is a truth value of 32 bits, and so is the result of `all` and `any`.
+    Vote(&'static str),
+    /// PTX in line, convergent: text and constraints.
+    Assembly(&'static str, &'static str),
+    /// The start of the shared memory that a launch asks for.
+    DynamicShared,
+    /// Its argument.
+    Opaque,
+    /// Nothing, but the kernel is told.
+    LaunchBounds,
+    /// Nothing, but the loop around is told; see `unroll.rs`.
+    Unroll,
+}
+
+use Lowering::{
+    Assembly, Convergent, DynamicShared, Intrinsic, LaunchBounds, Opaque, Unroll, Vote,
+};
+
+const I32: Type = Type::Integer(32);
+const I64: Type = Type::Integer(64);
+const F32: Type = Type::Float;
+const F64: Type = Type::Double;
+const VOID: Type = Type::Void;
+const POINTER: Type = Type::GENERIC_POINTER;
+
+/// The function that marks a loop.
+pub(crate) const UNROLL: &str = "__nvvm_unroll";
+
+/// The array that stands for dynamic shared memory.
+const DYNAMIC_SHARED: &str = "__nvvm_dynamic_shared_memory";
+
+/// Name, parameters, result, lowering.
+type Row = (&'static str, &'static [Type], Type, Lowering);
+
+#[rustfmt::skip]
+const TABLE: &[Row] = &[
+    ("__nvvm_thread_idx_x", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.tid.x")),
+    ("__nvvm_thread_idx_y", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.tid.y")),
+    ("__nvvm_thread_idx_z", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.tid.z")),
+    ("__nvvm_block_idx_x", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x")),
+    ("__nvvm_block_idx_y", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.y")),
+    ("__nvvm_block_idx_z", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.z")),
+    ("__nvvm_block_dim_x", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ntid.x")),
+    ("__nvvm_block_dim_y", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ntid.y")),
+    ("__nvvm_block_dim_z", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.ntid.z")),
+    ("__nvvm_grid_dim_x", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x")),
+    ("__nvvm_grid_dim_y", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.y")),
+    ("__nvvm_grid_dim_z", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.z")),
+    ("__nvvm_warp_size", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.warpsize")),
+    ("__nvvm_lane_id", &[], I32, Intrinsic("llvm.nvvm.read.ptx.sreg.laneid")),
+
+    ("__nvvm_block_barrier", &[], VOID, Convergent("llvm.nvvm.barrier0")),
+    ("__nvvm_block_barrier_count", &[I32], I32, Convergent("llvm.nvvm.barrier0.popc")),
+    ("__nvvm_block_barrier_and", &[I32], I32, Convergent("llvm.nvvm.barrier0.and")),
+    ("__nvvm_block_barrier_or", &[I32], I32, Convergent("llvm.nvvm.barrier0.or")),
+
+    ("__nvvm_block_fence", &[], VOID, Intrinsic("llvm.nvvm.membar.cta")),
+    ("__nvvm_grid_fence", &[], VOID, Intrinsic("llvm.nvvm.membar.gl")),
+    ("__nvvm_device_fence", &[], VOID, Intrinsic("llvm.nvvm.membar.gl")),
+    ("__nvvm_system_fence", &[], VOID, Intrinsic("llvm.nvvm.membar.sys")),
+
+    ("__nvvm_warp_shfl_idx_i32", &[I32, I32, I32, I32], I32, Convergent("llvm.nvvm.shfl.sync.idx.i32")),
+    ("__nvvm_warp_shfl_up_i32", &[I32, I32, I32, I32], I32, Convergent("llvm.nvvm.shfl.sync.up.i32")),
+    ("__nvvm_warp_shfl_down_i32", &[I32, I32, I32, I32], I32, Convergent("llvm.nvvm.shfl.sync.down.i32")),
+    ("__nvvm_warp_shfl_bfly_i32", &[I32, I32, I32, I32], I32, Convergent("llvm.nvvm.shfl.sync.bfly.i32")),
+    ("__nvvm_warp_vote_all", &[I32, I32], I32, Vote("llvm.nvvm.vote.all.sync")),
+    ("__nvvm_warp_vote_any", &[I32, I32], I32, Vote("llvm.nvvm.vote.any.sync")),
+    ("__nvvm_warp_ballot", &[I32, I32], I32, Vote("llvm.nvvm.vote.ballot.sync")),
+    ("__nvvm_warp_sync", &[I32], VOID, Convergent("llvm.nvvm.bar.warp.sync")),
+    ("__nvvm_active_mask", &[], I32, Assembly("activemask.b32 $0;", "=r")),
+
+    ("__nvvm_sqrt_f32", &[F32], F32, Intrinsic("llvm.sqrt.f32")),
+    ("__nvvm_sqrt_f64", &[F64], F64, Intrinsic("llvm.sqrt.f64")),
+    ("__nvvm_fabs_f32", &[F32], F32, Intrinsic("llvm.fabs.f32")),
+    ("__nvvm_fabs_f64", &[F64], F64, Intrinsic("llvm.fabs.f64")),
+    ("__nvvm_floor_f32", &[F32], F32, Intrinsic("llvm.floor.f32")),
+    ("__nvvm_floor_f64", &[F64], F64, Intrinsic("llvm.floor.f64")),
+    ("__nvvm_ceil_f32", &[F32], F32, Intrinsic("llvm.ceil.f32")),
+    ("__nvvm_ceil_f64", &[F64], F64, Intrinsic("llvm.ceil.f64")),
+    ("__nvvm_trunc_f32", &[F32], F32, Intrinsic("llvm.trunc.f32")),
+    ("__nvvm_trunc_f64", &[F64], F64, Intrinsic("llvm.trunc.f64")),
+    ("__nvvm_rint_f32", &[F32], F32, Intrinsic("llvm.rint.f32")),
+    ("__nvvm_rint_f64", &[F64], F64, Intrinsic("llvm.rint.f64")),
+    ("__nvvm_fma_f32", &[F32, F32, F32], F32, Intrinsic("llvm.fma.f32")),
+    ("__nvvm_fma_f64", &[F64, F64, F64], F64, Intrinsic("llvm.fma.f64")),
+    ("__nvvm_fmin_f32", &[F32, F32], F32, Intrinsic("llvm.minnum.f32")),
+    ("__nvvm_fmin_f64", &[F64, F64], F64, Intrinsic("llvm.minnum.f64")),
+    ("__nvvm_fmax_f32", &[F32, F32], F32, Intrinsic("llvm.maxnum.f32")),
+    ("__nvvm_fmax_f64", &[F64, F64], F64, Intrinsic("llvm.maxnum.f64")),
+    ("__nvvm_copysign_f32", &[F32, F32], F32, Intrinsic("llvm.copysign.f32")),
+    ("__nvvm_copysign_f64", &[F64, F64], F64, Intrinsic("llvm.copysign.f64")),
+
+    ("__nvvm_trap", &[], VOID, Intrinsic("llvm.trap")),
+    ("__nvvm_nanosleep", &[I32], VOID, Assembly("nanosleep.u32 $0;", "r")),
+    ("__nvvm_dynamic_shared", &[], POINTER, DynamicShared),
+    ("__nvvm_opaque_u32", &[I32], I32, Opaque),
+    ("__nvvm_opaque_u64", &[I64], I64, Opaque),
+    ("__nvvm_launch_bounds", &[I32, I32], VOID, LaunchBounds),
+    (UNROLL, &[I32], VOID, Unroll),
+];
+
+/// Functions that libNVVM's output may leave to the driver.
+const DEVICE_RUNTIME: &[&str] = &["vprintf"];
+
+/// The prefix of libdevice's functions.
+const LIBDEVICE_PREFIX: &str = "__nv_";
+
+/// Whether the device side defines the symbol without the kernel's help.
+pub(crate) fn is_offered(symbol: &Symbol) -> bool {
+    row(symbol).is_some()
+        || symbol.starts_with("llvm.")
+        || is_libdevice(symbol)
+        || DEVICE_RUNTIME.contains(&&**symbol)
+}
+
+/// Whether the symbol is one of libdevice's.
+pub(crate) fn is_libdevice(symbol: &Symbol) -> bool {
+    symbol.starts_with(LIBDEVICE_PREFIX)
+}
+
+fn row(symbol: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|(name, ..)| *name == symbol)
+}
+
+/// Replaces every call of the table's functions, except [`UNROLL`]'s.
+pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
+    let mut needs_dynamic_shared = false;
+    for function in module.functions.values_mut() {
+        let mut opaque = Vec::new();
+        for block in 0..function.blocks.len() {
+            let instructions = std::mem::take(&mut function.blocks[block].instructions);
+            let mut lowered = Vec::with_capacity(instructions.len());
+            for mut instruction in instructions {
+                let Some(row) = called_row(&instruction) else {
+                    lowered.push(instruction);
+                    continue;
+                };
+                check_signature(function, &instruction, row)?;
+                match row.3 {
+                    Intrinsic(name) => {
+                        rename(&mut instruction, name, false);
+                        lowered.push(instruction);
+                    }
+                    Convergent(name) => {
+                        rename(&mut instruction, name, true);
+                        lowered.push(instruction);
+                    }
+                    Vote(name) => vote(function, instruction, name, &mut lowered),
+                    Assembly(text, constraints) => {
+                        assemble(&mut instruction, text, constraints);
+                        lowered.push(instruction);
+                    }
+                    DynamicShared => {
+                        needs_dynamic_shared = true;
+                        let start = Constant::Symbol(DYNAMIC_SHARED.into());
+                        opaque.extend(instruction.result.map(|id| (id, Value::Constant(start))));
+                    }
+                    Opaque => {
+                        let argument = arguments(&instruction).first().cloned();
+                        opaque.extend(instruction.result.zip(argument));
+                    }
+                    LaunchBounds => launch_bounds(function, &instruction)?,
+                    Unroll => lowered.push(instruction),
+                }
+            }
+            function.blocks[block].instructions = lowered;
+        }
+        function.substitute(&opaque);
+    }
+    if needs_dynamic_shared {
+        declare_dynamic_shared(module)?;
+    }
+    check_not_taken(module)
+}
+
+fn called_row(instruction: &Instruction) -> Option<&'static Row> {
+    match &instruction.operation {
+        Operation::Call(call) => row(call.symbol()?),
+        _ => None,
+    }
+}
+
+fn arguments(instruction: &Instruction) -> &[Value] {
+    match &instruction.operation {
+        Operation::Call(call) => &call.arguments,
+        _ => &[],
+    }
+}
+
+fn check_signature(function: &Function, instruction: &Instruction, row: &Row) -> Result<()> {
+    let (name, parameters, result, _) = row;
+    match &instruction.operation {
+        Operation::Call(call) if call.ty.parameters == *parameters && call.ty.result == *result => {
+            Ok(())
+        }
+        _ => {
+            let parameters: Vec<String> = parameters.iter().map(Type::to_string).collect();
+            Err(Error::new(
+                &function.location_of(instruction.line),
+                format!(
+                    "`{name}` must be declared with parameters ({}) and result {result}",
+                    parameters.join(", ")
+                ),
+            ))
+        }
+    }
+}
+
+fn rename(instruction: &mut Instruction, name: &str, convergent: bool) {
+    if let Operation::Call(call) = &mut instruction.operation {
+        call.callee = Callee::Symbol(name.into());
+        forget_attributes(call);
+        if convergent {
+            call.attributes.push(Attribute::flag("convergent"));
+        }
+    }
+}
+
+/// rustc's attributes are about an unknown `extern` function.
+fn forget_attributes(call: &mut Call) {
+    call.attributes.clear();
+    call.argument_attributes.iter_mut().for_each(Vec::clear);
+}
+
+fn assemble(instruction: &mut Instruction, text: &str, constraints: &str) {
+    if let Operation::Call(call) = &mut instruction.operation {
+        call.callee = Callee::Assembly(InlineAssembly {
+            side_effect: true,
+            text: text.as_bytes().to_vec(),
+            constraints: constraints.to_owned(),
+        });
+        forget_attributes(call);
+        call.attributes.push(Attribute::flag("convergent"));
+    }
+}
+
+/// `vote(mask, predicate)` as LLVM has it: the predicate is an `i1`, and so is what `all` and `any` return.
+fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut Vec<Instruction>) {
+    let Operation::Call(mut call) = instruction.operation else {
+        return;
+    };
+    let line = instruction.line;
+    let mut push = |result, operation| {
+        out.push(Instruction {
+            result,
+            operation,
+            metadata: Vec::new(),
+            line,
+        });
+    };
+    let predicate = function.fresh(Type::BOOL);
+    if let [_, argument] = call.arguments.as_mut_slice() {
+        let truth = std::mem::replace(argument, Value::Local(predicate));
+        push(
+            Some(predicate),
+            Operation::Compare {
+                float: false,
+                flags: Vec::new(),
+                predicate: "ne".to_owned(),
+                ty: I32,
+                left: truth,
+                right: Value::integer(0),
+            },
+        );
+    }
+    forget_attributes(&mut call);
+    call.attributes.push(Attribute::flag("convergent"));
+    call.callee = Callee::Symbol(name.into());
+    let returns_mask = name.contains("ballot");
+    call.ty = FunctionType {
+        result: if returns_mask { I32 } else { Type::BOOL },
+        parameters: vec![I32, Type::BOOL],
+    };
+    if returns_mask {
+        push(instruction.result, Operation::Call(call));
+        return;
+    }
+    let truth = function.fresh(Type::BOOL);
+    push(Some(truth), Operation::Call(call));
+    push(
+        instruction.result,
+        Operation::Cast {
+            operation: CastOperation::ZeroExtend,
+            flags: Vec::new(),
+            from: Operand::new(Type::BOOL, Value::Local(truth)),
+            to: I32,
+        },
+    );
+}
+
+fn launch_bounds(function: &mut Function, instruction: &Instruction) -> Result<()> {
+    let location = function.location_of(instruction.line);
+    let bounds: Vec<Option<u32>> = arguments(instruction)
+        .iter()
+        .map(|value| u32::try_from(value.as_integer()?).ok())
+        .collect();
+    let [Some(threads), Some(blocks)] = bounds[..] else {
+        return Err(Error::new(
+            &location,
+            "launch bounds must be constants; write them as literals or `const` items",
+        ));
+    };
+    let given = |number: u32| (number > 0).then_some(number);
+    let bounds = Kernel {
+        max_threads: given(threads),
+        min_blocks: given(blocks),
+    };
+    match &mut function.kernel {
+        Some(kernel) if *kernel == Kernel::default() || *kernel == bounds => {
+            *kernel = bounds;
+            Ok(())
+        }
+        Some(_) => Err(Error::new(
+            &location,
+            "the kernel is given two different launch bounds; leave one of them out",
+        )),
+        None => Err(Error::new(
+            &location,
+            "launch bounds can only be given in the body of a kernel",
+        )),
+    }
+}
+
+fn declare_dynamic_shared(module: &mut Module) -> Result<()> {
+    let Some(location) = module.functions.values().next().map(|f| f.location.clone()) else {
+        return Ok(());
+    };
+    let global = Global {
+        location: crate::error::Location {
+            function: None,
+            ..location
+        },
+        linkage: Linkage::Strong,
+        is_constant: false,
+        ty: Type::Array(0, Type::Integer(8).into()),
+        initializer: None,
+        section: Some(crate::address_space::SHARED_SECTION.to_owned()),
+        align: Some(16),
+        address_space: 0,
+    };
+    match module.globals.insert(DYNAMIC_SHARED.into(), global) {
+        None => Ok(()),
+        Some(other) => Err(Error::new(
+            &other.location,
+            format!("the name `{DYNAMIC_SHARED}` is taken; rename the static"),
+        )),
+    }
+}
+
+/// The functions of the table have no address.
+fn check_not_taken(module: &Module) -> Result<()> {
+    for function in module.functions.values() {
+        let mut taken = None;
+        visit_symbols(function, &mut |symbol, line| {
+            if taken.is_none() && row(symbol).is_some() && **symbol != *UNROLL {
+                taken = Some((symbol, line));
+            }
+        });
+        if let Some((symbol, line)) = taken {
+            return Err(Error::new(
+                &function.location_of(line),
+                format!("`{symbol}` has no address; call it, or wrap it in a function of your own"),
+            ));
+        }
+    }
+    Ok(())
+}

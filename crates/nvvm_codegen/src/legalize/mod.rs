@@ -1,0 +1,73 @@
+//! Says in the target dialect what rustc said in LLVM 22's.
+//!
+//! Each rewrite is a function from an instruction to what stands for it, and builds only what every dialect has.
+
+mod atomics;
+mod calls;
+mod editor;
+mod floats;
+mod hints;
+mod integers;
+mod overflow;
+mod poison;
+
+use crate::Dialect;
+use crate::error::Result;
+use crate::ir::{Module, Operation, Value};
+use editor::Editor;
+
+/// What a rewrite made of an instruction.
+enum Outcome {
+    /// It is as it was, or was changed in place.
+    Keep,
+    /// It goes, and its value, if it has one, is this.
+    Replace(Option<Value>),
+}
+
+/// Rewrites all instructions and constants.
+pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
+    if dialect == Dialect::TypedPointers {
+        poison::remove_from_constants(module);
+    }
+    for function in module.functions.values_mut() {
+        calls::mark_convergent(&mut function.attributes);
+        let mut substitutes = Vec::new();
+        for index in 0..function.blocks.len() {
+            let instructions = std::mem::take(&mut function.blocks[index].instructions);
+            let mut editor = Editor::new(function);
+            for mut instruction in instructions {
+                editor.line = instruction.line;
+                if dialect == Dialect::TypedPointers {
+                    hints::remove(&mut instruction.operation);
+                }
+                let outcome = match &mut instruction.operation {
+                    Operation::Freeze(operand) if dialect == Dialect::TypedPointers => {
+                        poison::thaw(operand)
+                    }
+                    Operation::FloatNegate { operand, .. } if dialect == Dialect::TypedPointers => {
+                        floats::negate(&mut editor, operand)
+                    }
+                    Operation::Load { .. }
+                    | Operation::Store { .. }
+                    | Operation::AtomicUpdate { .. }
+                    | Operation::CompareExchange { .. }
+                    | Operation::Fence { .. } => atomics::rewrite(&mut editor, &mut instruction)?,
+                    Operation::Call(call) => calls::rewrite(&mut editor, call, dialect)?,
+                    _ => Outcome::Keep,
+                };
+                match outcome {
+                    Outcome::Keep => editor.push(instruction),
+                    Outcome::Replace(value) => {
+                        if let Some((result, value)) = instruction.result.zip(value) {
+                            editor.take_name(result, &value);
+                            substitutes.push((result, value));
+                        }
+                    }
+                }
+            }
+            function.blocks[index].instructions = editor.finish();
+        }
+        function.substitute(&substitutes);
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Turns the LLVM IR that rustc prints into the NVVM IR that libNVVM reads.
+//!
+//! ```text
+//!  gpu_kernels.ll, core bits, ...        LLVM 22 text, made for the host
+//!        |
+//!     parser          every construct known, or an error with its line
+//!        |
+//!      link           one module; of it what kernels reach
+//!        |
+//!     panics          core::panicking::* become traps
+//!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, launch bounds, unrolling
+//!   inline_ptx        asm! operands: x86's become PTX's
+//!  address_space      statics go to global, shared or constant memory
+//!        |
+//!    legalize         what the dialect lacks is said in what it has
+//!     verify          well-formed, or an error here rather than in libNVVM
+//!        |
+//!      print          typed pointers (LLVM 7) or opaque ones
+//!        |
+//!     NVVM IR  ->  libNVVM  ->  PTX
+//! ```
+//!
+//! No LLVM is linked: parser, passes and printers are plain Rust.
+//!
+//! ```
+//! use nvvm_codegen::{Dialect, Source, compile};
+//!
+//! let text = "define void @noop() section \".nvvm.kernel\" {\n  ret void\n}\n";
+//! let source = Source { name: "noop.ll", text };
+//! let module = compile(&[source], Dialect::OpaquePointers)?;
+//! assert_eq!(module.kernels[0].name, "noop");
+//! # Ok::<(), nvvm_codegen::Error>(())
+//! ```
+
+mod address_space;
+mod dead_code;
+mod error;
+mod inline_ptx;
+mod intrinsics;
+mod ir;
+mod legalize;
+mod lexer;
+mod link;
+mod loops;
+mod panics;
+mod parser;
+mod print;
+mod unroll;
+mod verify;
+
+pub use error::Error;
+
+/// The language that libNVVM reads, which depends on the virtual architecture it compiles for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// LLVM 7 with typed pointers: libNVVM below `compute_100`.
+    TypedPointers,
+    /// Modern LLVM with opaque pointers: `compute_100` and up.
+    OpaquePointers,
+}
+
+/// One module of LLVM 22 IR, as `rustc --emit=llvm-ir` writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// What errors call it, such as `gpu_kernels.ll`.
+    pub name: &'a str,
+    /// Its contents.
+    pub text: &'a str,
+}
+
+/// A module that libNVVM accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NvvmModule {
+    /// NVVM IR as text.
+    pub ir: String,
+    /// Its entry points, by name.
+    pub kernels: Vec<KernelEntry>,
+    /// Whether libdevice must be added to the program: a kernel calls one of its functions (`__nv_*`).
+    pub needs_libdevice: bool,
+}
+
+/// An entry point of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelEntry {
+    /// The name to launch it by.
+    pub name: String,
+    /// The most threads that a block may have, if the kernel says so.
+    pub max_threads: Option<u32>,
+    /// The blocks that a multiprocessor should be able to hold at a time, if the kernel says so.
+    pub min_blocks: Option<u32>,
+}
+
+/// Compiles the modules of a kernel crate, and of the crates that it calls, into one module of NVVM IR.
+///
+/// Kernels are the functions in the section `.nvvm.kernel`; what no kernel reaches is left out.
+///
+/// # Errors
+///
+/// If the IR holds something that has no meaning on a GPU, that this compiler does not know, or that is not defined.
+/// The error has the line of the IR and the function.
+pub fn compile(sources: &[Source<'_>], dialect: Dialect) -> Result<NvvmModule, Error> {
+    let modules = sources
+        .iter()
+        .map(|source| parser::parse(source.name, source.text))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut module = link::link(modules)?;
+    panics::trap_panics(&mut module);
+    dead_code::remove_dead_code(&mut module);
+    link::keep_reachable(&mut module);
+    link::check_defined(&module)?;
+    verify::verify(&module)?;
+
+    intrinsics::lower_intrinsics(&mut module)?;
+    unroll::apply_marks(&mut module)?;
+    inline_ptx::translate(&mut module)?;
+    address_space::assign(&mut module)?;
+    legalize::legalize(&mut module, dialect)?;
+    dead_code::remove_dead_code(&mut module);
+    link::keep_reachable(&mut module);
+    verify::verify(&module)?;
+
+    let kernels = module
+        .functions
+        .iter()
+        .filter_map(|(symbol, function)| {
+            let kernel = function.kernel?;
+            Some(KernelEntry {
+                name: symbol.to_string(),
+                max_threads: kernel.max_threads,
+                min_blocks: kernel.min_blocks,
+            })
+        })
+        .collect();
+    Ok(NvvmModule {
+        ir: print::print(&module, dialect),
+        kernels,
+        needs_libdevice: module.functions.keys().any(intrinsics::is_libdevice),
+    })
+}

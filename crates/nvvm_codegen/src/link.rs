@@ -1,0 +1,286 @@
+//! Makes one module of several and keeps of it what kernels reach.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::error::{Error, Result, demangle};
+use crate::intrinsics;
+use crate::ir::{
+    Callee, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Operation, Symbol,
+    Type, visit_constants_mut, visit_symbols,
+};
+
+/// The section that `#[kernel]` puts a function into.
+const KERNEL_SECTION: &str = ".nvvm.kernel";
+
+/// Merges modules by symbol name. Symbols local to a module are renamed where another module has the name too.
+pub(crate) fn link(modules: Vec<Module>) -> Result<Module> {
+    let mut occurrences: HashMap<Symbol, usize> = HashMap::new();
+    for module in &modules {
+        for symbol in module.globals.keys().chain(module.functions.keys()) {
+            *occurrences.entry(symbol.clone()).or_default() += 1;
+        }
+    }
+    let mut linked = Module::default();
+    for (position, mut module) in modules.into_iter().enumerate() {
+        rename_locals(&mut module, position, &occurrences);
+        let offset = linked.next_metadata();
+        shift_metadata(&mut module, offset);
+        linked.metadata.append(&mut module.metadata);
+        for (symbol, global) in module.globals {
+            merge_global(&mut linked, symbol, global)?;
+        }
+        for (symbol, function) in module.functions {
+            merge_function(&mut linked, symbol, function)?;
+        }
+    }
+    // An intrinsic is declared by its calls: rewriting them changes its name and type.
+    linked
+        .functions
+        .retain(|symbol, function| !(function.is_declaration() && symbol.starts_with("llvm.")));
+    mark_kernels(&mut linked)?;
+    Ok(linked)
+}
+
+fn rename_locals(module: &mut Module, position: usize, occurrences: &HashMap<Symbol, usize>) {
+    let is_shared = |symbol: &Symbol| occurrences.get(symbol).is_some_and(|count| *count > 1);
+    let globals = module
+        .globals
+        .iter()
+        .filter(|(_, global)| global.linkage == Linkage::Local)
+        .map(|(symbol, _)| symbol);
+    let functions = module
+        .functions
+        .iter()
+        .filter(|(_, function)| function.linkage == Linkage::Local)
+        .map(|(symbol, _)| symbol);
+    let renamed: BTreeMap<Symbol, Symbol> = globals
+        .chain(functions)
+        .filter(|symbol| is_shared(symbol))
+        .map(|symbol| {
+            let mut name = format!("{symbol}.{position}");
+            while occurrences.contains_key(name.as_str()) {
+                name.push('_');
+            }
+            (symbol.clone(), name.into())
+        })
+        .collect();
+    if renamed.is_empty() {
+        return;
+    }
+    let new_name = |symbol: &Symbol| renamed.get(symbol).unwrap_or(symbol).clone();
+    let mut rename = |constant: &mut Constant| {
+        constant.walk_mut(&mut |constant| {
+            if let Constant::Symbol(symbol) = constant {
+                *symbol = new_name(symbol);
+            }
+        });
+    };
+    for global in module.globals.values_mut() {
+        if let Some(initializer) = &mut global.initializer {
+            rename(initializer);
+        }
+    }
+    for function in module.functions.values_mut() {
+        visit_constants_mut(function, &mut rename);
+        for block in &mut function.blocks {
+            for instruction in &mut block.instructions {
+                if let Operation::Call(call) = &mut instruction.operation
+                    && let Callee::Symbol(symbol) = &mut call.callee
+                {
+                    *symbol = new_name(symbol);
+                }
+            }
+        }
+    }
+    module.globals = std::mem::take(&mut module.globals)
+        .into_iter()
+        .map(|(symbol, global)| (new_name(&symbol), global))
+        .collect();
+    module.functions = std::mem::take(&mut module.functions)
+        .into_iter()
+        .map(|(symbol, function)| (new_name(&symbol), function))
+        .collect();
+}
+
+/// Moves a module's metadata numbers behind those that are taken.
+fn shift_metadata(module: &mut Module, offset: u32) {
+    if offset == 0 {
+        return;
+    }
+    let shift = |number: &mut u32| *number = number.saturating_add(offset);
+    module.metadata = std::mem::take(&mut module.metadata)
+        .into_iter()
+        .map(|(number, mut node)| {
+            for item in &mut node.items {
+                if let MetadataItem::Node(number) = item {
+                    shift(number);
+                }
+            }
+            (number.saturating_add(offset), node)
+        })
+        .collect();
+    let blocks = module
+        .functions
+        .values_mut()
+        .flat_map(|function| &mut function.blocks);
+    for block in blocks {
+        for instruction in &mut block.instructions {
+            instruction
+                .metadata
+                .iter_mut()
+                .for_each(|(_, number)| shift(number));
+        }
+        block
+            .terminator
+            .metadata
+            .iter_mut()
+            .for_each(|(_, number)| shift(number));
+    }
+}
+
+fn merge_global(linked: &mut Module, symbol: Symbol, global: Global) -> Result<()> {
+    if linked.functions.contains_key(&symbol) {
+        return Err(clash(&symbol, &global.location));
+    }
+    match linked.globals.get(&symbol) {
+        Some(_) if global.initializer.is_none() => return Ok(()),
+        Some(other) if other.initializer.is_some() => {
+            if other.linkage != Linkage::Weak && global.linkage != Linkage::Weak {
+                return Err(clash(&symbol, &global.location));
+            }
+            if global.linkage == Linkage::Weak {
+                return Ok(());
+            }
+        }
+        _ => {}
+    }
+    linked.globals.insert(symbol, global);
+    Ok(())
+}
+
+fn merge_function(linked: &mut Module, symbol: Symbol, function: Function) -> Result<()> {
+    if linked.globals.contains_key(&symbol) {
+        return Err(clash(&symbol, &function.location));
+    }
+    match linked.functions.get(&symbol) {
+        Some(_) if function.is_declaration() => return Ok(()),
+        Some(other) if !other.is_declaration() => {
+            if other.linkage != Linkage::Weak && function.linkage != Linkage::Weak {
+                return Err(clash(&symbol, &function.location));
+            }
+            if function.linkage == Linkage::Weak {
+                return Ok(());
+            }
+        }
+        _ => {}
+    }
+    linked.functions.insert(symbol, function);
+    Ok(())
+}
+
+fn clash(symbol: &Symbol, location: &crate::error::Location) -> Error {
+    let name = demangle(symbol);
+    Error::new(
+        location,
+        format!("`{name}` is defined in two modules; rename one of the two"),
+    )
+}
+
+fn mark_kernels(module: &mut Module) -> Result<()> {
+    for function in module.functions.values_mut() {
+        if function.section.take().as_deref() != Some(KERNEL_SECTION) || function.is_declaration() {
+            continue;
+        }
+        if function.ty.result != Type::Void {
+            return Err(Error::new(
+                &function.location,
+                "a kernel cannot return a value; write it through a pointer parameter",
+            ));
+        }
+        function.kernel = Some(Kernel::default());
+    }
+    Ok(())
+}
+
+/// Drops all functions and globals that no kernel reaches.
+pub(crate) fn keep_reachable(module: &mut Module) {
+    let mut reached: BTreeSet<Symbol> = BTreeSet::new();
+    let mut waiting: Vec<Symbol> = module
+        .functions
+        .iter()
+        .filter(|(_, function)| function.kernel.is_some())
+        .map(|(symbol, _)| symbol.clone())
+        .collect();
+    while let Some(symbol) = waiting.pop() {
+        if !reached.insert(symbol.clone()) {
+            continue;
+        }
+        if let Some(function) = module.functions.get(&symbol) {
+            visit_symbols(function, &mut |symbol, _| waiting.push(symbol.clone()));
+        }
+        if let Some(initializer) = module
+            .globals
+            .get(&symbol)
+            .and_then(|g| g.initializer.as_ref())
+        {
+            initializer.walk(&mut |constant| {
+                if let Constant::Symbol(symbol) = constant {
+                    waiting.push(symbol.clone());
+                }
+            });
+        }
+    }
+    module
+        .functions
+        .retain(|symbol, _| reached.contains(symbol));
+    module.globals.retain(|symbol, _| reached.contains(symbol));
+}
+
+/// Checks that everything that is left is defined, or is something that the device offers.
+pub(crate) fn check_defined(module: &Module) -> Result<()> {
+    let is_missing = |symbol: &Symbol| match module.functions.get(symbol) {
+        Some(function) => function.is_declaration() && !intrinsics::is_offered(symbol),
+        None => match module.globals.get(symbol) {
+            Some(global) => global.initializer.is_none(),
+            None => !intrinsics::is_offered(symbol),
+        },
+    };
+    let undefined = |location: &crate::error::Location, verb: &str, symbol: &Symbol| {
+        Err(Error::new(
+            location,
+            format!(
+                "{verb} `{}`, which is not defined for the device. Device code may call `#[inline]` and generic \
+                 functions, functions of its own crate, cuda_std, and libdevice (`__nv_*`)",
+                demangle(symbol)
+            ),
+        ))
+    };
+    for function in module.functions.values() {
+        let mut missing = None;
+        visit_symbols(function, &mut |symbol, line| {
+            if missing.is_none() && is_missing(symbol) {
+                missing = Some((symbol, line));
+            }
+        });
+        if let Some((symbol, line)) = missing {
+            return undefined(&function.location_of(line), "it uses", symbol);
+        }
+    }
+    for (name, global) in &module.globals {
+        let mut missing = None;
+        if let Some(initializer) = &global.initializer {
+            initializer.walk(&mut |constant| {
+                if let Constant::Symbol(symbol) = constant
+                    && is_missing(symbol)
+                {
+                    missing.get_or_insert(symbol);
+                }
+            });
+        }
+        if let Some(symbol) = missing {
+            let verb = format!("the static `{}` refers to", demangle(name));
+            return undefined(&global.location, &verb, symbol);
+        }
+    }
+    Ok(())
+}

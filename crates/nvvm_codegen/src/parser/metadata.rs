@@ -1,0 +1,115 @@
+//! Metadata: the nodes at the end of a module and the attachments of instructions.
+
+use super::Parser;
+use crate::error::Result;
+use crate::ir::{Attachments, MetadataItem, MetadataNode, Module};
+use crate::lexer::Token;
+
+/// Attachments that go on to libNVVM.
+const KEPT: &[&str] = &["invariant.load", "llvm.loop", "nonnull", "range"];
+
+/// Attachments that only promise something, so that leaving them out loses nothing but a hint. `alias.scope` and
+/// `noalias` are among them for a reason: they are tied to `llvm.experimental.noalias.scope.decl`, which libNVVM
+/// does not have, and without it unrolling a loop makes them lie.
+const DROPPED: &[&str] = &[
+    "alias.scope",
+    "align",
+    "dbg",
+    "dereferenceable",
+    "dereferenceable_or_null",
+    "fpmath",
+    "noalias",
+    "noalias.addrspace",
+    "nofree",
+    "nontemporal",
+    "noundef",
+    "prof",
+    "srcloc",
+    "tbaa",
+    "unpredictable",
+];
+
+impl Parser<'_> {
+    /// `, !range !7, !noundef !3`, the commas included.
+    pub(super) fn attachments(&mut self) -> Result<Attachments> {
+        let mut attachments = Vec::new();
+        while self.eat_punctuation(',') {
+            self.attachment(&mut attachments)?;
+        }
+        Ok(attachments)
+    }
+
+    /// `!range !7`
+    pub(super) fn attachment(&mut self, attachments: &mut Attachments) -> Result<()> {
+        let Token::MetadataName(kind) = *self.peek() else {
+            return self.expected("a metadata attachment");
+        };
+        let kept = KEPT.contains(&kind);
+        if !kept && !DROPPED.contains(&kind) {
+            return self.error(format!(
+                "the metadata `!{kind}` has no meaning in device code"
+            ));
+        }
+        self.at += 1;
+        match self.next() {
+            Token::MetadataNumber(number) => {
+                if kept {
+                    attachments.push((kind.to_owned(), number));
+                }
+                Ok(())
+            }
+            // `!DILocation(...)`
+            Token::MetadataName(_) if !kept => self.balanced().map(drop),
+            _ => {
+                self.at -= 1;
+                self.expected("a metadata number")
+            }
+        }
+    }
+
+    /// `!7 = distinct !{!8, !"name", i32 1}`
+    pub(super) fn metadata_definition(&mut self, module: &mut Module, number: u32) -> Result<()> {
+        self.at += 1;
+        self.punctuation('=')?;
+        let distinct = self.eat_word("distinct");
+        match self.next() {
+            Token::Exclamation => {
+                self.punctuation('{')?;
+                let items = self.list('}', Self::metadata_item)?;
+                module
+                    .metadata
+                    .insert(number, MetadataNode { distinct, items });
+                Ok(())
+            }
+            // Debug information: `!DILocation(...)`. Nothing that is kept refers to it.
+            Token::MetadataName(_) => self.balanced().map(drop),
+            _ => {
+                self.at -= 1;
+                self.expected("a metadata node")
+            }
+        }
+    }
+
+    fn metadata_item(&mut self) -> Result<MetadataItem> {
+        match *self.peek() {
+            Token::MetadataNumber(number) => {
+                self.at += 1;
+                Ok(MetadataItem::Node(number))
+            }
+            Token::MetadataString(text) => {
+                self.at += 1;
+                Ok(MetadataItem::String(text.into()))
+            }
+            Token::Word("null") => {
+                self.at += 1;
+                Ok(MetadataItem::Null)
+            }
+            Token::MetadataName(_) => {
+                self.at += 1;
+                self.balanced()?;
+                Ok(MetadataItem::Null)
+            }
+            _ => Ok(MetadataItem::Constant(self.typed_constant()?)),
+        }
+    }
+}

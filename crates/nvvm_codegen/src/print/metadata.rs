@@ -1,0 +1,138 @@
+//! Metadata: attached nodes, renumbered, and what libNVVM wants to know of kernels.
+
+use std::collections::BTreeMap;
+
+use super::Printer;
+use super::names::quoted;
+use crate::ir::{Function, MetadataItem, Module, Symbol};
+
+/// New numbers of the nodes that are attached somewhere, in order of first mention.
+pub(super) struct MetadataNumbers {
+    numbers: BTreeMap<u32, u32>,
+    order: Vec<u32>,
+}
+
+impl MetadataNumbers {
+    pub(super) fn of(module: &Module) -> Self {
+        let mut found = Self {
+            numbers: BTreeMap::new(),
+            order: Vec::new(),
+        };
+        let blocks = module
+            .functions
+            .values()
+            .flat_map(|function| &function.blocks);
+        for block in blocks {
+            for instruction in &block.instructions {
+                found.add_all(module, &instruction.metadata);
+            }
+            found.add_all(module, &block.terminator.metadata);
+        }
+        found
+    }
+
+    fn add_all(&mut self, module: &Module, attachments: &[(String, u32)]) {
+        let mut waiting: Vec<u32> = attachments
+            .iter()
+            .rev()
+            .map(|(_, number)| *number)
+            .collect();
+        while let Some(number) = waiting.pop() {
+            if self.numbers.contains_key(&number) {
+                continue;
+            }
+            self.numbers.insert(number, self.order.len() as u32);
+            self.order.push(number);
+            let items = module
+                .metadata
+                .get(&number)
+                .map_or(&[][..], |node| &node.items);
+            waiting.extend(items.iter().rev().filter_map(|item| match item {
+                MetadataItem::Node(number) => Some(*number),
+                _ => None,
+            }));
+        }
+    }
+
+    fn get(&self, number: u32) -> u32 {
+        self.numbers.get(&number).copied().unwrap_or_default()
+    }
+}
+
+impl Printer<'_> {
+    /// `, !range !7`
+    pub(super) fn attachments(&self, attachments: &[(String, u32)]) -> String {
+        attachments
+            .iter()
+            .map(|(kind, number)| format!(", !{kind} !{}", self.metadata.get(*number)))
+            .collect()
+    }
+
+    pub(super) fn metadata_section(&mut self) -> String {
+        let mut text = String::new();
+        let mut annotations = Vec::new();
+        let mut next = self.metadata.order.len();
+        for (symbol, function) in &self.module.functions {
+            for annotation in self.annotations(symbol, function) {
+                annotations.push((next, annotation));
+                next += 1;
+            }
+        }
+        let numbers: Vec<String> = annotations
+            .iter()
+            .map(|(number, _)| format!("!{number}"))
+            .collect();
+        text.push_str(&format!(
+            "!nvvm.annotations = !{{{}}}\n",
+            numbers.join(", ")
+        ));
+        text.push_str(&format!("!nvvmir.version = !{{!{next}}}\n\n"));
+        for (number, old) in self.metadata.order.iter().enumerate() {
+            text.push_str(&format!("!{number} = {}\n", self.node(*old)));
+        }
+        for (number, annotation) in annotations {
+            text.push_str(&format!("!{number} = !{{{annotation}}}\n"));
+        }
+        text.push_str(&format!("!{next} = !{{i32 2, i32 0}}\n"));
+        text
+    }
+
+    fn node(&self, number: u32) -> String {
+        let Some(node) = self.module.metadata.get(&number) else {
+            return "!{}".to_owned();
+        };
+        let items: Vec<String> = node
+            .items
+            .iter()
+            .map(|item| match item {
+                MetadataItem::Null => "null".to_owned(),
+                MetadataItem::Node(number) => format!("!{}", self.metadata.get(*number)),
+                MetadataItem::String(text) => format!("!\"{text}\""),
+                MetadataItem::Constant(constant) => self.typed_constant(constant),
+            })
+            .collect();
+        let distinct = if node.distinct { "distinct " } else { "" };
+        format!("{distinct}!{{{}}}", items.join(", "))
+    }
+
+    /// `void (i8*)* @name, !"kernel", i32 1`, and the launch bounds.
+    fn annotations(&self, symbol: &Symbol, function: &Function) -> Vec<String> {
+        let Some(kernel) = function.kernel else {
+            return Vec::new();
+        };
+        let ty = self.pointers.to(&self.function_type(&function.ty), 0);
+        let annotation =
+            |name: &str, value: u32| format!("{ty} @{}, !\"{name}\", i32 {value}", quoted(symbol));
+        let mut annotations = vec![annotation("kernel", 1)];
+        if let Some(threads) = kernel.max_threads {
+            // The product of the three counts; a block may have any shape up to it.
+            annotations.push(annotation("maxntidx", threads));
+            annotations.push(annotation("maxntidy", 1));
+            annotations.push(annotation("maxntidz", 1));
+        }
+        if let Some(blocks) = kernel.min_blocks {
+            annotations.push(annotation("minctasm", blocks));
+        }
+        annotations
+    }
+}

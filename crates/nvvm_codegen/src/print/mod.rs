@@ -1,0 +1,186 @@
+//! Writes a module as the text that libNVVM reads.
+//!
+//! The two dialects differ in how they write pointers, and only there: [`Pointers`] is that difference.
+
+mod attributes;
+mod constant;
+mod function;
+mod instruction;
+mod metadata;
+mod names;
+mod opaque;
+mod typed;
+
+use std::collections::BTreeMap;
+
+use crate::Dialect;
+use crate::ir::{AttributesExt, Function, FunctionType, Global, Module, Operation, Symbol, Type};
+use metadata::MetadataNumbers;
+use names::quoted;
+use opaque::OpaquePointers;
+use typed::TypedPointers;
+
+const HEADER: &str = "\
+target datalayout = \"e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-\
+v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64\"
+target triple = \"nvptx64-nvidia-cuda\"
+";
+
+/// How a dialect writes pointers. Types and operands come and go as text.
+trait Pointers {
+    /// The type of a pointer to anything.
+    fn any(&self, space: u32) -> String;
+
+    /// The type of a pointer to `pointee`.
+    fn to(&self, pointee: &str, space: u32) -> String;
+
+    /// Whether [`any`](Self::any) and [`to`](Self::to) `pointee` are two types, with a `bitcast` in between.
+    fn differs(&self, pointee: &str) -> bool;
+}
+
+/// The text of a module.
+pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
+    let pointers: &dyn Pointers = match dialect {
+        Dialect::TypedPointers => &TypedPointers,
+        Dialect::OpaquePointers => &OpaquePointers,
+    };
+    let mut printer = Printer {
+        module,
+        pointers,
+        metadata: MetadataNumbers::of(module),
+    };
+    let mut sections = vec![HEADER.to_owned()];
+    let globals: String = module
+        .globals
+        .iter()
+        .map(|(symbol, global)| printer.global(symbol, global))
+        .collect();
+    sections.push(globals);
+    sections.push(printer.declarations());
+    for (symbol, function) in &module.functions {
+        if !function.is_declaration() {
+            sections.push(printer.function(symbol, function));
+        }
+    }
+    sections.push(printer.metadata_section());
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n")
+}
+
+/// What all parts of a module need in order to be written.
+struct Printer<'m> {
+    module: &'m Module,
+    pointers: &'m dyn Pointers,
+    metadata: MetadataNumbers,
+}
+
+/// A function that is declared for what its calls say of it.
+struct Declaration<'m> {
+    ty: &'m FunctionType,
+    convergent: bool,
+}
+
+impl Printer<'_> {
+    fn ty(&self, ty: &Type) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = ty.write(&mut text, &|space| self.pointers.any(space));
+        text
+    }
+
+    /// `void (i8*, i64)`
+    fn function_type(&self, ty: &FunctionType) -> String {
+        let parameters: Vec<String> = ty.parameters.iter().map(|ty| self.ty(ty)).collect();
+        format!("{} ({})", self.ty(&ty.result), parameters.join(", "))
+    }
+
+    fn global(&self, symbol: &Symbol, global: &Global) -> String {
+        let linkage = match global.initializer {
+            Some(_) => "internal",
+            None => "external",
+        };
+        let space = match global.address_space {
+            0 => String::new(),
+            space => format!("addrspace({space}) "),
+        };
+        let kind = if global.is_constant {
+            "constant"
+        } else {
+            "global"
+        };
+        let mut line = format!(
+            "@{} = {linkage} {space}{kind} {}",
+            quoted(symbol),
+            self.ty(&global.ty)
+        );
+        if let Some(initializer) = &global.initializer {
+            line.push(' ');
+            line.push_str(&self.constant(&global.ty, initializer));
+        }
+        if let Some(align) = global.align {
+            line.push_str(&format!(", align {align}"));
+        }
+        line.push('\n');
+        line
+    }
+
+    /// Declares what is called and not defined here: intrinsics, libdevice, `vprintf`.
+    fn declarations(&self) -> String {
+        let mut declared: BTreeMap<&Symbol, Declaration<'_>> = BTreeMap::new();
+        let blocks = self
+            .module
+            .functions
+            .values()
+            .flat_map(|function| &function.blocks);
+        for instruction in blocks.flat_map(|block| &block.instructions) {
+            if let Operation::Call(call) = &instruction.operation
+                && let Some(symbol) = call.symbol()
+                && self
+                    .module
+                    .functions
+                    .get(symbol)
+                    .is_none_or(Function::is_declaration)
+            {
+                let convergent = call.attributes.has("convergent");
+                declared.insert(
+                    symbol,
+                    Declaration {
+                        ty: &call.ty,
+                        convergent,
+                    },
+                );
+            }
+        }
+        // Functions whose address is taken and that nobody calls.
+        for (symbol, function) in &self.module.functions {
+            if function.is_declaration() {
+                declared.entry(symbol).or_insert(Declaration {
+                    ty: &function.ty,
+                    convergent: false,
+                });
+            }
+        }
+        declared
+            .into_iter()
+            .map(|(symbol, declaration)| {
+                let parameters: Vec<String> = declaration
+                    .ty
+                    .parameters
+                    .iter()
+                    .map(|ty| self.ty(ty))
+                    .collect();
+                let convergent = if declaration.convergent {
+                    " convergent"
+                } else {
+                    ""
+                };
+                format!(
+                    "declare {} @{}({}){convergent} nounwind\n",
+                    self.ty(&declaration.ty.result),
+                    quoted(symbol),
+                    parameters.join(", ")
+                )
+            })
+            .collect()
+    }
+}

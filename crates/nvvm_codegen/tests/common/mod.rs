@@ -1,0 +1,57 @@
+//! What the test programs share: the corpus, and how a module is compiled for a test.
+#![allow(dead_code)] // each test program uses a part
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nvvm_codegen::{Dialect, Error, NvvmModule, Source, compile};
+
+/// Both dialects, with the name that expectations use.
+pub const DIALECTS: [(Dialect, &str); 2] = [
+    (Dialect::TypedPointers, "typed pointers"),
+    (Dialect::OpaquePointers, "opaque pointers"),
+];
+
+/// A file of the corpus.
+pub struct Case {
+    /// The file's stem: the claim.
+    pub claim: String,
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl Case {
+    pub fn compile(&self, dialect: Dialect) -> Result<NvvmModule, Error> {
+        let name = format!("{}.ll", self.claim);
+        let source = Source {
+            name: &name,
+            text: &self.text,
+        };
+        compile(&[source], dialect)
+    }
+}
+
+/// The `.ll` files of a folder below `tests`, by name.
+pub fn cases(folder: &str) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(folder);
+    let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ll"))
+        .collect();
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| Case {
+            claim: path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            text: fs::read_to_string(&path).expect("a test file is text"),
+            path,
+        })
+        .collect()
+}

@@ -1,0 +1,1 @@
+@A = internal constant i32 0 ~

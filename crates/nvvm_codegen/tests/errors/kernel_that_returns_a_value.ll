@@ -1,0 +1,3 @@
+define i32 @kernel() section ".nvvm.kernel" {
+  ret i32 1
+}

@@ -1,0 +1,1 @@
+@A = internal constant [4 x i8] c"abc

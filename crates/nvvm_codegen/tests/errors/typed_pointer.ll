@@ -1,0 +1,3 @@
+define void @kernel(i8* %out) section ".nvvm.kernel" {
+  ret void
+}

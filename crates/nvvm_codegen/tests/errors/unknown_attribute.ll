@@ -1,0 +1,3 @@
+define void @kernel(ptr sparkling %out) section ".nvvm.kernel" {
+  ret void
+}

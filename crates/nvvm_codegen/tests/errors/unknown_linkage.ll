@@ -1,0 +1,1 @@
+@A = common global i32 0, align 4

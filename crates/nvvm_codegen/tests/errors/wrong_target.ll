@@ -1,0 +1,1 @@
+target triple = "aarch64-apple-darwin"

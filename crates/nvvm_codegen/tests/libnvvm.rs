@@ -1,0 +1,86 @@
+//! Everything that this crate prints is accepted: by libNVVM's verifier and compiler and, as PTX, by ptxas, for each
+//! architecture that the project builds.
+//!
+//! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Case, DIALECTS, cases};
+use libtest_mimic::{Arguments, Failed, Trial};
+use nvvm::{Compiler, NvvmArch, Toolkit, ptxas};
+use nvvm_codegen::Dialect;
+
+struct Tools {
+    toolkit: Toolkit,
+    compiler: Compiler,
+}
+
+/// What a libNVVM can and cannot be found for, as text.
+fn tools() -> Result<Tools, String> {
+    let toolkit = Toolkit::find().ok_or("no libNVVM is installed")?;
+    let compiler = Compiler::load(&toolkit).map_err(|error| error.to_string())?;
+    Ok(Tools { toolkit, compiler })
+}
+
+fn architectures(dialect: Dialect) -> &'static [NvvmArch] {
+    match dialect {
+        Dialect::TypedPointers => &[
+            NvvmArch::Compute75,
+            NvvmArch::Compute80,
+            NvvmArch::Compute90a,
+        ],
+        Dialect::OpaquePointers => &[NvvmArch::Compute100],
+    }
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let tools = tools().map(Arc::new);
+    let mut trials = Vec::new();
+    for folder in ["golden", "fixtures"] {
+        for case in cases(folder).into_iter().map(Arc::new) {
+            for (dialect, _) in DIALECTS {
+                for arch in architectures(dialect) {
+                    let name = format!("{folder}::{}::{arch}", case.claim);
+                    trials.push(match &tools {
+                        Ok(tools) => {
+                            let (tools, case) = (tools.clone(), case.clone());
+                            Trial::test(name, move || accepts(&tools, &case, dialect, *arch))
+                        }
+                        Err(why) => Trial::test(format!("{name} (SKIPPED: {why})"), || Ok(()))
+                            .with_ignored_flag(true),
+                    });
+                }
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn accepts(tools: &Tools, case: &Case, dialect: Dialect, arch: NvvmArch) -> Result<(), Failed> {
+    let module = case.compile(dialect).map_err(|error| error.to_string())?;
+    let libdevice = match (&tools.toolkit.libdevice, module.needs_libdevice) {
+        (Some(path), true) => Some(std::fs::read(path)?),
+        (None, true) => return Err("the toolkit has no libdevice".into()),
+        (_, false) => None,
+    };
+    let mut parts = vec![("kernel.ll", module.ir.as_bytes())];
+    if let Some(libdevice) = &libdevice {
+        parts.push(("libdevice.bc", libdevice));
+    }
+    let ptx = tools
+        .compiler
+        .compile(&parts, arch, &[])
+        .map_err(|error| format!("{error}\n{}", module.ir))?;
+    for kernel in &module.kernels {
+        if !ptx.contains(&format!(".entry {}(", kernel.name)) {
+            return Err(format!("the kernel `{}` is not in the PTX", kernel.name).into());
+        }
+    }
+    if tools.toolkit.ptxas.is_some() {
+        ptxas::assemble(&tools.toolkit, &ptx, arch).map_err(|error| format!("{error}\n{ptx}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Several modules become one: by symbol name, each definition once, local symbols kept apart.
+
+use nvvm_codegen::{Dialect, Error, KernelEntry, NvvmModule, Source, compile};
+
+fn link(texts: &[&str]) -> Result<NvvmModule, Error> {
+    let names = ["first.ll", "second.ll"];
+    let sources: Vec<Source<'_>> = names
+        .iter()
+        .zip(texts)
+        .map(|(name, text)| Source { name, text })
+        .collect();
+    compile(&sources, Dialect::OpaquePointers)
+}
+
+const CALLER: &str = "\
+@TABLE = internal constant [4 x i8] c\"\\01\\02\\03\\04\", align 4
+
+define void @kernel(ptr %out) section \".nvvm.kernel\" {
+start:
+  %v = call i32 @helper()
+  %w = load i32, ptr @TABLE, align 4, !range !0
+  store i32 %w, ptr %out, align 4
+  ret void
+}
+
+declare i32 @helper()
+
+!0 = !{i32 0, i32 7}
+";
+
+const HELPER: &str = "\
+@TABLE = internal constant [4 x i8] c\"\\05\\06\\07\\08\", align 4
+
+define i32 @helper() {
+start:
+  %v = load i32, ptr @TABLE, align 4, !range !0
+  ret i32 %v
+}
+
+!0 = !{i32 0, i32 9}
+";
+
+#[test]
+fn a_declaration_finds_its_definition_in_another_module() {
+    for texts in [[CALLER, HELPER], [HELPER, CALLER]] {
+        let ir = link(&texts).expect("it links").ir;
+        assert!(ir.contains("define internal i32 @helper()"), "{ir}");
+        assert!(!ir.contains("declare i32 @helper"), "{ir}");
+    }
+}
+
+#[test]
+fn a_missing_definition_is_an_error_where_it_is_called() {
+    let error = link(&[CALLER]).expect_err("helper is missing");
+    assert_eq!((error.file(), error.line()), ("first.ll", 5));
+    assert_eq!(error.function().as_deref(), Some("kernel"));
+    assert!(error.problem().contains("`helper`"), "{error}");
+}
+
+#[test]
+fn local_symbols_of_one_name_stay_two() {
+    let ir = link(&[CALLER, HELPER]).expect("it links").ir;
+    let tables: Vec<&str> = ir
+        .lines()
+        .filter(|line| line.contains("constant [4 x i8]"))
+        .collect();
+    assert_eq!(tables.len(), 2, "{ir}");
+    let name = |bytes: &str| {
+        let table = tables
+            .iter()
+            .find(|line| line.contains(bytes))
+            .expect("both tables are kept");
+        table.split(' ').next().unwrap_or_default().to_owned()
+    };
+    let body = |head: &str| {
+        let (_, rest) = ir.split_once(head).expect("both functions are kept");
+        rest.split_once("\n}").expect("a body ends").0.to_owned()
+    };
+    assert!(
+        body("define void @kernel").contains(&format!("{} to", name("\\01"))),
+        "{ir}"
+    );
+    assert!(
+        body("define internal i32 @helper").contains(&format!("{} to", name("\\05"))),
+        "{ir}"
+    );
+}
+
+#[test]
+fn metadata_of_one_number_stays_two() {
+    let ir = link(&[CALLER, HELPER]).expect("it links").ir;
+    assert!(
+        ir.contains("!{i32 0, i32 7}") && ir.contains("!{i32 0, i32 9}"),
+        "{ir}"
+    );
+}
+
+#[test]
+fn two_strong_definitions_are_an_error() {
+    let error = link(&[HELPER, HELPER]).expect_err("helper is defined twice");
+    assert_eq!(
+        error.to_string(),
+        "second.ll:3: in function `helper`: `helper` is defined in two modules; rename one of the two"
+    );
+}
+
+#[test]
+fn one_of_two_weak_definitions_is_kept() {
+    let weak = HELPER.replace("define i32", "define linkonce_odr i32");
+    for texts in [[&*weak, &*weak], [HELPER, &*weak], [&*weak, HELPER]] {
+        assert!(link(&texts).is_ok());
+    }
+}
+
+#[test]
+fn a_module_says_what_its_kernels_are_and_need() {
+    let text = "\
+define void @plain(float %x) section \".nvvm.kernel\" {
+  ret void
+}
+
+define void @bounded(ptr %out, float %x) section \".nvvm.kernel\" {
+  call void @__nvvm_launch_bounds(i32 128, i32 0)
+  %y = call float @__nv_expf(float %x)
+  store float %y, ptr %out, align 4
+  ret void
+}
+
+declare void @__nvvm_launch_bounds(i32, i32)
+
+declare float @__nv_expf(float)
+";
+    let module = link(&[text]).expect("it compiles");
+    let entry = |name: &str, max_threads| KernelEntry {
+        name: name.to_owned(),
+        max_threads,
+        min_blocks: None,
+    };
+    assert_eq!(
+        module.kernels,
+        [entry("bounded", Some(128)), entry("plain", None)]
+    );
+    assert!(module.needs_libdevice);
+    assert!(!link(&[CALLER, HELPER]).expect("it links").needs_libdevice);
+}
+
+#[test]
+fn the_target_is_the_device() {
+    let ir = link(&[CALLER, HELPER]).expect("it links").ir;
+    let mut lines = ir.lines();
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| line.starts_with("target datalayout = \"e-p:64:64:64-"))
+    );
+    assert_eq!(
+        lines.next(),
+        Some("target triple = \"nvptx64-nvidia-cuda\"")
+    );
+}
+
+#[test]
+fn the_same_input_gives_the_same_output() {
+    let once = link(&[CALLER, HELPER]).expect("it links");
+    assert_eq!(once, link(&[CALLER, HELPER]).expect("it links"));
+}

@@ -1,0 +1,371 @@
+//! Rewrites mean what Rust means: each intrinsic is called with constants, libNVVM folds what became of it, and the PTX
+//! must store the number that the host's Rust computes.
+//!
+//! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use nvvm::{Compiler, NvvmArch, Toolkit};
+use nvvm_codegen::{Dialect, Source, compile};
+
+/// A kernel that stores one result after another, 64 bits each, and what they should be.
+#[derive(Default)]
+struct Probe {
+    declarations: Vec<String>,
+    body: String,
+    expected: Vec<(String, u64)>,
+}
+
+impl Probe {
+    /// Calls `llvm.NAME` and expects the low `width` bits of `expected`.
+    fn call(&mut self, name: &str, width: u32, arguments: &[String], expected: i128) {
+        let types: Vec<&str> = arguments
+            .iter()
+            .filter_map(|text| text.split(' ').next())
+            .collect();
+        self.declarations.push(format!(
+            "declare i{width} @llvm.{name}({})\n",
+            types.join(", ")
+        ));
+        let text = format!("{name}({})", arguments.join(", "));
+        let value = format!("%v{}", self.expected.len());
+        self.body
+            .push_str(&format!("  {value} = call i{width} @llvm.{text}\n"));
+        self.store(&value, width, &text, expected);
+    }
+
+    /// Calls `llvm.NAME.with.overflow` and expects both parts.
+    fn overflow(
+        &mut self,
+        name: &str,
+        width: u32,
+        arguments: &[String],
+        (result, overflows): (i128, bool),
+    ) {
+        let name = format!("{name}.with.overflow.i{width}");
+        let ty = format!("{{ i{width}, i1 }}");
+        self.declarations
+            .push(format!("declare {ty} @llvm.{name}(i{width}, i{width})\n"));
+        let text = format!("{name}({})", arguments.join(", "));
+        let value = format!("%v{}", self.expected.len());
+        self.body
+            .push_str(&format!("  {value} = call {ty} @llvm.{text}\n"));
+        for (index, width, expected) in [(0, width, result), (1, 1, i128::from(overflows))] {
+            let part = format!("{value}.{index}");
+            self.body
+                .push_str(&format!("  {part} = extractvalue {ty} {value}, {index}\n"));
+            self.store(&part, width, &format!("{text} part {index}"), expected);
+        }
+    }
+
+    fn store(&mut self, value: &str, width: u32, text: &str, expected: i128) {
+        if width == 128 {
+            for (half, shift) in [("low", 0), ("high", 64)] {
+                let part = format!("{value}.{half}");
+                self.body.push_str(&format!("  {part}.shifted = lshr i128 {value}, {shift}\n  {part} = trunc i128 {part}.shifted to i64\n"));
+                self.store(&part, 64, &format!("{text} {half}"), expected >> shift);
+            }
+            return;
+        }
+        let place = self.expected.len();
+        let wide = match width {
+            64 => value.to_owned(),
+            _ => {
+                self.body
+                    .push_str(&format!("  {value}.wide = zext i{width} {value} to i64\n"));
+                format!("{value}.wide")
+            }
+        };
+        self.body.push_str(&format!(
+            "  %p{place} = getelementptr i8, ptr %out, i64 {}\n  store i64 {wide}, ptr %p{place}, align 8\n",
+            place * 8
+        ));
+        let mask = u64::MAX >> (64 - width);
+        self.expected
+            .push((text.to_owned(), expected as u64 & mask));
+    }
+
+    fn ir(&mut self) -> String {
+        self.declarations.sort();
+        self.declarations.dedup();
+        let body = &self.body;
+        format!(
+            "define void @probe(ptr %out) section \".nvvm.kernel\" {{\nstart:\n{body}  ret void\n}}\n\n{}",
+            self.declarations.concat()
+        )
+    }
+}
+
+fn typed(ty: &str, value: impl Display) -> String {
+    format!("{ty} {value}")
+}
+
+/// All pairs of edge cases of one signed and one unsigned type of the same width.
+macro_rules! integers {
+    ($probe:ident, $signed:ty, $unsigned:ty) => {{
+        const WIDTH: u32 = <$signed>::BITS;
+        let ty = format!("i{WIDTH}");
+        let edges = [
+            0,
+            1,
+            -1,
+            7,
+            -100,
+            <$signed>::MIN,
+            <$signed>::MAX,
+            <$signed>::MAX / 3,
+        ];
+        for a in edges {
+            let (flag, x) = (typed("i1", "false"), typed(&ty, a));
+            let (ua, lone) = (a as $unsigned, [x.clone()]);
+            let one = |name: &str| format!("{name}.{ty}");
+            $probe.call(
+                &one("abs"),
+                WIDTH,
+                &[x.clone(), flag.clone()],
+                a.wrapping_abs() as i128,
+            );
+            $probe.call(&one("ctpop"), WIDTH, &lone, a.count_ones().into());
+            $probe.call(
+                &one("ctlz"),
+                WIDTH,
+                &[x.clone(), flag.clone()],
+                a.leading_zeros().into(),
+            );
+            $probe.call(
+                &one("cttz"),
+                WIDTH,
+                &[x.clone(), flag],
+                a.trailing_zeros().into(),
+            );
+            $probe.call(&one("bitreverse"), WIDTH, &lone, a.reverse_bits() as i128);
+            if WIDTH > 8 {
+                $probe.call(&one("bswap"), WIDTH, &lone, a.swap_bytes() as i128);
+            }
+            for b in edges {
+                let ub = b as $unsigned;
+                let pair = [x.clone(), typed(&ty, b)];
+                $probe.call(&one("smin"), WIDTH, &pair, a.min(b) as i128);
+                $probe.call(&one("smax"), WIDTH, &pair, a.max(b) as i128);
+                $probe.call(&one("umin"), WIDTH, &pair, ua.min(ub) as i128);
+                $probe.call(&one("umax"), WIDTH, &pair, ua.max(ub) as i128);
+                $probe.call(&one("sadd.sat"), WIDTH, &pair, a.saturating_add(b) as i128);
+                $probe.call(&one("ssub.sat"), WIDTH, &pair, a.saturating_sub(b) as i128);
+                $probe.call(
+                    &one("uadd.sat"),
+                    WIDTH,
+                    &pair,
+                    ua.saturating_add(ub) as i128,
+                );
+                $probe.call(
+                    &one("usub.sat"),
+                    WIDTH,
+                    &pair,
+                    ua.saturating_sub(ub) as i128,
+                );
+                let rotation = [x.clone(), x.clone(), typed(&ty, b)];
+                let distance = (ub % WIDTH as $unsigned) as u32;
+                let rotated = (ua.rotate_left(distance), ua.rotate_right(distance));
+                $probe.call(&one("fshl"), WIDTH, &rotation, rotated.0 as i128);
+                $probe.call(&one("fshr"), WIDTH, &rotation, rotated.1 as i128);
+                $probe.call(&format!("scmp.i8.{ty}"), 8, &pair, a.cmp(&b) as i128);
+                $probe.call(&format!("ucmp.i8.{ty}"), 8, &pair, ua.cmp(&ub) as i128);
+                let part = |(result, overflows): ($signed, bool)| (result as i128, overflows);
+                let unsigned_part =
+                    |(result, overflows): ($unsigned, bool)| (result as i128, overflows);
+                $probe.overflow("sadd", WIDTH, &pair, part(a.overflowing_add(b)));
+                $probe.overflow("ssub", WIDTH, &pair, part(a.overflowing_sub(b)));
+                $probe.overflow("smul", WIDTH, &pair, part(a.overflowing_mul(b)));
+                $probe.overflow("uadd", WIDTH, &pair, unsigned_part(ua.overflowing_add(ub)));
+                $probe.overflow("usub", WIDTH, &pair, unsigned_part(ua.overflowing_sub(ub)));
+                $probe.overflow("umul", WIDTH, &pair, unsigned_part(ua.overflowing_mul(ub)));
+            }
+        }
+    }};
+}
+
+/// LLVM's notation of a float: the bits of the double of the same value.
+fn float_bits(value: f64) -> String {
+    format!("0x{:016X}", value.to_bits())
+}
+
+const FLOAT_EDGES: [f64; 16] = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.99,
+    1.0,
+    255.5,
+    -128.5,
+    2147483648.0,
+    -2147483649.0,
+    1.0e19,
+    -1.0e19,
+    1.0e30,
+    -1.0e30,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
+
+fn conversions(probe: &mut Probe) {
+    for wide in FLOAT_EDGES {
+        let narrow = wide as f32;
+        let (x, y) = (
+            typed("float", float_bits(narrow.into())),
+            typed("double", float_bits(wide)),
+        );
+        let (x, y) = ([x], [y]);
+        probe.call("fptosi.sat.i8.f32", 8, &x, (narrow as i8).into());
+        probe.call("fptoui.sat.i8.f64", 8, &y, (wide as u8).into());
+        probe.call("fptosi.sat.i32.f64", 32, &y, (wide as i32).into());
+        probe.call("fptoui.sat.i32.f32", 32, &x, (narrow as u32).into());
+        probe.call("fptosi.sat.i64.f32", 64, &x, (narrow as i64).into());
+        probe.call("fptoui.sat.i64.f64", 64, &y, (wide as u64).into());
+        probe.call("fptosi.sat.i128.f64", 128, &y, wide as i128);
+        probe.call("fptoui.sat.i128.f32", 128, &x, narrow as u128 as i128);
+    }
+}
+
+/// The bit of a number's class in the mask of `llvm.is.fpclass`, by Rust's own classification.
+fn class_bit(value: f64, category: std::num::FpCategory) -> u32 {
+    use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
+    match (category, value.is_sign_negative()) {
+        (Nan, _) => 1, // quiet: no other is made here
+        (Infinite, true) => 2,
+        (Normal, true) => 3,
+        (Subnormal, true) => 4,
+        (Zero, true) => 5,
+        (Zero, false) => 6,
+        (Subnormal, false) => 7,
+        (Normal, false) => 8,
+        (Infinite, false) => 9,
+    }
+}
+
+fn classes(probe: &mut Probe) {
+    let subnormals = [
+        f64::MIN_POSITIVE / 2.0,
+        -f64::MIN_POSITIVE,
+        f64::from(f32::MIN_POSITIVE / 2.0),
+    ];
+    for value in FLOAT_EDGES.into_iter().chain(subnormals) {
+        let narrow = value as f32;
+        for mask_bit in 0..10 {
+            let mask = typed("i32", 1 << mask_bit);
+            let expected = class_bit(value, value.classify()) == mask_bit;
+            let x = typed("double", float_bits(value));
+            probe.call("is.fpclass.f64", 1, &[x, mask.clone()], expected.into());
+            let expected = class_bit(narrow.into(), narrow.classify()) == mask_bit;
+            let x = typed("float", float_bits(narrow.into()));
+            probe.call("is.fpclass.f32", 1, &[x, mask], expected.into());
+        }
+    }
+}
+
+/// The constants that a straight-line kernel stores, by byte offset.
+fn stored(ptx: &str) -> HashMap<u64, u64> {
+    let mut registers: HashMap<&str, u64> = HashMap::new();
+    let mut stored = HashMap::new();
+    for line in ptx.lines() {
+        let words: Vec<&str> = line
+            .split([' ', '\t', ',', ';'])
+            .filter(|word| !word.is_empty())
+            .collect();
+        match words[..] {
+            [operation, register, number] if operation.starts_with("mov.") => {
+                let value = number
+                    .parse::<i64>()
+                    .map(|value| value as u64)
+                    .or_else(|_| number.parse());
+                if let Ok(value) = value {
+                    registers.insert(register, value);
+                }
+            }
+            [operation, place, register] if operation.starts_with("st.global.") => {
+                let place = place.trim_matches(['[', ']']);
+                let offset = place
+                    .split_once('+')
+                    .map_or(Some(0), |(_, offset)| offset.parse().ok());
+                if let (Some(offset), Some(value)) = (offset, registers.get(register)) {
+                    stored.insert(offset, *value);
+                }
+            }
+            _ => {}
+        }
+    }
+    stored
+}
+
+fn check(
+    compiler: &Compiler,
+    mut probe: Probe,
+    dialect: Dialect,
+    arch: NvvmArch,
+) -> Result<(), Failed> {
+    let text = probe.ir();
+    let source = Source {
+        name: "probe.ll",
+        text: &text,
+    };
+    let module = compile(&[source], dialect).map_err(|error| error.to_string())?;
+    let ptx = compiler.compile(&[("probe.ll", module.ir.as_bytes())], arch, &[])?;
+    let stored = stored(&ptx);
+    for (place, (text, expected)) in probe.expected.iter().enumerate() {
+        match stored.get(&(place as u64 * 8)) {
+            Some(found) if found == expected => {}
+            Some(found) => {
+                return Err(format!("{text}: Rust says {expected:#x}, the PTX {found:#x}").into());
+            }
+            None => return Err(format!("{text}: libNVVM did not fold it to a constant").into()),
+        }
+    }
+    Ok(())
+}
+
+/// A name and what fills a probe with calls.
+type Filler = (&'static str, fn(&mut Probe));
+
+fn probes() -> Vec<Filler> {
+    vec![
+        ("integers_of_8_bits", |probe| integers!(probe, i8, u8)),
+        ("integers_of_16_bits", |probe| integers!(probe, i16, u16)),
+        ("integers_of_32_bits", |probe| integers!(probe, i32, u32)),
+        ("integers_of_64_bits", |probe| integers!(probe, i64, u64)),
+        ("integers_of_128_bits", |probe| integers!(probe, i128, u128)),
+        ("saturating_conversions", conversions),
+        ("classes_of_floats", classes),
+    ]
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let available = Toolkit::find()
+        .ok_or("no libNVVM is installed".to_owned())
+        .and_then(|toolkit| Compiler::load(&toolkit).map_err(|error| error.to_string()));
+    let available = available.map(std::sync::Arc::new);
+    let mut trials = Vec::new();
+    for (name, fill) in probes() {
+        for (dialect, arch) in [
+            (Dialect::TypedPointers, NvvmArch::Compute75),
+            (Dialect::OpaquePointers, NvvmArch::Compute100),
+        ] {
+            let name = format!("{name}::{arch}");
+            trials.push(match &available {
+                Ok(compiler) => {
+                    let compiler = compiler.clone();
+                    Trial::test(name, move || {
+                        let mut probe = Probe::default();
+                        fill(&mut probe);
+                        check(&compiler, probe, dialect, arch)
+                    })
+                }
+                Err(why) => Trial::test(format!("{name} (SKIPPED: {why})"), || Ok(()))
+                    .with_ignored_flag(true),
+            });
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}

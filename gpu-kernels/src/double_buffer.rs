@@ -1,0 +1,195 @@
+//! Double buffering: the next tiles travel from global memory while these are multiplied.
+//!
+//! Over `register-blocked`:
+//! - two shared buffers: the loads of step i + 1 are issued before the FMAs of step i, wait in registers while those
+//!   run, and go to the buffer that nobody reads. One barrier a step instead of two;
+//! - `float4` accesses: a quarter of the memory instructions;
+//! - A is stored transposed, and a thread's patch is four 4 x 4 chunks instead of one 8 x 8: what the lanes of a warp
+//!   read from shared memory together is one stretch of it, free of bank conflicts.
+//!
+//! Global-memory reads: M*N*K * (1/128 + 1/128), as before, behind 64*SN FMAs a thread that hide their latency
+//! Shared-memory reads: M*N*K * (1/8 + 1/8), four at a time; 2 * 4 * SN * (132 + 128) bytes a block
+//! Block: 16 x 16 threads, 128 x 128 patch of C, SN 8 or 16 deep. Any M, N, K.
+//!
+//!     cargo run -p host -- --kernel double-buffer --m 1000 --n 777 --k 123
+
+use cuda_std::prelude::*;
+use cuda_std::shared_array;
+
+use crate::beyond::launch_bounds;
+use crate::float4::Float4;
+use crate::gemm::{gemm_kernel, Gemm};
+#[cfg(not(published_cuda_std))]
+use crate::spec::{variant, Kernel};
+
+/// Threads of a block along x and along y.
+const BLOCK: usize = 16;
+const THREADS: usize = BLOCK * BLOCK;
+/// Rows and columns of C that a block computes.
+const TILE: usize = 128;
+/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that the stores of a
+/// warp, which walk down a column, spread over the banks.
+const A_STRIDE: usize = TILE + 4;
+/// From a thread's first four rows of C to its other four, and likewise for columns. With 4 x 8 lanes of 4 x 4 chunks, the
+/// chunks of a warp in between fill the gap.
+const NEXT_ROWS: usize = 16;
+const NEXT_COLS: usize = 32;
+
+#[cfg(not(published_cuda_std))]
+pub static KERNEL: Kernel = Kernel {
+    name: "double-buffer",
+    idea: "two shared buffers: load the next tiles while multiplying these",
+    source: file!(),
+    variants: &[
+        variant!(
+            "double-buffer-sn8",
+            F32(double_buffer_sn8),
+            block(BLOCK, BLOCK),
+            tile(TILE, TILE, 8)
+        ),
+        variant!(
+            "double-buffer-sn16",
+            F32(double_buffer_sn16),
+            block(BLOCK, BLOCK),
+            tile(TILE, TILE, 16)
+        ),
+    ],
+};
+
+gemm_kernel! {
+    fn double_buffer_sn8(gemm: f32) {
+        multiply::<1>(gemm, shared_array![f32; 2 * 8 * A_STRIDE], shared_array![f32; 2 * 8 * TILE])
+    }
+}
+
+gemm_kernel! {
+    fn double_buffer_sn16(gemm: f32) {
+        multiply::<2>(gemm, shared_array![f32; 2 * 16 * A_STRIDE], shared_array![f32; 2 * 16 * TILE])
+    }
+}
+
+/// The body of every variant. `SHARE` is how many `Float4` of A, and of B, a thread carries from global to shared memory
+/// a step; the tiles are SN = 8 * SHARE deep.
+#[inline(always)]
+unsafe fn multiply<const SHARE: usize>(gemm: Gemm<'_, f32>, a_tiles: *mut f32, b_tiles: *mut f32) {
+    launch_bounds::<{ THREADS as u32 }, 2>();
+    let tile_row = thread::block_idx_y() as usize * TILE;
+    let tile_col = thread::block_idx_x() as usize * TILE;
+    // The same for every thread of a block, so that its barriers stay together.
+    let whole =
+        tile_row + TILE <= gemm.m && tile_col + TILE <= gemm.n && gemm.k.is_multiple_of(8 * SHARE);
+    if whole && gemm.rows_are_float4_aligned() {
+        pipeline::<SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+    } else {
+        pipeline::<SHARE, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+    }
+}
+
+/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` where the tiles
+/// may cross an edge of the matrices, or their rows are not aligned to 16 bytes.
+#[inline(always)]
+unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
+    gemm: Gemm<'_, f32>,
+    a_tiles: *mut f32,
+    b_tiles: *mut f32,
+    tile_row: usize,
+    tile_col: usize,
+) {
+    let sn = 8 * SHARE;
+    let thread = thread::thread_idx_y() as usize * BLOCK + thread::thread_idx_x() as usize;
+
+    // What this thread carries: `sn / 4` neighbours fetch a row of the A tile, 32 neighbours a row of the B tile.
+    let (a_row, a_col) = (thread / (sn / 4), thread % (sn / 4) * 4);
+    let (b_row, b_col) = (thread / 32, thread % 32 * 4);
+    let a_rows = THREADS / (sn / 4);
+    let b_rows = THREADS / 32;
+
+    // What this thread computes: the block's warps are 4 x 2 tiles of 32 x 64, a warp's lanes 4 x 8 of four chunks each.
+    // (8 x 4 lanes gave 43 and 42 TFLOP/s at 4096 on an H200, for SN 16 and 8; 4 x 8 give 47.)
+    let (warp, lane) = (thread / 32, thread % 32);
+    let row = warp / 2 * 32 + lane / 8 * 4;
+    let col = warp % 2 * 64 + lane % 8 * 4;
+
+    let fetch = |k0: usize| {
+        let mut a = [Float4::ZERO; SHARE];
+        let mut b = [Float4::ZERO; SHARE];
+        for i in 0..SHARE {
+            a[i] = gemm.a4::<GUARDED>(tile_row + a_row + i * a_rows, k0 + a_col);
+            b[i] = gemm.b4::<GUARDED>(k0 + b_row + i * b_rows, tile_col + b_col);
+        }
+        (a, b)
+    };
+    let store = |buffer: usize, a: [Float4; SHARE], b: [Float4; SHARE]| {
+        let a_tile = a_tiles.add(buffer * sn * A_STRIDE);
+        let b_tile = b_tiles.add(buffer * sn * TILE);
+        for i in 0..SHARE {
+            for j in 0..4 {
+                *a_tile.add((a_col + j) * A_STRIDE + a_row + i * a_rows) = a[i].0[j];
+            }
+            b[i].write(b_tile.add((b_row + i * b_rows) * TILE + b_col));
+        }
+    };
+
+    let mut sums = [[0.0f32; 8]; 8];
+    let depth = gemm.depth();
+    if depth > 0 {
+        let (a, b) = fetch(0);
+        store(0, a, b);
+        thread::sync_threads(); // the first tiles are whole
+
+        let mut buffer = 0;
+        let mut k0 = 0;
+        loop {
+            k0 += sn;
+            let more = k0 < depth;
+            let (mut a, mut b) = ([Float4::ZERO; SHARE], [Float4::ZERO; SHARE]);
+            if more {
+                (a, b) = fetch(k0); // on its way while the FMAs below run
+            }
+
+            let a_tile = a_tiles.add(buffer * sn * A_STRIDE + row);
+            let b_tile = b_tiles.add(buffer * sn * TILE + col);
+            for kk in 0..sn {
+                let a_frag = [
+                    Float4::read(a_tile.add(kk * A_STRIDE)),
+                    Float4::read(a_tile.add(kk * A_STRIDE + NEXT_ROWS)),
+                ];
+                let b_frag = [
+                    Float4::read(b_tile.add(kk * TILE)),
+                    Float4::read(b_tile.add(kk * TILE + NEXT_COLS)),
+                ];
+                // To and fro, so that each FMA shares an operand with the one before it, which the multiprocessor need
+                // not read again. (Always from left to right: 42 and 45 TFLOP/s at 4096 on an H200, for SN 16 and 8; so, 47.)
+                for i in 0..8 {
+                    for turn in 0..8 {
+                        let j = if i % 2 == 0 { turn } else { 7 - turn };
+                        sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
+                    }
+                }
+            }
+
+            if !more {
+                break;
+            }
+            buffer = 1 - buffer;
+            store(buffer, a, b);
+            thread::sync_threads(); // the next tiles are whole, and every thread has finished reading these
+        }
+    }
+
+    for i in 0..8 {
+        for j in 0..2 {
+            let sum = Float4([
+                sums[i][4 * j],
+                sums[i][4 * j + 1],
+                sums[i][4 * j + 2],
+                sums[i][4 * j + 3],
+            ]);
+            gemm.update4::<GUARDED>(
+                tile_row + row + i / 4 * NEXT_ROWS + i % 4,
+                tile_col + col + j * NEXT_COLS,
+                sum,
+            );
+        }
+    }
+}

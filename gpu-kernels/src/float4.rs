@@ -1,0 +1,44 @@
+//! Four floats that move as one: a 16-byte load or store instead of four of 4 bytes.
+//!
+//! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes through memory that
+//! LLVM does not split into registers again; one by one, each is a register from the start, and the alignment lets
+//! libNVVM join the four accesses into one `ld.v4.f32` or `st.v4.f32`.
+
+/// Four consecutive elements of a row, at a multiple of 16 bytes.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub struct Float4(pub [f32; 4]);
+
+impl Float4 {
+    pub const ZERO: Self = Self([0.0; 4]);
+
+    /// Reads 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `source` is valid for reading four elements and a multiple of 16 bytes.
+    #[inline(always)]
+    pub unsafe fn read(source: *const f32) -> Self {
+        let source = source.cast::<Self>();
+        Self([
+            (*source).0[0],
+            (*source).0[1],
+            (*source).0[2],
+            (*source).0[3],
+        ])
+    }
+
+    /// Writes 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `target` is valid for writing four elements and a multiple of 16 bytes.
+    #[inline(always)]
+    pub unsafe fn write(self, target: *mut f32) {
+        let target = target.cast::<Self>();
+        (*target).0[0] = self.0[0];
+        (*target).0[1] = self.0[1];
+        (*target).0[2] = self.0[2];
+        (*target).0[3] = self.0[3];
+    }
+}

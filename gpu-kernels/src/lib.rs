@@ -1,0 +1,35 @@
+//! The ladder of GEMM kernels: one idea a file, each rung the one before it and one thing more.
+//!
+//! A kernel is an ordinary Rust function. `cuda_builder` compiles this crate to PTX for the GPU (`cfg(cuda_device)`);
+//! compiled natively, the same functions run on the CPU in `cuda_std`'s simulator. Read the rungs in the order of
+//! `ladder!` below; `gemm.rs` holds what they share, [`spec`] what each says of itself.
+#![cfg_attr(cuda_device, no_std)]
+// What a kernel's caller must guarantee is the same for all, and said once: at `spec::GemmFn`.
+#![allow(clippy::missing_safety_doc)]
+// Loops go over rows, columns and lanes, and an iterator over one array would hide which.
+#![allow(clippy::needless_range_loop)]
+
+mod beyond;
+mod element;
+mod float4;
+mod gemm;
+#[cfg(not(published_cuda_std))]
+pub mod spec;
+
+/// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line a kernel.
+macro_rules! ladder {
+    ($($module:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// Every kernel, in teaching order.
+        #[cfg(not(published_cuda_std))]
+        pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL),*];
+    };
+}
+
+ladder! {
+    naive,
+    tiled,
+    register_blocked,
+    double_buffer,
+}

@@ -1,0 +1,70 @@
+//! One thread computes one element of C, straight from global memory.
+//!
+//! Every sum reads a row of A and a column of B again:
+//! Global-memory reads: 2*M*N*K, one for each flop: a compute-to-global-memory-access ratio of 1.0
+//! Block: 16 x 16 threads, 16 x 16 patch of C. Any M, N, K.
+//!
+//! Neighbouring threads (x) take neighbouring columns, so that a warp reads B and writes C in whole cache lines,
+//! and one element of A serves the 16 lanes of a row.
+//!
+//!     cargo run -p host -- --kernel naive --m 1000 --n 777 --k 123
+
+use cuda_std::prelude::*;
+
+use crate::gemm::Gemm;
+#[cfg(not(published_cuda_std))]
+use crate::spec::{variant, Kernel};
+
+#[cfg(not(published_cuda_std))]
+pub static KERNEL: Kernel = Kernel {
+    name: "naive",
+    idea: "one thread, one element of C, straight from global memory",
+    source: file!(),
+    variants: &[variant!(
+        "naive",
+        F32(naive),
+        block(16, 16),
+        tile(16, 16, 1)
+    )],
+};
+
+// The signature that every kernel has, spelled out here once; `gemm_kernel!` writes it for the rungs that follow.
+#[kernel]
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn naive(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    a: &[f32],
+    lda: usize,
+    b: &[f32],
+    ldb: usize,
+    beta: f32,
+    c: *mut f32,
+    ldc: usize,
+) {
+    let gemm = Gemm {
+        m,
+        n,
+        k,
+        alpha,
+        a,
+        lda,
+        b,
+        ldb,
+        beta,
+        c,
+        ldc,
+    };
+    let position = thread::index_2d();
+    let (row, col) = (position.y as usize, position.x as usize);
+    if row >= m || col >= n {
+        return; // the grid is rounded up to whole blocks
+    }
+    let mut sum = 0.0;
+    for i in 0..gemm.depth() {
+        sum += gemm.a(row, i) * gemm.b(i, col);
+    }
+    gemm.update(row, col, sum);
+}

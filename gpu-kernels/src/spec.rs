@@ -1,0 +1,108 @@
+//! What a kernel says of itself, once: its name, its entry point, its tile and its launch shape.
+//!
+//! The command line, the launcher, the simulator, the tests, the benchmark and the docs all read it here.
+
+/// Every GEMM kernel is this function: `C = alpha * A * B + beta * C`, all matrices row-major.
+///
+/// `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is `m x n` with
+/// `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS, `beta == 0` does not read `C`,
+/// and `alpha == 0` reads neither `A` nor `B`.
+///
+/// # Safety
+///
+/// `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`; `c` is valid for reads and writes of
+/// `(m - 1) * ldc + n` elements that nothing else touches. It runs as one thread of a launch of the shape that
+/// its [`Variant`] gives.
+pub type GemmFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: T,
+    a: &[T],
+    lda: usize,
+    b: &[T],
+    ldb: usize,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+);
+
+/// A rung of the ladder: one idea, in one file, with the variants that it is built in.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its name on the command line, such as `double-buffer`.
+    pub name: &'static str,
+    /// The idea, in one line.
+    pub idea: &'static str,
+    /// Its source file, relative to the root of the workspace.
+    pub source: &'static str,
+    /// What it is built as; the first of an element type is that type's default.
+    pub variants: &'static [Variant],
+}
+
+/// One compiled form of a kernel: element type, tile and launch shape.
+#[derive(Debug)]
+pub struct Variant {
+    /// Its name on the command line, such as `tiled-32`; unique among those of its element type.
+    pub name: &'static str,
+    /// Its entry point in the PTX.
+    pub entry: &'static str,
+    /// Threads of a block along x (columns of C) and y (rows of C).
+    pub block: Block,
+    /// What a block computes and stages.
+    pub tile: Tile,
+    /// The kernel as a function, for the simulator, by element type.
+    pub function: Function,
+}
+
+/// Threads of a block along x and y; z is always 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub x: u32,
+    pub y: u32,
+}
+
+impl Block {
+    /// Threads in the block.
+    pub const fn threads(self) -> u32 {
+        self.x * self.y
+    }
+}
+
+/// The patch of C that a block computes, `m x n`, and the depth `k` of A and B that it stages in shared memory
+/// at a time (1 if it stages nothing).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+}
+
+/// A kernel's function, by element type.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    F32(GemmFn<f32>),
+    I32(GemmFn<i32>),
+}
+
+/// A [`Variant`], its entry point spelled once:
+/// `variant!("tiled-32", F32(tiled_32), block(32, 32), tile(32, 32, 32))`.
+macro_rules! variant {
+    ($name:literal, $element:ident($entry:ident), block($x:expr, $y:expr), tile($m:expr, $n:expr, $k:expr)) => {
+        $crate::spec::Variant {
+            name: $name,
+            entry: stringify!($entry),
+            block: $crate::spec::Block {
+                x: $x as u32,
+                y: $y as u32,
+            },
+            tile: $crate::spec::Tile {
+                m: $m as u32,
+                n: $n as u32,
+                k: $k as u32,
+            },
+            function: $crate::spec::Function::$element($entry),
+        }
+    };
+}
+pub(crate) use variant;

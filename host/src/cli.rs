@@ -1,0 +1,325 @@
+//! The command line: what may be asked, and the exit code that answers.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::device::{Device, DeviceChoice};
+use crate::doctor;
+use crate::element::DataType;
+use crate::evaluate::{self, Baseline, EvaluateError, Request};
+use crate::measure::Effort;
+use crate::problem::Shape;
+use crate::report::{self, Format, Report};
+use crate::select;
+
+/// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
+///
+/// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data, and proves the result: exactly
+/// on small integers, and within the bound of rounding errors on other data.
+#[derive(Debug, Parser)]
+#[command(
+    name = "host",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
+                  something failed at run time; 2 if the command line asks for what there is not."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Kernels or variants to run, or `all`; `--list` shows them
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = select::DEFAULT)]
+    kernel: Vec<String>,
+
+    /// Show the kernels and their variants
+    #[arg(long)]
+    list: bool,
+
+    /// m, n and k, where they are not given themselves
+    #[arg(long, default_value_t = 1024)]
+    size: usize,
+
+    /// Rows of A and C
+    #[arg(long)]
+    m: Option<usize>,
+
+    /// Columns of B and C
+    #[arg(long)]
+    n: Option<usize>,
+
+    /// Columns of A, rows of B
+    #[arg(long)]
+    k: Option<usize>,
+
+    /// The type of the elements
+    #[arg(long, value_enum, default_value_t = DataType::F32)]
+    dtype: DataType,
+
+    /// The factor of A * B
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    alpha: f64,
+
+    /// The factor of the C that was there; 0 does not read it
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    beta: f64,
+
+    /// The seed of the random data
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER` or `sim`
+    #[arg(long, default_value_t = DeviceChoice::Auto)]
+    device: DeviceChoice,
+
+    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+
+    /// Runs before the timed ones [default: up to 3 on a GPU, 0 on the simulator]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    warmup: Option<u32>,
+
+    /// How to write the report
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    /// What to compare times with, on a GPU
+    #[arg(long, value_enum, default_value_t = Baseline::Auto)]
+    baseline: Baseline,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is not
+    Doctor,
+}
+
+/// Every result is proven right.
+const PROVEN: u8 = 0;
+/// A result is wrong, or something failed at run time.
+const FAILED: u8 = 1;
+/// The command line asks for what there is not.
+const USAGE: u8 = 2;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    ExitCode::from(run(
+        std::env::args_os(),
+        &mut io::stdout().lock(),
+        &mut io::stderr(),
+    ))
+}
+
+/// Runs a command line, the report going to `out` and notes and errors to `notes`. A reader of either that goes away early
+/// changes nothing.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let text = error.render();
+            let written = match error.use_stderr() {
+                true => write!(notes, "{text}"),
+                false => write!(out, "{text}"),
+            };
+            return finish(written, notes, error.exit_code() as u8);
+        }
+    };
+    if let Some(Command::Doctor) = arguments.command {
+        let written = doctor::examine(out);
+        return finish(written, notes, PROVEN);
+    }
+    if arguments.list {
+        let written = writeln!(out, "{}", report::list(gpu_kernels::KERNELS));
+        return finish(written, notes, PROVEN);
+    }
+    multiply(&arguments, out, notes)
+}
+
+fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let variants = match select::select(gpu_kernels::KERNELS, &arguments.kernel, arguments.dtype) {
+        Ok(variants) => variants,
+        Err(error) => return fail(notes, &error, USAGE),
+    };
+    let size = arguments.size;
+    let request = Request {
+        variants,
+        data_type: arguments.dtype,
+        shape: Shape {
+            m: arguments.m.unwrap_or(size),
+            n: arguments.n.unwrap_or(size),
+            k: arguments.k.unwrap_or(size),
+        },
+        alpha: arguments.alpha,
+        beta: arguments.beta,
+        seed: arguments.seed,
+        effort: Effort {
+            runs: arguments.runs,
+            warmup: arguments.warmup,
+        },
+        baseline: arguments.baseline,
+    };
+    let opened = match Device::open(arguments.device) {
+        Ok(opened) => opened,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let (report, result) = evaluate::evaluate(&opened, &request);
+    conclude(&report, result, arguments.format, out, notes)
+}
+
+/// Writes what is known, and says by the exit code what it comes to.
+fn conclude(
+    report: &Report,
+    result: Result<(), EvaluateError>,
+    format: Format,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> u8 {
+    // An error before the first result leaves nothing to report.
+    let written = match (&result, report.results.is_empty()) {
+        (Err(_), true) => Ok(()),
+        _ => report.write(format, out),
+    };
+    let verdict = match result {
+        Ok(()) if report.all_proven() => PROVEN,
+        Ok(()) => FAILED,
+        Err(error) => {
+            let asked_in_vain = matches!(
+                error,
+                EvaluateError::Scalar { .. } | EvaluateError::BaselineWithoutGpu
+            );
+            fail(notes, &error, if asked_in_vain { USAGE } else { FAILED })
+        }
+    };
+    finish(written, notes, verdict)
+}
+
+fn fail(notes: &mut dyn Write, error: &dyn std::error::Error, code: u8) -> u8 {
+    // Nobody reads the notes: the exit code still says it.
+    let _ = writeln!(notes, "error: {error}");
+    code
+}
+
+/// The exit code, unless the report could not be written. A reader that has gone away has read what it wanted.
+fn finish(written: io::Result<()>, notes: &mut dyn Write, code: u8) -> u8 {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(notes, "error: The report cannot be written: {error}.");
+            FAILED
+        }
+        _ => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(arguments: &[&str]) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once(&"host").chain(arguments))
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_defaults_are_as_documented() {
+        let arguments = parse(&[]).unwrap();
+        assert_eq!(arguments.kernel, ["double-buffer"]);
+        assert_eq!(arguments.size, 1024);
+        assert_eq!(arguments.dtype, DataType::F32);
+        assert_eq!((arguments.alpha, arguments.beta), (1.0, 0.0));
+        assert_eq!(arguments.device, DeviceChoice::Auto);
+        assert_eq!(arguments.format, Format::Table);
+        assert_eq!(arguments.baseline, Baseline::Auto);
+    }
+
+    #[test]
+    fn kernels_are_separated_by_commas_and_scalars_may_be_negative() {
+        let arguments = parse(&[
+            "--kernel",
+            "naive,tiled",
+            "--alpha",
+            "-1.5",
+            "--beta=-2",
+            "--m",
+            "3",
+        ])
+        .unwrap();
+        assert_eq!(arguments.kernel, ["naive", "tiled"]);
+        assert_eq!((arguments.alpha, arguments.beta), (-1.5, -2.0));
+        assert_eq!((arguments.m, arguments.n), (Some(3), None));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_exit_code_for_usage() {
+        for arguments in [
+            &["--size", "-1"][..],
+            &["--runs", "0"],
+            &["--dtype", "f16"],
+            &["--device", "gpu"],
+            &["--format", "xml"],
+            &["--unknown"],
+            &["doctor", "--size", "3"],
+        ] {
+            assert_eq!(
+                parse(arguments).unwrap_err().exit_code(),
+                i32::from(USAGE),
+                "{arguments:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_complete_report_of_proven_results_exits_with_0() {
+        let record = |proven| report::Record {
+            proven,
+            ..report::Record::default()
+        };
+        let concluded = |proven: &[bool], result| {
+            let report = Report {
+                schema: 1,
+                backend: "simulator",
+                device: String::new(),
+                reason: String::new(),
+                cublas: None,
+                results: proven.iter().map(|&proven| record(proven)).collect(),
+            };
+            conclude(
+                &report,
+                result,
+                Format::Csv,
+                &mut io::sink(),
+                &mut io::sink(),
+            )
+        };
+        assert_eq!(concluded(&[true, true], Ok(())), PROVEN);
+        assert_eq!(concluded(&[true, false], Ok(())), FAILED);
+        let crash = || EvaluateError::Device(crate::device::DeviceError::NoDevice);
+        assert_eq!(concluded(&[true], Err(crash())), FAILED);
+        assert_eq!(concluded(&[], Err(crash())), FAILED);
+        assert_eq!(
+            concluded(&[], Err(EvaluateError::BaselineWithoutGpu)),
+            USAGE
+        );
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_does_not_change_the_exit_code() {
+        let gone = || Err(io::ErrorKind::BrokenPipe.into());
+        assert_eq!(finish(gone(), &mut io::sink(), PROVEN), PROVEN);
+        assert_eq!(finish(gone(), &mut io::sink(), FAILED), FAILED);
+        let full = Err(io::ErrorKind::StorageFull.into());
+        assert_eq!(finish(full, &mut io::sink(), PROVEN), FAILED);
+    }
+}

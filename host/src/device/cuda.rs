@@ -1,0 +1,374 @@
+//! Kernels on an NVIDIA GPU: a device's primary context with the embedded PTX in it, memory, and launches.
+
+use std::time::Duration;
+
+use cust::context::{Context, CurrentContext};
+use cust::device::Device;
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::function::Function;
+use cust::launch;
+use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, mem_get_info};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use gpu_kernels::spec::Variant;
+
+use super::Run;
+use super::driver::{self, Properties};
+use super::error::{DeviceError, Trespass};
+use super::guard::{self, GUARD};
+use super::launch::bands;
+use super::ptx;
+use crate::element::Element;
+use crate::problem::{Matrix, Problem, Shape};
+
+/// A GPU with the embedded kernels loaded.
+pub struct CudaDevice {
+    // Dropped in this order: what lives in the context before the context.
+    stream: Stream,
+    module: Module,
+    context: Context,
+    properties: Properties,
+}
+
+impl CudaDevice {
+    /// Opens the GPU of this number and loads the kernels.
+    ///
+    /// # Errors
+    ///
+    /// No driver, no such GPU, no PTX in this build, or PTX that the driver does not take.
+    pub fn open(ordinal: u32) -> Result<CudaDevice, DeviceError> {
+        let mut found = driver::probe()?;
+        let count = found.len() as u32;
+        if ordinal >= count {
+            return Err(DeviceError::NoSuchDevice { ordinal, count });
+        }
+        if let Some(reason) = ptx::why_absent() {
+            return Err(DeviceError::NoPtx {
+                reason: reason.to_string(),
+            });
+        }
+        CudaDevice::open_with(found.swap_remove(ordinal as usize), ptx::EMBEDDED)
+    }
+
+    /// Opens a GPU and loads `ptx` instead of what is embedded.
+    ///
+    /// # Errors
+    ///
+    /// The driver does not take it.
+    pub fn open_with(properties: Properties, ptx: &str) -> Result<CudaDevice, DeviceError> {
+        let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
+        let context = Context::new(device).map_err(during("Opening the GPU"))?;
+        let module =
+            Module::from_ptx(ptx, &[]).map_err(|_| driver::explain_refusal(ptx, &properties))?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
+        Ok(CudaDevice {
+            stream,
+            module,
+            context,
+            properties,
+        })
+    }
+
+    /// What the driver says of this GPU.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The stream that everything is launched on.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Makes this device's context the calling thread's.
+    pub(crate) fn enter(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.context).map_err(during("Entering the GPU's context"))
+    }
+
+    /// Free and total bytes of the GPU's memory.
+    pub(crate) fn memory(&self) -> Result<(usize, usize), DeviceError> {
+        mem_get_info().map_err(during("Asking for free memory"))
+    }
+
+    /// Looks the entry point of a variant up.
+    pub(crate) fn function(&self, variant: &Variant) -> Result<Function<'_>, DeviceError> {
+        self.module
+            .get_function(variant.entry)
+            .map_err(|error| match error {
+                CudaError::NotFound => DeviceError::NoSuchEntry {
+                    entry: variant.entry.to_string(),
+                },
+                error => during("Looking a kernel up")(error),
+            })
+    }
+
+    /// Launches `variant` on matrices in the GPU's memory, in as many launches as it takes, and does not wait.
+    ///
+    /// # Safety
+    ///
+    /// `operands` hold the matrices of a problem of this shape until the launches have ended.
+    pub(crate) unsafe fn launch<T: Element>(
+        &self,
+        function: &Function<'_>,
+        variant: &Variant,
+        shape: Shape,
+        alpha: T,
+        beta: T,
+        operands: &Operands<T>,
+    ) -> Result<(), DeviceError> {
+        let Shape { n, k, .. } = shape;
+        let (a, b, c) = (operands.a, operands.b, operands.c);
+        let stream = &self.stream;
+        for band in bands(variant, shape)? {
+            let skipped = band.first_row * a.leading;
+            let a_pointer = a.pointer.wrapping_add(skipped);
+            let a_length = a.extent.saturating_sub(skipped);
+            let c_pointer = c.pointer.wrapping_add(band.first_row * c.leading);
+            let (grid, block) = (band.grid, (variant.block.x, variant.block.y));
+            // SAFETY: these are the parameters of every kernel, in order and type; the caller vouches for the memory.
+            unsafe {
+                launch!(function<<<grid, block, 0, stream>>>(
+                    band.rows,
+                    n,
+                    k,
+                    alpha,
+                    a_pointer,
+                    a_length,
+                    a.leading,
+                    b.pointer,
+                    b.extent,
+                    b.leading,
+                    beta,
+                    c_pointer,
+                    c.leading
+                ))
+            }
+            .map_err(|error| launch_error(variant, error))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// A kernel crashed.
+    pub(crate) fn wait_for(&self, variant: &Variant) -> Result<(), DeviceError> {
+        self.stream
+            .synchronize()
+            .map_err(|error| launch_error(variant, error))
+    }
+
+    /// Allocates `length` elements.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them.
+    pub(crate) fn allocate<T: Element>(
+        &self,
+        length: usize,
+    ) -> Result<DeviceBuffer<T>, DeviceError> {
+        // SAFETY: a buffer of plain numbers; whoever asks for it writes it before a kernel reads it.
+        unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
+            CudaError::OutOfMemory => {
+                let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
+                DeviceError::OutOfMemory {
+                    asked: length.saturating_mul(size_of::<T>()),
+                    free,
+                    total,
+                }
+            }
+            error => during("Allocating the GPU's memory")(error),
+        })
+    }
+
+    /// See [`super::Device::run`].
+    pub(super) fn run<T: Element>(
+        &self,
+        variant: &Variant,
+        problem: &Problem<T>,
+    ) -> Result<Run<T>, DeviceError> {
+        self.enter()?;
+        let function = self.function(variant)?;
+        let a = Guarded::upload(self, &problem.a)?;
+        let b = Guarded::upload(self, &problem.b)?;
+        let c = Guarded::upload(self, &problem.c)?;
+        let operands = Operands {
+            a: a.operand(&problem.a),
+            b: b.operand(&problem.b),
+            c: c.operand(&problem.c),
+        };
+        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
+        let (start, end) = (event()?, event()?);
+        start
+            .record(&self.stream)
+            .map_err(during("Recording an event"))?;
+        // SAFETY: the buffers live until the stream has been waited for.
+        let launched = unsafe {
+            self.launch(
+                &function,
+                variant,
+                problem.shape(),
+                problem.alpha,
+                problem.beta,
+                &operands,
+            )
+        };
+        let recorded = end.record(&self.stream);
+        self.wait_for(variant)?;
+        launched?;
+        recorded.map_err(during("Recording an event"))?;
+        let time = end
+            .elapsed_time_f32(&start)
+            .map_err(during("Reading a time"))?;
+
+        let trespass = |what| DeviceError::Trespass {
+            kernel: variant.name.to_string(),
+            what,
+        };
+        for (name, buffer) in [('A', &a), ('B', &b), ('C', &c)] {
+            buffer.check_bands(name)?.map_err(trespass)?;
+        }
+        a.check_input('A', &problem.a)?.map_err(trespass)?;
+        b.check_input('B', &problem.b)?.map_err(trespass)?;
+        let result = c.download(0, c.length)?;
+        guard::check_padding(&problem.c, &result).map_err(trespass)?;
+        Ok(Run {
+            c: problem.c.with_buffer(result),
+            time: Duration::from_secs_f64(f64::from(time) / 1e3),
+        })
+    }
+}
+
+/// A matrix in the GPU's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<T: Element> {
+    /// Its first element.
+    pub pointer: DevicePointer<T>,
+    /// Elements from the first to the last.
+    pub extent: usize,
+    /// Elements from the start of a row to the start of the next.
+    pub leading: usize,
+}
+
+impl<T: Element> Operand<T> {
+    /// `matrix`, its buffer copied to `start`.
+    pub fn at(start: DevicePointer<T>, matrix: &Matrix<T>) -> Self {
+        Operand {
+            pointer: start.wrapping_add(matrix.placement().offset),
+            extent: matrix.extent(),
+            leading: matrix.leading(),
+        }
+    }
+}
+
+/// The three matrices of a problem.
+#[derive(Clone, Copy)]
+pub(crate) struct Operands<T: Element> {
+    pub a: Operand<T>,
+    pub b: Operand<T>,
+    pub c: Operand<T>,
+}
+
+/// A copy of a matrix's buffer in the GPU's memory, between guard bands.
+struct Guarded<T: Element> {
+    storage: DeviceBuffer<T>,
+    /// Elements between the bands.
+    length: usize,
+}
+
+/// The outcome of a check: an outer error where the device failed, an inner one where the kernel did.
+type Checked = Result<Result<(), Trespass>, DeviceError>;
+
+impl<T: Element> Guarded<T> {
+    fn upload(device: &CudaDevice, matrix: &Matrix<T>) -> Result<Self, DeviceError> {
+        let buffer = matrix.buffer();
+        let length = buffer.len();
+        let storage = device.allocate(length + 2 * GUARD)?;
+        let copied = |range, elements: &[T]| {
+            storage
+                .index(range)
+                .copy_from(elements)
+                .map_err(during("Copying to the GPU"))
+        };
+        let band = [T::POISON; GUARD];
+        copied(0..GUARD, &band)?;
+        copied(GUARD..GUARD + length, buffer)?;
+        copied(GUARD + length..2 * GUARD + length, &band)?;
+        Ok(Guarded { storage, length })
+    }
+
+    fn operand(&self, matrix: &Matrix<T>) -> Operand<T> {
+        Operand::at(self.storage.as_device_ptr().wrapping_add(GUARD), matrix)
+    }
+
+    /// `length` elements from `start` of the buffer on; `start` may reach into the bands.
+    fn read(&self, start: usize, length: usize) -> Result<Vec<T>, DeviceError> {
+        let mut elements = vec![T::default(); length];
+        self.storage
+            .index(start..start + length)
+            .copy_to(&mut elements[..])
+            .map_err(during("Copying from the GPU"))?;
+        Ok(elements)
+    }
+
+    fn download(&self, start: usize, length: usize) -> Result<Vec<T>, DeviceError> {
+        self.read(GUARD + start, length)
+    }
+
+    fn check_bands(&self, name: char) -> Checked {
+        let before = self.read(0, GUARD)?;
+        let after = self.read(GUARD + self.length, GUARD)?;
+        Ok(guard::check_bands(name, &before, &after))
+    }
+
+    /// Reads back piece by piece: a matrix may be larger than what is left of the host's memory.
+    fn check_input(&self, name: char, matrix: &Matrix<T>) -> Checked {
+        const PIECE: usize = 1 << 24;
+        for (index, before) in matrix.buffer().chunks(PIECE).enumerate() {
+            let after = self.download(index * PIECE, before.len())?;
+            if let Err(what) = guard::check_input(name, before, &after, index * PIECE) {
+                return Ok(Err(what));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Says what was being done when the driver failed.
+pub(crate) fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {
+    move |error| match is_sticky(error) {
+        true => DeviceError::ContextLost(error),
+        false => DeviceError::Cuda { doing, error },
+    }
+}
+
+/// Tells a kernel that crashed from a launch that the driver refuses.
+fn launch_error(variant: &Variant, error: CudaError) -> DeviceError {
+    let kernel = variant.name.to_string();
+    match is_sticky(error) {
+        true => DeviceError::Crashed { kernel, error },
+        false => DeviceError::Launch {
+            kernel,
+            threads: variant.block.threads(),
+            error,
+        },
+    }
+}
+
+/// Whether an error leaves the context unusable, so that every later call returns it, too.
+fn is_sticky(error: CudaError) -> bool {
+    matches!(
+        error,
+        CudaError::IllegalAddress
+            | CudaError::LaunchTimeout
+            | CudaError::AssertError
+            | CudaError::HardwareStackError
+            | CudaError::IllegalInstruction
+            | CudaError::MisalignedAddress
+            | CudaError::InvalidAddressSpace
+            | CudaError::InvalidProgramCounter
+            | CudaError::LaunchFailed
+            | CudaError::EccUncorrectable
+    )
+}

@@ -1,0 +1,239 @@
+//! NVIDIA's driver: whether it is there, what GPUs it finds, and why it refuses a module.
+
+use std::ffi::{CString, c_char, c_void};
+use std::fmt;
+
+use cust::device::{Device, DeviceAttribute};
+use cust::error::{CudaError, CudaResult};
+use cust::{CudaApiVersion, CudaFlags};
+
+use super::error::DeviceError;
+use super::ptx;
+
+/// What the driver says of a GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Properties {
+    pub ordinal: u32,
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (i32, i32),
+    pub multiprocessors: i32,
+    pub memory_bytes: usize,
+    pub l2_bytes: usize,
+    /// The highest clock of the multiprocessors.
+    pub clock_mhz: i32,
+    /// The newest version of CUDA that the driver supports, such as `13.0`.
+    pub driver: String,
+}
+
+impl Properties {
+    fn of(ordinal: u32) -> CudaResult<Properties> {
+        let device = Device::get_device(ordinal)?;
+        let attribute = |attribute| device.get_attribute(attribute);
+        let driver = CudaApiVersion::get()?;
+        Ok(Properties {
+            ordinal,
+            name: device.name()?,
+            capability: (
+                attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+                attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+            ),
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+            memory_bytes: device.total_memory()?,
+            l2_bytes: usize::try_from(attribute(DeviceAttribute::L2CacheSize)?).unwrap_or(0),
+            clock_mhz: attribute(DeviceAttribute::ClockRate)? / 1000,
+            driver: format!("{}.{}", driver.major(), driver.minor()),
+        })
+    }
+}
+
+impl fmt::Display for Properties {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} (GPU {}, compute capability {}.{}, {} multiprocessors at up to {} MHz, {} GiB, driver for CUDA {})",
+            self.name,
+            self.ordinal,
+            self.capability.0,
+            self.capability.1,
+            self.multiprocessors,
+            self.clock_mhz,
+            self.memory_bytes >> 30,
+            self.driver
+        )
+    }
+}
+
+/// The GPUs that the driver finds.
+///
+/// # Errors
+///
+/// There is no driver, it does not start, or it finds no GPU.
+pub fn probe() -> Result<Vec<Properties>, DeviceError> {
+    // `cust` starts without a driver, and then answers everything as if there were no device: look for it first.
+    Driver::load()?;
+    cust::init(CudaFlags::empty()).map_err(|error| match error {
+        CudaError::NoDevice => DeviceError::NoDevice,
+        error => DeviceError::DriverFails(error),
+    })?;
+    let count = Device::num_devices().map_err(DeviceError::DriverFails)?;
+    if count == 0 {
+        return Err(DeviceError::NoDevice);
+    }
+    (0..count)
+        .map(|ordinal| Properties::of(ordinal).map_err(DeviceError::DriverFails))
+        .collect()
+}
+
+/// `cuModuleLoadDataEx` of the driver API, with options and their values as two arrays. Its result stays a plain number:
+/// drivers return numbers that `cust`'s enumeration does not have.
+type LoadModule = unsafe extern "C" fn(
+    module: *mut *mut c_void,
+    image: *const c_void,
+    option_count: u32,
+    options: *mut u32,
+    values: *mut *mut c_void,
+) -> u32;
+
+/// The driver's library.
+struct Driver(libloading::Library);
+
+impl Driver {
+    fn load() -> Result<Driver, DeviceError> {
+        // SAFETY: loading NVIDIA's driver has no requirements of its own.
+        match unsafe { libloading::Library::new("libcuda.so.1") } {
+            Ok(library) => Ok(Driver(library)),
+            Err(_) => Err(DeviceError::NoDriver),
+        }
+    }
+
+    /// Loads `ptx` into the current context, only to see it fail: the error's number and the compiler's log.
+    fn refusal(&self, ptx: &str) -> Option<(u32, String)> {
+        const ERROR_LOG_BUFFER: u32 = 5;
+        const ERROR_LOG_BUFFER_BYTES: u32 = 6;
+        // SAFETY: the type is that of the driver API since CUDA 4.
+        let load = unsafe { self.0.get::<LoadModule>(b"cuModuleLoadDataEx\0") }.ok()?;
+        let image = CString::new(ptx).ok()?;
+        let mut log = vec![0u8; 8192];
+        let mut module = std::ptr::null_mut();
+        let mut options = [ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_BYTES];
+        // The driver takes a size by value, in the place of a pointer.
+        let mut values: [*mut c_void; 2] = [
+            log.as_mut_ptr().cast(),
+            std::ptr::without_provenance_mut(log.len() - 1),
+        ];
+        // SAFETY: all pointers outlive the call, and the log is as long as its size says.
+        let code = unsafe {
+            load(
+                &mut module,
+                image.as_ptr().cast::<c_char>().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+        Some((
+            code,
+            String::from_utf8_lossy(&log[..end]).trim().to_string(),
+        ))
+    }
+}
+
+/// Why the driver did not take `ptx`. `cust` knows no more than that it failed, so ask the driver itself.
+pub(super) fn explain_refusal(ptx: &str, properties: &Properties) -> DeviceError {
+    let (code, log) = Driver::load()
+        .ok()
+        .and_then(|driver| driver.refusal(ptx))
+        .unwrap_or((0, String::new()));
+    refusal_error(code, log, &ptx::header(ptx), properties)
+}
+
+fn refusal_error(
+    code: u32,
+    log: String,
+    header: &ptx::Header<'_>,
+    properties: &Properties,
+) -> DeviceError {
+    let (major, minor) = properties.capability;
+    // For PTX of a newer architecture drivers answer 209 or 218.
+    let too_new = header
+        .architecture()
+        .is_some_and(|needed| needed > 10 * major + minor);
+    match code {
+        222 => DeviceError::DriverTooOld {
+            driver: properties.driver.clone(),
+            isa: header.isa.to_string(),
+            needed: ptx::driver_needed(header.isa),
+        },
+        code if code == 209 || too_new => DeviceError::NoCodeForGpu {
+            code,
+            capability: format!("{major}.{minor}"),
+            target: header.target.to_string(),
+        },
+        code => DeviceError::InvalidPtx { code, log },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn properties() -> Properties {
+        Properties {
+            ordinal: 0,
+            name: "NVIDIA H200".into(),
+            capability: (9, 0),
+            multiprocessors: 132,
+            memory_bytes: 139 << 30,
+            l2_bytes: 60 << 20,
+            clock_mhz: 1980,
+            driver: "12.4".into(),
+        }
+    }
+
+    #[test]
+    fn each_refusal_of_ptx_has_its_own_message() {
+        let message_for = |code, target| {
+            let header = ptx::Header {
+                isa: "8.8",
+                target,
+                entries: 1,
+            };
+            refusal_error(code, "line 3: oops".into(), &header, &properties()).to_string()
+        };
+        let message = |code| message_for(code, "sm_90a");
+        let too_old = message(222);
+        for part in ["222", "CUDA 12.4", "PTX ISA 8.8", "575 (CUDA 12.9)"] {
+            assert!(too_old.contains(part), "{too_old}");
+        }
+        let no_code = message(209);
+        for part in ["209", "9.0", "sm_90a"] {
+            assert!(no_code.contains(part), "{no_code}");
+        }
+        let too_new = message_for(218, "sm_100");
+        for part in ["218", "capability 9.0", "sm_100 and newer"] {
+            assert!(too_new.contains(part), "{too_new}");
+        }
+        let invalid = message(218);
+        for part in ["218", "line 3: oops"] {
+            assert!(invalid.contains(part), "{invalid}");
+        }
+    }
+
+    #[test]
+    fn a_machine_without_driver_or_gpu_is_an_error_value() {
+        match probe() {
+            Ok(found) => assert!(!found.is_empty()),
+            Err(error) => assert!(error.means_no_usable_gpu(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_device_is_described_in_one_line() {
+        assert_eq!(
+            properties().to_string(),
+            "NVIDIA H200 (GPU 0, compute capability 9.0, 132 multiprocessors at up to 1980 MHz, 139 GiB, driver for CUDA 12.4)"
+        );
+    }
+}

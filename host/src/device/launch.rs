@@ -1,0 +1,164 @@
+//! How a problem is cut into launches.
+
+use gpu_kernels::spec::{Tile, Variant};
+use thiserror::Error;
+
+use crate::problem::Shape;
+
+/// Blocks that a grid may have along y, on every GPU so far; along x it is 2^31 - 1.
+const MOST_BLOCKS_Y: u32 = 65_535;
+const MOST_BLOCKS_X: u32 = i32::MAX as u32;
+
+/// Some consecutive rows of C, computed by one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// The first row of A and C.
+    pub first_row: usize,
+    /// How many rows: at least one.
+    pub rows: usize,
+    /// Blocks along x (columns of C) and y (rows of C).
+    pub grid: (u32, u32),
+}
+
+impl Band {
+    /// Blocks in the grid.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.grid.0) * u64::from(self.grid.1)
+    }
+}
+
+/// Launches that one result may take: enough for any C that fits into a memory, and few enough to list.
+const MOST_BANDS: usize = 1 << 20;
+
+/// A C that is too large for any number of launches.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error(
+    "C of {m} x {n} is too large: a launch takes {MOST_BLOCKS_X} blocks of {} columns and {MOST_BLOCKS_Y} of {} rows, and a result {MOST_BANDS} launches.",
+    .tile.n,
+    .tile.m
+)]
+pub struct TooLarge {
+    m: usize,
+    n: usize,
+    tile: Tile,
+}
+
+/// The launches that cover C with tiles of `variant`: none if C is empty, one for most shapes, and row bands where a
+/// grid would have more blocks along y than a GPU takes.
+///
+/// # Errors
+///
+/// C is larger than any memory.
+pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
+    if shape.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tile = variant.tile;
+    let most_rows = MOST_BLOCKS_Y as usize * tile.m as usize;
+    let grid_x = u32::try_from(shape.n.div_ceil(tile.n as usize))
+        .ok()
+        .filter(|&blocks| blocks <= MOST_BLOCKS_X && shape.m.div_ceil(most_rows) <= MOST_BANDS)
+        .ok_or(TooLarge {
+            m: shape.m,
+            n: shape.n,
+            tile,
+        })?;
+    let bands = (0..shape.m).step_by(most_rows).map(|first_row| {
+        let rows = most_rows.min(shape.m - first_row);
+        Band {
+            first_row,
+            rows,
+            // At most MOST_BLOCKS_Y.
+            grid: (grid_x, rows.div_ceil(tile.m as usize) as u32),
+        }
+    });
+    Ok(bands.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_kernels::spec::{Block, Function};
+
+    #[allow(clippy::too_many_arguments)] // BLAS's own
+    unsafe fn nothing(
+        _: usize,
+        _: usize,
+        _: usize,
+        _: f32,
+        _: &[f32],
+        _: usize,
+        _: &[f32],
+        _: usize,
+        _: f32,
+        _: *mut f32,
+        _: usize,
+    ) {
+    }
+
+    const VARIANT: Variant = Variant {
+        name: "",
+        entry: "",
+        block: Block { x: 8, y: 8 },
+        tile: Tile { m: 16, n: 32, k: 1 },
+        function: Function::F32(nothing),
+    };
+
+    fn planned(m: usize, n: usize) -> Vec<Band> {
+        bands(&VARIANT, Shape { m, n, k: 1 }).unwrap()
+    }
+
+    #[test]
+    fn an_empty_result_launches_nothing() {
+        assert_eq!(planned(0, 5), []);
+        assert_eq!(planned(5, 0), []);
+    }
+
+    #[test]
+    fn a_partial_tile_gets_a_block() {
+        let grid = |m, n| planned(m, n)[0].grid;
+        assert_eq!(grid(1, 1), (1, 1));
+        assert_eq!(grid(16, 32), (1, 1));
+        assert_eq!(grid(17, 33), (2, 2));
+    }
+
+    #[test]
+    fn rows_beyond_the_grid_go_to_further_launches() {
+        let most = 65_535 * 16;
+        assert_eq!(planned(most, 1).len(), 1);
+        let band = |first_row, rows, blocks| Band {
+            first_row,
+            rows,
+            grid: (1, blocks),
+        };
+        assert_eq!(
+            planned(2 * most + 17, 1),
+            [
+                band(0, most, 65_535),
+                band(most, most, 65_535),
+                band(2 * most, 17, 2)
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_beyond_any_memory_are_refused_and_not_listed() {
+        let shape = Shape {
+            m: usize::MAX,
+            n: 1,
+            k: 1,
+        };
+        let message = bands(&VARIANT, shape).unwrap_err().to_string();
+        assert!(
+            message.starts_with("C of 18446744073709551615 x 1 is too large"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn columns_beyond_the_grid_are_refused() {
+        let shape = |n| Shape { m: 1, n, k: 1 };
+        assert!(bands(&VARIANT, shape(32 * (i32::MAX as usize))).is_ok());
+        assert!(bands(&VARIANT, shape(32 * (i32::MAX as usize) + 1)).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! `doctor`: what is there of all that kernels on a GPU need, and what to do about what is not.
+
+use std::io::{self, Write};
+
+use nvvm::{Compiler, Toolkit};
+
+use crate::device::{Simulator, cublas, driver, ptx};
+
+/// One thing looked for: what was found, or what to do.
+struct Finding {
+    name: &'static str,
+    result: Result<String, String>,
+}
+
+/// Looks for everything and writes what it finds.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn examine(out: &mut dyn Write) -> io::Result<()> {
+    let mut findings = vec![];
+    let gpus = driver::probe();
+    match &gpus {
+        Ok(found) => {
+            let versions = found.first().map_or("?", |gpu| gpu.driver.as_str());
+            findings.push(found_is("driver", format!("supports CUDA {versions}")));
+            findings.extend(found.iter().map(|gpu| found_is("GPU", gpu.to_string())));
+        }
+        Err(error) => findings.push(missing("GPU", error.to_string())),
+    }
+    findings.push(embedded_ptx());
+    findings.extend(toolkit());
+    findings.push(match cublas::find() {
+        Some(path) => found_is("cuBLAS", path.display().to_string()),
+        None => missing(
+            "cuBLAS",
+            format!(
+                "{} It is needed only to compare times with.",
+                cublas::CublasError::NotFound
+            ),
+        ),
+    });
+    findings.push(found_is("simulator", Simulator::default().description()));
+    for Finding { name, result } in &findings {
+        match result {
+            Ok(found) => writeln!(out, "[ok]      {name:<10} {found}")?,
+            Err(advice) => writeln!(out, "[missing] {name:<10} {advice}")?,
+        }
+    }
+    let where_to = match (&gpus, ptx::why_absent()) {
+        (Ok(_), None) => "on the GPU",
+        _ => "on the simulator",
+    };
+    writeln!(out, "\nWithout `--device`, kernels run {where_to}.")
+}
+
+fn found_is(name: &'static str, what: String) -> Finding {
+    Finding {
+        name,
+        result: Ok(what),
+    }
+}
+
+fn missing(name: &'static str, advice: String) -> Finding {
+    Finding {
+        name,
+        result: Err(advice),
+    }
+}
+
+fn embedded_ptx() -> Finding {
+    match ptx::why_absent() {
+        Some(reason) => missing("PTX", reason.to_string()),
+        None => {
+            let ptx::Header {
+                isa,
+                target,
+                entries,
+            } = ptx::header(ptx::EMBEDDED);
+            let driver = ptx::driver_needed(isa);
+            found_is(
+                "PTX",
+                format!(
+                    "{entries} kernels for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer"
+                ),
+            )
+        }
+    }
+}
+
+fn toolkit() -> Vec<Finding> {
+    let Some(toolkit) = Toolkit::find() else {
+        let advice = "There is no libNVVM. The build fetches it where it may and can; else install a CUDA toolkit or \
+                      the Python package nvidia-cuda-nvcc-cu12, or set LIBNVVM_PATH, and build again.";
+        return vec![missing("libNVVM", advice.to_string())];
+    };
+    let libnvvm = match Compiler::load(&toolkit) {
+        Ok(compiler) => found_is(
+            "libNVVM",
+            format!("{} from {}", compiler.version(), toolkit.libnvvm.display()),
+        ),
+        Err(error) => missing("libNVVM", error.to_string()),
+    };
+    let ptxas = match &toolkit.ptxas {
+        Some(path) => found_is("ptxas", path.display().to_string()),
+        None => missing(
+            "ptxas",
+            "It is not beside libNVVM. Only tests need it: install a CUDA toolkit for it."
+                .to_string(),
+        ),
+    };
+    vec![libnvvm, ptxas]
+}

@@ -1,0 +1,263 @@
+//! What a matrix may hold: the element types, and what checking and launching need to know of each.
+
+use std::fmt;
+
+use cust::memory::DeviceCopy;
+use gpu_kernels::spec::{Function, GemmFn, Variant};
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use crate::problem::Data;
+
+/// The element types that kernels are built for, by the names used on the command line and in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DataType {
+    /// IEEE binary32.
+    F32,
+    /// 32-bit integers whose arithmetic wraps.
+    I32,
+}
+
+impl DataType {
+    /// Every element type.
+    pub const ALL: [DataType; 2] = [DataType::F32, DataType::I32];
+
+    /// The element type that `variant` multiplies.
+    pub fn of(variant: &Variant) -> DataType {
+        match variant.function {
+            Function::F32(_) => DataType::F32,
+            Function::I32(_) => DataType::I32,
+        }
+    }
+
+    /// Its name, such as `f32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataType::F32 => "f32",
+            DataType::I32 => "i32",
+        }
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// How an element type rounds: what an error bound is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arithmetic {
+    /// Sums and products are rounded to the nearest representable number.
+    Float {
+        /// The largest relative error of one rounding: 2^-24 for `f32`.
+        unit_roundoff: f64,
+        /// The smallest positive number, the absolute error of one underflow: 2^-149 for `f32`.
+        smallest: f64,
+        /// The largest finite number.
+        largest: f64,
+        /// All integers up to this magnitude are represented exactly: 2^24 for `f32`.
+        exact_integers: f64,
+    },
+    /// Nothing is rounded; results are taken modulo 2^`bits`.
+    WrappingInteger {
+        /// The width of the type.
+        bits: u32,
+    },
+}
+
+/// An element of a matrix.
+pub trait Element:
+    Copy + Send + Sync + PartialEq + fmt::Debug + fmt::Display + Default + DeviceCopy + 'static
+{
+    /// Which of the element types it is.
+    const TYPE: DataType;
+
+    /// What is written wherever a kernel must neither read nor write: a NaN with a payload of its own, so that
+    /// reading it poisons the result and overwriting it, even with another NaN, shows.
+    const POISON: Self;
+
+    /// How it rounds.
+    const ARITHMETIC: Arithmetic;
+
+    /// The function of a variant, if it multiplies this type.
+    fn function(variant: &Variant) -> Option<GemmFn<Self>>;
+
+    /// Its bits, for comparisons that tell NaNs and zeros apart.
+    fn bits(self) -> u64;
+
+    /// Its value; exact for the types of up to 32 bits, and for `f64`.
+    fn to_f64(self) -> f64;
+
+    /// Its value as an integer, if it is one.
+    fn to_integer(self) -> Option<i64>;
+
+    /// An integer as an element; exact within [`Arithmetic::Float::exact_integers`].
+    fn from_integer(value: i32) -> Self;
+
+    /// A scalar of the command line as an element, if it can be represented.
+    fn from_scalar(value: f64) -> Option<Self>;
+
+    /// `self * factor + addend`, as the reference computes integers: wrapping.
+    fn wrapping_times_plus(self, factor: Self, addend: Self) -> Self;
+
+    /// One element of random `data`.
+    fn random(data: Data, generator: &mut Pcg64) -> Self;
+}
+
+impl Element for f32 {
+    const TYPE: DataType = DataType::F32;
+    const POISON: f32 = f32::from_bits(0x7fc5_a5a5);
+    const ARITHMETIC: Arithmetic = Arithmetic::Float {
+        unit_roundoff: 0.5 * f32::EPSILON as f64,
+        smallest: f32::from_bits(1) as f64,
+        largest: f32::MAX as f64,
+        exact_integers: 16_777_216.0,
+    };
+
+    fn function(variant: &Variant) -> Option<GemmFn<f32>> {
+        match variant.function {
+            Function::F32(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+
+    fn to_integer(self) -> Option<i64> {
+        // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
+        let integer = self as i64;
+        (integer as f32 == self && self.abs() < i64::MAX as f32).then_some(integer)
+    }
+
+    fn from_integer(value: i32) -> f32 {
+        value as f32
+    }
+
+    fn from_scalar(value: f64) -> Option<f32> {
+        let scalar = value as f32;
+        (scalar.is_finite() || !value.is_finite()).then_some(scalar)
+    }
+
+    fn wrapping_times_plus(self, factor: f32, addend: f32) -> f32 {
+        self * factor + addend
+    }
+
+    fn random(data: Data, generator: &mut Pcg64) -> f32 {
+        match data {
+            Data::SmallIntegers { largest } => generator.random_range(-largest..=largest) as f32,
+            Data::Uniform => 2.0 * generator.random::<f32>() - 1.0,
+            Data::Positive => generator.random(),
+            Data::Normal => {
+                // Box and Muller's transform; 1 - u keeps the logarithm away from zero.
+                let radius = (-2.0 * (1.0 - generator.random::<f64>()).ln()).sqrt();
+                let angle = std::f64::consts::TAU * generator.random::<f64>();
+                (radius * angle.cos()) as f32
+            }
+        }
+    }
+}
+
+impl Element for i32 {
+    const TYPE: DataType = DataType::I32;
+    const POISON: i32 = 0x5a5a_5a5b;
+    const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: 32 };
+
+    fn function(variant: &Variant) -> Option<GemmFn<i32>> {
+        match variant.function {
+            Function::I32(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        self.cast_unsigned().into()
+    }
+
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+
+    fn to_integer(self) -> Option<i64> {
+        Some(self.into())
+    }
+
+    fn from_integer(value: i32) -> i32 {
+        value
+    }
+
+    fn from_scalar(value: f64) -> Option<i32> {
+        let scalar = value as i32;
+        (f64::from(scalar) == value).then_some(scalar)
+    }
+
+    fn wrapping_times_plus(self, factor: i32, addend: i32) -> i32 {
+        self.wrapping_mul(factor).wrapping_add(addend)
+    }
+
+    fn random(data: Data, generator: &mut Pcg64) -> i32 {
+        match data {
+            Data::SmallIntegers { largest } => generator.random_range(-largest..=largest),
+            Data::Positive => generator.random_range(0..=i32::MAX),
+            Data::Uniform | Data::Normal => generator.random(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn the_arithmetic_of_f32_is_ieee_binary32() {
+        let expected = Arithmetic::Float {
+            unit_roundoff: 2f64.powi(-24),
+            smallest: 2f64.powi(-149),
+            largest: 2f64.powi(128) - 2f64.powi(104),
+            exact_integers: 2f64.powi(24),
+        };
+        assert_eq!(f32::ARITHMETIC, expected);
+    }
+
+    #[test]
+    fn poison_is_a_nan_that_no_arithmetic_produces() {
+        assert!(f32::POISON.is_nan());
+        assert_ne!(f32::POISON.bits(), f32::NAN.bits());
+        assert_ne!((f32::INFINITY - f32::INFINITY).bits(), f32::POISON.bits());
+    }
+
+    #[test]
+    fn only_integers_become_integers() {
+        assert_eq!((-7.0f32).to_integer(), Some(-7));
+        for other in [0.5, f32::NAN, f32::INFINITY, f32::MAX] {
+            assert_eq!(other.to_integer(), None);
+        }
+    }
+
+    #[test]
+    fn a_scalar_that_the_type_cannot_hold_is_refused() {
+        assert_eq!(f32::from_scalar(1e39), None);
+        assert_eq!(f32::from_scalar(f64::INFINITY), Some(f32::INFINITY));
+        assert_eq!(i32::from_scalar(0.5), None);
+        assert_eq!(i32::from_scalar(-3.0), Some(-3));
+    }
+
+    #[test]
+    fn normal_data_has_mean_zero_and_variance_one() {
+        let mut generator = Pcg64::seed_from_u64(1);
+        let samples: Vec<f64> = (0..100_000)
+            .map(|_| f32::random(Data::Normal, &mut generator).to_f64())
+            .collect();
+        let mean = samples.iter().sum::<f64>() / 1e5;
+        let variance = samples.iter().map(|x| x * x).sum::<f64>() / 1e5;
+        approx::assert_abs_diff_eq!(mean, 0.0, epsilon = 0.02);
+        approx::assert_abs_diff_eq!(variance, 1.0, epsilon = 0.03);
+    }
+}

@@ -1,0 +1,461 @@
+//! One call's work: run each kernel, prove its results, and time those that are right.
+
+use std::time::Duration;
+
+use gpu_kernels::spec::Variant;
+use thiserror::Error;
+
+use crate::device::cublas::{Cublas, CublasError};
+use crate::device::launch::bands;
+use crate::device::{CudaDevice, Device, DeviceError, Opened};
+use crate::element::{DataType, Element};
+use crate::measure::gpu::{self, Contender, MeasureError};
+use crate::measure::{self, Effort, Timing};
+use crate::problem::{Data, Layout, Problem, ProblemError, Shape};
+use crate::progress::Progress;
+use crate::report::{Record, Report};
+use crate::verify::{self, Coverage, Failure, Proof};
+
+/// What to compare times with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Baseline {
+    /// cuBLAS, where there is a GPU, a cuBLAS, and a function of it for the element type.
+    Auto,
+    /// Nothing.
+    None,
+    /// cuBLAS; an error where there is none.
+    Cublas,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub variants: Vec<&'static Variant>,
+    pub data_type: DataType,
+    pub shape: Shape,
+    pub alpha: f64,
+    pub beta: f64,
+    pub seed: u64,
+    pub effort: Effort,
+    pub baseline: Baseline,
+}
+
+/// Why a call ended before its report was complete.
+#[derive(Debug, Error)]
+pub enum EvaluateError {
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Cublas(#[from] CublasError),
+    #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
+    BaselineWithoutGpu,
+    #[error("{scalar} is no {data_type} that alpha or beta can be.")]
+    Scalar { scalar: f64, data_type: DataType },
+}
+
+impl From<MeasureError> for EvaluateError {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Device(error) => error.into(),
+            MeasureError::Cublas(error) => error.into(),
+        }
+    }
+}
+
+/// Does what is asked. The report holds what was known when an error, if any, ended it.
+pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), EvaluateError>) {
+    let mut report = Report {
+        schema: 1,
+        backend: opened.device.backend(),
+        device: opened.device.description(),
+        reason: opened.reason.clone(),
+        cublas: None,
+        results: Vec::new(),
+    };
+    let result = match request.data_type {
+        DataType::F32 => evaluate_as::<f32>(&opened.device, request, &mut report),
+        DataType::I32 => evaluate_as::<i32>(&opened.device, request, &mut report),
+    };
+    (report, result)
+}
+
+/// A kernel on its way through the gates.
+struct Candidate {
+    variant: &'static Variant,
+    proofs: Vec<Proof>,
+    failure: Option<Failure>,
+    /// What its last run took.
+    time: Duration,
+    timing: Option<Timing>,
+}
+
+impl Candidate {
+    fn is_right(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    fn judge(&mut self, outcome: Result<Proof, Failure>) {
+        match outcome {
+            Ok(proof) => self.proofs.push(proof),
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+}
+
+fn evaluate_as<T: Element>(
+    device: &Device,
+    request: &Request,
+    report: &mut Report,
+) -> Result<(), EvaluateError> {
+    let scalar = |scalar: f64| {
+        T::from_scalar(scalar)
+            .filter(|_| scalar.is_finite())
+            .ok_or(EvaluateError::Scalar {
+                scalar,
+                data_type: T::TYPE,
+            })
+    };
+    let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
+    let cublas = baseline::<T>(device, request.baseline)?;
+    report.cublas = cublas.as_ref().map(Cublas::description);
+    let mut candidates: Vec<Candidate> = request
+        .variants
+        .iter()
+        .map(|&variant| Candidate {
+            variant,
+            proofs: Vec::new(),
+            failure: None,
+            time: Duration::ZERO,
+            timing: None,
+        })
+        .collect();
+    let progress = Progress::start(steps(device, request)?);
+    let outcome =
+        prove::<T>(device, request, (alpha, beta), &mut candidates, &progress).and_then(|()| {
+            time::<T>(
+                device,
+                request,
+                (alpha, beta),
+                cublas.as_ref(),
+                &mut candidates,
+                &progress,
+            )
+        });
+    let (cublas_timing, result) = match outcome {
+        Ok(timing) => (timing, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    for candidate in candidates {
+        // After an error, a kernel of which nothing is known has no line in the report.
+        if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() == GATES {
+            let record = record(device, request, &candidate, cublas_timing.as_ref())?;
+            report.results.push(record);
+        }
+    }
+    result
+}
+
+/// Proofs that make a result right.
+const GATES: usize = 2;
+
+/// Both gates, each on its own data, for all candidates.
+fn prove<T: Element>(
+    device: &Device,
+    request: &Request,
+    (alpha, beta): (T, T),
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    let shape = request.shape;
+    let coverage = Coverage::of(shape);
+    let gate = |candidates: &mut [Candidate], data, alpha, beta, exact| {
+        let problem = random_problem::<T>(request, data, (alpha, beta))?;
+        for candidate in candidates
+            .iter_mut()
+            .filter(|candidate| candidate.is_right())
+        {
+            let Candidate { variant, .. } = *candidate;
+            progress.doing(format!("{}: running", variant.name));
+            let run = device.run_observed(variant, &problem, &|| progress.step())?;
+            candidate.time = run.time;
+            progress.doing(format!("{}: checking", variant.name));
+            candidate.judge(match exact {
+                true => verify::exact(&problem, &run.c, variant.tile, coverage),
+                false => verify::general(&problem, &run.c, variant.tile, data, coverage),
+            });
+        }
+        Ok::<(), EvaluateError>(())
+    };
+    match verify::exact_data::<T>(shape.k) {
+        Some(data) => {
+            let (alpha, beta) = (small_integer(request.alpha), small_integer(request.beta));
+            gate(
+                candidates,
+                data,
+                T::from_integer(alpha),
+                T::from_integer(beta),
+                true,
+            )?;
+        }
+        None => {
+            for candidate in candidates.iter_mut() {
+                let why = format!("sums of {} products are too long to be exact.", shape.k);
+                candidate.judge(Err(Failure::Unprovable(why)));
+            }
+        }
+    }
+    gate(candidates, Data::Uniform, alpha, beta, false)
+}
+
+/// Random matrices of the shape asked for, compact.
+fn random_problem<T: Element>(
+    request: &Request,
+    data: Data,
+    (alpha, beta): (T, T),
+) -> Result<Problem<T>, ProblemError> {
+    let layout = Layout::compact(request.shape);
+    Problem::random(request.shape, layout, data, request.seed, alpha, beta)
+}
+
+/// Times what is right. On the simulator a run that was proven counts as the first.
+fn time<T: Element>(
+    device: &Device,
+    request: &Request,
+    scalars: (T, T),
+    cublas: Option<&Cublas<'_>>,
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<Option<Timing>, EvaluateError> {
+    let mut right: Vec<&mut Candidate> = candidates
+        .iter_mut()
+        .filter(|candidate| candidate.is_right())
+        .collect();
+    if request.shape.is_empty() || right.is_empty() {
+        return Ok(None);
+    }
+    let problem = random_problem(request, Data::Normal, scalars)?;
+    match device {
+        Device::Simulator(simulator) => {
+            for candidate in right {
+                let variant = candidate.variant;
+                progress.doing(format!("{}: timing", variant.name));
+                let block_done = || progress.step();
+                candidate.timing = Some(measure::on_simulator(
+                    simulator,
+                    variant,
+                    &problem,
+                    request.effort,
+                    candidate.time,
+                    &block_done,
+                )?);
+            }
+            Ok(None)
+        }
+        Device::Cuda(device) => {
+            progress.doing("timing".to_string());
+            let contenders: Vec<Contender<'_>> = right
+                .iter()
+                .map(|candidate| Contender::Kernel(candidate.variant))
+                .chain(cublas.map(Contender::Cublas))
+                .collect();
+            let mut timings = gpu::measure(device, &contenders, &problem, request.effort)?;
+            let baseline = cublas.and_then(|_| timings.pop());
+            for (candidate, timing) in right.iter_mut().zip(timings) {
+                candidate.timing = Some(timing);
+            }
+            Ok(baseline)
+        }
+    }
+}
+
+/// The cuBLAS to compare with, if any.
+fn baseline<'device, T: Element>(
+    device: &'device Device,
+    baseline: Baseline,
+) -> Result<Option<Cublas<'device>>, EvaluateError> {
+    let asked = baseline == Baseline::Cublas;
+    let load = |device: &'device CudaDevice| match T::TYPE {
+        DataType::F32 => Cublas::load(device),
+        other => Err(CublasError::NoSuchType(other)),
+    };
+    match (device, baseline) {
+        (_, Baseline::None) => Ok(None),
+        (Device::Simulator(_), _) if asked => Err(EvaluateError::BaselineWithoutGpu),
+        (Device::Simulator(_), _) => Ok(None),
+        (Device::Cuda(device), _) => match load(device) {
+            Ok(cublas) => Ok(Some(cublas)),
+            Err(error) if asked => Err(error.into()),
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+/// Blocks that the simulator will run; 0 where no progress can be seen.
+fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
+    if let Device::Cuda(_) = device {
+        return Ok(0);
+    }
+    let runs = request.effort.runs.unwrap_or(1).max(1) + request.effort.warmup.unwrap_or(0);
+    let mut blocks = 0;
+    for variant in &request.variants {
+        blocks += bands(variant, request.shape)?
+            .iter()
+            .map(|band| band.blocks())
+            .sum::<u64>();
+    }
+    Ok(blocks * (GATES as u64 + u64::from(runs) - 1))
+}
+
+/// The integer that takes a scalar's place where nothing may round: between -2 and 2, and zero only for zero.
+fn small_integer(scalar: f64) -> i32 {
+    match scalar {
+        0.0 => 0,
+        scalar if scalar.abs() < 1.0 => scalar.signum() as i32,
+        scalar => scalar.round().clamp(-2.0, 2.0) as i32,
+    }
+}
+
+fn record(
+    device: &Device,
+    request: &Request,
+    candidate: &Candidate,
+    cublas: Option<&Timing>,
+) -> Result<Record, DeviceError> {
+    let Candidate {
+        variant,
+        proofs,
+        failure,
+        timing,
+        ..
+    } = candidate;
+    let bands = bands(variant, request.shape)?;
+    let verification = match failure {
+        Some(failure) => failure.to_string(),
+        None => {
+            let statements: Vec<String> = proofs
+                .iter()
+                .map(|proof| format!("{}: {}", proof.gate, proof.statement))
+                .collect();
+            statements.join("; ")
+        }
+    };
+    let bounded = proofs.iter().find(|proof| proof.gate == "proven");
+    let median = timing.as_ref().map(Timing::median);
+    let Shape { m, n, k } = request.shape;
+    Ok(Record {
+        kernel: variant.name.to_string(),
+        dtype: request.data_type.to_string(),
+        m,
+        n,
+        k,
+        alpha: request.alpha,
+        beta: request.beta,
+        seed: request.seed,
+        backend: device.backend().to_string(),
+        grid_x: bands.first().map_or(0, |band| band.grid.0),
+        grid_y: bands.iter().map(|band| u64::from(band.grid.1)).sum(),
+        block_x: variant.block.x,
+        block_y: variant.block.y,
+        launches: bands.len(),
+        proven: failure.is_none(),
+        verification,
+        largest_error: bounded.map(|proof| proof.largest_error),
+        error_bound: bounded.map(|proof| proof.bound),
+        runs: timing.as_ref().map(Timing::runs),
+        warmup: timing.as_ref().map(|timing| timing.warmup),
+        launches_per_run: timing.as_ref().map(|timing| timing.launches_per_run),
+        time_median_s: median,
+        time_min_s: timing.as_ref().map(Timing::min),
+        time_max_s: timing.as_ref().map(Timing::max),
+        flops_per_s: median.map(|seconds| request.shape.flops() / seconds),
+        cublas_time_median_s: cublas.map(Timing::median),
+        ratio_to_cublas: cublas
+            .zip(median)
+            .map(|(cublas, seconds)| cublas.median() / seconds),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceChoice;
+    use gpu_kernels::spec::{Block, Function, Tile};
+
+    /// Leaves C as it is.
+    #[allow(clippy::too_many_arguments)] // BLAS's own
+    unsafe fn lazy(
+        _m: usize,
+        _n: usize,
+        _k: usize,
+        _alpha: f32,
+        _a: &[f32],
+        _lda: usize,
+        _b: &[f32],
+        _ldb: usize,
+        _beta: f32,
+        _c: *mut f32,
+        _ldc: usize,
+    ) {
+    }
+
+    static LAZY: Variant = Variant {
+        name: "lazy",
+        entry: "lazy",
+        block: Block { x: 1, y: 1 },
+        tile: Tile { m: 8, n: 8, k: 1 },
+        function: Function::F32(lazy),
+    };
+
+    fn evaluated(variants: Vec<&'static Variant>) -> Report {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let request = Request {
+            variants,
+            data_type: DataType::F32,
+            shape: Shape { m: 9, n: 8, k: 7 },
+            alpha: 1.0,
+            beta: 0.0,
+            seed: 1,
+            effort: Effort::default(),
+            baseline: Baseline::Auto,
+        };
+        let (report, result) = evaluate(&opened, &request);
+        result.unwrap();
+        report
+    }
+
+    #[test]
+    fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
+        let right = &gpu_kernels::naive::KERNEL.variants[0];
+        let report = evaluated(vec![&LAZY, right]);
+        let [lazy, naive] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        assert!(!lazy.proven && lazy.time_median_s.is_none());
+        assert!(
+            lazy.verification
+                .starts_with("C[0][0] is NaN, but must be "),
+            "{}",
+            lazy.verification
+        );
+        assert!(naive.proven && naive.time_median_s.is_some());
+        assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
+    }
+
+    #[test]
+    fn a_scalar_becomes_a_small_integer_and_zero_only_if_it_is_zero() {
+        for (scalar, integer) in [
+            (0.0, 0),
+            (1.0, 1),
+            (0.1, 1),
+            (-0.1, -1),
+            (1.6, 2),
+            (-7.5, -2),
+            (1e30, 2),
+            (-0.0, 0),
+        ] {
+            assert_eq!(small_integer(scalar), integer, "{scalar}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `cargo run -p host -- --kernel double-buffer`: see `cli.rs`, or `--help`.
+
+fn main() -> std::process::ExitCode {
+    host::cli::main()
+}

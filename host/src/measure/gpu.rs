@@ -1,0 +1,321 @@
+//! Times on a GPU, from CUDA events.
+//!
+//! - Contenders take turns, run by run, so that clocks and temperature are the same for all: only ratios mean anything.
+//! - Each launch gets other copies of the matrices than the one before, together twice the L2, so that none finds its
+//!   operands there.
+//! - The host never waits between launches; what a run records is read when all have ended. A run of a short kernel is as
+//!   many launches as take a tenth of a millisecond, so that the gaps around events do not count.
+
+use cust::error::CudaResult;
+use cust::event::{Event, EventFlags};
+use cust::function::Function;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::stream::Stream;
+use gpu_kernels::spec::Variant;
+use thiserror::Error;
+
+use super::{Effort, Timing};
+use crate::device::DeviceError;
+use crate::device::cublas::{Cublas, CublasError};
+use crate::device::cuda::{CudaDevice, Operand, Operands, during};
+use crate::element::Element;
+use crate::problem::Problem;
+
+/// Runs that are made by default, before and while the clock counts.
+const RUNS: u32 = 20;
+const WARMUP: u32 = 3;
+/// Seconds that all runs of one contender may take by default.
+const BUDGET: f64 = 10.0;
+/// Fewer runs than this have no median to speak of.
+const FEWEST_RUNS: u32 = 3;
+/// Seconds that a run lasts at least.
+const SHORTEST_RUN: f64 = 1e-4;
+/// Copies of the matrices at most.
+const MOST_COPIES: usize = 1024;
+
+/// Something that multiplies.
+pub enum Contender<'a> {
+    Kernel(&'static Variant),
+    Cublas(&'a Cublas<'a>),
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum MeasureError {
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Cublas(#[from] CublasError),
+}
+
+/// A contender, looked up.
+struct Runner<'a, T: Element> {
+    device: &'a CudaDevice,
+    contender: &'a Contender<'a>,
+    function: Option<Function<'a>>,
+    problem: &'a Problem<T>,
+}
+
+impl<T: Element> Runner<'_, T> {
+    fn launch(&self, operands: &Operands<T>) -> Result<(), MeasureError> {
+        let (shape, alpha, beta) = (self.problem.shape(), self.problem.alpha, self.problem.beta);
+        match (self.contender, &self.function) {
+            // SAFETY: the operands are copies of the problem's matrices, which outlive `measure`'s last wait.
+            (Contender::Kernel(variant), Some(function)) => unsafe {
+                self.device
+                    .launch(function, variant, shape, alpha, beta, operands)?;
+            },
+            // SAFETY: as above.
+            (Contender::Cublas(cublas), _) => unsafe {
+                cublas.gemm(shape, alpha, beta, operands)?;
+            },
+            (Contender::Kernel(_), None) => {
+                unreachable!("a kernel is looked up when it is made a runner")
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Times each contender on `problem`, in the order given.
+///
+/// # Errors
+///
+/// There is no memory even for one copy of the matrices, or a launch fails.
+pub fn measure<T: Element>(
+    device: &CudaDevice,
+    contenders: &[Contender<'_>],
+    problem: &Problem<T>,
+    effort: Effort,
+) -> Result<Vec<Timing>, MeasureError> {
+    device.enter()?;
+    let copies = Copies::new(device, problem)?;
+    // Whatever happens below, the copies must not be freed under a running launch.
+    let result = measure_on(device, contenders, problem, effort, &copies);
+    let ended = device.stream().synchronize();
+    let timings = result?;
+    ended.map_err(during("Waiting for the GPU"))?;
+    Ok(timings)
+}
+
+fn measure_on<T: Element>(
+    device: &CudaDevice,
+    contenders: &[Contender<'_>],
+    problem: &Problem<T>,
+    effort: Effort,
+    copies: &Copies<T>,
+) -> Result<Vec<Timing>, MeasureError> {
+    let stream = device.stream();
+    let mut turn = 0;
+    let mut next = || {
+        turn += 1;
+        &copies.operands[turn % copies.operands.len()]
+    };
+
+    let mut plans = Vec::new();
+    for contender in contenders {
+        let function = match contender {
+            Contender::Kernel(variant) => Some(device.function(variant)?),
+            Contender::Cublas(_) => None,
+        };
+        let runner = Runner {
+            device,
+            contender,
+            function,
+            problem,
+        };
+        // The first launch loads code; the second is timed.
+        runner.launch(next())?;
+        let span = Span::new()?;
+        span.begin(stream)?;
+        runner.launch(next())?;
+        span.end(stream)?;
+        stream
+            .synchronize()
+            .map_err(during("Waiting for the first launch"))?;
+        plans.push((runner, Plan::new(effort, span.seconds()?)));
+    }
+
+    for (runner, plan) in &plans {
+        for _ in 0..plan.warmup * plan.launches_per_run {
+            runner.launch(next())?;
+        }
+    }
+    let most_runs = plans.iter().map(|(_, plan)| plan.runs).max().unwrap_or(0);
+    let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
+    for run in 0..most_runs {
+        for ((runner, plan), spans) in plans.iter().zip(&mut spans) {
+            if run >= plan.runs {
+                continue;
+            }
+            let span = Span::new()?;
+            span.begin(stream)?;
+            for _ in 0..plan.launches_per_run {
+                runner.launch(next())?;
+            }
+            span.end(stream)?;
+            spans.push(span);
+        }
+    }
+    stream
+        .synchronize()
+        .map_err(during("Waiting for the timed launches"))?;
+
+    let mut timings = Vec::new();
+    for ((_, plan), spans) in plans.iter().zip(spans) {
+        let mut samples = Vec::with_capacity(spans.len());
+        for span in spans {
+            samples.push(span.seconds()? / f64::from(plan.launches_per_run));
+        }
+        timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
+    }
+    Ok(timings)
+}
+
+/// How often a contender runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    warmup: u32,
+    runs: u32,
+    launches_per_run: u32,
+}
+
+impl Plan {
+    /// For launches of about `seconds`.
+    fn new(effort: Effort, seconds: f64) -> Plan {
+        let affordable = (BUDGET / seconds.max(1e-9)) as u32;
+        Plan {
+            warmup: effort.warmup.unwrap_or(WARMUP.min(affordable.max(1))),
+            runs: effort
+                .runs
+                .unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)))
+                .max(1),
+            launches_per_run: (SHORTEST_RUN / seconds.max(1e-6)).ceil().max(1.0) as u32,
+        }
+    }
+}
+
+/// Two events around some launches.
+struct Span {
+    start: Event,
+    end: Event,
+}
+
+impl Span {
+    fn new() -> Result<Span, DeviceError> {
+        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
+        Ok(Span {
+            start: event()?,
+            end: event()?,
+        })
+    }
+
+    fn begin(&self, stream: &Stream) -> Result<(), DeviceError> {
+        self.start
+            .record(stream)
+            .map_err(during("Recording an event"))
+    }
+
+    fn end(&self, stream: &Stream) -> Result<(), DeviceError> {
+        self.end
+            .record(stream)
+            .map_err(during("Recording an event"))
+    }
+
+    /// Once both events have happened.
+    fn seconds(&self) -> Result<f64, DeviceError> {
+        let milliseconds = self
+            .end
+            .elapsed_time_f32(&self.start)
+            .map_err(during("Reading a time"))?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+}
+
+/// Copies of a problem's matrices in the GPU's memory.
+struct Copies<T: Element> {
+    operands: Vec<Operands<T>>,
+    /// What `operands` point into.
+    _buffers: Vec<[DeviceBuffer<T>; 3]>,
+}
+
+impl<T: Element> Copies<T> {
+    /// As many as together are twice the L2, in half of the free memory; at least one.
+    fn new(device: &CudaDevice, problem: &Problem<T>) -> Result<Self, DeviceError> {
+        let bytes = problem.bytes().max(1);
+        let (free, _) = device.memory()?;
+        let wanted = (2 * device.properties().l2_bytes).div_ceil(bytes) + 1;
+        let count = wanted.min(free / 2 / bytes).clamp(1, MOST_COPIES);
+        let mut buffers: Vec<[DeviceBuffer<T>; 3]> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let matrices = [&problem.a, &problem.b, &problem.c].map(|matrix| matrix.buffer());
+            let [mut a, mut b, mut c] = [
+                device.allocate(matrices[0].len().max(1))?,
+                device.allocate(matrices[1].len().max(1))?,
+                device.allocate(matrices[2].len().max(1))?,
+            ];
+            for (index, (buffer, matrix)) in [&mut a, &mut b, &mut c]
+                .into_iter()
+                .zip(matrices)
+                .enumerate()
+            {
+                match buffers.first() {
+                    None => upload(buffer, matrix),
+                    Some(first) => buffer.copy_from(&first[index]),
+                }
+                .map_err(during("Copying matrices to the GPU"))?;
+            }
+            buffers.push([a, b, c]);
+        }
+        let operands = buffers
+            .iter()
+            .map(|[a, b, c]| Operands {
+                a: Operand::at(a.as_device_ptr(), &problem.a),
+                b: Operand::at(b.as_device_ptr(), &problem.b),
+                c: Operand::at(c.as_device_ptr(), &problem.c),
+            })
+            .collect();
+        Ok(Copies {
+            operands,
+            _buffers: buffers,
+        })
+    }
+}
+
+fn upload<T: Element>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
+    buffer.index(0..elements.len()).copy_from(elements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULT: Effort = Effort {
+        runs: None,
+        warmup: None,
+    };
+
+    #[test]
+    fn a_short_kernel_is_launched_many_times_a_run() {
+        let plan = Plan::new(DEFAULT, 1e-5);
+        assert_eq!((plan.runs, plan.warmup, plan.launches_per_run), (20, 3, 10));
+    }
+
+    #[test]
+    fn a_slow_kernel_runs_less_often_and_never_less_than_thrice() {
+        let plan = |seconds| Plan::new(DEFAULT, seconds);
+        assert_eq!((plan(1.0).runs, plan(1.0).warmup), (10, 3));
+        assert_eq!((plan(60.0).runs, plan(60.0).warmup), (3, 1));
+        assert_eq!(plan(60.0).launches_per_run, 1);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_done_however_slow() {
+        let asked = Effort {
+            runs: Some(50),
+            warmup: Some(0),
+        };
+        let plan = Plan::new(asked, 100.0);
+        assert_eq!((plan.runs, plan.warmup), (50, 0));
+    }
+}

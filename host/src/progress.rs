@@ -1,0 +1,67 @@
+//! A progress bar, on a terminal, for what takes longer than two seconds.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How long nothing is shown.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A bar that appears after a while, and goes when it is dropped.
+pub struct Progress {
+    bar: ProgressBar,
+    /// Dropped to tell the thread that waits for the bar's time that it need not come.
+    ended: Option<Sender<()>>,
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Starts the clock. `steps` is how often [`Progress::step`] will be called; 0 shows no bar, only what is being done.
+    pub fn start(steps: u64) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+        let template = match steps {
+            0 => "{spinner} {msg} ({elapsed})",
+            _ => "{wide_bar} {percent}% {msg} ({elapsed}, {eta} left)",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        let (ended, end) = mpsc::channel();
+        let shown = bar.clone();
+        let waiting = thread::spawn(move || {
+            if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // Draws only on a terminal.
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(Duration::from_millis(200));
+            }
+        });
+        Progress {
+            bar,
+            ended: Some(ended),
+            waiting: Some(waiting),
+        }
+    }
+
+    /// Says what is being done from now on.
+    pub fn doing(&self, what: String) {
+        self.bar.set_message(what);
+    }
+
+    /// One step is done. May be called from any thread.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        if let Some(waiting) = self.waiting.take() {
+            // It cannot have panicked, and there is nothing to do if it has.
+            let _ = waiting.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}

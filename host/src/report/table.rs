@@ -1,0 +1,197 @@
+//! The report for people: the device, the problem, a table of figures, and what was shown of each result.
+
+use std::io::{self, Write};
+
+use comfy_table::{Table, presets};
+use gpu_kernels::spec::{Kernel, Variant};
+
+use super::{Record, Report};
+use crate::element::DataType;
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "device  {}", report.device)?;
+    writeln!(out, "why     {}", report.reason)?;
+    if let Some(first) = report.results.first() {
+        let Record {
+            m,
+            n,
+            k,
+            dtype,
+            alpha,
+            beta,
+            seed,
+            ..
+        } = first;
+        writeln!(
+            out,
+            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}"
+        )?;
+    }
+    if let Some(cublas) = &report.cublas {
+        writeln!(out, "cuBLAS  {cublas}")?;
+    }
+    let mut table = new_table();
+    table.set_header(vec![
+        "kernel",
+        "grid x block",
+        "time (median)",
+        "from .. to",
+        "runs",
+        "speed",
+        "of cuBLAS",
+        "result",
+    ]);
+    for record in &report.results {
+        table.add_row(row(record));
+    }
+    writeln!(out, "\n{table}\n")?;
+    for record in &report.results {
+        let verdict = if record.proven {
+            "proven right"
+        } else {
+            "NOT PROVEN"
+        };
+        writeln!(out, "{}: {verdict}", record.kernel)?;
+        for statement in record.verification.split("; ") {
+            writeln!(out, "    {statement}")?;
+        }
+    }
+    Ok(())
+}
+
+fn row(record: &Record) -> Vec<String> {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
+    let Record {
+        grid_x,
+        grid_y,
+        block_x,
+        block_y,
+        ..
+    } = record;
+    let launch = match record.launches {
+        0 => "nothing to launch".to_string(),
+        1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
+        launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
+    };
+    let spread = record
+        .time_min_s
+        .zip(record.time_max_s)
+        .filter(|_| record.runs > Some(1));
+    vec![
+        record.kernel.clone(),
+        launch,
+        or_dash(record.time_median_s.map(duration)),
+        or_dash(spread.map(|(min, max)| format!("{} .. {}", duration(min), duration(max)))),
+        or_dash(record.runs.map(|runs| runs.to_string())),
+        or_dash(record.flops_per_s.map(speed)),
+        or_dash(
+            record
+                .ratio_to_cublas
+                .map(|ratio| format!("{:.1} %", ratio * 100.0)),
+        ),
+        if record.proven {
+            "proven"
+        } else {
+            "NOT PROVEN"
+        }
+        .to_string(),
+    ]
+}
+
+/// Every kernel with its variants, as `--list` prints them.
+pub fn list(kernels: &[&Kernel]) -> String {
+    let mut table = new_table();
+    table.set_header(vec![
+        "kernel",
+        "variant",
+        "type",
+        "block",
+        "tile (m x n x k)",
+        "idea",
+    ]);
+    for kernel in kernels {
+        for (index, variant) in kernel.variants.iter().enumerate() {
+            let Variant { block, tile, .. } = variant;
+            let first = |text: &str| {
+                if index == 0 {
+                    text.to_string()
+                } else {
+                    String::new()
+                }
+            };
+            table.add_row(vec![
+                first(kernel.name),
+                variant.name.to_string(),
+                DataType::of(variant).to_string(),
+                format!("{} x {}", block.x, block.y),
+                format!("{} x {} x {}", tile.m, tile.n, tile.k),
+                first(kernel.idea),
+            ]);
+        }
+    }
+    table.to_string()
+}
+
+/// A table that looks the same wherever it is written to, and can be pasted into Markdown.
+fn new_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table
+}
+
+/// Seconds in the unit that suits them, to four digits.
+pub fn duration(seconds: f64) -> String {
+    scaled(
+        seconds,
+        &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+    )
+}
+
+fn speed(flops_per_second: f64) -> String {
+    scaled(
+        flops_per_second,
+        &[(1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")],
+    )
+}
+
+/// `value` in the first unit that it is at least one of, else in the last.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let unit = units
+        .iter()
+        .find(|(size, _)| value >= *size)
+        .or(units.last());
+    let (size, name) = unit.copied().unwrap_or((1.0, ""));
+    let value = value / size;
+    let digits = match value {
+        100.0.. => 1,
+        10.0..100.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_in_the_unit_that_suits_them() {
+        assert_eq!(duration(1.23456), "1.235 s");
+        assert_eq!(duration(0.0123456), "12.35 ms");
+        assert_eq!(duration(123.456e-6), "123.5 µs");
+        assert_eq!(duration(1e-12), "0.001 ns");
+        assert_eq!(speed(42.42e12), "42.42 TFLOP/s");
+        assert_eq!(speed(999.96e9), "1000.0 GFLOP/s");
+    }
+
+    #[test]
+    fn the_list_names_every_variant() {
+        let list = list(gpu_kernels::KERNELS);
+        for kernel in gpu_kernels::KERNELS {
+            assert!(list.contains(kernel.idea));
+            for variant in kernel.variants {
+                assert!(list.contains(variant.name));
+            }
+        }
+    }
+}

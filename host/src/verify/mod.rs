@@ -1,0 +1,389 @@
+//! Whether a result is right: three gates, each of which a NaN, a dropped term or a swapped element fails.
+//!
+//! 1. [`exact`]: on small integers every sum is exact in any order, so the result must equal the reference. This gate
+//!    is not optional: at k = 16384 the bound of the next one is wide enough to hide a dropped term.
+//! 2. [`proven`]: on any data, each element lies within the bound that rounding allows ([`bound`]).
+//! 3. The alarm, in the same call: errors far below the bound but larger than such data ever gave.
+//!
+//! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full; large ones by Freivalds' check
+//! ([`freivalds`]) and at sampled elements, among them the corners and edges of tiles.
+
+// A NaN must fail every comparison, so they are written as what must hold, negated.
+#![allow(clippy::neg_cmp_op_on_partial_ord)]
+
+pub mod bound;
+pub mod freivalds;
+pub mod outcome;
+pub mod reference;
+pub mod sample;
+
+use gpu_kernels::spec::Tile;
+use rayon::prelude::*;
+
+use crate::element::{Arithmetic, Element};
+use crate::problem::{Data, Matrix, Problem, Shape};
+use bound::ErrorBound;
+pub use outcome::{Failure, Mismatch, Proof};
+use reference::{Expected, Reference};
+
+/// How much of a result is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Every element, with a reference of its own.
+    Full,
+    /// Every row by Freivalds' check, and sampled elements.
+    Sampled,
+}
+
+impl Coverage {
+    /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred megabytes.
+    pub fn of(shape: Shape) -> Coverage {
+        let Shape { m, n, k } = shape;
+        let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
+        let products = elements[0].saturating_mul(k);
+        if products <= 1 << 31 && elements.iter().all(|&count| count <= 1 << 25) {
+            Coverage::Full
+        } else {
+            Coverage::Sampled
+        }
+    }
+}
+
+/// Integers of up to 4, or fewer where `k` is large, whose products add up exactly over `k` terms in `T`, with a factor of
+/// 4 to spare for `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
+pub fn exact_data<T: Element>(k: usize) -> Option<Data> {
+    let limit = exact_integers::<T>();
+    (1..=4)
+        .rev()
+        .find(|&largest| f64::from(largest * largest) * k as f64 <= limit / 4.0)
+        .map(|largest| Data::SmallIntegers { largest })
+}
+
+/// All integers up to this magnitude are elements.
+fn exact_integers<T: Element>() -> f64 {
+    match T::ARITHMETIC {
+        Arithmetic::Float { exact_integers, .. } => exact_integers,
+        Arithmetic::WrappingInteger { bits } => 2f64.powi(bits as i32 - 1) - 1.0,
+    }
+}
+
+/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers so small that no order of summation
+/// rounds. Zeros of either sign are equal.
+///
+/// # Errors
+///
+/// A wrong element, or data that is not so small ([`exact_data`] is, with `alpha` and `beta` up to 2).
+pub fn exact<T: Element>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    tile: Tile,
+    coverage: Coverage,
+) -> Result<Proof, Failure> {
+    check_shape(problem, got)?;
+    require_exact_sums(problem)?;
+    let statement = match coverage {
+        Coverage::Full => {
+            Reference::Product.each_row(problem, |row, expected| {
+                for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
+                    equal(row, col, *element, expected.want)?;
+                }
+                Ok(())
+            })?;
+            format!("all {} elements equal on small integers", elements(problem))
+        }
+        Coverage::Sampled => {
+            let largest = exact_integers::<T>();
+            if let Some(row) = freivalds::first_wrong_row(problem, got, largest) {
+                return Err(wrong_in_row(problem, got, row));
+            }
+            let samples = sample::positions(problem.shape(), tile);
+            samples.par_iter().try_for_each(|&(row, col)| {
+                equal(
+                    row,
+                    col,
+                    got.row(row)[col],
+                    reference::element(problem, row, col).want,
+                )
+            })?;
+            format!(
+                "every row passes Freivalds' check on small integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
+                freivalds::certainty_bits(largest),
+                samples.len()
+            )
+        }
+    };
+    Ok(Proof::exact("exact", statement))
+}
+
+/// Gates 2 and 3, for floats: every element lies within the bound of its rounding errors, and the largest error, in units
+/// of rounding, below the alarm of such `data`.
+///
+/// # Errors
+///
+/// A wrong element or row sum, an alarm, or a sum so long that there is no bound.
+pub fn proven<T: Element>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    tile: Tile,
+    data: Data,
+    coverage: Coverage,
+) -> Result<Proof, Failure> {
+    check_shape(problem, got)?;
+    let bound = ErrorBound::new(problem)?;
+    let (worst, compared) = match coverage {
+        Coverage::Full => {
+            let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
+                let mut worst = Worst::default();
+                for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
+                    worst = worst.max(bound.check(row, col, *element, *expected)?);
+                }
+                Ok(worst)
+            })?;
+            (
+                rows.into_iter().fold(Worst::default(), Worst::max),
+                format!("all {} elements", elements(problem)),
+            )
+        }
+        Coverage::Sampled => {
+            bound.check_row_sums(problem, got)?;
+            let samples = sample::positions(problem.shape(), tile);
+            let worst = samples
+                .par_iter()
+                .map(|&(row, col)| {
+                    let expected = reference::element(problem, row, col);
+                    bound.check(row, col, got.row(row)[col], expected)
+                })
+                .try_reduce(Worst::default, |one, other| Ok(one.max(other)))?;
+            (
+                worst,
+                format!("{} sampled elements and every row's sum", samples.len()),
+            )
+        }
+    };
+    let mut statement = format!(
+        "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
+        worst.err, worst.bound
+    );
+    if let Some(limit) = bound::alarm_limit(data, problem.shape().k) {
+        if !(worst.units <= limit) {
+            return Err(Failure::Alarm {
+                row: worst.at.0,
+                col: worst.at.1,
+                statistic: worst.units,
+                limit,
+            });
+        }
+        statement += &format!(
+            ", {:.1} units of rounding, alarm at {limit:.1}",
+            worst.units
+        );
+    }
+    Ok(Proof {
+        gate: "proven",
+        statement: statement + ")",
+        largest_error: worst.err,
+        bound: worst.bound,
+    })
+}
+
+/// Gate 2 for integers: every element equals the reference, computed in arithmetic that wraps.
+///
+/// # Errors
+///
+/// A wrong element.
+pub fn wrapping<T: Element>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    tile: Tile,
+    coverage: Coverage,
+) -> Result<Proof, Failure> {
+    check_shape(problem, got)?;
+    let statement = match coverage {
+        Coverage::Full => {
+            (0..problem.shape().m).into_par_iter().try_for_each(|row| {
+                let want = reference::wrapping_row(problem, row);
+                for (col, (element, want)) in got.row(row).iter().zip(want).enumerate() {
+                    equal(row, col, *element, want.to_f64())?;
+                }
+                Ok::<(), Failure>(())
+            })?;
+            format!(
+                "all {} elements equal in arithmetic that wraps",
+                elements(problem)
+            )
+        }
+        Coverage::Sampled => {
+            let samples = sample::positions(problem.shape(), tile);
+            samples.par_iter().try_for_each(|&(row, col)| {
+                let want = reference::wrapping_element(problem, row, col);
+                equal(row, col, got.row(row)[col], want.to_f64())
+            })?;
+            format!(
+                "{} sampled elements equal in arithmetic that wraps",
+                samples.len()
+            )
+        }
+    };
+    Ok(Proof::exact("wrapping", statement))
+}
+
+/// The gate for data of any kind: [`proven`] for floats, [`wrapping`] for integers.
+///
+/// # Errors
+///
+/// As the two.
+pub fn general<T: Element>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    tile: Tile,
+    data: Data,
+    coverage: Coverage,
+) -> Result<Proof, Failure> {
+    match T::ARITHMETIC {
+        Arithmetic::Float { .. } => proven(problem, got, tile, data, coverage),
+        Arithmetic::WrappingInteger { .. } => wrapping(problem, got, tile, coverage),
+    }
+}
+
+/// The largest error so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Worst {
+    at: (usize, usize),
+    err: f64,
+    bound: f64,
+    /// `err` in units of rounding of the sum of magnitudes.
+    units: f64,
+}
+
+impl Worst {
+    fn max(self, other: Worst) -> Worst {
+        if other.units > self.units {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+fn elements<T: Element>(problem: &Problem<T>) -> usize {
+    problem.shape().m * problem.shape().n
+}
+
+fn check_shape<T: Element>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {
+    let want = problem.shape();
+    if (got.rows(), got.columns()) != (want.m, want.n) {
+        return Err(Failure::WrongShape {
+            got: (got.rows(), got.columns()),
+            want,
+        });
+    }
+    Ok(())
+}
+
+fn equal<T: Element>(row: usize, col: usize, got: T, want: f64) -> Result<(), Failure> {
+    let got = got.to_f64();
+    // Not `!=`: a NaN must fail.
+    if got == want {
+        return Ok(());
+    }
+    Err(Failure::Element(Mismatch {
+        row,
+        col,
+        got,
+        want,
+        err: (got - want).abs(),
+        bound: 0.0,
+    }))
+}
+
+/// The first wrong element of a row that failed Freivalds' check.
+fn wrong_in_row<T: Element>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -> Failure {
+    (0..problem.shape().n)
+        .find_map(|col| {
+            equal(row, col, got.row(row)[col], reference::element(problem, row, col).want).err()
+        })
+        .unwrap_or_else(|| {
+            Failure::Unprovable(format!(
+                "row {row} fails Freivalds' check but each of its elements is right, so the check itself is wrong."
+            ))
+        })
+}
+
+/// Refuses data whose sums might round.
+fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<(), Failure> {
+    let refuse = |what: &str| Err(Failure::Unprovable(format!("{what}, so sums may round.")));
+    let scalars = (problem.alpha.to_integer(), problem.beta.to_integer());
+    let (Some(alpha), Some(beta)) = scalars else {
+        return refuse("alpha or beta is no integer");
+    };
+    let largest = |matrix: &Matrix<T>, read: bool| match read {
+        true => largest_integer(matrix),
+        false => Some(0),
+    };
+    let matrices = (
+        largest(&problem.a, alpha != 0),
+        largest(&problem.b, alpha != 0),
+        largest(&problem.c, beta != 0),
+    );
+    let (Some(a), Some(b), Some(c)) = matrices else {
+        return refuse("an element is no integer");
+    };
+    let k = problem.shape().k as f64;
+    let sum = k * a as f64 * b as f64;
+    let result = sum * alpha.unsigned_abs() as f64 + c as f64 * beta.unsigned_abs() as f64;
+    if !(sum.max(result) <= exact_integers::<T>()) {
+        return refuse("the integers are too large for this k");
+    }
+    Ok(())
+}
+
+/// The largest magnitude in a matrix of integers; `None` if it holds anything else.
+fn largest_integer<T: Element>(matrix: &Matrix<T>) -> Option<u64> {
+    (0..matrix.rows())
+        .into_par_iter()
+        .map(|row| {
+            matrix.row(row).iter().try_fold(0, |largest: u64, element| {
+                element
+                    .to_integer()
+                    .map(|integer| largest.max(integer.unsigned_abs()))
+            })
+        })
+        .try_reduce(|| 0, |one, other| Some(one.max(other)))
+}
+
+impl ErrorBound {
+    /// Checks one element.
+    fn check<T: Element>(
+        &self,
+        row: usize,
+        col: usize,
+        got: T,
+        expected: Expected,
+    ) -> Result<Worst, Failure> {
+        let (got, want) = (got.to_f64(), expected.want);
+        let bound = self.of(expected.magnitude);
+        let err = (got - want).abs();
+        if !self.accepts(got, want, bound) {
+            return Err(Failure::Element(Mismatch {
+                row,
+                col,
+                got,
+                want,
+                err,
+                bound,
+            }));
+        }
+        if !err.is_finite() {
+            return Ok(Worst::default());
+        }
+        Ok(Worst {
+            at: (row, col),
+            err,
+            bound,
+            units: self.units(err, expected.magnitude),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

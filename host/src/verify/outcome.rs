@@ -1,0 +1,96 @@
+//! What a check says: a proof, or what is wrong and where.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::problem::Shape;
+
+/// An element that is not what it must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mismatch {
+    pub row: usize,
+    pub col: usize,
+    pub got: f64,
+    pub want: f64,
+    /// `|got - want|`; NaN where one of them is not finite.
+    pub err: f64,
+    /// The largest `err` that would have been right.
+    pub bound: f64,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch {
+            row,
+            col,
+            got,
+            want,
+            err,
+            bound,
+        } = self;
+        write!(formatter, "C[{row}][{col}] is {got}, but must be {want}")?;
+        if *bound > 0.0 && want.is_finite() {
+            write!(formatter, " within {bound:.3e}: it is off by {err:.3e}")?;
+        }
+        write!(formatter, ".")
+    }
+}
+
+/// Why a result is not proven right.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Failure {
+    #[error("{0}")]
+    Element(Mismatch),
+    #[error(
+        "Row {row} of C is wrong: its elements, with random signs, add up to {got}, but must add up to {want} within {bound:.3e}."
+    )]
+    RowSum {
+        row: usize,
+        got: f64,
+        want: f64,
+        bound: f64,
+    },
+    #[error(
+        "Errors are suspiciously large: {statistic:.1} units of rounding at C[{row}][{col}], where such data stays below {limit:.1}. Each element is within its proven bound, but a term may be missing."
+    )]
+    Alarm {
+        row: usize,
+        col: usize,
+        statistic: f64,
+        limit: f64,
+    },
+    #[error("The result cannot be proven: {0}")]
+    Unprovable(String),
+    #[error("The result has {got} elements a row and {rows} rows, but must have {want}.", got = got.1, rows = got.0)]
+    WrongShape { got: (usize, usize), want: Shape },
+}
+
+impl From<Mismatch> for Failure {
+    fn from(mismatch: Mismatch) -> Self {
+        Failure::Element(mismatch)
+    }
+}
+
+/// What was shown of a result that passed a gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// `exact`, `proven` or `wrapping`.
+    pub gate: &'static str,
+    /// A clause that says what was compared, and with what outcome.
+    pub statement: String,
+    /// The largest error, and the bound of the element that has it; both 0 for an exact comparison.
+    pub largest_error: f64,
+    pub bound: f64,
+}
+
+impl Proof {
+    pub(super) fn exact(gate: &'static str, statement: String) -> Proof {
+        Proof {
+            gate,
+            statement,
+            largest_error: 0.0,
+            bound: 0.0,
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`, or in integers by plain loops.
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+
+use super::Failure;
+use crate::element::Element;
+use crate::problem::{Matrix, Problem};
+
+/// What an element must be, and how large the terms are that it is the sum of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// `alpha * sum a b + beta * c`.
+    pub want: f64,
+    /// `|alpha| * sum |a||b| + |beta||c|`.
+    pub magnitude: f64,
+}
+
+impl Expected {
+    /// From `sum a b` and `sum |a||b|`.
+    fn new<T: Element>(problem: &Problem<T>, sum: f64, magnitude: f64, c: f64) -> Expected {
+        let mut expected = Expected::default();
+        let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
+        if alpha != 0.0 {
+            expected.want = alpha * sum;
+            expected.magnitude = alpha.abs() * magnitude;
+        }
+        if beta != 0.0 {
+            expected.want += beta * c;
+            expected.magnitude += beta.abs() * c.abs();
+        }
+        expected
+    }
+}
+
+/// What to compute of every element: the magnitudes double the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// [`Expected::want`] alone.
+    Product,
+    /// Both.
+    ProductAndMagnitude,
+}
+
+impl Reference {
+    /// Hands each row and what it must be to `check`, in parallel, a band of rows at a time.
+    ///
+    /// # Errors
+    ///
+    /// An error of `check`, of the first band that has one.
+    pub fn each_row<T: Element, R: Send>(
+        self,
+        problem: &Problem<T>,
+        check: impl Fn(usize, &[Expected]) -> Result<R, Failure> + Sync,
+    ) -> Result<Vec<R>, Failure> {
+        /// Elements of a band: 64 MiB of f64.
+        const BAND: usize = 1 << 23;
+        let shape = problem.shape();
+        if shape.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ignored = problem.alpha == T::default();
+        let with_magnitudes = self == Reference::ProductAndMagnitude;
+        let b = if ignored {
+            Vec::new()
+        } else {
+            to_f64(&problem.b, 0..shape.k)
+        };
+        let b_magnitudes: Vec<f64> = match with_magnitudes {
+            true => b.par_iter().map(|element| element.abs()).collect(),
+            false => Vec::new(),
+        };
+        let mut results = Vec::with_capacity(shape.m);
+        let rows_at_once = (BAND / shape.n.max(shape.k)).max(1);
+        for first in (0..shape.m).step_by(rows_at_once) {
+            let rows = rows_at_once.min(shape.m - first);
+            let mut sums = vec![0.0; rows * shape.n];
+            let mut magnitudes = vec![0.0; if with_magnitudes { rows * shape.n } else { 0 }];
+            if !ignored {
+                let mut a = to_f64(&problem.a, first..first + rows);
+                multiply(&a, &b, shape.k, shape.n, &mut sums);
+                if with_magnitudes {
+                    a.par_iter_mut()
+                        .for_each(|element| *element = element.abs());
+                    multiply(&a, &b_magnitudes, shape.k, shape.n, &mut magnitudes);
+                }
+            }
+            let checked: Result<Vec<R>, Failure> = (0..rows)
+                .into_par_iter()
+                .map(|row| {
+                    let c = problem.c.row(first + row);
+                    let expected: Vec<Expected> = (0..shape.n)
+                        .map(|col| {
+                            let index = row * shape.n + col;
+                            let magnitude = magnitudes.get(index).copied().unwrap_or(0.0);
+                            Expected::new(problem, sums[index], magnitude, c[col].to_f64())
+                        })
+                        .collect();
+                    check(first + row, &expected)
+                })
+                .collect();
+            results.extend(checked?);
+        }
+        Ok(results)
+    }
+}
+
+/// What one element must be.
+pub fn element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
+    let (mut sum, mut magnitude) = (0.0, 0.0);
+    if problem.alpha != T::default() {
+        for (index, a) in problem.a.row(row).iter().enumerate() {
+            let product = a.to_f64() * problem.b.row(index)[col].to_f64();
+            sum += product;
+            magnitude += product.abs();
+        }
+    }
+    Expected::new(problem, sum, magnitude, problem.c.row(row)[col].to_f64())
+}
+
+/// What a row must be in arithmetic that wraps.
+pub fn wrapping_row<T: Element>(problem: &Problem<T>, row: usize) -> Vec<T> {
+    let zero = T::default();
+    let mut sums = vec![zero; problem.shape().n];
+    if problem.alpha != zero {
+        for (index, a) in problem.a.row(row).iter().enumerate() {
+            for (sum, b) in sums.iter_mut().zip(problem.b.row(index)) {
+                *sum = a.wrapping_times_plus(*b, *sum);
+            }
+        }
+    }
+    for (sum, c) in sums.iter_mut().zip(problem.c.row(row)) {
+        *sum = scaled(problem, *sum, *c);
+    }
+    sums
+}
+
+/// What one element must be in arithmetic that wraps.
+pub fn wrapping_element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> T {
+    let zero = T::default();
+    let mut sum = zero;
+    if problem.alpha != zero {
+        for (index, a) in problem.a.row(row).iter().enumerate() {
+            sum = a.wrapping_times_plus(problem.b.row(index)[col], sum);
+        }
+    }
+    scaled(problem, sum, problem.c.row(row)[col])
+}
+
+/// `alpha * sum + beta * c`, wrapping.
+fn scaled<T: Element>(problem: &Problem<T>, sum: T, c: T) -> T {
+    let product = problem.alpha.wrapping_times_plus(sum, T::default());
+    problem.beta.wrapping_times_plus(c, product)
+}
+
+/// The sums of rows with a random sign for each column, from which no two errors in a row can cancel for most signs.
+pub struct SignedRowSums {
+    signs: Vec<f64>,
+    /// `B * signs`, and `|B| * 1`.
+    b: Vec<(f64, f64)>,
+}
+
+impl SignedRowSums {
+    /// Draws the signs and reads B.
+    pub fn new<T: Element>(problem: &Problem<T>) -> SignedRowSums {
+        let shape = problem.shape();
+        let mut generator = Pcg64::new(0x519e_d5c4, 0);
+        let signs: Vec<f64> = (0..shape.n)
+            .map(|_| if generator.random() { 1.0 } else { -1.0 })
+            .collect();
+        let b = match problem.alpha == T::default() {
+            true => Vec::new(),
+            false => (0..shape.k)
+                .into_par_iter()
+                .map(|row| {
+                    let elements = problem.b.row(row);
+                    let magnitude = elements.iter().map(|element| element.to_f64().abs()).sum();
+                    (signed_sum(elements, &signs), magnitude)
+                })
+                .collect(),
+        };
+        SignedRowSums { signs, b }
+    }
+
+    /// The sum of one row.
+    pub fn of<T: Element>(&self, row: &[T]) -> f64 {
+        signed_sum(row, &self.signs)
+    }
+
+    /// What the sum of a row of the result must be; its magnitude is that of all its elements together.
+    pub fn expected<T: Element>(&self, problem: &Problem<T>, row: usize) -> Expected {
+        let (mut sum, mut magnitude) = (0.0, 0.0);
+        for (a, (b, b_magnitude)) in problem.a.row(row).iter().zip(&self.b) {
+            sum += a.to_f64() * b;
+            magnitude += a.to_f64().abs() * b_magnitude;
+        }
+        let c = problem.c.row(row);
+        let mut expected = Expected::new(problem, sum, magnitude, self.of(c));
+        if problem.beta != T::default() {
+            // The magnitude of a signed sum is not the sum of magnitudes.
+            let c_magnitude: f64 = c.iter().map(|element| element.to_f64().abs()).sum();
+            expected.magnitude = problem.alpha.to_f64().abs() * magnitude
+                + problem.beta.to_f64().abs() * c_magnitude;
+        }
+        expected
+    }
+}
+
+fn signed_sum<T: Element>(row: &[T], signs: &[f64]) -> f64 {
+    row.iter()
+        .zip(signs)
+        .map(|(element, sign)| element.to_f64() * sign)
+        .sum()
+}
+
+/// Some rows of a matrix, compact.
+fn to_f64<T: Element>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f64> {
+    let columns = matrix.columns();
+    let mut compact = vec![0.0; rows.len() * columns];
+    if columns > 0 {
+        compact
+            .par_chunks_mut(columns)
+            .zip(rows)
+            .for_each(|(compact, row)| {
+                for (compact, element) in compact.iter_mut().zip(matrix.row(row)) {
+                    *compact = element.to_f64();
+                }
+            });
+    }
+    compact
+}
+
+/// `c = a * b`, all compact and row-major, `a` with `k` columns and `b` with `n`.
+fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
+    let m = c.len() / n;
+    assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n);
+    // SAFETY: the lengths, just checked, are those that the dimensions and strides ask for.
+    unsafe {
+        matrixmultiply::dgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.as_ptr(),
+            k as isize,
+            1,
+            b.as_ptr(),
+            n as isize,
+            1,
+            0.0,
+            c.as_mut_ptr(),
+            n as isize,
+            1,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Data, Layout, Shape};
+
+    /// 2 x 3 times 3 x 2, worked out by hand.
+    fn by_hand() -> Problem<f32> {
+        let matrix = |rows: usize, columns, values: &[f32]| {
+            let values = values.to_vec();
+            let placement = crate::problem::Placement {
+                offset: 0,
+                leading: columns,
+            };
+            Matrix::new(values, rows, columns, placement).unwrap()
+        };
+        Problem::new(
+            2.0,
+            -1.0,
+            matrix(2, 3, &[1.0, -2.0, 3.0, 0.0, 4.0, 5.0]),
+            matrix(3, 2, &[1.0, 2.0, 3.0, -4.0, 5.0, 6.0]),
+            matrix(2, 2, &[10.0, 20.0, 30.0, 40.0]),
+        )
+        .unwrap()
+    }
+
+    // A B = [10, 28; 37, 14] and |A||B| = [22, 28; 37, 46], so 2 A B - C = [10, 36; 44, -12].
+    const WANT: [[f64; 2]; 2] = [[10.0, 36.0], [44.0, -12.0]];
+    const MAGNITUDE: [[f64; 2]; 2] = [[54.0, 76.0], [104.0, 132.0]];
+
+    #[test]
+    fn both_ways_agree_with_a_product_worked_out_by_hand() {
+        let problem = by_hand();
+        let rows = Reference::ProductAndMagnitude
+            .each_row(&problem, |row, expected| Ok((row, expected.to_vec())))
+            .unwrap();
+        for (row, expected) in rows {
+            for col in 0..2 {
+                let by_hand = Expected {
+                    want: WANT[row][col],
+                    magnitude: MAGNITUDE[row][col],
+                };
+                assert_eq!(expected[col], by_hand);
+                assert_eq!(element(&problem, row, col), by_hand);
+            }
+        }
+    }
+
+    #[test]
+    fn signed_row_sums_are_those_of_the_expected_elements() {
+        let problem = by_hand();
+        let sums = SignedRowSums::new(&problem);
+        for row in 0..2 {
+            let expected = sums.expected(&problem, row);
+            let want: f64 = WANT[row]
+                .iter()
+                .zip(&sums.signs)
+                .map(|(want, sign)| want * sign)
+                .sum();
+            assert_eq!(expected.want, want);
+            assert_eq!(expected.magnitude, MAGNITUDE[row].iter().sum::<f64>());
+        }
+    }
+
+    #[test]
+    fn integers_wrap() {
+        let shape = Shape { m: 3, n: 4, k: 50 };
+        let layout = Layout::compact(shape);
+        let problem = Problem::<i32>::random(shape, layout, Data::Uniform, 5, 3, -7).unwrap();
+        for row in 0..3 {
+            let wrapped = wrapping_row(&problem, row);
+            for (col, &element) in wrapped.iter().enumerate() {
+                let mut sum = 0i128;
+                for index in 0..50 {
+                    sum += i128::from(problem.a.row(row)[index])
+                        * i128::from(problem.b.row(index)[col]);
+                }
+                let want = (3 * sum - 7 * i128::from(problem.c.row(row)[col])) as i32;
+                assert_eq!(element, want);
+                assert_eq!(wrapping_element(&problem, row, col), want);
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which elements of a large result are looked at one by one.
+
+use std::collections::BTreeSet;
+
+use gpu_kernels::spec::Tile;
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use crate::problem::Shape;
+
+/// Elements taken at random, besides those at the corners and edges of tiles.
+const RANDOM: usize = 2048;
+
+/// The elements to look at: all that lie in both a row and a column next to the edge of some tile (the first tile, the
+/// second, one in the middle, the last) or of C, and some thousands of others.
+pub fn positions(shape: Shape, tile: Tile) -> Vec<(usize, usize)> {
+    if shape.is_empty() {
+        return Vec::new();
+    }
+    let mut positions = BTreeSet::new();
+    let columns = edges(shape.n, tile.n as usize);
+    for row in edges(shape.m, tile.m as usize) {
+        positions.extend(columns.iter().map(|&col| (row, col)));
+    }
+    let mut generator = Pcg64::new(0x5a3b_1e55, 0);
+    for _ in 0..RANDOM {
+        let row = generator.random_range(0..shape.m);
+        positions.insert((row, generator.random_range(0..shape.n)));
+    }
+    positions.into_iter().collect()
+}
+
+/// The first and last index of some tiles along one dimension.
+fn edges(size: usize, tile: usize) -> BTreeSet<usize> {
+    let last = (size - 1) / tile * tile;
+    let middle = size / 2 / tile * tile;
+    [0, tile, middle, last]
+        .into_iter()
+        .flat_map(|start| [start, start.saturating_add(tile - 1)])
+        .chain([size - 1])
+        .filter(|&index| index < size)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: Tile = Tile {
+        m: 128,
+        n: 64,
+        k: 8,
+    };
+
+    #[test]
+    fn corners_of_the_matrix_and_of_its_tiles_are_among_them() {
+        let shape = Shape {
+            m: 1000,
+            n: 777,
+            k: 1,
+        };
+        let positions = positions(shape, TILE);
+        for corner in [
+            (0, 0),
+            (0, 776),
+            (999, 0),
+            (999, 776),
+            (127, 63),
+            (128, 64),
+            (128, 63),
+            (896, 768),
+        ] {
+            assert!(positions.contains(&corner), "{corner:?}");
+        }
+        assert!(positions.len() > RANDOM);
+        assert!(
+            positions
+                .iter()
+                .all(|&(row, col)| row < shape.m && col < shape.n)
+        );
+    }
+
+    #[test]
+    fn a_single_element_is_sampled_once_and_none_not_at_all() {
+        assert_eq!(positions(Shape { m: 1, n: 1, k: 9 }, TILE), [(0, 0)]);
+        assert_eq!(positions(Shape { m: 0, n: 1, k: 9 }, TILE), []);
+    }
+}

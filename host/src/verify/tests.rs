@@ -1,0 +1,441 @@
+//! Each checker with results that it must accept, and with wrong ones that it must not.
+
+use super::*;
+use crate::problem::{Layout, Placement};
+
+const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
+const BOTH: [Coverage; 2] = [Coverage::Full, Coverage::Sampled];
+
+fn problem<T: Element>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
+    let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+    Problem::random(shape, layout, data, 11, alpha, beta).unwrap()
+}
+
+/// A result computed by a loop of the plainest kind, one rounding at a time in the type itself.
+fn multiplied(problem: &Problem<f32>) -> Matrix<f32> {
+    let shape = problem.shape();
+    let mut c = problem.c.clone();
+    for row in 0..shape.m {
+        for col in 0..shape.n {
+            let mut sum = 0f32;
+            for index in 0..shape.k {
+                sum += problem.a.row(row)[index] * problem.b.row(index)[col];
+            }
+            let old = c.row(row)[col];
+            let product = if problem.alpha == 0.0 {
+                0.0
+            } else {
+                problem.alpha * sum
+            };
+            let kept = if problem.beta == 0.0 {
+                0.0
+            } else {
+                problem.beta * old
+            };
+            c.row_mut(row)[col] = product + kept;
+        }
+    }
+    c
+}
+
+fn multiplied_wrapping(problem: &Problem<i32>) -> Matrix<i32> {
+    let mut c = problem.c.clone();
+    for row in 0..problem.shape().m {
+        for col in 0..problem.shape().n {
+            let sum = (0..problem.shape().k).fold(0i32, |sum, index| {
+                sum.wrapping_add(problem.a.row(row)[index].wrapping_mul(problem.b.row(index)[col]))
+            });
+            let element = &mut c.row_mut(row)[col];
+            *element = problem
+                .alpha
+                .wrapping_mul(sum)
+                .wrapping_add(problem.beta.wrapping_mul(*element));
+        }
+    }
+    c
+}
+
+fn with<T: Element>(
+    c: &Matrix<T>,
+    (row, col): (usize, usize),
+    change: impl Fn(T) -> T,
+) -> Matrix<T> {
+    let mut changed = c.clone();
+    let element = &mut changed.row_mut(row)[col];
+    *element = change(*element);
+    changed
+}
+
+/// Where a failure says that it is.
+fn place(failure: Failure) -> (usize, usize) {
+    match failure {
+        Failure::Element(mismatch) => (mismatch.row, mismatch.col),
+        other => panic!("not an element: {other}"),
+    }
+}
+
+/// What sends a right result through gate 1, and what changes one.
+fn small_integers(alpha: f32, beta: f32) -> (Problem<f32>, Matrix<f32>) {
+    let shape = Shape {
+        m: 37,
+        n: 53,
+        k: 41,
+    };
+    let problem = problem(shape, exact_data::<f32>(shape.k).unwrap(), alpha, beta);
+    let right = multiplied(&problem);
+    (problem, right)
+}
+
+#[test]
+fn right_results_pass_every_gate() {
+    for (alpha, beta) in [(1.0, 0.0), (2.0, -1.0), (0.0, 2.0), (0.0, 0.0), (-1.0, 1.0)] {
+        for coverage in BOTH {
+            let (integers, right) = small_integers(alpha, beta);
+            exact(&integers, &right, TILE, coverage).unwrap();
+            for data in [Data::Uniform, Data::Positive, Data::Normal] {
+                let problem = problem(
+                    Shape {
+                        m: 37,
+                        n: 53,
+                        k: 300,
+                    },
+                    data,
+                    alpha,
+                    beta,
+                );
+                proven(&problem, &multiplied(&problem), TILE, data, coverage).unwrap();
+            }
+        }
+    }
+    for coverage in BOTH {
+        let problem = problem::<i32>(Shape { m: 9, n: 20, k: 33 }, Data::Uniform, -3, 1 << 30);
+        wrapping(&problem, &multiplied_wrapping(&problem), TILE, coverage).unwrap();
+    }
+}
+
+#[test]
+fn exact_refuses_an_integer_off_by_one_unit_anywhere() {
+    let (problem, right) = small_integers(1.0, 0.0);
+    for coverage in BOTH {
+        for at in [(0, 0), (36, 52), (20, 31)] {
+            let next = with(&right, at, f32::next_up);
+            assert_eq!(
+                place(exact(&problem, &next, TILE, coverage).unwrap_err()),
+                at
+            );
+            let one_more = with(&right, at, |element| element + 1.0);
+            assert_eq!(
+                place(exact(&problem, &one_more, TILE, coverage).unwrap_err()),
+                at
+            );
+        }
+    }
+}
+
+#[test]
+fn exact_refuses_nan_and_infinity() {
+    let (problem, right) = small_integers(1.0, 1.0);
+    for coverage in BOTH {
+        for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
+            let changed = with(&right, (17, 18), |_| wrong);
+            assert_eq!(
+                place(exact(&problem, &changed, TILE, coverage).unwrap_err()),
+                (17, 18)
+            );
+        }
+    }
+}
+
+#[test]
+fn freivalds_refuses_what_is_no_integer_even_where_zero_is_right() {
+    let shape = Shape {
+        m: 200,
+        n: 300,
+        k: 5,
+    };
+    let mut problem = problem::<f32>(shape, exact_data::<f32>(5).unwrap(), 1.0, 0.0);
+    problem.a.row_mut(77).fill(0.0);
+    let right = multiplied(&problem);
+    let samples = sample::positions(shape, TILE);
+    let hidden = (0..300)
+        .map(|col| (77, col))
+        .find(|at| !samples.contains(at))
+        .unwrap();
+    exact(&problem, &right, TILE, Coverage::Sampled).unwrap();
+    for wrong in [f32::NAN, 0.5, f32::INFINITY] {
+        let changed = with(&right, hidden, |_| wrong);
+        let failure = exact(&problem, &changed, TILE, Coverage::Sampled).unwrap_err();
+        assert_eq!(place(failure), hidden);
+    }
+}
+
+#[test]
+fn exact_refuses_swapped_elements_and_rows() {
+    let (problem, right) = small_integers(1.0, 0.0);
+    let mut swapped = right.clone();
+    let row = swapped.row_mut(5);
+    let other = (1..53).find(|&col| row[col] != row[0]).unwrap();
+    row.swap(0, other);
+    let mut rows = right.clone();
+    rows.row_mut(3).copy_from_slice(right.row(4));
+    rows.row_mut(4).copy_from_slice(right.row(3));
+    for coverage in BOTH {
+        assert_eq!(
+            place(exact(&problem, &swapped, TILE, coverage).unwrap_err()).0,
+            5
+        );
+        assert_eq!(
+            place(exact(&problem, &rows, TILE, coverage).unwrap_err()).0,
+            3
+        );
+    }
+}
+
+/// The result of a kernel that drops the last term of one sum of 16384.
+fn dropped_term(data: Data) -> (Problem<f32>, Matrix<f32>) {
+    let shape = Shape {
+        m: 2,
+        n: 3,
+        k: 16384,
+    };
+    let mut problem = problem::<f32>(shape, data, 1.0, 0.0);
+    // A term worth dropping: integers are often zero.
+    problem.a.row_mut(1)[16383] = 1.0;
+    problem.b.row_mut(16383)[2] = 1.0;
+    let right = multiplied(&problem);
+    let wrong = with(&right, (1, 2), |element| element - 1.0);
+    (problem, wrong)
+}
+
+#[test]
+fn exact_refuses_one_dropped_term_of_16384_which_the_bound_alone_lets_through() {
+    let data = exact_data::<f32>(16384).unwrap();
+    let (integers, wrong) = dropped_term(data);
+    for coverage in BOTH {
+        assert_eq!(
+            place(exact(&integers, &wrong, TILE, coverage).unwrap_err()),
+            (1, 2)
+        );
+    }
+    let (floats, wrong) = dropped_term(Data::Normal);
+    proven(&floats, &wrong, TILE, Data::Normal, Coverage::Full).unwrap();
+}
+
+#[test]
+fn the_alarm_refuses_what_the_bound_alone_lets_through() {
+    let (floats, wrong) = dropped_term(Data::Uniform);
+    let failure = proven(&floats, &wrong, TILE, Data::Uniform, Coverage::Full).unwrap_err();
+    assert!(
+        matches!(failure, Failure::Alarm { row: 1, col: 2, .. }),
+        "{failure}"
+    );
+}
+
+#[test]
+fn exact_refuses_data_that_may_round() {
+    let (mut problem, right) = small_integers(1.0, 0.0);
+    let unprovable = |problem: &Problem<f32>| {
+        matches!(
+            exact(problem, &right, TILE, Coverage::Full),
+            Err(Failure::Unprovable(_))
+        )
+    };
+    problem.a.row_mut(0)[0] = 0.5;
+    assert!(unprovable(&problem));
+    problem.a.row_mut(0)[0] = 1e6;
+    assert!(unprovable(&problem));
+    problem.a.row_mut(0)[0] = f32::NAN;
+    assert!(unprovable(&problem));
+    let (mut problem, _) = small_integers(1.0, 0.0);
+    problem.alpha = 1.5;
+    assert!(unprovable(&problem));
+}
+
+#[test]
+fn small_integers_get_smaller_as_sums_get_longer() {
+    let largest = |k| exact_data::<f32>(k);
+    assert_eq!(largest(0), Some(Data::SmallIntegers { largest: 4 }));
+    assert_eq!(largest(1 << 18), Some(Data::SmallIntegers { largest: 4 }));
+    assert_eq!(largest(1 << 20), Some(Data::SmallIntegers { largest: 2 }));
+    assert_eq!(largest(1 << 22), Some(Data::SmallIntegers { largest: 1 }));
+    assert_eq!(largest((1 << 22) + 1), None);
+}
+
+#[test]
+fn proven_refuses_nan_and_infinity_where_numbers_belong() {
+    let problem = problem::<f32>(
+        Shape {
+            m: 20,
+            n: 30,
+            k: 64,
+        },
+        Data::Uniform,
+        1.5,
+        0.5,
+    );
+    let right = multiplied(&problem);
+    for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let changed = with(&right, (19, 29), |_| wrong);
+        let failure = proven(&problem, &changed, TILE, Data::Uniform, Coverage::Full).unwrap_err();
+        assert_eq!(place(failure), (19, 29));
+        proven(&problem, &changed, TILE, Data::Uniform, Coverage::Sampled).unwrap_err();
+    }
+}
+
+#[test]
+fn proven_refuses_an_error_just_beyond_the_bound_and_takes_one_just_within() {
+    let problem = problem::<f32>(Shape { m: 3, n: 3, k: 5 }, Data::Normal, 1.0, 0.0);
+    let expected = reference::element(&problem, 1, 1);
+    let bound = ErrorBound::new(&problem).unwrap().of(expected.magnitude);
+    let right = multiplied(&problem);
+    let off = |share: f64| {
+        let changed = with(&right, (1, 1), |_| (expected.want + share * bound) as f32);
+        proven(&problem, &changed, TILE, Data::Normal, Coverage::Full)
+    };
+    off(0.8).unwrap();
+    off(-0.8).unwrap();
+    assert_eq!(place(off(1.2).unwrap_err()), (1, 1));
+    assert_eq!(place(off(-1.2).unwrap_err()), (1, 1));
+}
+
+#[test]
+fn row_sums_catch_a_wrong_element_that_is_not_sampled() {
+    let shape = Shape {
+        m: 200,
+        n: 300,
+        k: 7,
+    };
+    let problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
+    let right = multiplied(&problem);
+    let samples = sample::positions(shape, TILE);
+    let hidden = (0..300)
+        .map(|col| (77, col))
+        .find(|at| !samples.contains(at))
+        .unwrap();
+    let changed = with(&right, hidden, |element| element + 0.01);
+    let failure = proven(&problem, &changed, TILE, Data::Uniform, Coverage::Sampled).unwrap_err();
+    assert!(
+        matches!(failure, Failure::RowSum { row: 77, .. }),
+        "{failure}"
+    );
+}
+
+#[test]
+fn special_values_must_come_out_as_arithmetic_has_them() {
+    let shape = Shape { m: 4, n: 4, k: 3 };
+    let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
+    problem.a.row_mut(0)[0] = f32::NAN;
+    problem.a.row_mut(1)[1] = f32::INFINITY;
+    problem.b.row_mut(1)[2] = 0.0; // times infinity: NaN
+    let right = multiplied(&problem);
+    assert!(right.row(0)[0].is_nan() && right.row(1)[0].is_infinite() && right.row(1)[2].is_nan());
+    let checked = |c: &Matrix<f32>| proven(&problem, c, TILE, Data::Uniform, Coverage::Full);
+    checked(&right).unwrap();
+    for (at, wrong) in [((0, 1), 0.5), ((1, 2), f32::INFINITY), ((2, 2), f32::NAN)] {
+        assert_eq!(
+            place(checked(&with(&right, at, |_| wrong)).unwrap_err()),
+            at
+        );
+    }
+    assert_eq!(
+        place(checked(&with(&right, (1, 0), |element| -element)).unwrap_err()),
+        (1, 0)
+    );
+}
+
+#[test]
+fn a_result_that_used_what_a_zero_scalar_excludes_is_refused() {
+    let shape = Shape { m: 4, n: 4, k: 3 };
+    for (alpha, beta) in [(1.0, 0.0), (0.0, 1.0)] {
+        let problem = problem::<f32>(shape, Data::Uniform, alpha, beta);
+        let right = multiplied(&problem);
+        proven(&problem, &right, TILE, Data::Uniform, Coverage::Full).unwrap();
+        // 0 * NaN of the poisoned operand.
+        let wrong = with(&right, (3, 3), |element| element + 0.0 * f32::POISON);
+        let failure = proven(&problem, &wrong, TILE, Data::Uniform, Coverage::Full).unwrap_err();
+        assert_eq!(place(failure), (3, 3));
+    }
+}
+
+#[test]
+fn wrapping_refuses_one_wrong_bit() {
+    let problem = problem::<i32>(Shape { m: 9, n: 20, k: 33 }, Data::Uniform, 3, -5);
+    let right = multiplied_wrapping(&problem);
+    for coverage in BOTH {
+        for bit in [0, 31] {
+            let wrong = with(&right, (8, 19), |element| element ^ (1 << bit));
+            assert_eq!(
+                place(wrapping(&problem, &wrong, TILE, coverage).unwrap_err()),
+                (8, 19)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_result_of_another_shape_is_refused() {
+    let (problem, _) = small_integers(1.0, 0.0);
+    let placement = Placement {
+        offset: 0,
+        leading: 53,
+    };
+    let short = Matrix::from_rows(36, 53, placement, |_, row: &mut [f32]| row.fill(0.0)).unwrap();
+    for coverage in BOTH {
+        let failure = exact(&problem, &short, TILE, coverage).unwrap_err();
+        assert!(matches!(failure, Failure::WrongShape { .. }));
+    }
+}
+
+#[test]
+fn degenerate_shapes_are_proven_too() {
+    for (m, n, k) in [(0, 3, 3), (3, 0, 3), (3, 3, 0), (1, 1, 1), (0, 0, 0)] {
+        for coverage in BOTH {
+            let problem = problem::<f32>(
+                Shape { m, n, k },
+                Data::SmallIntegers { largest: 4 },
+                1.0,
+                2.0,
+            );
+            let right = multiplied(&problem);
+            exact(&problem, &right, TILE, coverage).unwrap();
+            proven(&problem, &right, TILE, Data::Uniform, coverage).unwrap();
+        }
+    }
+}
+
+#[test]
+fn large_shapes_are_sampled_and_small_ones_compared_in_full() {
+    assert_eq!(Coverage::of(Shape::cube(1024)), Coverage::Full);
+    assert_eq!(Coverage::of(Shape::cube(4096)), Coverage::Sampled);
+    assert_eq!(
+        Coverage::of(Shape {
+            m: 1,
+            n: 1 << 20,
+            k: 1 << 10
+        }),
+        Coverage::Sampled
+    );
+    assert_eq!(Coverage::of(Shape::cube(usize::MAX)), Coverage::Sampled);
+}
+
+#[test]
+fn a_mismatch_is_a_sentence() {
+    let mismatch = Mismatch {
+        row: 3,
+        col: 5,
+        got: 1.5,
+        want: 1.0,
+        err: 0.5,
+        bound: 1e-6,
+    };
+    assert_eq!(
+        mismatch.to_string(),
+        "C[3][5] is 1.5, but must be 1 within 1.000e-6: it is off by 5.000e-1."
+    );
+    let wrong_integer = Mismatch {
+        got: f64::NAN,
+        bound: 0.0,
+        ..mismatch
+    };
+    assert_eq!(wrong_integer.to_string(), "C[3][5] is NaN, but must be 1.");
+}

@@ -1,0 +1,212 @@
+//! The program itself, run as a user runs it, on the simulator.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("the report is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A small problem on the simulator.
+const SMALL: [&str; 8] = ["--device", "sim", "--m", "17", "--n", "33", "--k", "65"];
+
+fn small(more: &[&str]) -> Output {
+    run(&[&SMALL[..], more].concat())
+}
+
+#[test]
+fn without_options_it_proves_the_double_buffer_kernel() {
+    let output = run(&["--size", "130", "--device", "sim"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = stdout(&output);
+    for part in [
+        "device  simulator on ",
+        "why     asked for with --device",
+        "130 x 130 x 130",
+        "| double-buffer",
+        ": proven right",
+        "exact: all 16900 elements equal on small integers",
+        "proven: all 16900 elements within the bound of rounding",
+        "FLOP/s",
+    ] {
+        assert!(report.contains(part), "no `{part}` in:\n{report}");
+    }
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn every_kernel_of_every_type_is_proven() {
+    for data_type in ["f32", "i32"] {
+        let scalars = ["--alpha", "-2", "--beta", "3"];
+        let output = small(&[&["--kernel", "all", "--dtype", data_type], &scalars[..]].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        let listed = stdout(&run(&["--list"])).matches(data_type).count();
+        assert_eq!(stdout(&output).matches(": proven right").count(), listed);
+    }
+}
+
+#[test]
+fn an_unknown_kernel_is_a_usage_error_that_lists_the_known_ones() {
+    let output = small(&["--kernel", "naive,tilde"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stdout(&output), "");
+    assert!(
+        stderr(&output).starts_with(
+            "error: There is no kernel `tilde`; did you mean `tiled`? There are: naive, "
+        ),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_a_usage_error() {
+    for arguments in [
+        &["--kernel", "double-buffer", "--dtype", "i32"][..],
+        &["--dtype", "i32", "--kernel", "tiled", "--alpha", "0.5"],
+        &["--beta", "nan"],
+        &["--baseline", "cublas"],
+        &["--size", "many"],
+    ] {
+        let output = small(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
+    let output = run(&[
+        "--device",
+        "sim",
+        "--kernel",
+        "naive",
+        "--size",
+        "1000000000000",
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).starts_with("error: "),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn json_holds_every_documented_field() {
+    let output = small(&[
+        "--kernel", "naive", "--format", "json", "--beta", "0.5", "--runs", "3",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("the report is JSON");
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["backend"], "simulator");
+    let result = &report["results"][0];
+    assert_eq!(result["kernel"], "naive");
+    assert_eq!(
+        (&result["m"], &result["n"], &result["k"]),
+        (&17.into(), &33.into(), &65.into())
+    );
+    assert_eq!(result["beta"], 0.5);
+    assert_eq!(
+        (&result["grid_x"], &result["grid_y"]),
+        (&3.into(), &2.into())
+    );
+    assert_eq!(result["proven"], true);
+    assert_eq!(result["runs"], 3);
+    let error = result["largest_error"].as_f64().expect("an error");
+    assert!(error <= result["error_bound"].as_f64().expect("a bound"));
+    let times =
+        ["time_min_s", "time_median_s", "time_max_s"].map(|key| result[key].as_f64().expect(key));
+    assert!(0.0 < times[0] && times.is_sorted());
+    assert!(result["flops_per_s"].as_f64().expect("a speed") > 0.0);
+    assert_eq!(result["ratio_to_cublas"], Value::Null);
+}
+
+#[test]
+fn csv_has_a_line_a_kernel_and_the_fields_of_json_as_columns() {
+    let asked = ["--kernel", "naive,tiled-16", "--format"];
+    let csv = stdout(&small(&[&asked[..], &["csv"]].concat()));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let columns: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
+    let kernels: Vec<String> = reader
+        .records()
+        .map(|record| record.unwrap()[0].to_string())
+        .collect();
+    assert_eq!(kernels, ["naive", "tiled-16"]);
+    let json = stdout(&small(&[&asked[..], &["json"]].concat()));
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let mut keys: Vec<&String> = report["results"][0].as_object().unwrap().keys().collect();
+    let mut columns: Vec<&String> = columns.iter().collect();
+    keys.sort();
+    columns.sort();
+    assert_eq!(keys, columns);
+}
+
+#[test]
+fn an_empty_result_launches_nothing_and_is_proven() {
+    let output = run(&[
+        "--device", "sim", "--kernel", "all", "--m", "0", "--n", "5", "--k", "5",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("nothing to launch"));
+}
+
+#[test]
+fn doctor_says_what_is_there_and_where_kernels_will_run() {
+    let output = run(&["doctor"]);
+    assert_eq!(output.status.code(), Some(0));
+    let findings = stdout(&output);
+    for name in ["GPU", "PTX", "libNVVM", "cuBLAS", "simulator"] {
+        let says =
+            |line: &str| line.starts_with('[') && line.split_whitespace().nth(1) == Some(name);
+        assert!(findings.lines().any(says), "no {name} in:\n{findings}");
+    }
+    assert!(findings.contains("Without `--device`, kernels run on the "));
+}
+
+#[test]
+fn help_is_no_error_and_documents_the_exit_codes() {
+    let output = run(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("Exit codes: 0 if every result is proven right"));
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let mut child = command(&[&SMALL[..], &["--kernel", "naive"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+}

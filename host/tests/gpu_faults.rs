@@ -1,0 +1,139 @@
+//! What goes wrong on a real GPU. Run with `cargo test -p host --test gpu_faults -- --ignored --test-threads 1`.
+//!
+//! The last test loses the process's context, and so has the last name.
+
+use cust::memory::{DeviceBuffer, mem_get_info};
+use host::device::{CudaDevice, Device, DeviceChoice, DeviceError, driver};
+use host::gpu_kernels::naive::KERNEL;
+use host::problem::{Data, Layout, Problem, Shape};
+
+const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
+
+fn problem(size: usize) -> Problem<f32> {
+    let shape = Shape::cube(size);
+    Problem::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0).expect("a problem")
+}
+
+/// Loads a module of one kernel with the name and parameters of `naive` and this body.
+fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> {
+    let parameters = "\
+        .param .u64 m, .param .u64 n, .param .u64 k, .param .f32 alpha, .param .u64 a, .param .u64 a_len, \
+        .param .u64 lda, .param .u64 b, .param .u64 b_len, .param .u64 ldb, .param .f32 beta, .param .u64 c, \
+        .param .u64 ldc";
+    let ptx = format!(
+        ".version {isa}\n.target {target}\n.address_size 64\n.visible .entry naive({parameters})\n{{\n{body}\nret;\n}}\n"
+    );
+    let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
+    CudaDevice::open_with(gpu, &ptx)
+}
+
+fn refused(isa: &str, target: &str, body: &str) -> DeviceError {
+    match load(isa, target, body) {
+        Ok(_) => panic!("the driver took it"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn each_kind_of_unusable_ptx_is_told_apart() {
+    load("7.0", "sm_50", "").expect("the module without a fault loads");
+    let newer = refused("99.0", "sm_50", "");
+    assert!(matches!(newer, DeviceError::DriverTooOld { .. }), "{newer}");
+    let invalid = refused("7.0", "sm_50", "frobnicate.u32 %r1;");
+    assert!(
+        matches!(&invalid, DeviceError::InvalidPtx { code: 218, log } if log.contains("frobnicate")),
+        "{invalid}"
+    );
+    // No GPU of today runs this.
+    let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
+    if gpu.capability < (10, 0) {
+        let foreign = refused("8.6", "sm_100", "");
+        assert!(
+            matches!(foreign, DeviceError::NoCodeForGpu { .. }),
+            "{foreign}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn a_gpu_that_is_not_there_is_refused_by_number() {
+    let error = Device::open(DeviceChoice::Cuda(1000))
+        .err()
+        .expect("no machine has 1000 GPUs");
+    assert!(
+        matches!(error, DeviceError::NoSuchDevice { ordinal: 1000, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
+    let device = Device::open(DeviceChoice::Cuda(0)).expect(NEEDS_GPU).device;
+    let variant = &KERNEL.variants[0];
+    // Three matrices of 256 MiB; the driver gives memory out in pieces of 2 MiB.
+    let problem = problem(8192);
+    const MATRIX: usize = 256 << 20;
+    for matrices in 0..3 {
+        let (free, _) = mem_get_info().expect("free memory");
+        let leave = matrices * MATRIX + MATRIX / 2;
+        // SAFETY: nothing reads it.
+        let filler = unsafe { DeviceBuffer::<u8>::uninitialized(free - leave) }.expect("a filler");
+        let (before, _) = mem_get_info().expect("free memory");
+        let error = device
+            .run(variant, &problem)
+            .expect_err("there is room for fewer matrices");
+        let DeviceError::OutOfMemory { asked, free, total } = error else {
+            panic!("not out of memory: {error}");
+        };
+        assert!(asked > MATRIX && free < asked && total > free, "{error}");
+        let (after, _) = mem_get_info().expect("free memory");
+        assert_eq!(
+            before, after,
+            "something leaked with room for {matrices} matrices"
+        );
+        drop(filler);
+    }
+    // The device is as good as before.
+    device
+        .run(variant, &problem)
+        .expect("there is memory again");
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
+fn writes_outside_of_c_are_caught() {
+    // One thread in all: C's address and then a store 64 bytes before it, into the guard band.
+    let body = "
+        .reg .u64 %c; .reg .u32 %t; .reg .f32 %x; .reg .pred %p;
+        ld.param.u64 %c, [c];
+        cvta.to.global.u64 %c, %c;
+        mov.f32 %x, 0f3F800000;
+        st.global.f32 [%c+-64], %x;";
+    let device = Device::Cuda(Box::new(load("7.0", "sm_50", body).expect(NEEDS_GPU)));
+    let error = device
+        .run(&KERNEL.variants[0], &problem(4))
+        .expect_err("a trespass");
+    assert_eq!(
+        error.to_string(),
+        "Kernel `naive` wrote 16 elements before the start of C's buffer."
+    );
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU; loses the process's context"]
+fn zzz_a_trap_says_panic_and_every_later_call_fails_as_clearly() {
+    let device = Device::Cuda(Box::new(load("7.0", "sm_50", "trap;").expect(NEEDS_GPU)));
+    let problem = problem(4);
+    let first = device
+        .run(&KERNEL.variants[0], &problem)
+        .expect_err("a crash");
+    assert!(matches!(first, DeviceError::Crashed { .. }), "{first}");
+    assert!(first.to_string().contains("panic in the kernel"), "{first}");
+    let second = device
+        .run(&KERNEL.variants[0], &problem)
+        .expect_err("the context is lost");
+    assert!(matches!(second, DeviceError::ContextLost(_)), "{second}");
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools, after making sure that each
+# tool finds the error that is planted for it. Needs a GPU and the CUDA toolkit.
+#
+#   tests/compute-sanitizer.sh [FOLDER WITH host AND probe, built before: target/debug]
+set -euo pipefail
+folder=${1:-target/debug}
+
+for program in compute-sanitizer "$folder/host" "$folder/probe"; do
+    command -v "$program" >/dev/null || {
+        echo "error: $program is missing; install the CUDA toolkit and run 'cargo build' first" >&2
+        exit 2
+    }
+done
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# sanitize TOOL PROGRAM ARGUMENT... : 0 if the tool finds nothing and the program succeeds. A sharp failure for anything
+# the tool reports; hazards of racecheck count from warnings on.
+sanitize() {
+    local tool=$1
+    shift
+    local options=(--tool "$tool" --error-exitcode 86)
+    case $tool in
+    racecheck) options+=(--racecheck-report all) ;;
+    initcheck) options+=(--track-unused-memory no) ;;
+    esac
+    compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1
+}
+
+failures=0
+plant() {
+    local tool=$1 error=$2
+    if sanitize "$tool" "$folder/probe" "$error" cuda; then
+        echo "FAILED  $tool did not find the planted error $error"
+        failures=$((failures + 1))
+    elif ! grep -q 'ERROR SUMMARY: [1-9]\|RACECHECK SUMMARY: [1-9]' "$log"; then
+        echo "FAILED  $tool stopped on $error without finding it:"
+        tail -n 5 "$log"
+        failures=$((failures + 1))
+    else
+        echo "ok      $tool finds the planted error $error"
+    fi
+}
+
+plant memcheck writes_out_of_bounds
+plant racecheck misses_a_barrier
+plant initcheck reads_uninitialized_memory
+plant synccheck waits_in_a_branch
+
+for tool in memcheck racecheck initcheck synccheck; do
+    for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
+        read -r m n k <<<"$shape"
+        for dtype in f32 i32; do
+            if sanitize "$tool" "$folder/host" --kernel all --dtype "$dtype" --device cuda --baseline none \
+                --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0; then
+                echo "ok      $tool: all $dtype kernels, $m x $n x $k"
+            else
+                echo "FAILED  $tool: $dtype kernels, $m x $n x $k:"
+                grep -m 5 'Invalid\|ERROR\|hazard\|Uninitialized\|Barrier\|error' "$log" || tail -n 5 "$log"
+                failures=$((failures + 1))
+            fi
+        done
+    done
+done
+
+echo
+if [ "$failures" -ne 0 ]; then
+    echo "compute-sanitizer: $failures failures"
+    exit 1
+fi
+echo "compute-sanitizer: clean"

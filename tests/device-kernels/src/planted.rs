@@ -1,0 +1,68 @@
+//! Kernels that are wrong on purpose. A checker that does not find what is planted here proves nothing when it finds
+//! nothing elsewhere. Each is launched with one block of 64 threads on 64 words.
+
+use cuda_std::prelude::*;
+use cuda_std::shared_array;
+
+#[cfg(not(cuda_device))]
+use crate::probe::ProbeFn;
+
+/// Every planted error: its entry point, the kernel, and the tool of `compute-sanitizer` that must find it (none for
+/// the panic, which the launch itself reports).
+#[cfg(not(cuda_device))]
+pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
+    (
+        "writes_out_of_bounds",
+        writes_out_of_bounds,
+        Some("memcheck"),
+    ),
+    ("misses_a_barrier", misses_a_barrier, Some("racecheck")),
+    (
+        "reads_uninitialized_memory",
+        reads_uninitialized_memory,
+        Some("initcheck"),
+    ),
+    ("waits_in_a_branch", waits_in_a_branch, Some("synccheck")),
+    ("panics", panics, None),
+];
+
+/// The last thread writes far beyond the output.
+#[kernel]
+pub unsafe fn writes_out_of_bounds(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(if i == 63 { 1 << 24 } else { i }) = input[i];
+}
+
+/// Reads what another thread writes, with nothing between.
+#[kernel]
+pub unsafe fn misses_a_barrier(input: &[u32], output: *mut u32) {
+    let staged = shared_array![u32; 64];
+    let i = thread::thread_idx_x() as usize;
+    *staged.add(i) = input[i];
+    *output.add(i) = *staged.add(63 - i);
+}
+
+/// Reads the output, which nobody has written.
+#[kernel]
+pub unsafe fn reads_uninitialized_memory(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(i) = (*output.add(63 - i)).wrapping_add(input[i]);
+}
+
+/// Half of each warp waits for the other half, which is gone.
+#[kernel]
+pub unsafe fn waits_in_a_branch(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(i) = input[i];
+    if i % 32 < 16 {
+        thread::sync_threads();
+        *output.add(i) = input[63 - i];
+    }
+}
+
+/// Thread 40 indexes past the end of a slice.
+#[kernel]
+pub unsafe fn panics(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(i) = input[if i == 40 { input.len() } else { i }];
+}

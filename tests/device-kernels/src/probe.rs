@@ -1,0 +1,84 @@
+//! What a probe is: a kernel from words to words, its launch, and what it must compute.
+
+/// Reads words, writes words: every probe has this signature, so that one launcher serves them all.
+pub type ProbeFn = unsafe fn(input: &[u32], output: *mut u32);
+
+/// A kernel and the claim it stands for.
+pub struct Probe {
+    /// Its entry point in the PTX and its name in reports.
+    pub entry: &'static str,
+    /// The kernel, for the simulator.
+    pub function: ProbeFn,
+    pub launch: Launch,
+    /// What it reads.
+    pub input: fn() -> Vec<u32>,
+    /// What it must write, computed without `cuda_std`. The output buffer is filled with [`UNWRITTEN`] before.
+    pub expected: fn(&Launch, &[u32]) -> Vec<u32>,
+    /// What its PTX must contain.
+    pub ptx: &'static [&'static str],
+    /// How many units in the last place a result, taken as `f32`, may be off; 0 compares bits.
+    pub ulps: u32,
+}
+
+/// A launch: grid and block as x, y, z.
+pub struct Launch {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared_bytes: u32,
+}
+
+/// What an output word holds before the kernel writes it.
+pub const UNWRITTEN: u32 = 0xDEAD_BEEF;
+
+/// One block of `threads` along x.
+pub const fn one_block(threads: u32) -> Launch {
+    Launch {
+        grid: [1, 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared_bytes: 0,
+    }
+}
+
+/// No input.
+pub fn nothing() -> Vec<u32> {
+    Vec::new()
+}
+
+/// 64 words that look random and are the same every time (a multiplicative hash).
+pub fn scrambled() -> Vec<u32> {
+    (1..=64u32).map(|i| i.wrapping_mul(2_654_435_761)).collect()
+}
+
+impl Launch {
+    /// Every thread as (block index, thread index), blocks in order, x fastest.
+    pub fn threads(&self) -> impl Iterator<Item = ([u32; 3], [u32; 3])> + '_ {
+        points(self.grid)
+            .flat_map(move |block| points(self.block).map(move |thread| (block, thread)))
+    }
+}
+
+fn points(extent: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    let [x, y, z] = extent;
+    (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
+}
+
+/// A [`Probe`] whose entry point is spelled once.
+macro_rules! probe {
+    ($entry:ident, $($field:ident: $value:expr),* $(,)?) => {
+        $crate::probe::Probe {
+            entry: stringify!($entry),
+            function: $entry,
+            $($field: $value,)*
+            ..$crate::probe::Probe {
+                entry: "",
+                function: $entry,
+                launch: $crate::probe::one_block(64),
+                input: $crate::probe::nothing,
+                expected: |_, _| Vec::new(),
+                ptx: &[],
+                ulps: 0,
+            }
+        }
+    };
+}
+pub(crate) use probe;

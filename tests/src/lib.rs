@@ -1,0 +1,35 @@
+//! What the test programs share: the devices there are, the compiled PTX, and a way to say what cannot run here.
+
+pub mod built;
+pub mod devices;
+pub mod probes;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// A test on the simulator, which is everywhere.
+pub fn on_simulator(
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(format!("simulator::{name}"), test)
+}
+
+/// A test on the GPU, reported as ignored where there is none.
+pub fn on_gpu(
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
+}
+
+/// Runs the tests, one at a time: each uses all the cores there are, and the thread that opened the GPU keeps it.
+pub fn run(trials: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    if let Some(reason) = devices::why_no_gpu() {
+        println!("tests named gpu:: are ignored here: {reason}");
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,92 @@
+//! Runs a probe: one small kernel from words to words.
+
+use cuda_std::simulator;
+use cust::context::Context;
+use cust::launch;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use device_kernels::probe::{Launch, ProbeFn, UNWRITTEN};
+
+use crate::devices::Backend;
+
+/// What of a probe a launcher needs.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    pub entry: &'a str,
+    pub function: ProbeFn,
+    pub launch: &'a Launch,
+    pub input: &'a [u32],
+    /// Words of output.
+    pub length: usize,
+    /// Whether every word of the output is [`UNWRITTEN`] before the launch; uninitialized if not.
+    pub fill: bool,
+}
+
+impl Job<'_> {
+    /// Runs the kernel and returns what it wrote.
+    ///
+    /// # Errors
+    ///
+    /// The launch failed: a fault of the simulator, or what the driver said.
+    pub fn run(self, backend: Backend) -> Result<Vec<u32>, String> {
+        match backend {
+            Backend::Simulator => self.simulate().map_err(|fault| fault.to_string()),
+            Backend::Gpu => self
+                .launch()
+                .map_err(|error| format!("{} fails: {error}", self.entry)),
+        }
+    }
+
+    fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
+        let mut output = vec![UNWRITTEN; self.length];
+        let words = Words(output.as_mut_ptr());
+        let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
+        simulator::Launch::new(grid, block)
+            .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
+            // SAFETY: the launch and the length of the output are those that the probe asks for.
+            .run(|| unsafe { (self.function)(self.input, words.start()) })?;
+        Ok(output)
+    }
+
+    fn launch(self) -> cust::error::CudaResult<Vec<u32>> {
+        cust::init(cust::CudaFlags::empty())?;
+        let _context = Context::new(cust::device::Device::get_device(0)?)?;
+        let module = Module::from_ptx(crate::built::probes(), &[])?;
+        let function = module.get_function(self.entry)?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+        let input = DeviceBuffer::from_slice(self.input)?;
+        // SAFETY: filled below, or left so on purpose for a checker to find.
+        let mut output = unsafe { DeviceBuffer::<u32>::uninitialized(self.length)? };
+        if self.fill {
+            output.copy_from(&vec![UNWRITTEN; self.length])?;
+        }
+        let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
+        let bytes = self.launch.dynamic_shared_bytes;
+        // SAFETY: these are a probe's parameters; the buffers outlive the launch, which is waited for.
+        unsafe {
+            launch!(function<<<grid, block, bytes, stream>>>(
+                input.as_device_ptr(),
+                input.len(),
+                output.as_device_ptr()
+            ))?;
+        }
+        stream.synchronize()?;
+        let mut words = vec![0; self.length];
+        output.copy_to(&mut words)?;
+        Ok(words)
+    }
+}
+
+/// The output, shared by the simulated threads.
+#[derive(Clone, Copy)]
+struct Words(*mut u32);
+
+// SAFETY: a probe's threads write different words, or the same one atomically.
+unsafe impl Sync for Words {}
+
+impl Words {
+    fn start(&self) -> *mut u32 {
+        self.0
+    }
+}

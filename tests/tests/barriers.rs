@@ -1,0 +1,153 @@
+//! Every barrier of every kernel is needed: with any one of them left out, some order of the threads gives a wrong
+//! result. The simulator leaves a barrier out without recompiling anything.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{Function, GemmFn, Variant};
+use host::device::{Device, Simulator};
+use host::element::Element;
+use host::problem::{Data, Layout, Problem, Shape};
+use libtest_mimic::Failed;
+
+/// Orders in which the threads of a block run between barriers. A kernel that is right gives one result in all of them.
+const ORDERS: [ThreadOrder; 4] = [
+    ThreadOrder::Forward,
+    ThreadOrder::Reverse,
+    ThreadOrder::Random(1),
+    ThreadOrder::Random(2),
+];
+
+fn main() -> ExitCode {
+    let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+    let trials = variants.map(|variant| {
+        tests::on_simulator(variant.entry, || match variant.function {
+            Function::F32(function) => every_barrier_is_needed(variant, function),
+            Function::I32(function) => every_barrier_is_needed(variant, function),
+        })
+    });
+    tests::run(trials.collect())
+}
+
+fn every_barrier_is_needed<T: Element>(
+    variant: &'static Variant,
+    function: GemmFn<T>,
+) -> Result<(), Failed> {
+    let tile = variant.tile;
+    let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
+    // Whole tiles, and tiles that cross every edge; three steps along k, so that tiles are overwritten.
+    for shape in [
+        Shape { m, n, k: 3 * k },
+        Shape {
+            m: m + 1,
+            n: n + 1,
+            k: 3 * k + 1,
+        },
+    ] {
+        let problem = Problem::<T>::random(
+            shape,
+            Layout::compact(shape),
+            Data::SmallIntegers { largest: 4 },
+            7,
+            T::from_integer(1),
+            T::default(),
+        )?;
+        let right = run(variant, &problem, |launch| launch)?;
+        for order in ORDERS {
+            let again = run(variant, &problem, move |launch| launch.thread_order(order))?;
+            if again != right {
+                return Err(format!("{shape}: order {order:?} changes the result").into());
+            }
+        }
+        let (sites, shares_memory) = barriers(variant, function, &problem)?;
+        if sites.is_empty() == shares_memory {
+            return Err(format!(
+                "{} barriers, though shared memory is used: {shares_memory}",
+                sites.len()
+            )
+            .into());
+        }
+        for site in sites {
+            let caught = ORDERS.iter().any(|&order| {
+                let mutant = run(variant, &problem, move |launch| {
+                    launch.thread_order(order).without_barrier(site)
+                });
+                mutant.map_or(true, |result| result != right)
+            });
+            if !caught {
+                return Err(
+                    format!("{shape}: nothing changes without the barrier at {site}").into(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// C, as bits: equal only where NaNs are, too.
+fn run<T: Element>(
+    variant: &Variant,
+    problem: &Problem<T>,
+    configure: impl Fn(Launch) -> Launch + Send + Sync + 'static,
+) -> Result<Vec<u64>, Failed> {
+    let device = Device::Simulator(Simulator::configured(configure));
+    let run = device.run(variant, problem)?;
+    Ok(run
+        .c
+        .elements()
+        .iter()
+        .map(|element| element.bits())
+        .collect())
+}
+
+/// The places in the source where a kernel waits, and whether it uses shared memory.
+fn barriers<T: Element>(
+    variant: &Variant,
+    function: GemmFn<T>,
+    problem: &Problem<T>,
+) -> Result<(BTreeSet<BarrierSite>, bool), Failed> {
+    let Shape { m, n, k } = problem.shape();
+    let mut c = vec![T::default(); m * n];
+    let c = Elements(c.as_mut_ptr());
+    let grid = (
+        n.div_ceil(variant.tile.n as usize) as u32,
+        m.div_ceil(variant.tile.m as usize) as u32,
+    );
+    let report = Launch::new(grid, (variant.block.x, variant.block.y)).run(|| {
+        let (a, b) = (problem.a.elements(), problem.b.elements());
+        // SAFETY: compact matrices of this shape, in a launch of the shape that the variant asks for; `c` outlives it.
+        unsafe {
+            function(
+                m,
+                n,
+                k,
+                T::from_integer(1),
+                a,
+                k,
+                b,
+                n,
+                T::default(),
+                c.start(),
+                n,
+            )
+        }
+    })?;
+    Ok((
+        report.barriers.into_keys().collect(),
+        report.shared_bytes > 0,
+    ))
+}
+
+/// C, shared by the simulated threads.
+struct Elements<T>(*mut T);
+
+// SAFETY: the threads of a kernel write different elements.
+unsafe impl<T> Sync for Elements<T> {}
+
+impl<T> Elements<T> {
+    fn start(&self) -> *mut T {
+        self.0
+    }
+}
