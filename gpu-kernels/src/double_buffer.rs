@@ -11,7 +11,9 @@
 //! Shared-memory reads: M*N*K * (1/8 + 1/8), four at a time; 2 * 4 * SN * (132 + 128) bytes a block
 //! Block: 16 x 16 threads, 128 x 128 patch of C, SN 8 or 16 deep. Any M, N, K.
 //!
-//!     cargo run -p host -- --kernel double-buffer --m 1000 --n 777 --k 123
+//! ```sh
+//! cargo run -p host -- --kernel double-buffer --m 1000 --n 777 --k 123
+//! ```
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

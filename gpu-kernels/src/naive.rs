@@ -7,7 +7,9 @@
 //! Neighbouring threads (x) take neighbouring columns, so that a warp reads B and writes C in whole cache lines,
 //! and one element of A serves the 16 lanes of a row.
 //!
-//!     cargo run -p host -- --kernel naive --m 1000 --n 777 --k 123
+//! ```sh
+//! cargo run -p host -- --kernel naive --m 1000 --n 777 --k 123
+//! ```
 
 use cuda_std::prelude::*;
 

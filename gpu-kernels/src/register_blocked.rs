@@ -5,7 +5,9 @@
 //! Global-memory reads: M*N*K * (1/128 + 1/128)      (tiled: M*N*K * 2/TILE)
 //! Block: 16 x 16 threads, 128 x 128 patch of C, SN 8 or 16 deep. Any M, N, K.
 //!
-//!     cargo run -p host -- --kernel register-blocked --m 1000 --n 777 --k 123
+//! ```sh
+//! cargo run -p host -- --kernel register-blocked --m 1000 --n 777 --k 123
+//! ```
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

@@ -5,7 +5,9 @@
 //! Shared-memory reads: 2*M*N*K, which is what now limits it
 //! Block: TILE x TILE threads, TILE x TILE patch of C, TILE 16 or 32. Any M, N, K.
 //!
-//!     cargo run -p host -- --kernel tiled-32 --m 200 --n 500 --k 400 --dtype i32
+//! ```sh
+//! cargo run -p host -- --kernel tiled-32 --m 200 --n 500 --k 400 --dtype i32
+//! ```
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

@@ -1,11 +1,52 @@
-//! What goes wrong on a real GPU. Run with `cargo test -p host --test gpu_faults -- --ignored --test-threads 1`.
-//!
-//! The last test loses the process's context, and so has the last name.
+//! What goes wrong on a real GPU, and how it is told. Without one, each test is reported as ignored.
+
+use std::process::ExitCode;
 
 use cust::memory::{DeviceBuffer, mem_get_info};
 use host::device::{CudaDevice, Device, DeviceChoice, DeviceError, driver};
 use host::gpu_kernels::naive::KERNEL;
 use host::problem::{Data, Layout, Problem, Shape};
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    // In this order, one at a time: one fills the memory, and the last loses the process's context.
+    let tests: [(&str, fn()); 5] = [
+        (
+            "each_kind_of_unusable_ptx_is_told_apart",
+            each_kind_of_unusable_ptx_is_told_apart,
+        ),
+        (
+            "a_gpu_that_is_not_there_is_refused_by_number",
+            a_gpu_that_is_not_there_is_refused_by_number,
+        ),
+        (
+            "out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing",
+            out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing,
+        ),
+        (
+            "writes_outside_of_c_are_caught",
+            writes_outside_of_c_are_caught,
+        ),
+        (
+            "a_trap_says_panic_and_every_later_call_fails_as_clearly",
+            a_trap_says_panic_and_every_later_call_fails_as_clearly,
+        ),
+    ];
+    let no_gpu = driver::probe().err();
+    if let Some(reason) = &no_gpu {
+        println!("tests on a GPU are ignored here: {reason}");
+    }
+    let trials = tests.map(|(name, test)| {
+        let run = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(name, run).with_ignored_flag(no_gpu.is_some())
+    });
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials.into()).exit_code()
+}
 
 const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
 
@@ -34,8 +75,6 @@ fn refused(isa: &str, target: &str, body: &str) -> DeviceError {
     }
 }
 
-#[test]
-#[ignore = "needs an NVIDIA GPU"]
 fn each_kind_of_unusable_ptx_is_told_apart() {
     load("7.0", "sm_50", "").expect("the module without a fault loads");
     let newer = refused("99.0", "sm_50", "");
@@ -56,8 +95,6 @@ fn each_kind_of_unusable_ptx_is_told_apart() {
     }
 }
 
-#[test]
-#[ignore = "needs an NVIDIA GPU"]
 fn a_gpu_that_is_not_there_is_refused_by_number() {
     let error = Device::open(DeviceChoice::Cuda(1000))
         .err()
@@ -68,8 +105,6 @@ fn a_gpu_that_is_not_there_is_refused_by_number() {
     );
 }
 
-#[test]
-#[ignore = "needs an NVIDIA GPU"]
 fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
     let device = Device::open(DeviceChoice::Cuda(0)).expect(NEEDS_GPU).device;
     let variant = &KERNEL.variants[0];
@@ -102,8 +137,6 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
         .expect("there is memory again");
 }
 
-#[test]
-#[ignore = "needs an NVIDIA GPU"]
 fn writes_outside_of_c_are_caught() {
     // One thread in all: C's address and then a store 64 bytes before it, into the guard band.
     let body = "
@@ -122,9 +155,7 @@ fn writes_outside_of_c_are_caught() {
     );
 }
 
-#[test]
-#[ignore = "needs an NVIDIA GPU; loses the process's context"]
-fn zzz_a_trap_says_panic_and_every_later_call_fails_as_clearly() {
+fn a_trap_says_panic_and_every_later_call_fails_as_clearly() {
     let device = Device::Cuda(Box::new(load("7.0", "sm_50", "trap;").expect(NEEDS_GPU)));
     let problem = problem(4);
     let first = device
