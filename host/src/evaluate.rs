@@ -11,6 +11,7 @@ use crate::device::{CudaDevice, Device, DeviceError, Opened};
 use crate::element::{DataType, Element};
 use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::{self, Effort, Timing};
+use crate::memory::{self, TooLarge};
 use crate::problem::{Data, Layout, Problem, ProblemError, Shape};
 use crate::progress::Progress;
 use crate::report::{Record, Report};
@@ -43,6 +44,8 @@ pub struct Request {
 /// Why a call ended before its report was complete.
 #[derive(Debug, Error)]
 pub enum EvaluateError {
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
     #[error(transparent)]
     Problem(#[from] ProblemError),
     #[error(transparent)]
@@ -118,6 +121,7 @@ fn evaluate_as<T: Element>(
             })
     };
     let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
+    memory::check(request.shape, size_of::<T>())?;
     let cublas = baseline::<T>(device, request.baseline)?;
     report.cublas = cublas.as_ref().map(Cublas::description);
     let mut candidates: Vec<Candidate> = request

@@ -26,6 +26,7 @@ pub mod element;
 pub mod evaluate;
 pub mod matrix;
 pub mod measure;
+pub mod memory;
 pub mod problem;
 pub mod progress;
 pub mod report;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
 
 use device_kernels::PROBES;
-use device_kernels::planted::PLANTED;
+use device_kernels::planted::misses_a_barrier;
 use device_kernels::print::PRINTED;
 use device_kernels::probe::Probe;
 use libtest_mimic::{Failed, Trial};
@@ -103,6 +103,14 @@ fn planted_errors() -> Vec<Trial> {
             ),
         ),
         on_simulator(
+            "a_lane_outside_of_its_mask_is_named",
+            fails_with(
+                "leaves_itself_out",
+                "sim",
+                &["block (0, 0, 0)", "Thread (16, 0, 0)", "planted.rs"],
+            ),
+        ),
+        on_simulator(
             "a_panic_names_block_thread_and_place",
             fails_with(
                 "panics",
@@ -121,11 +129,10 @@ fn planted_errors() -> Vec<Trial> {
         ),
         on_simulator("a_missing_barrier_changes_the_result", || {
             // Threads run one after the other, so the mirrored word is not there yet: poison, and not the input.
-            let (entry, function, _) = PLANTED[1];
             let input = device_kernels::probe::scrambled();
             let job = Job {
-                entry,
-                function,
+                entry: "misses_a_barrier",
+                function: misses_a_barrier,
                 launch: &device_kernels::probe::one_block(64),
                 input: &input,
                 length: 64,

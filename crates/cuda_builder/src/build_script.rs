@@ -4,8 +4,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsString,
-    fs::Permissions,
-    io::Write,
+    fs::{self, Permissions},
+    io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -54,18 +54,33 @@ impl BuildScript {
         self.instruct(format!("rerun-if-changed={}", path.display()));
     }
 
+    /// Makes every following build run this build script again, until it has succeeded without asking for that.
+    pub(crate) fn rerun_always(&mut self) {
+        // Cargo takes a file that is not there for one that has changed.
+        let never_there = self.out_dir.join("run-the-build-script-again");
+        self.rerun_if_changed(&never_there);
+    }
+
     /// Tells the user, and the crate that is built, why there is no PTX.
     pub(crate) fn tell_there_is_no_ptx(&mut self, error: &nvvm::Error) {
-        let package = self
-            .variables
-            .get(&OsString::from("CARGO_PKG_NAME"))
-            .map_or_else(String::new, |name| format!(" -p {}", name.display()));
         let reason = error.to_string();
         let reason = reason.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        let sentence = format!(
-            "The kernels were not compiled for the GPU. {reason} After that, run `cargo clean{package}` and build \
-             again."
-        );
+        let sentence = if stays_without_a_change_of_variables(error) {
+            let package = self
+                .variables
+                .get(&OsString::from("CARGO_PKG_NAME"))
+                .map_or_else(String::new, |name| format!(" -p {}", name.display()));
+            format!(
+                "The kernels were not compiled for the GPU. {reason} After that, run `cargo clean{package}` and \
+                 build again."
+            )
+        } else {
+            self.rerun_always();
+            format!(
+                "The kernels were not compiled for the GPU; every build tries again, and GEMM_NO_FETCH=1 keeps it \
+                 from fetching. {reason}"
+            )
+        };
         self.instruct(format!("warning={sentence}"));
         self.instruct(format!("rustc-env=CUDA_BUILDER_NO_PTX={sentence}"));
     }
@@ -75,6 +90,29 @@ impl BuildScript {
         for instruction in &self.instructions {
             println!("cargo::{instruction}");
         }
+    }
+}
+
+/// Whether libNVVM stays away as long as no variable changes, unless the user installs it: then a build need not
+/// look again, each time, at the price of compiling the crate again.
+fn stays_without_a_change_of_variables(error: &nvvm::Error) -> bool {
+    use nvvm::Error::{FetchingIsOff, NoCacheFolder, NoWheelForThisMachine};
+    matches!(
+        error,
+        FetchingIsOff { .. } | NoCacheFolder | NoWheelForThisMachine
+    )
+}
+
+/// Deletes a file, if it is there.
+pub(crate) fn delete(path: &Path) -> Result<(), CudaBuilderError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(CudaBuilderError::NotWritten {
+                path: path.to_owned(),
+                source,
+            })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -99,4 +137,44 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CudaBuil
             path: path.to_owned(),
             source,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What cargo is told about the error, by a build script of the package `outer`.
+    fn told(error: &nvvm::Error) -> String {
+        let mut script = BuildScript {
+            variables: BTreeMap::from([("CARGO_PKG_NAME".into(), "outer".into())]),
+            out_dir: "/out".into(),
+            host: String::new(),
+            cargo: PathBuf::new(),
+            search: Search::from_variables(|_| None),
+            instructions: BTreeSet::new(),
+        };
+        script.tell_there_is_no_ptx(error);
+        Vec::from_iter(script.instructions).join("\n")
+    }
+
+    #[test]
+    fn a_failed_fetch_is_tried_again_by_every_build() {
+        let told = told(&nvvm::Error::PipFailed {
+            command: "pip download".to_owned(),
+            output: "ERROR: no network\nERROR: really none".to_owned(),
+        });
+        assert!(told.contains("rerun-if-changed=/out/"), "{told}");
+        assert!(told.contains("every build tries again"), "{told}");
+        assert!(told.contains("ERROR: no network ERROR: really none"));
+        assert_eq!(told.lines().count(), 3, "a line is an instruction: {told}");
+    }
+
+    #[test]
+    fn a_forbidden_fetch_is_not_tried_again() {
+        let told = told(&nvvm::Error::FetchingIsOff {
+            wheel: "made-up 1.0".to_owned(),
+        });
+        assert!(!told.contains("rerun-if-changed"), "{told}");
+        assert!(told.contains("`cargo clean -p outer`"), "{told}");
+    }
 }

@@ -29,10 +29,10 @@ pub(crate) struct Artifact {
 }
 
 impl Messages {
-    pub(crate) fn parse(output: &str) -> Messages {
+    pub(crate) fn parse(output: &[u8]) -> Messages {
         let mut messages = Messages::default();
         // A line that is no message is something that a macro printed.
-        for message in output
+        for message in String::from_utf8_lossy(output)
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         {
@@ -105,6 +105,6 @@ mod tests {
             errors: vec!["error[E0308]\n".to_owned()],
             warnings: vec!["warning: unused\n".to_owned()],
         };
-        assert_eq!(Messages::parse(output), expected);
+        assert_eq!(Messages::parse(output.as_bytes()), expected);
     }
 }

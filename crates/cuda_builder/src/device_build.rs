@@ -5,11 +5,10 @@
 //! build scripts are built for the host as always, since `--target` is given.
 
 use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    fs, io,
+    ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::Output,
 };
 
 use crate::{
@@ -17,6 +16,7 @@ use crate::{
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
+    nested_cargo,
 };
 
 /// A crate of device code, compiled.
@@ -68,22 +68,16 @@ pub(crate) fn build(
     build_args: &[String],
     script: &mut BuildScript,
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
-    let manifest = folder.join("Cargo.toml");
-    // Not the outer build's: its lock is held as long as this script runs.
-    let target_dir = script.out_dir.join("cuda_builder");
-
-    let mut command = cargo(folder, &target_dir, script);
+    let target_dir = nested_cargo::target_dir(script);
+    let mut command = nested_cargo::cargo(folder, script);
     command
+        .env("CARGO_ENCODED_RUSTFLAGS", rustc_flags())
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
-        .args(["--quiet", "--color=never", "--message-format=json"])
+        .args(nested_cargo::REPORTING)
         .arg(format!("--target={}", script.host))
-        .arg("--target-dir")
-        .arg(&target_dir)
-        .arg("--manifest-path")
-        .arg(&manifest)
         .args(build_args);
-    let output = run(&mut command)?;
-    let messages = Messages::parse(&String::from_utf8_lossy(&output.stdout));
+    let output = nested_cargo::run(&mut command)?;
+    let messages = Messages::parse(&output.stdout);
     if !output.status.success() {
         return Err(failure(&messages, &output));
     }
@@ -91,7 +85,7 @@ pub(crate) fn build(
         eprintln!("{warning}");
     }
 
-    let workspace = workspace_manifest(folder, &target_dir, script)?;
+    let workspace = workspace_manifest(folder, script)?;
     script.rerun_if_changed(&workspace);
     script.rerun_if_changed(&workspace.with_file_name("Cargo.lock"));
 
@@ -123,70 +117,6 @@ pub(crate) fn build(
     Ok(crates)
 }
 
-/// A cargo of its own, free of what the outer one has set for this build script.
-fn cargo(folder: &Path, target_dir: &Path, script: &BuildScript) -> Command {
-    let mut command = Command::new(&script.cargo);
-    command
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .env_clear()
-        .envs(inherited(&script.variables))
-        .env("CARGO_ENCODED_RUSTFLAGS", rustc_flags())
-        // Empty means none, also where a configuration file names one. A caching wrapper does not know of the
-        // IR beside the usual outputs, and clippy's would check the kernels a second time.
-        .env("RUSTC_WRAPPER", "")
-        .env("RUSTC_WORKSPACE_WRAPPER", "")
-        // With one codegen unit there is nothing to save, only a second copy of everything to keep.
-        .env("CARGO_INCREMENTAL", "0")
-        // Else a build folder that is configured for all would be the outer build's, which is locked.
-        .env("CARGO_BUILD_BUILD_DIR", target_dir);
-    command
-}
-
-/// The variables that a nested cargo is to see: the user's own, and the toolchain and the job server of the
-/// outer one, but nothing that it says about the package or the profile it is building.
-fn inherited(
-    variables: &BTreeMap<OsString, OsString>,
-) -> impl Iterator<Item = (&OsString, &OsString)> {
-    const PREFIXES: [&str; 6] = [
-        "CARGO_CFG_",
-        "CARGO_FEATURE_",
-        "CARGO_MANIFEST_",
-        "CARGO_PKG_",
-        "CARGO_PROFILE_DEV_",
-        "DEP_",
-    ];
-    const NAMES: [&str; 13] = [
-        "CARGO_BUILD_TARGET",
-        "CARGO_PRIMARY_PACKAGE",
-        "CARGO_TARGET_DIR",
-        "DEBUG",
-        "HOST",
-        "NUM_JOBS",
-        "OPT_LEVEL",
-        "OUT_DIR",
-        "PROFILE",
-        "RUSTC_LINKER",
-        "RUSTDOC",
-        "RUSTFLAGS",
-        "TARGET",
-    ];
-    let is_outer = |name: &OsStr| {
-        let name = name.to_string_lossy();
-        NAMES.contains(&&*name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-    };
-    variables.iter().filter(move |(name, _)| !is_outer(name))
-}
-
-fn run(command: &mut Command) -> Result<Output, CudaBuilderError> {
-    command
-        .output()
-        .map_err(|source: io::Error| CudaBuilderError::CargoNotRun {
-            command: command.get_program().to_string_lossy().into_owned(),
-            source,
-        })
-}
-
 /// What went wrong, once: rustc's errors if there are any, else what cargo itself has to say.
 fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
     if messages.errors.is_empty() {
@@ -195,19 +125,15 @@ fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
         };
     }
     CudaBuilderError::KernelsDoNotCompile {
-        diagnostics: messages.errors.concat(),
+        diagnostics: messages.errors.clone(),
     }
 }
 
 /// The manifest at the root of the crate's workspace.
-fn workspace_manifest(
-    folder: &Path,
-    target_dir: &Path,
-    script: &BuildScript,
-) -> Result<PathBuf, CudaBuilderError> {
-    let mut command = cargo(folder, target_dir, script);
+fn workspace_manifest(folder: &Path, script: &BuildScript) -> Result<PathBuf, CudaBuilderError> {
+    let mut command = nested_cargo::cargo(folder, script);
     command.args(["locate-project", "--workspace", "--message-format=plain"]);
-    let output = run(&mut command)?;
+    let output = nested_cargo::run(&mut command)?;
     if !output.status.success() {
         return Err(failure(&Messages::default(), &output));
     }

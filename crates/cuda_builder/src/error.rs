@@ -21,10 +21,10 @@ pub enum CudaBuilderError {
     #[error("{command} could not be run ({source}); check the installation of Rust.")]
     CargoNotRun { command: String, source: io::Error },
 
-    #[error("The kernels do not compile for the GPU:\n\n{diagnostics}")]
+    #[error("The kernels do not compile for the GPU:\n\n{}", diagnostics.concat())]
     KernelsDoNotCompile {
-        /// rustc's own words.
-        diagnostics: String,
+        /// rustc's errors, in its own words.
+        diagnostics: Vec<String>,
     },
 
     #[error("Cargo could not build the kernels for the GPU:\n\n{output}")]

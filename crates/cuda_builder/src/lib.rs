@@ -27,6 +27,8 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `device_build.rs` | runs cargo on the kernels and learns what it made |
+//! | `native_check.rs` | finds the errors that the outer cargo shows without us |
+//! | `nested_cargo.rs` | starts a cargo that knows nothing of the outer one |
 //! | `cargo_messages.rs` | reads what cargo reports |
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
@@ -37,6 +39,8 @@ mod cargo_messages;
 mod dep_info;
 mod device_build;
 mod error;
+mod native_check;
+mod nested_cargo;
 mod ptx;
 
 use std::path::{Path, PathBuf};
@@ -142,6 +146,9 @@ impl CudaBuilder {
     /// It then makes an empty PTX file, warns, and sets `CUDA_BUILDER_NO_PTX`, which the crate that is built reads
     /// with `option_env!`, to one sentence with the reason and what to do. Where there is PTX the variable is
     /// not set.
+    ///
+    /// Every following build tries again, unless nothing can come of that because `GEMM_NO_FETCH` forbids fetching
+    /// or there is nothing to fetch: then only when a variable that says where to look has changed.
     pub fn libnvvm_optional(mut self, libnvvm_optional: bool) -> Self {
         self.libnvvm_optional = libnvvm_optional;
         self
@@ -151,6 +158,11 @@ impl CudaBuilder {
     ///
     /// Cargo is told to repeat the build script only when a file that the kernels were compiled from, libNVVM, or
     /// a variable that says where to find it has changed.
+    ///
+    /// An error in the kernels is shown once. Where the package that is built also depends on the kernels' crate
+    /// as on any other, to run it on the CPU, cargo compiles that crate for the CPU as well, and fails with the
+    /// errors that show there. If there are no others, this returns `Ok` and leaves no file at the path: an
+    /// error here would not only repeat them, it could keep cargo from ever getting to that crate.
     ///
     /// # Errors
     ///
@@ -194,7 +206,24 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
 
-        let crates = device_build::build(&crate_folder, &self.build_args, script)?;
+        let crates = match device_build::build(&crate_folder, &self.build_args, script) {
+            Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
+                let diagnostics = native_check::errors_shown_nowhere_else(
+                    diagnostics,
+                    &crate_folder,
+                    &self.build_args,
+                    script,
+                )?;
+                if diagnostics.is_empty() {
+                    // Not even an old one, with which the crate that is built would compile.
+                    build_script::delete(&ptx_path)?;
+                    script.rerun_always();
+                    return Ok(ptx_path);
+                }
+                return Err(CudaBuilderError::KernelsDoNotCompile { diagnostics });
+            }
+            built => built?,
+        };
         let module = ptx::lower(&crates, self.arch)?;
         if module.kernels.is_empty() {
             return Err(CudaBuilderError::NoKernels { path: crate_folder });

@@ -1,7 +1,8 @@
 //! Whole builds: a crate of kernels in a temporary folder, compiled as from a build script.
 //!
-//! A build script is this very program, started again under the environment that cargo gives one. Where libNVVM
-//! is not to be had, the tests that need it are reported as ignored, by name.
+//! A build script is this very program, started again under the environment that cargo gives one, by the test or
+//! by the build script of a real package. Where libNVVM is not to be had, the tests that need it are reported as
+//! ignored, by name.
 
 use std::{
     env, fs,
@@ -72,6 +73,12 @@ fn run_tests() -> ExitCode {
         builds_at_the_same_time_give_identical_bytes,
         nothing_of_the_outer_build_leaks_in,
         the_profile_of_the_kernels_workspace_does_not_matter,
+        an_error_that_shows_natively_too_is_shown_once,
+        an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx,
+        an_error_of_the_device_build_alone_is_shown_once,
+        among_errors_of_both_builds_only_those_of_the_device_are_shown,
+        an_error_that_shows_nowhere_else_is_shown_once,
+        every_build_looks_for_a_missing_libnvvm_again,
     ];
     let without_libnvvm = tests![
         a_missing_libnvvm_is_an_error,
@@ -514,16 +521,14 @@ fn a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why() -> Resu
         .env("OPTIONAL", "1");
     let instructions = run_to_success(&mut script)?;
     assert_eq!(kernels.ptx()?, "");
-    let reason =
-        "The kernels were not compiled for the GPU. LIBNVVM_PATH is set to /no/such/folder, but ";
+    let reason = "The kernels were not compiled for the GPU; every build tries again, and GEMM_NO_FETCH=1 keeps it \
+                  from fetching. LIBNVVM_PATH is set to /no/such/folder, but ";
     for instruction in ["warning=", "rustc-env=CUDA_BUILDER_NO_PTX="] {
         let line = format!("cargo::{instruction}{reason}");
         assert_eq!(instructions.matches(&line).count(), 1, "{instructions}");
     }
-    assert!(
-        instructions.contains("`cargo clean -p outer`"),
-        "{instructions}"
-    );
+    // The kernels are not compiled for nothing.
+    assert!(!kernels.path("out/cuda_builder").exists());
     Ok(())
 }
 
@@ -532,5 +537,192 @@ fn a_folder_without_a_crate_is_an_error() -> Result<(), Failed> {
     fs::remove_file(kernels.path("kernels/Cargo.toml"))?;
     let text = run_to_failure(&mut kernels.build_script()?)?;
     assert!(text.contains("has no Cargo.toml"), "{text}");
+    Ok(())
+}
+
+/// A package that embeds the PTX of the kernels, which its build script compiles.
+struct Outer<'a> {
+    kernels: &'a Kernels,
+}
+
+impl<'a> Outer<'a> {
+    /// `dependency` is the whole table `[dependencies]` of the package.
+    fn new(kernels: &'a Kernels, dependencies: &str) -> Result<Self, Failed> {
+        let manifest = format!(
+            "[package]\nname = \"outer\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+             [dependencies]\n{dependencies}\n[workspace]\n"
+        );
+        let build_script = format!(
+            r#"
+use std::process::{{Command, exit}};
+fn main() {{
+    let status = Command::new({program:?}).env({PLAYS_BUILD_SCRIPT:?}, "../kernels").status();
+    exit(status.unwrap().code().unwrap());
+}}
+"#,
+            program = env::current_exe()?
+        );
+        let library = r#"
+pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_75.ptx"));
+pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
+"#;
+        kernels.write("outer/Cargo.toml", &manifest)?;
+        kernels.write("outer/build.rs", &build_script)?;
+        kernels.write("outer/src/lib.rs", library)?;
+        Ok(Outer { kernels })
+    }
+
+    /// `cargo build`, with so many jobs at the same time.
+    fn build(&self, jobs: u32) -> Command {
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .current_dir(self.kernels.path("outer"))
+            .args(["build", "--offline", &format!("--jobs={jobs}")])
+            .env("CARGO_TARGET_DIR", self.kernels.path("outer/target"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What a build that fails writes.
+    fn build_to_failure(&self, jobs: u32) -> Result<String, Failed> {
+        let output = self.build(jobs).output()?;
+        assert_eq!(output.status.code(), Some(101), "{}", text_of(&output));
+        Ok(text_of(&output))
+    }
+
+    fn build_to_success(&self) -> Result<String, Failed> {
+        let output = self.build(2).output()?;
+        assert!(output.status.success(), "{}", text_of(&output));
+        Ok(text_of(&output))
+    }
+
+    /// The PTX, if its file is there.
+    fn ptx(&self) -> Result<Option<String>, Failed> {
+        for entry in fs::read_dir(self.kernels.path("outer/target/debug/build"))? {
+            let path = entry?.path().join("out/kernels.compute_75.ptx");
+            if path.is_file() {
+                return Ok(Some(fs::read_to_string(path)?));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a package says that runs its kernels natively, too.
+const NATIVELY: &str = r#"kernels = { path = "../kernels" }"#;
+
+fn add_to_kernels(kernels: &Kernels, text: &str) -> Result<(), Failed> {
+    let path = "kernels/src/lib.rs";
+    let before = fs::read_to_string(kernels.path(path))?;
+    kernels.write(path, &format!("{before}\n{text}\n"))
+}
+
+const ERROR: &str = "const WRONG: u32 = \"a\";";
+const DEVICE_ERROR: &str = "#[cfg(cuda_device)] const DEVICE_WRONG: f32 = 'c';";
+
+fn an_error_that_shows_natively_too_is_shown_once() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let outer = Outer::new(&kernels, NATIVELY)?;
+    outer.build_to_success()?;
+    assert!(outer.ptx()?.is_some());
+
+    let right = fs::read_to_string(kernels.path("kernels/src/lib.rs"))?;
+    // rustc proposes `std::time::Duration` for the CPU and `core::time::Duration` for the GPU.
+    add_to_kernels(&kernels, "pub fn wait(_: Duration) {}")?;
+    // One job at a time, so that nothing else is ever shown if the build script fails first.
+    for jobs in [1, 2, 1] {
+        let text = outer.build_to_failure(jobs)?;
+        assert_eq!(text.matches("cannot find type").count(), 1, "{text}");
+        assert!(text.contains("could not compile `kernels`"), "{text}");
+        assert!(!text.contains("custom build command"), "{text}");
+    }
+
+    kernels.write("kernels/src/lib.rs", &right)?;
+    outer.build_to_success()?;
+    assert!(
+        outer
+            .ptx()?
+            .is_some_and(|ptx| ptx.contains(".entry scale("))
+    );
+    Ok(())
+}
+
+fn an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    Outer::new(&kernels, NATIVELY)?;
+    kernels.build()?;
+    assert!(kernels.ptx().is_ok());
+    add_to_kernels(&kernels, ERROR)?;
+    let mut script = kernels.build_script()?;
+    run_to_success(script.env("CARGO_MANIFEST_DIR", kernels.path("outer")))?;
+    assert!(kernels.ptx().is_err(), "the package could embed it");
+    Ok(())
+}
+
+fn an_error_of_the_device_build_alone_is_shown_once() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let outer = Outer::new(&kernels, NATIVELY)?;
+    add_to_kernels(&kernels, DEVICE_ERROR)?;
+    for jobs in [1, 2] {
+        let text = outer.build_to_failure(jobs)?;
+        assert_eq!(text.matches("mismatched types").count(), 1, "{text}");
+        assert!(text.contains("custom build command for `outer "), "{text}");
+        assert!(text.contains("--> src/lib.rs:"), "{text}");
+    }
+    Ok(())
+}
+
+fn among_errors_of_both_builds_only_those_of_the_device_are_shown() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    Outer::new(&kernels, NATIVELY)?;
+    add_to_kernels(&kernels, DEVICE_ERROR)?;
+    add_to_kernels(&kernels, ERROR)?;
+    let mut script = kernels.build_script()?;
+    let text = run_to_failure(script.env("CARGO_MANIFEST_DIR", kernels.path("outer")))?;
+    assert_eq!(text.matches("found `char`").count(), 1, "{text}");
+    assert_eq!(text.matches("found `&str`").count(), 0, "{text}");
+    Ok(())
+}
+
+fn an_error_that_shows_nowhere_else_is_shown_once() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    add_to_kernels(&kernels, ERROR)?;
+    let optional = r#"kernels = { path = "../kernels", optional = true }"#;
+    for dependencies in ["", optional] {
+        let text = Outer::new(&kernels, dependencies)?.build_to_failure(2)?;
+        assert_eq!(text.matches("mismatched types").count(), 1, "{text}");
+        assert!(text.contains("custom build command for `outer "), "{text}");
+    }
+    Ok(())
+}
+
+fn every_build_looks_for_a_missing_libnvvm_again() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    // Writes the Cargo.lock, a new one of which would be a reason of its own to build again.
+    kernels.build()?;
+    let outer = Outer::new(&kernels, "")?;
+    let later = kernels.path("libnvvm.so");
+    let build = || -> Result<String, Failed> {
+        let mut command = outer.build(2);
+        let output = command
+            .env("LIBNVVM_PATH", &later)
+            .env("OPTIONAL", "1")
+            .output()?;
+        assert!(output.status.success(), "{}", text_of(&output));
+        Ok(text_of(&output))
+    };
+    for _ in 0..2 {
+        let text = build()?;
+        assert!(text.contains("Compiling outer"), "not tried: {text}");
+        assert_eq!(outer.ptx()?, Some(String::new()));
+    }
+    let libnvvm = nvvm::Toolkit::find_or_fetch()?.libnvvm;
+    std::os::unix::fs::symlink(libnvvm, &later)?;
+    build()?;
+    let ptx = outer.ptx()?.unwrap_or_default();
+    assert!(ptx.contains(".entry scale("), "{ptx}");
+    // And then no more.
+    let text = build()?;
+    assert!(!text.contains("Compiling"), "{text}");
     Ok(())
 }

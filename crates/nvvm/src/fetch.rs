@@ -45,6 +45,8 @@ fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Re
         let output = Command::new(program)
             .args(arguments)
             .args(["download", "--quiet", "--disable-pip-version-check"])
+            // Without a network pip's usual five retries would cost every build many seconds.
+            .args(["--retries", "1"])
             .args(["--no-input", "--no-deps", "--only-binary=:all:"])
             .args(["--platform", wheel.platform, "--dest"])
             .arg(folder)

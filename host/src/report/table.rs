@@ -7,6 +7,7 @@ use gpu_kernels::spec::{Kernel, Variant};
 
 use super::{Record, Report};
 use crate::element::DataType;
+use crate::problem::Shape;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -43,6 +44,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     ]);
     for record in &report.results {
         table.add_row(row(record));
+    }
+    if let Some(row) = report.results.first().and_then(cublas_row) {
+        table.add_row(row);
     }
     writeln!(out, "\n{table}\n")?;
     for record in &report.results {
@@ -96,6 +100,28 @@ fn row(record: &Record) -> Vec<String> {
         }
         .to_string(),
     ]
+}
+
+/// What the kernels are compared with, if anything.
+fn cublas_row(record: &Record) -> Option<Vec<String>> {
+    let seconds = record.cublas_time_median_s?;
+    let flops = Shape {
+        m: record.m,
+        n: record.n,
+        k: record.k,
+    }
+    .flops();
+    let dash = || "-".to_string();
+    Some(vec![
+        "cuBLAS".to_string(),
+        dash(),
+        duration(seconds),
+        dash(),
+        dash(),
+        speed(flops / seconds),
+        "100.0 %".to_string(),
+        dash(),
+    ])
 }
 
 /// Every kernel with its variants, as `--list` prints them.

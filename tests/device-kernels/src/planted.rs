@@ -2,13 +2,12 @@
 //! nothing elsewhere. Each is launched with one block of 64 threads on 64 words.
 
 use cuda_std::prelude::*;
-use cuda_std::shared_array;
+use cuda_std::{shared_array, warp};
 
 #[cfg(not(cuda_device))]
 use crate::probe::ProbeFn;
 
-/// Every planted error: its entry point, the kernel, and the tool of `compute-sanitizer` that must find it (none for
-/// the panic, which the launch itself reports).
+/// Every planted error: its entry point, the kernel, and the tool of `compute-sanitizer` that must find it, if any.
 #[cfg(not(cuda_device))]
 pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
     (
@@ -22,7 +21,8 @@ pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
         reads_uninitialized_memory,
         Some("initcheck"),
     ),
-    ("waits_in_a_branch", waits_in_a_branch, Some("synccheck")),
+    ("leaves_itself_out", leaves_itself_out, Some("synccheck")),
+    ("waits_in_a_branch", waits_in_a_branch, None),
     ("panics", panics, None),
 ];
 
@@ -49,7 +49,16 @@ pub unsafe fn reads_uninitialized_memory(input: &[u32], output: *mut u32) {
     *output.add(i) = (*output.add(63 - i)).wrapping_add(input[i]);
 }
 
-/// Half of each warp waits for the other half, which is gone.
+/// Half of each warp waits for a warp of which it says that it is no part.
+#[kernel]
+pub unsafe fn leaves_itself_out(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(i) = input[i];
+    warp::sync_warp(0x0000_FFFF);
+}
+
+/// Half of each warp waits for the other half, which is gone. A GPU takes those that have returned for arrived, so only
+/// the simulator tells.
 #[kernel]
 pub unsafe fn waits_in_a_branch(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;

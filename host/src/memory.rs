@@ -1,0 +1,94 @@
+//! Whether a problem fits in this machine's memory, asked before it is filled: Linux promises any amount of memory, and
+//! later ends the program that believed it.
+
+use thiserror::Error;
+
+use crate::problem::Shape;
+
+/// A problem and its copies need more memory than the machine has.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error(
+    "{shape} needs about {needed} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
+     this machine has {total} GiB; ask for a smaller shape."
+)]
+pub struct TooLarge {
+    shape: Shape,
+    needed: u64,
+    total: u64,
+}
+
+/// Each matrix is there up to three times: in the problem, between guard bands, and in the result.
+const COPIES: u128 = 3;
+
+/// Checks that matrices of elements of `element_bytes` fit.
+///
+/// # Errors
+///
+/// They do not.
+pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
+    match std::fs::read_to_string("/proc/meminfo") {
+        Ok(text) => check_against(shape, element_bytes, total_bytes(&text)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn check_against(shape: Shape, element_bytes: usize, total: Option<u64>) -> Result<(), TooLarge> {
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as u128);
+    let elements = [(m, k), (k, n), (m, n)]
+        .iter()
+        .fold(0u128, |sum, (rows, columns)| {
+            sum.saturating_add(rows.saturating_mul(*columns))
+        });
+    let needed = elements.saturating_mul(COPIES * element_bytes as u128);
+    match total {
+        Some(total) if needed > u128::from(total) => Err(TooLarge {
+            shape,
+            needed: u64::try_from(needed >> 30).unwrap_or(u64::MAX),
+            total: total >> 30,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The machine's memory, from the text of `/proc/meminfo`.
+fn total_bytes(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_total_is_read_in_bytes() {
+        let text = "MemTotal:       24659152 kB\nMemFree:         1000 kB\n";
+        assert_eq!(total_bytes(text), Some(24_659_152 * 1024));
+        assert_eq!(total_bytes("MemFree: 1 kB\n"), None);
+        assert_eq!(total_bytes("MemTotal: many kB\n"), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_sizes() {
+        let shape = Shape::cube(1 << 14); // 1 GiB a matrix of f32
+        assert_eq!(check_against(shape, 4, Some(9 * GIB)), Ok(()));
+        let error = check_against(shape, 4, Some(8 * GIB)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("16384 x 16384 x 16384 needs about 9 GiB of memory on the host")
+        );
+        assert!(error.to_string().contains("has 8 GiB"));
+        assert_eq!(check_against(shape, 4, None), Ok(()));
+    }
+
+    #[test]
+    fn sizes_beyond_any_memory_do_not_overflow() {
+        assert!(check_against(Shape::cube(usize::MAX), 8, Some(GIB)).is_err());
+    }
+}
