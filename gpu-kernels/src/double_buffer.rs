@@ -1,11 +1,10 @@
 //! Double buffering: the next tiles travel from global memory while these are multiplied.
 //!
-//! Over `register-blocked`:
+//! Over `conflict-free`:
 //! - two shared buffers: the loads of step i + 1 are issued before the FMAs of step i, wait in registers while those
 //!   run, and go to the buffer that nobody reads. One barrier a step instead of two;
-//! - `float4` accesses: a quarter of the memory instructions;
-//! - A is stored transposed, and a thread's patch is four 4 x 4 chunks instead of one 8 x 8: what the lanes of a warp
-//!   read from shared memory together is one stretch of it, free of bank conflicts.
+//! - the lanes of a warp as 4 x 8 instead of 2 x 16: 4 + 8 different fours to read a step instead of 2 + 16;
+//! - the outer product walked to and fro, so that registers are read less often.
 //!
 //! Global-memory reads: M*N*K * (1/128 + 1/128), as before, behind 64*SN FMAs a thread that hide their latency
 //! Shared-memory reads: M*N*K * (1/8 + 1/8), four at a time; 2 * 4 * SN * (132 + 128) bytes a block
@@ -77,18 +76,15 @@ unsafe fn multiply<const SHARE: usize>(gemm: Gemm<'_, f32>, a_tiles: *mut f32, b
     launch_bounds::<{ THREADS as u32 }, 2>();
     let tile_row = thread::block_idx_y() as usize * TILE;
     let tile_col = thread::block_idx_x() as usize * TILE;
-    // The same for every thread of a block, so that its barriers stay together.
-    let whole =
-        tile_row + TILE <= gemm.m && tile_col + TILE <= gemm.n && gemm.k.is_multiple_of(8 * SHARE);
-    if whole && gemm.rows_are_float4_aligned() {
+    if gemm.fits_float4(tile_row, tile_col, TILE, 8 * SHARE) {
         pipeline::<SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     } else {
         pipeline::<SHARE, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     }
 }
 
-/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` where the tiles
-/// may cross an edge of the matrices, or their rows are not aligned to 16 bytes.
+/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` unless
+/// [`Gemm::fits_float4`].
 #[inline(always)]
 unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
     gemm: Gemm<'_, f32>,

@@ -15,6 +15,7 @@ mod float4;
 mod gemm;
 #[cfg(not(published_cuda_std))]
 pub mod spec;
+mod sum;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line a kernel.
 macro_rules! ladder {
@@ -29,7 +30,11 @@ macro_rules! ladder {
 
 ladder! {
     naive,
+    naive_kahan,
     tiled,
+    tiled_kahan,
     register_blocked,
+    vectorized,
+    conflict_free,
     double_buffer,
 }

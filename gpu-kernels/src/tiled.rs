@@ -16,6 +16,7 @@ use crate::element::Element;
 use crate::gemm::{gemm_kernel, Gemm};
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Kernel};
+use crate::sum::{Plain, Sum};
 
 #[cfg(not(published_cuda_std))]
 pub static KERNEL: Kernel = Kernel {
@@ -42,31 +43,31 @@ pub static KERNEL: Kernel = Kernel {
 
 gemm_kernel! {
     fn tiled_16(gemm: f32) {
-        multiply::<f32, 16>(gemm, shared_array![f32; 16 * 16], shared_array![f32; 16 * 16])
+        multiply::<f32, Plain<f32>, 16>(gemm, shared_array![f32; 16 * 16], shared_array![f32; 16 * 16])
     }
 }
 
 gemm_kernel! {
     fn tiled_32(gemm: f32) {
-        multiply::<f32, 32>(gemm, shared_array![f32; 32 * 32], shared_array![f32; 32 * 32])
+        multiply::<f32, Plain<f32>, 32>(gemm, shared_array![f32; 32 * 32], shared_array![f32; 32 * 32])
     }
 }
 
 gemm_kernel! {
     fn tiled_16_i32(gemm: i32) {
-        multiply::<i32, 16>(gemm, shared_array![i32; 16 * 16], shared_array![i32; 16 * 16])
+        multiply::<i32, Plain<i32>, 16>(gemm, shared_array![i32; 16 * 16], shared_array![i32; 16 * 16])
     }
 }
 
 gemm_kernel! {
     fn tiled_32_i32(gemm: i32) {
-        multiply::<i32, 32>(gemm, shared_array![i32; 32 * 32], shared_array![i32; 32 * 32])
+        multiply::<i32, Plain<i32>, 32>(gemm, shared_array![i32; 32 * 32], shared_array![i32; 32 * 32])
     }
 }
 
-/// The body of every variant. `a_tile` and `b_tile` are (TILE, TILE), row-major, in shared memory.
+/// The body of every variant, whatever adds up the products. `a_tile` and `b_tile` are (TILE, TILE), row-major, in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Element, const TILE: usize>(
+pub(crate) unsafe fn multiply<T: Element, S: Sum<T>, const TILE: usize>(
     gemm: Gemm<'_, T>,
     a_tile: *mut T,
     b_tile: *mut T,
@@ -78,7 +79,7 @@ unsafe fn multiply<T: Element, const TILE: usize>(
     let row = thread::block_idx_y() as usize * TILE + y;
     let col = thread::block_idx_x() as usize * TILE + x;
 
-    let mut sum = T::ZERO;
+    let mut sum = S::EMPTY;
     let mut k0 = 0;
     while k0 < gemm.depth() {
         // Each thread fetches one element of each tile; past the edges of A and B there are zeros.
@@ -87,10 +88,10 @@ unsafe fn multiply<T: Element, const TILE: usize>(
         thread::sync_threads(); // both tiles are whole
 
         for i in 0..TILE {
-            sum = (*a_tile.add(y * TILE + i)).times_plus(*b_tile.add(i * TILE + x), sum);
+            sum.add(*a_tile.add(y * TILE + i), *b_tile.add(i * TILE + x));
         }
         thread::sync_threads(); // every thread has finished reading the tiles
         k0 += TILE;
     }
-    gemm.update(row, col, sum);
+    gemm.update(row, col, sum.value());
 }
