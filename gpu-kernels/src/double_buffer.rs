@@ -76,15 +76,16 @@ unsafe fn multiply<const SHARE: usize>(gemm: Gemm<'_, f32>, a_tiles: *mut f32, b
     launch_bounds::<{ THREADS as u32 }, 2>();
     let tile_row = thread::block_idx_y() as usize * TILE;
     let tile_col = thread::block_idx_x() as usize * TILE;
-    if gemm.fits_float4(tile_row, tile_col, TILE, 8 * SHARE) {
+    let whole = gemm.tile_is_whole(tile_row, tile_col, TILE, 8 * SHARE);
+    if whole && gemm.rows_are_float4_aligned() {
         pipeline::<SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     } else {
         pipeline::<SHARE, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     }
 }
 
-/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` unless
-/// [`Gemm::fits_float4`].
+/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` unless the
+/// block's tiles are whole and the rows aligned.
 #[inline(always)]
 unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
     gemm: Gemm<'_, f32>,

@@ -1,6 +1,6 @@
 //! Tiles in shared memory, and sums that lose nothing to their length.
 //!
-//! Over `tiled`: [`Compensated`] summation instead of plain, in the same body, with the accuracy of `naive-kahan`. It
+//! Over `tiled`: Compensated summation (`sum.rs`) instead of plain, in the same body, with the accuracy of `naive-kahan`. It
 //! keeps 76 % of the speed of `tiled` (4096, H200): there is less waiting to hide the additions behind.
 //! Global-memory reads: 2*M*N*K / TILE, as in `tiled`
 //! Block: TILE x TILE threads, TILE x TILE patch of C, TILE 16 or 32. Any M, N, K.

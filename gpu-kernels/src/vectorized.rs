@@ -68,14 +68,16 @@ unsafe fn multiply<const SHARE: usize>(gemm: Gemm<'_, f32>, a_tile: *mut f32, b_
     launch_bounds::<{ THREADS as u32 }, 2>();
     let tile_row = thread::block_idx_y() as usize * TILE;
     let tile_col = thread::block_idx_x() as usize * TILE;
-    if gemm.fits_float4(tile_row, tile_col, TILE, 8 * SHARE) {
+    let whole = gemm.tile_is_whole(tile_row, tile_col, TILE, 8 * SHARE);
+    if whole && gemm.rows_are_float4_aligned() {
         steps::<SHARE, false>(gemm, a_tile, b_tile, tile_row, tile_col)
     } else {
         steps::<SHARE, true>(gemm, a_tile, b_tile, tile_row, tile_col)
     }
 }
 
-/// `a_tile` is (TILE, SN) and `b_tile` is (SN, TILE), row-major, in shared memory. `GUARDED` unless [`Gemm::fits_float4`].
+/// `a_tile` is (TILE, SN) and `b_tile` is (SN, TILE), row-major, in shared memory. `GUARDED` unless the
+/// block's tiles are whole and the rows aligned.
 #[inline(always)]
 unsafe fn steps<const SHARE: usize, const GUARDED: bool>(
     gemm: Gemm<'_, f32>,
