@@ -38,7 +38,15 @@ unsafe impl<T> KernelParameter for &T {}
 unsafe impl<T> KernelParameter for &[T] {}
 
 #[doc(hidden)]
-pub const fn __check_kernel_parameter<T>()
+#[inline(always)]
+pub const fn __check_kernel_parameter<T>(_: &T)
+where
+    (T,): PassedByLaunch,
+{
+}
+
+#[doc(hidden)]
+pub const fn __check_kernel_parameter_type<T>()
 where
     (T,): PassedByLaunch,
 {

@@ -53,7 +53,7 @@ pub mod simulator;
 
 pub use cuda_std_macros::{address_space, kernel, print, println};
 #[doc(hidden)]
-pub use entry_point::__check_kernel_parameter;
+pub use entry_point::{__check_kernel_parameter, __check_kernel_parameter_type};
 pub use entry_point::{KernelParameter, launch_bounds};
 pub use float::GpuFloat;
 pub use unroll::{Unroll, unroll, unroll_u32};

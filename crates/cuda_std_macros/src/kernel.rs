@@ -6,7 +6,10 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, FnArg, GenericParam, Ident, ItemFn, ReturnType, Safety, Signature, Token};
+use syn::{
+    Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatType, ReturnType, Safety, Signature,
+    Token,
+};
 
 pub fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let bounds = LaunchBounds::parse(arguments)?;
@@ -18,21 +21,30 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStr
     })?;
     check_signature(&function.sig)?;
 
-    let parameters = function
-        .sig
-        .inputs
-        .iter()
-        .filter_map(|parameter| match parameter {
-            FnArg::Typed(typed) => Some(&typed.ty),
-            _ => None,
-        });
-    let checks = parameters.map(|ty| {
-        quote_spanned! { ty.span() => const { ::cuda_std::__check_kernel_parameter::<#ty>() }; }
-    });
+    let checks = function.sig.inputs.iter().filter_map(check_parameter);
     let head: TokenStream = checks.chain(bounds.call()).collect();
     let body = function.block;
     function.block = syn::parse_quote!({ #head #body });
     Ok(quote! { ::cuda_std::__entry_point! { #function } })
+}
+
+/// Checks that a launch can pass the parameter, at the place of its type. By its name where it has one: written a second
+/// time, a type that does not exist would be reported twice.
+fn check_parameter(parameter: &FnArg) -> Option<TokenStream> {
+    let FnArg::Typed(PatType { pat, ty, .. }) = parameter else {
+        return None;
+    };
+    let place = ty.span();
+    Some(match &**pat {
+        Pat::Ident(pattern) => {
+            let mut name = pattern.ident.clone();
+            name.set_span(place.resolved_at(name.span()));
+            quote_spanned! { place => ::cuda_std::__check_kernel_parameter(&#name); }
+        }
+        _ => {
+            quote_spanned! { place => const { ::cuda_std::__check_kernel_parameter_type::<#ty>() }; }
+        }
+    })
 }
 
 /// Reports everything that is wrong with the signature, each at its own place.
