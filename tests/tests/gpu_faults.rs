@@ -3,49 +3,29 @@
 use std::process::ExitCode;
 
 use cust::memory::{DeviceBuffer, mem_get_info};
+use gpu_kernels::naive::KERNEL;
 use host::device::{CudaDevice, Device, DeviceChoice, DeviceError, driver};
-use host::gpu_kernels::naive::KERNEL;
 use host::problem::{Data, Layout, Problem, Shape};
-use libtest_mimic::{Arguments, Trial};
+
+/// Tests, each by its name.
+macro_rules! on_gpu {
+    ($($test:ident),* $(,)?) => {
+        vec![$(tests::on_gpu(stringify!($test), || {
+            $test();
+            Ok(())
+        })),*]
+    };
+}
 
 fn main() -> ExitCode {
-    // In this order, one at a time: one fills the memory, and the last loses the process's context.
-    let tests: [(&str, fn()); 5] = [
-        (
-            "each_kind_of_unusable_ptx_is_told_apart",
-            each_kind_of_unusable_ptx_is_told_apart,
-        ),
-        (
-            "a_gpu_that_is_not_there_is_refused_by_number",
-            a_gpu_that_is_not_there_is_refused_by_number,
-        ),
-        (
-            "out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing",
-            out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing,
-        ),
-        (
-            "writes_outside_of_c_are_caught",
-            writes_outside_of_c_are_caught,
-        ),
-        (
-            "a_trap_says_panic_and_every_later_call_fails_as_clearly",
-            a_trap_says_panic_and_every_later_call_fails_as_clearly,
-        ),
-    ];
-    let no_gpu = driver::probe().err();
-    if let Some(reason) = &no_gpu {
-        println!("tests on a GPU are ignored here: {reason}");
-    }
-    let trials = tests.map(|(name, test)| {
-        let run = move || {
-            test();
-            Ok(())
-        };
-        Trial::test(name, run).with_ignored_flag(no_gpu.is_some())
-    });
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    // They run in this order, one at a time: one fills the memory, and the last loses the process's context.
+    tests::run(on_gpu![
+        each_kind_of_unusable_ptx_is_told_apart,
+        a_gpu_that_is_not_there_is_refused_by_number,
+        out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing,
+        writes_outside_of_c_are_caught,
+        a_trap_says_panic_and_every_later_call_fails_as_clearly,
+    ])
 }
 
 const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
