@@ -10,6 +10,9 @@
 //! Shared-memory reads: M*N*K * (1/8 + 1/8), four at a time; 2 * 4 * SN * (132 + 128) bytes a block
 //! Block: 16 x 16 threads, 128 x 128 patch of C, SN 8 or 16 deep. Any M, N, K.
 //!
+//! The variants of block 8 are 8 x 8 threads and a 64 x 64 patch: four times the blocks, for a C too small to occupy the GPU
+//! otherwise, and twice the global-memory reads.
+//!
 //! ```sh
 //! cargo run -p host -- --kernel double-buffer --m 1000 --n 777 --k 123
 //! ```
@@ -23,14 +26,11 @@ use crate::gemm::{gemm_kernel, Gemm};
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Kernel};
 
-/// Threads of a block along x and along y.
-const BLOCK: usize = 16;
-const THREADS: usize = BLOCK * BLOCK;
-/// Rows and columns of C that a block computes.
-const TILE: usize = 128;
-/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that the stores of a
-/// warp, which walk down a column, spread over the banks.
-const A_STRIDE: usize = TILE + 4;
+/// Rows and columns of C that a thread computes.
+const PATCH: usize = 8;
+/// Added to the rows of the transposed A tile, so that the stores of a warp, which walk down a column, spread over the
+/// banks.
+const PADDING: usize = 4;
 /// From a thread's first four rows of C to its other four, and likewise for columns. With 4 x 8 lanes of 4 x 4 chunks, the
 /// chunks of a warp in between fill the gap.
 const NEXT_ROWS: usize = 16;
@@ -45,69 +45,103 @@ pub static KERNEL: Kernel = Kernel {
         variant!(
             "double-buffer-sn8",
             F32(double_buffer_sn8),
-            block(BLOCK, BLOCK),
-            tile(TILE, TILE, 8)
+            block(16, 16),
+            tile(128, 128, 8)
         ),
         variant!(
             "double-buffer-sn16",
             F32(double_buffer_sn16),
-            block(BLOCK, BLOCK),
-            tile(TILE, TILE, 16)
+            block(16, 16),
+            tile(128, 128, 16)
+        ),
+        variant!(
+            "double-buffer-sn8-block8",
+            F32(double_buffer_sn8_block8),
+            block(8, 8),
+            tile(64, 64, 8)
+        ),
+        variant!(
+            "double-buffer-sn16-block8",
+            F32(double_buffer_sn16_block8),
+            block(8, 8),
+            tile(64, 64, 16)
         ),
     ],
 };
 
 gemm_kernel! {
     fn double_buffer_sn8(gemm: f32) {
-        multiply::<1>(gemm, shared_array![f32; 2 * 8 * A_STRIDE], shared_array![f32; 2 * 8 * TILE])
+        launch_bounds::<256, 2>();
+        multiply::<16, 1>(gemm, shared_array![f32; 2 * 8 * 132], shared_array![f32; 2 * 8 * 128])
     }
 }
 
 gemm_kernel! {
     fn double_buffer_sn16(gemm: f32) {
-        multiply::<2>(gemm, shared_array![f32; 2 * 16 * A_STRIDE], shared_array![f32; 2 * 16 * TILE])
+        launch_bounds::<256, 2>();
+        multiply::<16, 2>(gemm, shared_array![f32; 2 * 16 * 132], shared_array![f32; 2 * 16 * 128])
     }
 }
 
-/// The body of every variant. `SHARE` is how many `Float4` of A, and of B, a thread carries from global to shared memory
-/// a step; the tiles are SN = 8 * SHARE deep.
+gemm_kernel! {
+    fn double_buffer_sn8_block8(gemm: f32) {
+        launch_bounds::<64, 8>();
+        multiply::<8, 2>(gemm, shared_array![f32; 2 * 8 * 68], shared_array![f32; 2 * 8 * 64])
+    }
+}
+
+gemm_kernel! {
+    fn double_buffer_sn16_block8(gemm: f32) {
+        launch_bounds::<64, 6>(); // 32 registers more to carry the next tiles in
+        multiply::<8, 4>(gemm, shared_array![f32; 2 * 16 * 68], shared_array![f32; 2 * 16 * 64])
+    }
+}
+
+/// The body of every variant. A block is BLOCK x BLOCK threads; `SHARE` is how many `Float4` of A, and of B, a thread
+/// carries from global to shared memory a step: the tiles are SN = SHARE * BLOCK / 2 deep.
 #[inline(always)]
-unsafe fn multiply<const SHARE: usize>(gemm: Gemm<'_, f32>, a_tiles: *mut f32, b_tiles: *mut f32) {
-    launch_bounds::<{ THREADS as u32 }, 2>();
-    let tile_row = thread::block_idx_y() as usize * TILE;
-    let tile_col = thread::block_idx_x() as usize * TILE;
-    let whole = gemm.tile_is_whole(tile_row, tile_col, TILE, 8 * SHARE);
+unsafe fn multiply<const BLOCK: usize, const SHARE: usize>(
+    gemm: Gemm<'_, f32>,
+    a_tiles: *mut f32,
+    b_tiles: *mut f32,
+) {
+    let tile = BLOCK * PATCH;
+    let tile_row = thread::block_idx_y() as usize * tile;
+    let tile_col = thread::block_idx_x() as usize * tile;
+    let whole = gemm.tile_is_whole(tile_row, tile_col, tile, SHARE * BLOCK / 2);
     if whole && gemm.rows_are_float4_aligned() {
-        pipeline::<SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+        pipeline::<BLOCK, SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     } else {
-        pipeline::<SHARE, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+        pipeline::<BLOCK, SHARE, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     }
 }
 
-/// `a_tiles` is (2, SN, A_STRIDE), A transposed; `b_tiles` is (2, SN, TILE); both in shared memory. `GUARDED` unless the
+/// `a_tiles` is (2, SN, a_stride), A transposed; `b_tiles` is (2, SN, tile); both in shared memory. `GUARDED` unless the
 /// block's tiles are whole and the rows aligned.
 #[inline(always)]
-unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
+unsafe fn pipeline<const BLOCK: usize, const SHARE: usize, const GUARDED: bool>(
     gemm: Gemm<'_, f32>,
     a_tiles: *mut f32,
     b_tiles: *mut f32,
     tile_row: usize,
     tile_col: usize,
 ) {
-    let sn = 8 * SHARE;
+    let (tile, sn) = (BLOCK * PATCH, SHARE * BLOCK / 2);
+    let a_stride = tile + PADDING;
     let thread = thread::thread_idx_y() as usize * BLOCK + thread::thread_idx_x() as usize;
 
-    // What this thread carries: `sn / 4` neighbours fetch a row of the A tile, 32 neighbours a row of the B tile.
+    // What this thread carries: `sn / 4` neighbours fetch a row of the A tile, `tile / 4` neighbours a row of the B tile.
     let (a_row, a_col) = (thread / (sn / 4), thread % (sn / 4) * 4);
-    let (b_row, b_col) = (thread / 32, thread % 32 * 4);
-    let a_rows = THREADS / (sn / 4);
-    let b_rows = THREADS / 32;
+    let (b_row, b_col) = (thread / (tile / 4), thread % (tile / 4) * 4);
+    let a_rows = BLOCK * BLOCK / (sn / 4);
+    let b_rows = BLOCK * BLOCK / (tile / 4);
 
-    // What this thread computes: the block's warps are 4 x 2 tiles of 32 x 64, a warp's lanes 4 x 8 of four chunks each.
+    // What this thread computes: the block's warps are 4 x 2 (or 2 x 1) tiles of 32 x 64, a warp's lanes 4 x 8 of four
+    // chunks each.
     // (8 x 4 lanes gave 43 and 42 TFLOP/s at 4096 on an H200, for SN 16 and 8; 4 x 8 give 47.)
     let (warp, lane) = (thread / 32, thread % 32);
-    let row = warp / 2 * 32 + lane / 8 * 4;
-    let col = warp % 2 * 64 + lane % 8 * 4;
+    let row = warp / (tile / 64) * 32 + lane / 8 * 4;
+    let col = warp % (tile / 64) * 64 + lane % 8 * 4;
 
     let fetch = |k0: usize| {
         let mut a = [Float4::ZERO; SHARE];
@@ -119,13 +153,13 @@ unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
         (a, b)
     };
     let store = |buffer: usize, a: [Float4; SHARE], b: [Float4; SHARE]| {
-        let a_tile = a_tiles.add(buffer * sn * A_STRIDE);
-        let b_tile = b_tiles.add(buffer * sn * TILE);
+        let a_tile = a_tiles.add(buffer * sn * a_stride);
+        let b_tile = b_tiles.add(buffer * sn * tile);
         for i in 0..SHARE {
             for j in 0..4 {
-                *a_tile.add((a_col + j) * A_STRIDE + a_row + i * a_rows) = a[i].0[j];
+                *a_tile.add((a_col + j) * a_stride + a_row + i * a_rows) = a[i].0[j];
             }
-            b[i].write(b_tile.add((b_row + i * b_rows) * TILE + b_col));
+            b[i].write(b_tile.add((b_row + i * b_rows) * tile + b_col));
         }
     };
 
@@ -146,16 +180,16 @@ unsafe fn pipeline<const SHARE: usize, const GUARDED: bool>(
                 (a, b) = fetch(k0); // on its way while the FMAs below run
             }
 
-            let a_tile = a_tiles.add(buffer * sn * A_STRIDE + row);
-            let b_tile = b_tiles.add(buffer * sn * TILE + col);
+            let a_tile = a_tiles.add(buffer * sn * a_stride + row);
+            let b_tile = b_tiles.add(buffer * sn * tile + col);
             for kk in 0..sn {
                 let a_frag = [
-                    Float4::read(a_tile.add(kk * A_STRIDE)),
-                    Float4::read(a_tile.add(kk * A_STRIDE + NEXT_ROWS)),
+                    Float4::read(a_tile.add(kk * a_stride)),
+                    Float4::read(a_tile.add(kk * a_stride + NEXT_ROWS)),
                 ];
                 let b_frag = [
-                    Float4::read(b_tile.add(kk * TILE)),
-                    Float4::read(b_tile.add(kk * TILE + NEXT_COLS)),
+                    Float4::read(b_tile.add(kk * tile)),
+                    Float4::read(b_tile.add(kk * tile + NEXT_COLS)),
                 ];
                 // To and fro, so that each FMA shares an operand with the one before it, which the multiprocessor need
                 // not read again. (Always from left to right: 42 and 45 TFLOP/s at 4096 on an H200, for SN 16 and 8; so, 47.)

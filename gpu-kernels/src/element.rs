@@ -12,20 +12,27 @@ pub trait Element: Copy + PartialEq {
     fn times_plus(self, b: Self, c: Self) -> Self;
 }
 
-impl Element for f32 {
-    const ZERO: Self = 0.0;
+macro_rules! float {
+    ($float:ty) => {
+        impl Element for $float {
+            const ZERO: Self = 0.0;
 
-    #[inline(always)]
-    fn times(self, b: Self) -> Self {
-        self * b
-    }
+            #[inline(always)]
+            fn times(self, b: Self) -> Self {
+                self * b
+            }
 
-    #[inline(always)]
-    fn times_plus(self, b: Self, c: Self) -> Self {
-        // Not `mul_add`: libNVVM fuses this into one FMA, and a CPU without FMA would emulate it in software.
-        self * b + c
-    }
+            #[inline(always)]
+            fn times_plus(self, b: Self, c: Self) -> Self {
+                // Not `mul_add`: libNVVM fuses this into one FMA, and a CPU without FMA would emulate it in software.
+                self * b + c
+            }
+        }
+    };
 }
+
+float!(f32);
+float!(f64);
 
 impl Element for i32 {
     const ZERO: Self = 0;

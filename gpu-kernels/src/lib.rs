@@ -29,10 +29,14 @@ macro_rules! ladder {
 }
 
 ladder! {
+    naive_1d,
     naive,
     naive_kahan,
+    row_shared,
+    pitched,
     tiled,
     tiled_kahan,
+    thread_coarsened,
     register_blocked,
     vectorized,
     conflict_free,

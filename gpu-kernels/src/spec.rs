@@ -51,8 +51,54 @@ pub struct Variant {
     pub block: Block,
     /// What a block computes and stages.
     pub tile: Tile,
+    /// How blocks are laid over C.
+    pub grid: Grid,
+    /// What a block brings to shared memory.
+    pub stages: Stages,
+    /// How the matrices lie in the GPU's memory.
+    pub allocation: Allocation,
     /// The kernel as a function, for the simulator, by element type.
     pub function: Function,
+}
+
+impl Variant {
+    /// A block a tile of C; tiles of A and B in shared memory, unless the tile has no depth; matrices as they come.
+    pub const fn new(
+        name: &'static str,
+        entry: &'static str,
+        block: Block,
+        tile: Tile,
+        function: Function,
+    ) -> Variant {
+        Variant {
+            name,
+            entry,
+            block,
+            tile,
+            grid: Grid::Tiles,
+            stages: if tile.k == 1 {
+                Stages::Nothing
+            } else {
+                Stages::Tiles
+            },
+            allocation: Allocation::Packed,
+            function,
+        }
+    }
+
+    /// Rows and columns of C that a thread computes of a tile.
+    pub const fn patch(&self) -> (u32, u32) {
+        (self.tile.m / self.block.y, self.tile.n / self.block.x)
+    }
+
+    /// Elements of dynamic shared memory that a block needs for sums of `k` products.
+    pub const fn dynamic_shared_elements(&self, k: usize) -> u32 {
+        match self.stages {
+            Stages::RowOfA if k < self.tile.k as usize => k as u32,
+            Stages::RowOfA => self.tile.k,
+            Stages::Nothing | Stages::Tiles => 0,
+        }
+    }
 }
 
 /// Threads of a block along x and y; z is always 1.
@@ -69,13 +115,45 @@ impl Block {
     }
 }
 
-/// The patch of C that a block computes, `m x n`, and the depth `k` of A and B that it stages in shared memory
+/// The patch of C that a block computes at a time, `m x n`, and the depth `k` of A and B that it stages in shared memory
 /// at a time (1 if it stages nothing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub m: u32,
     pub n: u32,
     pub k: u32,
+}
+
+/// How blocks are laid over C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// A block a tile: tiles of columns along x, tiles of rows along y.
+    Tiles,
+    /// A block a row, along x. It goes from tile to tile through all columns.
+    Rows,
+    /// The elements of C one after the other, row by row, along x: a block takes as many as its tile has columns, and may
+    /// begin in the middle of a row and end in another.
+    Linear,
+}
+
+/// What a block brings to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stages {
+    /// Nothing: every element comes from global memory each time.
+    Nothing,
+    /// A row of A, as much as the tile is deep at a time, in dynamic shared memory.
+    RowOfA,
+    /// A tile of A, `m x k`, and a tile of B, `k x n`.
+    Tiles,
+}
+
+/// How the matrices lie in the GPU's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// As the caller has them.
+    Packed,
+    /// In copies whose rows begin where the driver says is best (`cuMemAllocPitch`).
+    Pitched,
 }
 
 /// A kernel's function, by element type.
@@ -86,22 +164,29 @@ pub enum Function {
 }
 
 /// A [`Variant`], its entry point spelled once:
-/// `variant!("tiled-32", F32(tiled_32), block(32, 32), tile(32, 32, 32))`.
+/// `variant!("tiled-32", F32(tiled_32), block(32, 32), tile(32, 32, 32))`, and then what is not as [`Variant::new`] has it:
+/// `grid: Grid::Rows`.
 macro_rules! variant {
-    ($name:literal, $element:ident($entry:ident), block($x:expr, $y:expr), tile($m:expr, $n:expr, $k:expr)) => {
+    (
+        $name:literal, $element:ident($entry:ident), block($x:expr, $y:expr), tile($m:expr, $n:expr, $k:expr)
+        $(, $field:ident: $value:expr)* $(,)?
+    ) => {
         $crate::spec::Variant {
-            name: $name,
-            entry: stringify!($entry),
-            block: $crate::spec::Block {
-                x: $x as u32,
-                y: $y as u32,
-            },
-            tile: $crate::spec::Tile {
-                m: $m as u32,
-                n: $n as u32,
-                k: $k as u32,
-            },
-            function: $crate::spec::Function::$element($entry),
+            $($field: $value,)*
+            ..$crate::spec::Variant::new(
+                $name,
+                stringify!($entry),
+                $crate::spec::Block {
+                    x: $x as u32,
+                    y: $y as u32,
+                },
+                $crate::spec::Tile {
+                    m: $m as u32,
+                    n: $n as u32,
+                    k: $k as u32,
+                },
+                $crate::spec::Function::$element($entry),
+            )
         }
     };
 }

@@ -404,13 +404,13 @@ mod tests {
     ) {
     }
 
-    static LAZY: Variant = Variant {
-        name: "lazy",
-        entry: "lazy",
-        block: Block { x: 1, y: 1 },
-        tile: Tile { m: 8, n: 8, k: 1 },
-        function: Function::F32(lazy),
-    };
+    static LAZY: Variant = Variant::new(
+        "lazy",
+        "lazy",
+        Block { x: 1, y: 1 },
+        Tile { m: 8, n: 8, k: 1 },
+        Function::F32(lazy),
+    );
 
     fn evaluated(variants: Vec<&'static Variant>) -> Report {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();

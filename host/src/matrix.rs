@@ -136,6 +136,17 @@ impl<T: Element> Matrix<T> {
         })
     }
 
+    /// The same elements, placed elsewhere, in poison.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn moved_to(&self, placement: Placement) -> Result<Self, ProblemError> {
+        Matrix::from_rows(self.rows, self.columns, placement, |row, elements| {
+            elements.copy_from_slice(self.row(row));
+        })
+    }
+
     /// Rows of the matrix.
     pub fn rows(&self) -> usize {
         self.rows
@@ -175,6 +186,12 @@ impl<T: Element> Matrix<T> {
     pub fn elements(&self) -> &[T] {
         let start = self.placement.offset;
         &self.buffer[start..start + self.extent()]
+    }
+
+    /// [`Matrix::elements`], to write.
+    pub fn elements_mut(&mut self) -> &mut [T] {
+        let (start, extent) = (self.placement.offset, self.extent());
+        &mut self.buffer[start..start + extent]
     }
 
     /// Elements from the first to the last of the matrix; 0 if it has none.

@@ -152,6 +152,20 @@ impl<T: Element> Problem<T> {
         )
     }
 
+    /// The same problem with its matrices moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn moved_to(&self, layout: Layout) -> Result<Self, ProblemError> {
+        Ok(Problem {
+            a: self.a.moved_to(layout.a)?,
+            b: self.b.moved_to(layout.b)?,
+            c: self.c.moved_to(layout.c)?,
+            ..*self
+        })
+    }
+
     /// Its dimensions.
     pub fn shape(&self) -> Shape {
         self.shape

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Function, GemmFn, Variant};
+use host::device::launch::bands;
 use host::device::{Device, Simulator};
 use host::element::Element;
 use host::problem::{Data, Layout, Problem, Shape};
@@ -111,11 +112,11 @@ fn barriers<T: Element>(
     let Shape { m, n, k } = problem.shape();
     let mut c = vec![T::default(); m * n];
     let c = Elements(c.as_mut_ptr());
-    let grid = (
-        n.div_ceil(variant.tile.n as usize) as u32,
-        m.div_ceil(variant.tile.m as usize) as u32,
-    );
-    let report = Launch::new(grid, (variant.block.x, variant.block.y)).run(|| {
+    let bands = bands(variant, problem.shape())?;
+    let grid = bands.first().ok_or("nothing to launch")?.grid;
+    let shared_bytes = variant.dynamic_shared_elements(k) as usize * size_of::<T>();
+    let launch = Launch::new(grid, (variant.block.x, variant.block.y));
+    let report = launch.dynamic_shared_bytes(shared_bytes).run(|| {
         let (a, b) = (problem.a.elements(), problem.b.elements());
         // SAFETY: compact matrices of this shape, in a launch of the shape that the variant asks for; `c` outlives it.
         unsafe {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 use thiserror::Error;
 
-use super::cuda::{CudaDevice, Operands};
+use super::cuda::CudaDevice;
+use super::uploaded::Operands;
 use crate::element::{DataType, Element};
 use crate::problem::Shape;
 

@@ -8,19 +8,19 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::launch;
-use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, mem_get_info};
+use cust::memory::{DeviceBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
 use super::driver::{self, Properties};
-use super::error::{DeviceError, Trespass};
-use super::guard::{self, GUARD};
+use super::error::DeviceError;
 use super::launch::bands;
 use super::ptx;
+use super::uploaded::{Guarded, Operands, Pitched, Uploaded};
 use crate::element::Element;
-use crate::problem::{Matrix, Problem, Shape};
+use crate::problem::{Problem, Shape};
 
 /// A GPU with the embedded kernels loaded.
 pub struct CudaDevice {
@@ -125,9 +125,10 @@ impl CudaDevice {
             let a_length = a.extent.saturating_sub(skipped);
             let c_pointer = c.pointer.wrapping_add(band.first_row * c.leading);
             let (grid, block) = (band.grid, (variant.block.x, variant.block.y));
+            let shared_bytes = variant.dynamic_shared_elements(k) * size_of::<T>() as u32;
             // SAFETY: these are the parameters of every kernel, in order and type; the caller vouches for the memory.
             unsafe {
-                launch!(function<<<grid, block, 0, stream>>>(
+                launch!(function<<<grid, block, shared_bytes, stream>>>(
                     band.rows,
                     n,
                     k,
@@ -170,16 +171,15 @@ impl CudaDevice {
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         // SAFETY: a buffer of plain numbers; whoever asks for it writes it before a kernel reads it.
         unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
-            CudaError::OutOfMemory => {
-                let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
-                DeviceError::OutOfMemory {
-                    asked: length.saturating_mul(size_of::<T>()),
-                    free,
-                    total,
-                }
-            }
+            CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
             error => during("Allocating the GPU's memory")(error),
         })
+    }
+
+    /// That there is no memory for `asked` bytes.
+    pub(crate) fn out_of_memory(&self, asked: usize) -> DeviceError {
+        let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
+        DeviceError::OutOfMemory { asked, free, total }
     }
 
     /// See [`super::Device::run`].
@@ -189,10 +189,21 @@ impl CudaDevice {
         problem: &Problem<T>,
     ) -> Result<Run<T>, DeviceError> {
         self.enter()?;
+        match variant.allocation {
+            Allocation::Packed => self.run_on::<T, Guarded<T>>(variant, problem),
+            Allocation::Pitched => self.run_on::<T, Pitched<T>>(variant, problem),
+        }
+    }
+
+    fn run_on<T: Element, U: Uploaded<T>>(
+        &self,
+        variant: &Variant,
+        problem: &Problem<T>,
+    ) -> Result<Run<T>, DeviceError> {
         let function = self.function(variant)?;
-        let a = Guarded::upload(self, &problem.a)?;
-        let b = Guarded::upload(self, &problem.b)?;
-        let c = Guarded::upload(self, &problem.c)?;
+        let a = U::upload(self, &problem.a)?;
+        let b = U::upload(self, &problem.b)?;
+        let c = U::upload(self, &problem.c)?;
         let operands = Operands {
             a: a.operand(&problem.a),
             b: b.operand(&problem.b),
@@ -203,7 +214,7 @@ impl CudaDevice {
         start
             .record(&self.stream)
             .map_err(during("Recording an event"))?;
-        // SAFETY: the buffers live until the stream has been waited for.
+        // SAFETY: the matrices live until the stream has been waited for.
         let launched = unsafe {
             self.launch(
                 &function,
@@ -226,112 +237,13 @@ impl CudaDevice {
             kernel: variant.name.to_string(),
             what,
         };
-        for (name, buffer) in [('A', &a), ('B', &b), ('C', &c)] {
-            buffer.check_bands(name)?.map_err(trespass)?;
-        }
-        a.check_input('A', &problem.a)?.map_err(trespass)?;
-        b.check_input('B', &problem.b)?.map_err(trespass)?;
-        let result = c.download(0, c.length)?;
-        guard::check_padding(&problem.c, &result).map_err(trespass)?;
+        a.check_unchanged('A', &problem.a)?.map_err(trespass)?;
+        b.check_unchanged('B', &problem.b)?.map_err(trespass)?;
+        let c = c.result('C', &problem.c)?.map_err(trespass)?;
         Ok(Run {
-            c: problem.c.with_buffer(result),
+            c,
             time: Duration::from_secs_f64(f64::from(time) / 1e3),
         })
-    }
-}
-
-/// A matrix in the GPU's memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand<T: Element> {
-    /// Its first element.
-    pub pointer: DevicePointer<T>,
-    /// Elements from the first to the last.
-    pub extent: usize,
-    /// Elements from the start of a row to the start of the next.
-    pub leading: usize,
-}
-
-impl<T: Element> Operand<T> {
-    /// `matrix`, its buffer copied to `start`.
-    pub fn at(start: DevicePointer<T>, matrix: &Matrix<T>) -> Self {
-        Operand {
-            pointer: start.wrapping_add(matrix.placement().offset),
-            extent: matrix.extent(),
-            leading: matrix.leading(),
-        }
-    }
-}
-
-/// The three matrices of a problem.
-#[derive(Clone, Copy)]
-pub(crate) struct Operands<T: Element> {
-    pub a: Operand<T>,
-    pub b: Operand<T>,
-    pub c: Operand<T>,
-}
-
-/// A copy of a matrix's buffer in the GPU's memory, between guard bands.
-struct Guarded<T: Element> {
-    storage: DeviceBuffer<T>,
-    /// Elements between the bands.
-    length: usize,
-}
-
-/// The outcome of a check: an outer error where the device failed, an inner one where the kernel did.
-type Checked = Result<Result<(), Trespass>, DeviceError>;
-
-impl<T: Element> Guarded<T> {
-    fn upload(device: &CudaDevice, matrix: &Matrix<T>) -> Result<Self, DeviceError> {
-        let buffer = matrix.buffer();
-        let length = buffer.len();
-        let storage = device.allocate(length + 2 * GUARD)?;
-        let copied = |range, elements: &[T]| {
-            storage
-                .index(range)
-                .copy_from(elements)
-                .map_err(during("Copying to the GPU"))
-        };
-        let band = [T::POISON; GUARD];
-        copied(0..GUARD, &band)?;
-        copied(GUARD..GUARD + length, buffer)?;
-        copied(GUARD + length..2 * GUARD + length, &band)?;
-        Ok(Guarded { storage, length })
-    }
-
-    fn operand(&self, matrix: &Matrix<T>) -> Operand<T> {
-        Operand::at(self.storage.as_device_ptr().wrapping_add(GUARD), matrix)
-    }
-
-    /// `length` elements from `start` of the buffer on; `start` may reach into the bands.
-    fn read(&self, start: usize, length: usize) -> Result<Vec<T>, DeviceError> {
-        let mut elements = vec![T::default(); length];
-        self.storage
-            .index(start..start + length)
-            .copy_to(&mut elements[..])
-            .map_err(during("Copying from the GPU"))?;
-        Ok(elements)
-    }
-
-    fn download(&self, start: usize, length: usize) -> Result<Vec<T>, DeviceError> {
-        self.read(GUARD + start, length)
-    }
-
-    fn check_bands(&self, name: char) -> Checked {
-        let before = self.read(0, GUARD)?;
-        let after = self.read(GUARD + self.length, GUARD)?;
-        Ok(guard::check_bands(name, &before, &after))
-    }
-
-    /// Reads back piece by piece: a matrix may be larger than what is left of the host's memory.
-    fn check_input(&self, name: char, matrix: &Matrix<T>) -> Checked {
-        const PIECE: usize = 1 << 24;
-        for (index, before) in matrix.buffer().chunks(PIECE).enumerate() {
-            let after = self.download(index * PIECE, before.len())?;
-            if let Err(what) = guard::check_input(name, before, &after, index * PIECE) {
-                return Ok(Err(what));
-            }
-        }
-        Ok(Ok(()))
     }
 }
 

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::launch::TooLarge;
 use crate::element::DataType;
+use crate::problem::ProblemError;
 
 /// Why a device could not be opened, or a kernel not be run on it.
 #[derive(Debug, Error)]
@@ -88,6 +89,9 @@ pub enum DeviceError {
     Trespass { kernel: String, what: Trespass },
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    /// The host's memory, not the device's.
+    #[error(transparent)]
+    Host(ProblemError),
     #[error("Kernel `{kernel}` multiplies {multiplies}, not {asked}.")]
     WrongType {
         kernel: String,

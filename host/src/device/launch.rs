@@ -1,6 +1,6 @@
 //! How a problem is cut into launches.
 
-use gpu_kernels::spec::{Tile, Variant};
+use gpu_kernels::spec::{Grid, Tile, Variant};
 use thiserror::Error;
 
 use crate::problem::Shape;
@@ -16,7 +16,7 @@ pub struct Band {
     pub first_row: usize,
     /// How many rows: at least one.
     pub rows: usize,
-    /// Blocks along x (columns of C) and y (rows of C).
+    /// Blocks along x and y.
     pub grid: (u32, u32),
 }
 
@@ -33,7 +33,7 @@ const MOST_BANDS: usize = 1 << 20;
 /// A C that is too large for any number of launches.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
-    "C of {m} x {n} is too large: a launch takes {MOST_BLOCKS_X} blocks of {} columns and {MOST_BLOCKS_Y} of {} rows, and a result {MOST_BANDS} launches.",
+    "C of {m} x {n} is too large: a launch takes {MOST_BLOCKS_X} x {MOST_BLOCKS_Y} blocks of {} x {} (n x m), and a result {MOST_BANDS} launches.",
     .tile.n,
     .tile.m
 )]
@@ -43,33 +43,42 @@ pub struct TooLarge {
     tile: Tile,
 }
 
-/// The launches that cover C with tiles of `variant`: none if C is empty, one for most shapes, and row bands where a
-/// grid would have more blocks along y than a GPU takes.
+/// The launches that cover C with tiles of `variant`: none if C is empty, one for most shapes, and bands of rows where a
+/// grid would have more blocks than a GPU takes.
 ///
 /// # Errors
 ///
 /// C is larger than any memory.
 pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
+    let Shape { m, n, .. } = shape;
     if shape.is_empty() {
         return Ok(Vec::new());
     }
     let tile = variant.tile;
-    let most_rows = MOST_BLOCKS_Y as usize * tile.m as usize;
-    let grid_x = u32::try_from(shape.n.div_ceil(tile.n as usize))
-        .ok()
-        .filter(|&blocks| blocks <= MOST_BLOCKS_X && shape.m.div_ceil(most_rows) <= MOST_BANDS)
-        .ok_or(TooLarge {
-            m: shape.m,
-            n: shape.n,
-            tile,
-        })?;
-    let bands = (0..shape.m).step_by(most_rows).map(|first_row| {
-        let rows = most_rows.min(shape.m - first_row);
+    let too_large = TooLarge { m, n, tile };
+    let (tile_m, tile_n) = (tile.m as usize, tile.n as usize);
+    let most_x = MOST_BLOCKS_X as usize;
+    let most_rows = match variant.grid {
+        Grid::Tiles if n.div_ceil(tile_n) > most_x => 0,
+        Grid::Tiles => MOST_BLOCKS_Y as usize * tile_m,
+        Grid::Rows => most_x,
+        Grid::Linear => most_x * tile_n / n,
+    };
+    if most_rows == 0 || m.div_ceil(most_rows) > MOST_BANDS {
+        return Err(too_large);
+    }
+    // Neither product nor quotient is more than `most_rows` allows.
+    let grid = |rows: usize| match variant.grid {
+        Grid::Tiles => (n.div_ceil(tile_n) as u32, rows.div_ceil(tile_m) as u32),
+        Grid::Rows => (rows as u32, 1),
+        Grid::Linear => ((rows * n).div_ceil(tile_n) as u32, 1),
+    };
+    let bands = (0..m).step_by(most_rows).map(|first_row| {
+        let rows = most_rows.min(m - first_row);
         Band {
             first_row,
             rows,
-            // At most MOST_BLOCKS_Y.
-            grid: (grid_x, rows.div_ceil(tile.m as usize) as u32),
+            grid: grid(rows),
         }
     });
     Ok(bands.collect())
@@ -96,16 +105,21 @@ mod tests {
     ) {
     }
 
-    const VARIANT: Variant = Variant {
-        name: "",
-        entry: "",
-        block: Block { x: 8, y: 8 },
-        tile: Tile { m: 16, n: 32, k: 1 },
-        function: Function::F32(nothing),
-    };
+    const VARIANT: Variant = Variant::new(
+        "",
+        "",
+        Block { x: 8, y: 8 },
+        Tile { m: 16, n: 32, k: 1 },
+        Function::F32(nothing),
+    );
 
     fn planned(m: usize, n: usize) -> Vec<Band> {
         bands(&VARIANT, Shape { m, n, k: 1 }).unwrap()
+    }
+
+    fn planned_as(grid: Grid, m: usize, n: usize) -> Vec<Band> {
+        let variant = Variant { grid, ..VARIANT };
+        bands(&variant, Shape { m, n, k: 1 }).unwrap()
     }
 
     #[test]
@@ -139,6 +153,24 @@ mod tests {
                 band(2 * most, 17, 2)
             ]
         );
+    }
+
+    #[test]
+    fn a_grid_of_rows_has_a_block_a_row_and_one_of_elements_a_block_a_tile_of_them() {
+        assert_eq!(planned_as(Grid::Rows, 70_000, 100)[0].grid, (70_000, 1));
+        assert_eq!(planned_as(Grid::Linear, 3, 11)[0].grid, (2, 1));
+        assert_eq!(planned_as(Grid::Linear, 70_000, 32)[0].grid, (70_000, 1));
+    }
+
+    #[test]
+    fn elements_beyond_the_grid_go_to_further_launches() {
+        let most = i32::MAX as usize;
+        let bands = planned_as(Grid::Linear, most, 33);
+        // 32 elements a block: 33 columns are more than fit for that many rows.
+        let first = most * 32 / 33;
+        assert_eq!((bands[0].rows, bands[1].first_row), (first, first));
+        assert!(bands.iter().all(|band| band.grid.0 as usize <= most));
+        assert_eq!(bands.iter().map(|band| band.rows).sum::<usize>(), most);
     }
 
     #[test]

@@ -6,8 +6,10 @@ pub mod driver;
 pub mod error;
 pub mod guard;
 pub mod launch;
+mod pitch;
 pub mod ptx;
 pub mod simulator;
+pub(crate) mod uploaded;
 
 use std::fmt;
 use std::str::FromStr;

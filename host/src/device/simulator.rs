@@ -3,17 +3,20 @@
 use std::time::Instant;
 
 use cuda_std::simulator::Launch;
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
 use super::error::{DeviceError, Trespass};
 use super::guard::{self, GUARD};
 use super::launch::bands;
 use crate::element::Element;
-use crate::problem::{Matrix, Problem};
+use crate::problem::{Layout, Matrix, Problem};
 
 /// Bytes that every buffer starts at a multiple of, as the driver's allocations do: kernels choose by alignment.
 const ALIGNMENT: usize = 256;
+
+/// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
+const PITCH_BYTES: usize = 512;
 
 /// A change to how a launch is simulated.
 type Configure = dyn Fn(Launch) -> Launch + Send + Sync;
@@ -47,6 +50,34 @@ impl Simulator {
 
     /// See [`super::Device::run_observed`]. `variant` multiplies `T`.
     pub(crate) fn run<T: Element>(
+        &self,
+        variant: &Variant,
+        problem: &Problem<T>,
+        block_done: &(dyn Fn() + Sync),
+    ) -> Result<Run<T>, DeviceError> {
+        match variant.allocation {
+            Allocation::Packed => self.run_packed(variant, problem, block_done),
+            Allocation::Pitched => {
+                let shape = problem.shape();
+                let pitch = |columns: usize| {
+                    columns.next_multiple_of(PITCH_BYTES / size_of::<T>()) - columns
+                };
+                let padding = [shape.k, shape.n, shape.n].map(pitch);
+                let pitched = problem
+                    .moved_to(Layout::padded(shape, padding, [0; 3]))
+                    .map_err(DeviceError::Host)?;
+                let run = self.run_packed(variant, &pitched, block_done)?;
+                let mut c = problem.c.clone();
+                for row in 0..shape.m {
+                    c.row_mut(row).copy_from_slice(run.c.row(row));
+                }
+                Ok(Run { c, ..run })
+            }
+        }
+    }
+
+    /// Runs it on the matrices as they lie.
+    fn run_packed<T: Element>(
         &self,
         variant: &Variant,
         problem: &Problem<T>,
@@ -87,7 +118,9 @@ impl Simulator {
                     )
                 }
             };
-            let launch = Launch::new(band.grid, (variant.block.x, variant.block.y));
+            let shared_bytes = variant.dynamic_shared_elements(shape.k) as usize * size_of::<T>();
+            let launch = Launch::new(band.grid, (variant.block.x, variant.block.y))
+                .dynamic_shared_bytes(shared_bytes);
             (self.configure)(launch)
                 .run_observed(kernel, block_done)
                 .map_err(|fault| DeviceError::Simulator {
@@ -191,17 +224,17 @@ impl<T> SharedPointer<T> {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::problem::{Data, Layout, Shape};
+    use crate::problem::{Data, Shape};
     use gpu_kernels::spec::{Block, Function, GemmFn, Tile};
 
     fn variant(function: GemmFn<f32>) -> Variant {
-        Variant {
-            name: "planted",
-            entry: "planted",
-            block: Block { x: 1, y: 1 },
-            tile: Tile { m: 64, n: 64, k: 1 },
-            function: Function::F32(function),
-        }
+        Variant::new(
+            "planted",
+            "planted",
+            Block { x: 1, y: 1 },
+            Tile { m: 64, n: 64, k: 1 },
+            Function::F32(function),
+        )
     }
 
     /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.

@@ -11,13 +11,14 @@ use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::Stream;
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Allocation, Variant};
 use thiserror::Error;
 
 use super::{Effort, Timing};
 use crate::device::DeviceError;
 use crate::device::cublas::{Cublas, CublasError};
-use crate::device::cuda::{CudaDevice, Operand, Operands, during};
+use crate::device::cuda::{CudaDevice, during};
+use crate::device::uploaded::{Operand, Operands, Pitched, Uploaded};
 use crate::element::Element;
 use crate::problem::Problem;
 
@@ -46,6 +47,16 @@ pub enum MeasureError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
+}
+
+impl Contender<'_> {
+    /// How it wants its matrices.
+    fn allocation(&self) -> Allocation {
+        match self {
+            Contender::Kernel(variant) => variant.allocation,
+            Contender::Cublas(_) => Allocation::Packed,
+        }
+    }
 }
 
 /// A contender, looked up.
@@ -89,7 +100,7 @@ pub fn measure<T: Element>(
     effort: Effort,
 ) -> Result<Vec<Timing>, MeasureError> {
     device.enter()?;
-    let copies = Copies::new(device, problem)?;
+    let copies = Copies::new(device, contenders, problem)?;
     // Whatever happens below, the copies must not be freed under a running launch.
     let result = measure_on(device, contenders, problem, effort, &copies);
     let ended = device.stream().synchronize();
@@ -107,9 +118,10 @@ fn measure_on<T: Element>(
 ) -> Result<Vec<Timing>, MeasureError> {
     let stream = device.stream();
     let mut turn = 0;
-    let mut next = || {
+    let mut next = |contender: &Contender<'_>| {
         turn += 1;
-        &copies.operands[turn % copies.operands.len()]
+        let operands = copies.operands(contender.allocation());
+        &operands[turn % operands.len()]
     };
 
     let mut plans = Vec::new();
@@ -125,10 +137,10 @@ fn measure_on<T: Element>(
             problem,
         };
         // The first launch loads code; the second is timed.
-        runner.launch(next())?;
+        runner.launch(next(runner.contender))?;
         let span = Span::new()?;
         span.begin(stream)?;
-        runner.launch(next())?;
+        runner.launch(next(runner.contender))?;
         span.end(stream)?;
         stream
             .synchronize()
@@ -138,7 +150,7 @@ fn measure_on<T: Element>(
 
     for (runner, plan) in &plans {
         for _ in 0..plan.warmup * plan.launches_per_run {
-            runner.launch(next())?;
+            runner.launch(next(runner.contender))?;
         }
     }
     let most_runs = plans.iter().map(|(_, plan)| plan.runs).max().unwrap_or(0);
@@ -151,7 +163,7 @@ fn measure_on<T: Element>(
             let span = Span::new()?;
             span.begin(stream)?;
             for _ in 0..plan.launches_per_run {
-                runner.launch(next())?;
+                runner.launch(next(runner.contender))?;
             }
             span.end(stream)?;
             spans.push(span);
@@ -232,21 +244,60 @@ impl Span {
     }
 }
 
-/// Copies of a problem's matrices in the GPU's memory.
+/// Copies of a problem's matrices in the GPU's memory, in the allocations that the contenders want.
 struct Copies<T: Element> {
-    operands: Vec<Operands<T>>,
-    /// What `operands` point into.
-    _buffers: Vec<[DeviceBuffer<T>; 3]>,
+    packed: Vec<Operands<T>>,
+    pitched: Vec<Operands<T>>,
+    /// What the operands point into.
+    packed_buffers: Vec<[DeviceBuffer<T>; 3]>,
+    pitched_matrices: Vec<[Pitched<T>; 3]>,
 }
 
 impl<T: Element> Copies<T> {
     /// As many as together are twice the L2, in half of the free memory; at least one.
-    fn new(device: &CudaDevice, problem: &Problem<T>) -> Result<Self, DeviceError> {
+    fn new(
+        device: &CudaDevice,
+        contenders: &[Contender<'_>],
+        problem: &Problem<T>,
+    ) -> Result<Self, DeviceError> {
+        let wanted = |allocation| {
+            contenders
+                .iter()
+                .any(|contender| contender.allocation() == allocation)
+        };
         let bytes = problem.bytes().max(1);
         let (free, _) = device.memory()?;
-        let wanted = (2 * device.properties().l2_bytes).div_ceil(bytes) + 1;
-        let count = wanted.min(free / 2 / bytes).clamp(1, MOST_COPIES);
-        let mut buffers: Vec<[DeviceBuffer<T>; 3]> = Vec::with_capacity(count);
+        let enough = (2 * device.properties().l2_bytes).div_ceil(bytes) + 1;
+        let count = enough.min(free / 4 / bytes).clamp(1, MOST_COPIES);
+        let mut copies = Copies {
+            packed: Vec::new(),
+            pitched: Vec::new(),
+            packed_buffers: Vec::new(),
+            pitched_matrices: Vec::new(),
+        };
+        if wanted(Allocation::Packed) {
+            copies.add_packed(device, problem, count)?;
+        }
+        if wanted(Allocation::Pitched) {
+            copies.add_pitched(device, problem, count)?;
+        }
+        Ok(copies)
+    }
+
+    fn operands(&self, allocation: Allocation) -> &[Operands<T>] {
+        match allocation {
+            Allocation::Packed => &self.packed,
+            Allocation::Pitched => &self.pitched,
+        }
+    }
+
+    fn add_packed(
+        &mut self,
+        device: &CudaDevice,
+        problem: &Problem<T>,
+        count: usize,
+    ) -> Result<(), DeviceError> {
+        let buffers = &mut self.packed_buffers;
         for _ in 0..count {
             let matrices = [&problem.a, &problem.b, &problem.c].map(|matrix| matrix.buffer());
             let [mut a, mut b, mut c] = [
@@ -265,20 +316,36 @@ impl<T: Element> Copies<T> {
                 }
                 .map_err(during("Copying matrices to the GPU"))?;
             }
-            buffers.push([a, b, c]);
-        }
-        let operands = buffers
-            .iter()
-            .map(|[a, b, c]| Operands {
+            self.packed.push(Operands {
                 a: Operand::at(a.as_device_ptr(), &problem.a),
                 b: Operand::at(b.as_device_ptr(), &problem.b),
                 c: Operand::at(c.as_device_ptr(), &problem.c),
-            })
-            .collect();
-        Ok(Copies {
-            operands,
-            _buffers: buffers,
-        })
+            });
+            buffers.push([a, b, c]);
+        }
+        Ok(())
+    }
+
+    fn add_pitched(
+        &mut self,
+        device: &CudaDevice,
+        problem: &Problem<T>,
+        count: usize,
+    ) -> Result<(), DeviceError> {
+        for _ in 0..count {
+            let [a, b, c] = [
+                Pitched::upload(device, &problem.a)?,
+                Pitched::upload(device, &problem.b)?,
+                Pitched::upload(device, &problem.c)?,
+            ];
+            self.pitched.push(Operands {
+                a: a.operand(&problem.a),
+                b: b.operand(&problem.b),
+                c: c.operand(&problem.c),
+            });
+            self.pitched_matrices.push([a, b, c]);
+        }
+        Ok(())
     }
 }
 
