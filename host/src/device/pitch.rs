@@ -146,15 +146,42 @@ impl<T> Drop for Rows<T> {
 }
 
 /// One side of a copy: where its first row begins, and the bytes from there to the next.
+#[derive(Clone, Copy)]
 enum Side {
     Host(*mut u8, usize),
     Device(CUdeviceptr, usize),
 }
 
-fn width_bytes<T>(matrix: &Matrix<T>) -> usize
-where
-    T: Element,
-{
+impl Side {
+    fn memory(self) -> MemoryType {
+        match self {
+            Side::Host(..) => MemoryType::CU_MEMORYTYPE_HOST,
+            Side::Device(..) => MemoryType::CU_MEMORYTYPE_DEVICE,
+        }
+    }
+
+    fn host(self) -> *mut u8 {
+        match self {
+            Side::Host(start, _) => start,
+            Side::Device(..) => std::ptr::null_mut(),
+        }
+    }
+
+    fn device(self) -> CUdeviceptr {
+        match self {
+            Side::Host(..) => 0,
+            Side::Device(start, _) => start,
+        }
+    }
+
+    fn pitch(self) -> usize {
+        match self {
+            Side::Host(_, pitch) | Side::Device(_, pitch) => pitch,
+        }
+    }
+}
+
+fn width_bytes<T: Element>(matrix: &Matrix<T>) -> usize {
     matrix.columns() * size_of::<T>()
 }
 
@@ -167,34 +194,24 @@ unsafe fn copy(from: Side, to: Side, width: usize, height: usize) -> Result<(), 
     if width == 0 || height == 0 {
         return Ok(());
     }
-    // SAFETY: a plain C structure, in which zeros mean "from the origin" and "not used".
-    let mut rectangle: CUDA_MEMCPY2D_st = unsafe { std::mem::zeroed() };
-    rectangle.WidthInBytes = width;
-    rectangle.Height = height;
-    match from {
-        Side::Host(start, pitch) => {
-            rectangle.srcMemoryType = MemoryType::CU_MEMORYTYPE_HOST;
-            rectangle.srcHost = start.cast();
-            rectangle.srcPitch = pitch;
-        }
-        Side::Device(start, pitch) => {
-            rectangle.srcMemoryType = MemoryType::CU_MEMORYTYPE_DEVICE;
-            rectangle.srcDevice = start;
-            rectangle.srcPitch = pitch;
-        }
-    }
-    match to {
-        Side::Host(start, pitch) => {
-            rectangle.dstMemoryType = MemoryType::CU_MEMORYTYPE_HOST;
-            rectangle.dstHost = start.cast();
-            rectangle.dstPitch = pitch;
-        }
-        Side::Device(start, pitch) => {
-            rectangle.dstMemoryType = MemoryType::CU_MEMORYTYPE_DEVICE;
-            rectangle.dstDevice = start;
-            rectangle.dstPitch = pitch;
-        }
-    }
+    let rectangle = CUDA_MEMCPY2D_st {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: from.memory(),
+        srcHost: from.host().cast(),
+        srcDevice: from.device(),
+        srcArray: std::ptr::null_mut(),
+        srcPitch: from.pitch(),
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: to.memory(),
+        dstHost: to.host().cast(),
+        dstDevice: to.device(),
+        dstArray: std::ptr::null_mut(),
+        dstPitch: to.pitch(),
+        WidthInBytes: width,
+        Height: height,
+    };
     // SAFETY: the caller vouches for both sides.
     match unsafe { cuMemcpy2D_v2(&rectangle) } {
         Status::CUDA_SUCCESS => Ok(()),
