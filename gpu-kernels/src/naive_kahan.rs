@@ -4,7 +4,7 @@
 //! = 64, uniform data) the largest error falls from 3.2e-2 to 4.5e-5; since the kernel mostly waits for memory, it
 //! keeps 83 % of its speed (4096, H200).
 //! Global-memory reads: 2*M*N*K, as before
-//! Block: 16 x 16 threads, 16 x 16 patch of C. Any M, N, K.
+//! Block: 64 x 4 threads, 4 x 64 patch of C. Any M, N, K.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel naive,naive-kahan --m 64 --n 64 --k 100000
@@ -12,6 +12,7 @@
 
 use cuda_std::prelude::*;
 
+use crate::beyond::unroll;
 use crate::gemm::gemm_kernel;
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Kernel};
@@ -25,8 +26,8 @@ pub static KERNEL: Kernel = Kernel {
     variants: &[variant!(
         "naive-kahan",
         F32(naive_kahan),
-        block(16, 16),
-        tile(16, 16, 1)
+        block(64, 4),
+        tile(4, 64, 1)
     )],
 };
 
@@ -38,7 +39,7 @@ gemm_kernel! {
             return; // the grid is rounded up to whole blocks
         }
         let mut sum = Compensated::EMPTY;
-        for i in 0..gemm.depth() {
+        for i in unroll::<16>(0..gemm.depth()) {
             sum.add(gemm.a(row, i), gemm.b(i, col));
         }
         gemm.update(row, col, sum.value());
