@@ -41,4 +41,5 @@ ladder! {
     vectorized,
     conflict_free,
     double_buffer,
+    warp_tiled,
 }
