@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch};
+use cuda_builder::{CudaBuilder, CudaBuilderError, DebugInfo, NvvmArch};
 
 fn main() -> Result<(), CudaBuilderError> {
     // cargo sets OUT_DIR for every build script.
@@ -10,6 +10,7 @@ fn main() -> Result<(), CudaBuilderError> {
     CudaBuilder::new("../gpu-kernels")
         .arch(NvvmArch::Compute75)
         .copy_to(out.join("kernels.ptx"))
+        .debug(DebugInfo::LineTables)
         .libnvvm_optional(true)
         .build()?;
     Ok(())

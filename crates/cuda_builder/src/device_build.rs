@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    CudaBuilderError,
+    CudaBuilderError, DebugInfo,
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
@@ -40,16 +40,15 @@ const PASSES: &str = "cgscc(inline),\
     sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,gvn,instcombine<no-verify-fixpoint>,dce,adce)";
 
 /// The flags that device code is compiled with.
-fn rustc_flags() -> String {
+fn rustc_flags(debug: DebugInfo, workspace: &Path, script: &BuildScript) -> String {
     let passes = format!("-Cpasses={PASSES}");
-    [
+    let mut flags = [
         "--cfg=cuda_device",
         "--check-cfg=cfg(cuda_device)",
         "--emit=llvm-ir",
         "-Copt-level=3",
         "-Cpanic=abort",
         "-Ccodegen-units=1",
-        "-Cdebuginfo=0",
         "-Cdebug-assertions=off",
         "-Coverflow-checks=off",
         "-Cno-prepopulate-passes",
@@ -59,19 +58,54 @@ fn rustc_flags() -> String {
         // A loop over a tile is unrolled whole, however long, for the same reason.
         "-Cllvm-args=-unroll-threshold=20000",
     ]
-    .join("\x1f")
+    .map(str::to_owned)
+    .to_vec();
+    match debug {
+        DebugInfo::None => flags.push("-Cdebuginfo=0".to_owned()),
+        DebugInfo::LineTables => {
+            flags.push("-Cdebuginfo=line-tables-only".to_owned());
+            flags.push("--remap-path-scope=debuginfo".to_owned());
+            flags.extend(shorter_paths(workspace, script));
+        }
+    }
+    flags.join("\x1f")
+}
+
+/// The flags that keep this machine's folders out of line tables; of those that fit a path the last one counts.
+fn shorter_paths(workspace: &Path, script: &BuildScript) -> Vec<String> {
+    let variable = |name: &str| script.variables.get(OsStr::new(name)).map(PathBuf::from);
+    let cargo_home = variable("CARGO_HOME").or_else(|| Some(variable("HOME")?.join(".cargo")));
+    // TOOLCHAIN/bin/cargo. Where the sources of `core` are installed, they lie below the toolchain.
+    let rust_sources = script
+        .cargo
+        .ancestors()
+        .nth(2)
+        .map(|toolchain| toolchain.join("lib/rustlib/src/rust"));
+    [
+        (cargo_home, "cargo"),
+        (rust_sources, "rust"),
+        (workspace.parent().map(Path::to_owned), ""),
+    ]
+    .into_iter()
+    .filter_map(|(from, to)| Some(format!("--remap-path-prefix={}={to}", from?.to_str()?)))
+    .collect()
 }
 
 /// Compiles the crate in `folder` and what it depends on, and tells cargo what to watch.
 pub(crate) fn build(
     folder: &Path,
     build_args: &[String],
+    debug: DebugInfo,
     script: &mut BuildScript,
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
+    let workspace = workspace_manifest(folder, script)?;
     let target_dir = nested_cargo::target_dir(script);
     let mut command = nested_cargo::cargo(folder, script);
     command
-        .env("CARGO_ENCODED_RUSTFLAGS", rustc_flags())
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            rustc_flags(debug, &workspace, script),
+        )
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={}", script.host))
@@ -85,7 +119,6 @@ pub(crate) fn build(
         eprintln!("{warning}");
     }
 
-    let workspace = workspace_manifest(folder, script)?;
     script.rerun_if_changed(&workspace);
     script.rerun_if_changed(&workspace.with_file_name("Cargo.lock"));
 

@@ -21,8 +21,8 @@
 //!
 //! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always optimised; see
 //! [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only), `optix` (needs another kernel ABI),
-//! `override_libm` (call libdevice through `cuda_std`), `debug` and `generate_line_info` (debug information of
-//! LLVM 22 has no counterpart in NVVM IR) and `emit_llvm_bitcode` (there is no LLVM here to write it).
+//! `override_libm` (call libdevice through `cuda_std`), `generate_line_info` (see [`debug`](CudaBuilder::debug)) and
+//! `emit_llvm_bitcode` (there is no LLVM here to write it).
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -50,6 +50,16 @@ pub use nvvm::NvvmArch;
 
 use build_script::BuildScript;
 
+/// What the PTX says of the source it was compiled from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// Nothing.
+    None,
+    /// The source line of each instruction, and the calls that it was inlined through, for profilers and checkers.
+    /// The instructions are the same.
+    LineTables,
+}
+
 /// Compiles one crate of kernels for one architecture; see the [crate](self).
 #[derive(Clone, Debug)]
 pub struct CudaBuilder {
@@ -62,6 +72,7 @@ pub struct CudaBuilder {
     fast_sqrt: bool,
     fast_div: bool,
     fma_contraction: bool,
+    debug: DebugInfo,
     emit_llvm_ir: bool,
     libnvvm_optional: bool,
 }
@@ -79,6 +90,7 @@ impl CudaBuilder {
             fast_sqrt: false,
             fast_div: false,
             fma_contraction: true,
+            debug: DebugInfo::None,
             emit_llvm_ir: false,
             libnvvm_optional: false,
         }
@@ -132,6 +144,16 @@ impl CudaBuilder {
     /// Whether `a * b + c` becomes one fused operation, rounded once; `true` unless set.
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.fma_contraction = fma_contraction;
+        self
+    }
+
+    /// What the PTX says of the source; [`DebugInfo::None`] unless set.
+    ///
+    /// Files are named from the root of the kernels' workspace on, those of packages from a registry from
+    /// `cargo/` on, and those of Rust's own libraries as rustc has them, so that the PTX is the same wherever it is
+    /// built. A package elsewhere on this machine is named in full.
+    pub fn debug(mut self, debug: DebugInfo) -> Self {
+        self.debug = debug;
         self
     }
 
@@ -206,7 +228,8 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
 
-        let crates = match device_build::build(&crate_folder, &self.build_args, script) {
+        let crates = match device_build::build(&crate_folder, &self.build_args, self.debug, script)
+        {
             Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
                 let diagnostics = native_check::errors_shown_nowhere_else(
                     diagnostics,
@@ -260,6 +283,7 @@ impl CudaBuilder {
             (self.fast_sqrt, "-prec-sqrt=0"),
             (self.fast_div, "-prec-div=0"),
             (!self.fma_contraction, "-fma=0"),
+            (self.debug == DebugInfo::LineTables, "-generate-line-info"),
         ] {
             if is_set {
                 options.push(option);

@@ -258,12 +258,13 @@ fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut
     let Operation::Call(mut call) = instruction.operation else {
         return;
     };
-    let line = instruction.line;
+    let (line, source) = (instruction.line, instruction.source);
     let mut push = |result, operation| {
         out.push(Instruction {
             result,
             operation,
             metadata: Vec::new(),
+            source,
             line,
         });
     };

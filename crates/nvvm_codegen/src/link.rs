@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{
-    Callee, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Operation, Symbol,
-    Type, visit_constants_mut, visit_symbols,
+    Attachments, Callee, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module,
+    Operation, Symbol, Type, visit_constants_mut, visit_symbols,
 };
 
 /// The section that `#[kernel]` puts a function into.
@@ -26,6 +26,7 @@ pub(crate) fn link(modules: Vec<Module>) -> Result<Module> {
         let offset = linked.next_metadata();
         shift_metadata(&mut module, offset);
         linked.metadata.append(&mut module.metadata);
+        linked.lines.append(&mut module.lines);
         for (symbol, global) in module.globals {
             merge_global(&mut linked, symbol, global)?;
         }
@@ -107,6 +108,7 @@ fn shift_metadata(module: &mut Module, offset: u32) {
     if offset == 0 {
         return;
     }
+    module.lines.shift(offset);
     let shift = |number: &mut u32| *number = number.saturating_add(offset);
     module.metadata = std::mem::take(&mut module.metadata)
         .into_iter()
@@ -119,22 +121,18 @@ fn shift_metadata(module: &mut Module, offset: u32) {
             (number.saturating_add(offset), node)
         })
         .collect();
-    let blocks = module
-        .functions
-        .values_mut()
-        .flat_map(|function| &mut function.blocks);
-    for block in blocks {
-        for instruction in &mut block.instructions {
-            instruction
-                .metadata
-                .iter_mut()
-                .for_each(|(_, number)| shift(number));
+    let shift_attached = |metadata: &mut Attachments, source: &mut Option<u32>| {
+        metadata.iter_mut().for_each(|(_, number)| shift(number));
+        source.iter_mut().for_each(shift);
+    };
+    for function in module.functions.values_mut() {
+        function.scope.iter_mut().for_each(shift);
+        for block in &mut function.blocks {
+            for instruction in &mut block.instructions {
+                shift_attached(&mut instruction.metadata, &mut instruction.source);
+            }
+            shift_attached(&mut block.terminator.metadata, &mut block.terminator.source);
         }
-        block
-            .terminator
-            .metadata
-            .iter_mut()
-            .for_each(|(_, number)| shift(number));
     }
 }
 

@@ -63,6 +63,7 @@ fn trap() -> Call {
 fn make_body(function: &mut Function) {
     let line = function.location.line;
     function.linkage = crate::ir::Linkage::Local;
+    function.scope = None;
     function.locals.clear();
     function.parameters.clear();
     for ty in function.ty.parameters.clone() {
@@ -75,11 +76,13 @@ fn make_body(function: &mut Function) {
             result: None,
             operation: Operation::Call(Box::new(trap())),
             metadata: Vec::new(),
+            source: None,
             line,
         }],
         terminator: Terminator {
             kind: TerminatorKind::Unreachable,
             metadata: Vec::new(),
+            source: None,
             line,
         },
     }];

@@ -24,6 +24,8 @@ pub(crate) struct Instruction {
     pub(crate) result: Option<LocalId>,
     pub(crate) operation: Operation,
     pub(crate) metadata: Attachments,
+    /// Where it comes from in the Rust source: a location of the line tables.
+    pub(crate) source: Option<u32>,
     pub(crate) line: u32,
 }
 
@@ -32,6 +34,7 @@ pub(crate) struct Instruction {
 pub(crate) struct Terminator {
     pub(crate) kind: TerminatorKind,
     pub(crate) metadata: Attachments,
+    pub(crate) source: Option<u32>,
     pub(crate) line: u32,
 }
 

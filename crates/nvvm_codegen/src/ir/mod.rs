@@ -6,6 +6,7 @@
 mod attribute;
 mod constant;
 mod instruction;
+mod lines;
 mod types;
 mod visit;
 
@@ -15,6 +16,7 @@ pub(crate) use instruction::{
     Call, Callee, CastOperation, InlineAssembly, Instruction, MemoryOrder, Operand, Operation,
     Terminator, TerminatorKind, Value,
 };
+pub(crate) use lines::{LineTables, Scope, SourceFile, SourceFunction, SourceLocation};
 pub(crate) use types::{FunctionType, Type};
 pub(crate) use visit::{element_type, visit_constants_mut, visit_symbols};
 
@@ -54,6 +56,7 @@ pub(crate) struct Module {
     pub(crate) globals: BTreeMap<Symbol, Global>,
     pub(crate) functions: BTreeMap<Symbol, Function>,
     pub(crate) metadata: BTreeMap<u32, MetadataNode>,
+    pub(crate) lines: LineTables,
 }
 
 /// A static, a string, a table, or the declaration of one.
@@ -85,6 +88,8 @@ pub(crate) struct Function {
     /// The first is the entry.
     pub(crate) blocks: Vec<Block>,
     pub(crate) kernel: Option<Kernel>,
+    /// The function's own scope in the line tables.
+    pub(crate) scope: Option<u32>,
 }
 
 /// What makes a function a kernel, beside its section.
@@ -156,8 +161,8 @@ impl Function {
 impl Module {
     /// A metadata number that no node has.
     pub(crate) fn next_metadata(&self) -> u32 {
-        self.metadata
-            .last_key_value()
-            .map_or(0, |(last, _)| last.saturating_add(1))
+        let last = self.metadata.last_key_value().map(|(last, _)| *last);
+        last.max(self.lines.last_number())
+            .map_or(0, |last| last.saturating_add(1))
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Editor<'f> {
     instructions: Vec<Instruction>,
     /// The line of the instruction that is being rewritten.
     pub(super) line: u32,
+    /// Its place in the Rust source, which whatever stands for it takes over.
+    pub(super) source: Option<u32>,
 }
 
 impl<'f> Editor<'f> {
@@ -20,6 +22,7 @@ impl<'f> Editor<'f> {
             function,
             instructions: Vec::new(),
             line: 0,
+            source: None,
         }
     }
 
@@ -52,6 +55,7 @@ impl<'f> Editor<'f> {
             result: Some(id),
             operation,
             metadata: Vec::new(),
+            source: self.source,
             line: self.line,
         });
         Value::Local(id)
@@ -63,6 +67,7 @@ impl<'f> Editor<'f> {
             result: None,
             operation,
             metadata: Vec::new(),
+            source: self.source,
             line: self.line,
         });
     }

@@ -37,6 +37,7 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
             let mut editor = Editor::new(function);
             for mut instruction in instructions {
                 editor.line = instruction.line;
+                editor.source = instruction.source;
                 if dialect == Dialect::TypedPointers {
                     hints::remove(&mut instruction.operation);
                 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Parser;
+use super::metadata::Attached;
 use crate::error::Result;
 use crate::ir::{
     Attribute, Block, BlockId, Function, FunctionType, Local, LocalId, Module, Operand, Terminator,
@@ -38,7 +39,7 @@ impl<'a> Parser<'a> {
         let is_definition = self.at_word("define");
         self.at += 1;
         while matches!(self.peek(), Token::MetadataName(_)) {
-            self.attachment(&mut Vec::new())?;
+            self.attachment(&mut Attached::default())?;
         }
         let linkage = self.linkage()?;
         self.calling_convention()?;
@@ -71,6 +72,7 @@ impl<'a> Parser<'a> {
             locals: Vec::new(),
             blocks: Vec::new(),
             kernel: None,
+            scope: None,
         };
         self.function_tail(&mut function)?;
         if is_definition {
@@ -142,7 +144,11 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     self.typed_constant()?;
                 }
-                Token::MetadataName(_) => self.attachment(&mut Vec::new())?,
+                Token::MetadataName(_) => {
+                    let mut attached = Attached::default();
+                    self.attachment(&mut attached)?;
+                    function.scope = function.scope.or(attached.source);
+                }
                 _ => return Ok(()),
             }
         }
@@ -181,6 +187,9 @@ impl<'a> Parser<'a> {
         }
         self.check_all_defined(&names, &blocks)?;
         function.blocks = in_order_of_definition(blocks);
+        if function.scope.is_none() {
+            forget_locations(&mut function.blocks);
+        }
         function.locals = names.locals;
         Ok(())
     }
@@ -188,6 +197,7 @@ impl<'a> Parser<'a> {
     fn block(&mut self, label: String, names: &mut Names) -> Result<Block> {
         let mut instructions = Vec::new();
         loop {
+            // Where a variable's value is to be found, which line tables do not say.
             if matches!(self.peek(), Token::DebugRecord(_)) {
                 self.at += 1;
                 self.balanced()?;
@@ -256,10 +266,11 @@ impl<'a> Parser<'a> {
             }
             _ => return Ok(None),
         };
-        let metadata = self.attachments()?;
+        let attached = self.attachments()?;
         Ok(Some(Terminator {
             kind,
-            metadata,
+            metadata: attached.metadata,
+            source: attached.source,
             line,
         }))
     }
@@ -450,4 +461,15 @@ fn in_order_of_definition(blocks: Vec<(BlockId, Block)>) -> Vec<Block> {
         ordered.push(block);
     }
     ordered
+}
+
+/// A function that has no scope, because it was compiled without line tables, may still hold inlined instructions that have
+/// locations. LLVM ignores them.
+fn forget_locations(blocks: &mut [Block]) {
+    for block in blocks {
+        for instruction in &mut block.instructions {
+            instruction.source = None;
+        }
+        block.terminator.source = None;
+    }
 }

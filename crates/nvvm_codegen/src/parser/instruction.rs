@@ -2,8 +2,9 @@
 
 use super::Parser;
 use super::function::Names;
+use super::metadata::Attached;
 use crate::error::Result;
-use crate::ir::{Attachments, CastOperation, Instruction, Operand, Operation, Type, element_type};
+use crate::ir::{CastOperation, Instruction, Operand, Operation, Type, element_type};
 use crate::lexer::Token;
 
 pub(super) const FAST_MATH: &[&str] = &[
@@ -38,7 +39,7 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        let (operation, metadata) = self.operation(names)?;
+        let (operation, attached) = self.operation(names)?;
         let after = std::mem::replace(&mut self.at, start);
         let Some(ty) = operation.result_type() else {
             return self.error("the operands of the instruction do not fit together");
@@ -53,12 +54,13 @@ impl Parser<'_> {
         Ok(Instruction {
             result,
             operation,
-            metadata,
+            metadata: attached.metadata,
+            source: attached.source,
             line,
         })
     }
 
-    fn operation(&mut self, names: &mut Names) -> Result<(Operation, Attachments)> {
+    fn operation(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let Token::Word(opcode) = *self.peek() else {
             return self.expected("an instruction");
         };

@@ -2,8 +2,9 @@
 
 use super::Parser;
 use super::function::Names;
+use super::metadata::Attached;
 use crate::error::Result;
-use crate::ir::{Attachments, MemoryOrder, Operand, Operation};
+use crate::ir::{MemoryOrder, Operand, Operation};
 use crate::lexer::Token;
 
 const ATOMIC_UPDATES: &[&str] = &[
@@ -12,19 +13,19 @@ const ATOMIC_UPDATES: &[&str] = &[
 
 impl Parser<'_> {
     /// `, align 4, !range !7`
-    fn alignment_and_attachments(&mut self) -> Result<(Option<u64>, Attachments)> {
+    fn alignment_and_attachments(&mut self) -> Result<(Option<u64>, Attached)> {
         let mut align = None;
-        let mut attachments = Vec::new();
+        let mut attached = Attached::default();
         while self.eat_punctuation(',') {
             match self.eat_word("align") {
                 true => align = Some(self.alignment()?),
-                false => self.attachment(&mut attachments)?,
+                false => self.attachment(&mut attached)?,
             }
         }
-        Ok((align, attachments))
+        Ok((align, attached))
     }
 
-    pub(super) fn allocate(&mut self, names: &mut Names) -> Result<(Operation, Attachments)> {
+    pub(super) fn allocate(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let ty = self.ty()?;
         let count = match (self.peek(), self.peek_at(1)) {
             (Token::Punctuation(','), Token::Word(word)) if *word != "align" => {
@@ -32,18 +33,18 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        let (align, metadata) = self.alignment_and_attachments()?;
-        Ok((Operation::Allocate { ty, count, align }, metadata))
+        let (align, attached) = self.alignment_and_attachments()?;
+        Ok((Operation::Allocate { ty, count, align }, attached))
     }
 
-    pub(super) fn load(&mut self, names: &mut Names) -> Result<(Operation, Attachments)> {
+    pub(super) fn load(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let atomic = self.eat_word("atomic");
         let volatile = self.eat_word("volatile");
         let ty = self.ty()?;
         self.punctuation(',')?;
         let pointer = self.pointer_operand(names)?;
         let order = self.order_if(atomic)?;
-        let (align, metadata) = self.alignment_and_attachments()?;
+        let (align, attached) = self.alignment_and_attachments()?;
         let operation = Operation::Load {
             ty,
             pointer,
@@ -51,17 +52,17 @@ impl Parser<'_> {
             volatile,
             order,
         };
-        Ok((operation, metadata))
+        Ok((operation, attached))
     }
 
-    pub(super) fn store(&mut self, names: &mut Names) -> Result<(Operation, Attachments)> {
+    pub(super) fn store(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let atomic = self.eat_word("atomic");
         let volatile = self.eat_word("volatile");
         let value = self.operand(names)?;
         self.punctuation(',')?;
         let pointer = self.pointer_operand(names)?;
         let order = self.order_if(atomic)?;
-        let (align, metadata) = self.alignment_and_attachments()?;
+        let (align, attached) = self.alignment_and_attachments()?;
         let operation = Operation::Store {
             value,
             pointer,
@@ -69,10 +70,10 @@ impl Parser<'_> {
             volatile,
             order,
         };
-        Ok((operation, metadata))
+        Ok((operation, attached))
     }
 
-    pub(super) fn atomic_update(&mut self, names: &mut Names) -> Result<(Operation, Attachments)> {
+    pub(super) fn atomic_update(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let volatile = self.eat_word("volatile");
         let operation = match self.peek() {
             Token::Word(word) if ATOMIC_UPDATES.contains(word) => (*word).to_owned(),
@@ -83,7 +84,7 @@ impl Parser<'_> {
         let operand = self.after_comma(names)?;
         self.system_scope()?;
         let order = self.memory_order()?;
-        let (_, metadata) = self.alignment_and_attachments()?;
+        let (_, attached) = self.alignment_and_attachments()?;
         let operation = Operation::AtomicUpdate {
             operation,
             volatile,
@@ -91,13 +92,10 @@ impl Parser<'_> {
             operand,
             order,
         };
-        Ok((operation, metadata))
+        Ok((operation, attached))
     }
 
-    pub(super) fn compare_exchange(
-        &mut self,
-        names: &mut Names,
-    ) -> Result<(Operation, Attachments)> {
+    pub(super) fn compare_exchange(&mut self, names: &mut Names) -> Result<(Operation, Attached)> {
         let weak = self.eat_word("weak");
         let volatile = self.eat_word("volatile");
         let pointer = self.pointer_operand(names)?;
@@ -107,7 +105,7 @@ impl Parser<'_> {
         self.system_scope()?;
         let success = self.memory_order()?;
         let failure = self.memory_order()?;
-        let (_, metadata) = self.alignment_and_attachments()?;
+        let (_, attached) = self.alignment_and_attachments()?;
         let operation = Operation::CompareExchange {
             weak,
             volatile,
@@ -117,7 +115,7 @@ impl Parser<'_> {
             success,
             failure,
         };
-        Ok((operation, metadata))
+        Ok((operation, attached))
     }
 
     fn order_if(&mut self, atomic: bool) -> Result<Option<MemoryOrder>> {

@@ -14,7 +14,6 @@ const KEPT: &[&str] = &["invariant.load", "llvm.loop", "nonnull", "range"];
 const DROPPED: &[&str] = &[
     "alias.scope",
     "align",
-    "dbg",
     "dereferenceable",
     "dereferenceable_or_null",
     "fpmath",
@@ -29,22 +28,31 @@ const DROPPED: &[&str] = &[
     "unpredictable",
 ];
 
+/// What hangs on an instruction or a function.
+#[derive(Default)]
+pub(super) struct Attached {
+    /// Kinds and node numbers, of those that go on to libNVVM.
+    pub(super) metadata: Attachments,
+    /// `!dbg`: a location of the line tables, or the scope that a function is.
+    pub(super) source: Option<u32>,
+}
+
 impl Parser<'_> {
     /// `, !range !7, !noundef !3`, the commas included.
-    pub(super) fn attachments(&mut self) -> Result<Attachments> {
-        let mut attachments = Vec::new();
+    pub(super) fn attachments(&mut self) -> Result<Attached> {
+        let mut attached = Attached::default();
         while self.eat_punctuation(',') {
-            self.attachment(&mut attachments)?;
+            self.attachment(&mut attached)?;
         }
-        Ok(attachments)
+        Ok(attached)
     }
 
     /// `!range !7`
-    pub(super) fn attachment(&mut self, attachments: &mut Attachments) -> Result<()> {
+    pub(super) fn attachment(&mut self, attached: &mut Attached) -> Result<()> {
         let Token::MetadataName(kind) = *self.peek() else {
             return self.expected("a metadata attachment");
         };
-        let kept = KEPT.contains(&kind);
+        let kept = kind == "dbg" || KEPT.contains(&kind);
         if !kept && !DROPPED.contains(&kind) {
             return self.error(format!(
                 "the metadata `!{kind}` has no meaning in device code"
@@ -53,13 +61,13 @@ impl Parser<'_> {
         self.at += 1;
         match self.next() {
             Token::MetadataNumber(number) => {
-                if kept {
-                    attachments.push((kind.to_owned(), number));
+                match kind {
+                    "dbg" => attached.source = Some(number),
+                    _ if kept => attached.metadata.push((kind.to_owned(), number)),
+                    _ => {}
                 }
                 Ok(())
             }
-            // `!DILocation(...)`
-            Token::MetadataName(_) if !kept => self.balanced().map(drop),
             _ => {
                 self.at -= 1;
                 self.expected("a metadata number")
@@ -71,6 +79,9 @@ impl Parser<'_> {
     pub(super) fn metadata_definition(&mut self, module: &mut Module, number: u32) -> Result<()> {
         self.at += 1;
         self.punctuation('=')?;
+        if module.metadata.contains_key(&number) || module.lines.contains(number) {
+            return self.error(format!("the metadata `!{number}` is defined twice"));
+        }
         let distinct = self.eat_word("distinct");
         match self.next() {
             Token::Exclamation => {
@@ -81,11 +92,9 @@ impl Parser<'_> {
                     .insert(number, MetadataNode { distinct, items });
                 Ok(())
             }
-            // Debug information: `!DILocation(...)`. Nothing that is kept refers to it.
-            Token::MetadataName(_) => self.balanced().map(drop),
             _ => {
                 self.at -= 1;
-                self.expected("a metadata node")
+                self.debug_node(module, number, distinct)
             }
         }
     }

@@ -7,6 +7,7 @@ mod call;
 mod constants;
 mod function;
 mod instruction;
+mod lines;
 mod memory;
 mod metadata;
 mod module;

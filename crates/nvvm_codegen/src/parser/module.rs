@@ -1,8 +1,9 @@
 //! The top level of a module: target, types, globals, functions, attribute groups, metadata.
 
 use super::Parser;
+use super::metadata::Attached;
 use crate::error::Result;
-use crate::ir::{Global, Linkage, Module};
+use crate::ir::{Global, Linkage, MetadataItem, Module};
 use crate::lexer::Token;
 
 /// The only machine whose calling convention the IR may follow: the host that rustc compiles for.
@@ -39,7 +40,10 @@ impl Parser<'_> {
         let mut module = Module::default();
         loop {
             match self.peek().clone() {
-                Token::End => return Ok(module),
+                Token::End => {
+                    forget_extents_of_loops(&mut module);
+                    return Ok(module);
+                }
                 Token::Word("source_filename") => {
                     self.at += 1;
                     self.punctuation('=')?;
@@ -195,12 +199,22 @@ impl Parser<'_> {
                         self.balanced()?;
                     }
                 }
-                _ => self.attachment(&mut Vec::new())?,
+                _ => self.attachment(&mut Attached::default())?,
             }
         }
         if module.globals.insert(name.into(), global).is_some() {
             return self.error(format!("`@{name}` is defined twice"));
         }
         Ok(())
+    }
+}
+
+/// Removes from tuples the locations of the line tables: `!llvm.loop` may have two, where the loop starts and where it
+/// ends, which only remarks of the optimiser tell.
+fn forget_extents_of_loops(module: &mut Module) {
+    for node in module.metadata.values_mut() {
+        node.items.retain(|item| {
+            !matches!(item, MetadataItem::Node(number) if module.lines.locations.contains_key(number))
+        });
     }
 }

@@ -11,6 +11,7 @@ impl Printer<'_> {
         let mut body = Body {
             printer: self,
             names: Names::of(function),
+            source: String::new(),
             text: String::new(),
         };
         for (index, block) in function.blocks.iter().enumerate() {
@@ -44,8 +45,11 @@ impl Printer<'_> {
         } else {
             "internal "
         };
+        let scope = function.scope.map_or_else(String::new, |scope| {
+            format!(" !dbg !{}", self.metadata.get(scope))
+        });
         format!(
-            "define {internal}{} @{}({}){}",
+            "define {internal}{} @{}({}){}{scope}",
             self.ty(&function.ty.result),
             quoted(symbol),
             parameters.join(", "),
@@ -58,6 +62,8 @@ impl Printer<'_> {
 pub(super) struct Body<'p, 'm> {
     pub(super) printer: &'p Printer<'m>,
     pub(super) names: Names,
+    /// `, !dbg !7` of the instruction that is being written, which may take several lines.
+    pub(super) source: String,
     text: String,
 }
 
@@ -77,6 +83,7 @@ impl Body<'_, '_> {
     pub(super) fn line(&mut self, text: &str) {
         self.text.push_str("  ");
         self.text.push_str(text);
+        self.text.push_str(&self.source);
         self.text.push('\n');
     }
 
@@ -143,6 +150,7 @@ impl Body<'_, '_> {
     }
 
     fn terminator(&mut self, terminator: &Terminator) {
+        self.source = self.printer.source(terminator.source);
         let label = |id: &BlockId| format!("label %{}", self.names.block(*id));
         let text = match &terminator.kind {
             TerminatorKind::Return(None) => "ret void".to_owned(),

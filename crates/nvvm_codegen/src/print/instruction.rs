@@ -7,6 +7,7 @@ use crate::ir::{Call, Callee, Instruction, Operand, Operation, Type};
 
 impl Body<'_, '_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) {
+        self.source = self.printer.source(instruction.source);
         let result = instruction.result.map(|id| self.names.local(id));
         let result_name = result.clone().unwrap_or_default();
         let metadata = self.printer.attachments(&instruction.metadata);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Printer;
+use super::lines::{UnitNumbers, mentioned};
 use super::names::quoted;
 use crate::ir::{Function, MetadataItem, Module, Symbol};
 
@@ -10,6 +11,7 @@ use crate::ir::{Function, MetadataItem, Module, Symbol};
 pub(super) struct MetadataNumbers {
     numbers: BTreeMap<u32, u32>,
     order: Vec<u32>,
+    pub(super) unit: Option<UnitNumbers>,
 }
 
 impl MetadataNumbers {
@@ -17,46 +19,55 @@ impl MetadataNumbers {
         let mut found = Self {
             numbers: BTreeMap::new(),
             order: Vec::new(),
+            unit: None,
         };
-        let blocks = module
-            .functions
-            .values()
-            .flat_map(|function| &function.blocks);
-        for block in blocks {
-            for instruction in &block.instructions {
-                found.add_all(module, &instruction.metadata);
+        for function in module.functions.values() {
+            found.add_all(module, &[], function.scope);
+            for block in &function.blocks {
+                for instruction in &block.instructions {
+                    found.add_all(module, &instruction.metadata, instruction.source);
+                }
+                found.add_all(module, &block.terminator.metadata, block.terminator.source);
             }
-            found.add_all(module, &block.terminator.metadata);
         }
+        let next = found.order.len() as u32;
+        found.unit = UnitNumbers::of(module, &found.order, next);
         found
     }
 
-    fn add_all(&mut self, module: &Module, attachments: &[(String, u32)]) {
-        let mut waiting: Vec<u32> = attachments
-            .iter()
-            .rev()
-            .map(|(_, number)| *number)
-            .collect();
+    fn add_all(&mut self, module: &Module, attachments: &[(String, u32)], source: Option<u32>) {
+        let mut waiting: Vec<u32> = attachments.iter().map(|(_, number)| *number).collect();
+        waiting.extend(source);
+        waiting.reverse();
         while let Some(number) = waiting.pop() {
             if self.numbers.contains_key(&number) {
                 continue;
             }
             self.numbers.insert(number, self.order.len() as u32);
             self.order.push(number);
-            let items = module
-                .metadata
-                .get(&number)
-                .map_or(&[][..], |node| &node.items);
-            waiting.extend(items.iter().rev().filter_map(|item| match item {
-                MetadataItem::Node(number) => Some(*number),
-                _ => None,
-            }));
+            let mut next = mentioned(module, number).unwrap_or_else(|| items(module, number));
+            next.reverse();
+            waiting.extend(next);
         }
     }
 
-    fn get(&self, number: u32) -> u32 {
+    /// The number that a node has in the output.
+    pub(super) fn get(&self, number: u32) -> u32 {
         self.numbers.get(&number).copied().unwrap_or_default()
     }
+}
+
+/// The nodes that a tuple mentions.
+fn items(module: &Module, number: u32) -> Vec<u32> {
+    let items = module
+        .metadata
+        .get(&number)
+        .map_or(&[][..], |node| &node.items);
+    let nodes = items.iter().filter_map(|item| match item {
+        MetadataItem::Node(number) => Some(*number),
+        _ => None,
+    });
+    nodes.collect()
 }
 
 impl Printer<'_> {
@@ -71,7 +82,8 @@ impl Printer<'_> {
     pub(super) fn metadata_section(&mut self) -> String {
         let mut text = String::new();
         let mut annotations = Vec::new();
-        let mut next = self.metadata.order.len();
+        let mut next = self.metadata.order.len() as u32;
+        next += self.metadata.unit.map_or(0, |_| UnitNumbers::COUNT);
         for (symbol, function) in &self.module.functions {
             for annotation in self.annotations(symbol, function) {
                 annotations.push((next, annotation));
@@ -86,18 +98,24 @@ impl Printer<'_> {
             "!nvvm.annotations = !{{{}}}\n",
             numbers.join(", ")
         ));
-        text.push_str(&format!("!nvvmir.version = !{{!{next}}}\n\n"));
+        text.push_str(&format!("!nvvmir.version = !{{!{next}}}\n"));
+        text.push_str(&self.unit_lists());
+        text.push('\n');
         for (number, old) in self.metadata.order.iter().enumerate() {
             text.push_str(&format!("!{number} = {}\n", self.node(*old)));
         }
+        text.push_str(&self.unit_nodes());
         for (number, annotation) in annotations {
             text.push_str(&format!("!{number} = !{{{annotation}}}\n"));
         }
-        text.push_str(&format!("!{next} = !{{i32 2, i32 0}}\n"));
+        text.push_str(&format!("!{next} = !{{{}}}\n", self.version()));
         text
     }
 
     fn node(&self, number: u32) -> String {
+        if let Some(node) = self.line_node(number) {
+            return node;
+        }
         let Some(node) = self.module.metadata.get(&number) else {
             return "!{}".to_owned();
         };

@@ -1,11 +1,13 @@
 //! Writes a module as the text that libNVVM reads.
 //!
-//! The two dialects differ in how they write pointers, and only there: [`Pointers`] is that difference.
+//! The two dialects differ in how they write pointers, which is what [`Pointers`] says, and in a few words of the line
+//! tables.
 
 mod attributes;
 mod constant;
 mod function;
 mod instruction;
+mod lines;
 mod metadata;
 mod names;
 mod opaque;
@@ -46,6 +48,7 @@ pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
     };
     let mut printer = Printer {
         module,
+        dialect,
         pointers,
         metadata: MetadataNumbers::of(module),
     };
@@ -70,6 +73,7 @@ pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
 /// What all parts of a module need in order to be written.
 struct Printer<'m> {
     module: &'m Module,
+    dialect: Dialect,
     pointers: &'m dyn Pointers,
     metadata: MetadataNumbers,
 }

@@ -7,8 +7,14 @@
 //! 5. A call of a function of the module has that function's type.
 //! 6. A symbol that is mentioned exists, or the device offers it.
 //! 7. Metadata that is attached or mentioned exists.
+//! 8. The scope of a function in the line tables is a function's, and no other function has it.
+//! 9. The scopes of a location exist, and so do those of the calls that it was inlined through; none is inside itself.
+//! 10. The outermost of them is the scope of the function that holds the instruction.
+//! 11. A call of a function with a scope, in a function with a scope, has a location.
 //!
 //! The parser has checked already that a value has the same type at its definition and at each use.
+
+mod lines;
 
 use std::collections::BTreeSet;
 
@@ -22,6 +28,7 @@ use crate::loops::Dominators;
 
 /// Checks all functions of a module.
 pub(crate) fn verify(module: &Module) -> Result<()> {
+    lines::verify_scopes(module)?;
     for function in module.functions.values() {
         if function.is_declaration() {
             continue;
@@ -29,6 +36,7 @@ pub(crate) fn verify(module: &Module) -> Result<()> {
         verify_body(function)?;
         verify_calls(module, function)?;
         verify_metadata(module, function)?;
+        lines::verify_locations(module, function)?;
     }
     Ok(())
 }
