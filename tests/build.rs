@@ -4,7 +4,7 @@ use std::env;
 use std::error::Error;
 use std::path::PathBuf;
 
-use cuda_builder::{CudaBuilder, NvvmArch};
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
 const ARCHITECTURES: [NvvmArch; 4] = [
     NvvmArch::Compute75,
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             CudaBuilder::new(kernels)
                 .arch(arch)
                 .copy_to(out.join(format!("{name}.{arch}.ptx")))
+                .debug(DebugInfo::LineTables)
                 .libnvvm_optional(true)
                 .build()?;
         }

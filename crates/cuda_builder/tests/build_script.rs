@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use cuda_builder::{CudaBuilder, NvvmArch};
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
@@ -31,9 +31,14 @@ fn play_build_script(crate_folder: &Path) -> ExitCode {
     let arch: NvvmArch = arch
         .parse()
         .expect("the tests name architectures that exist");
+    let debug = match is_set("LINES") {
+        true => DebugInfo::LineTables,
+        false => DebugInfo::None,
+    };
     let builder = CudaBuilder::new(crate_folder)
         .arch(arch)
         .ftz(is_set("FTZ"))
+        .debug(debug)
         .emit_llvm_ir(is_set("EMIT_IR"))
         .libnvvm_optional(is_set("OPTIONAL"));
     // As `fn main() -> Result<..>` does.
@@ -64,6 +69,9 @@ fn run_tests() -> ExitCode {
         a_kernel_becomes_ptx_for_every_dialect,
         a_kernel_that_uses_cuda_std_becomes_ptx,
         setters_reach_libnvvm,
+        line_tables_name_lines_of_rust_and_calls_that_were_inlined,
+        line_tables_change_no_instruction,
+        line_tables_name_no_folder_of_this_machine,
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
         unchanged_kernels_are_not_compiled_again,
         a_changed_kernel_replaces_the_old_one,
@@ -318,6 +326,107 @@ fn setters_reach_libnvvm() -> Result<(), Failed> {
     );
     let ir = fs::read_to_string(ir)?;
     assert!(ir.contains("@scale("), "{ir}");
+    Ok(())
+}
+
+/// The architectures whose dialects differ.
+const DIALECTS: [&str; 2] = ["compute_75", "compute_100"];
+
+/// The PTX that the kernels become, with line tables or without.
+fn ptx_for(kernels: &Kernels, arch: &str, lines: bool) -> Result<String, Failed> {
+    let mut script = kernels.build_script()?;
+    script.env("ARCH", arch);
+    if lines {
+        script.env("LINES", "1");
+    }
+    run_to_success(&mut script)?;
+    Ok(fs::read_to_string(
+        kernels.path(&format!("out/kernels.{arch}.ptx")),
+    )?)
+}
+
+/// `file:line` of the first instruction that starts with `opcode`, and that of the call it was inlined through.
+fn place_of(ptx: &str, opcode: &str) -> Result<(String, Option<String>), Failed> {
+    let file = |number: &str| {
+        ptx.lines()
+            .filter_map(|line| line.trim().strip_prefix(".file")?.trim().split_once(' '))
+            .find(|(known, _)| *known == number)
+            .map(|(_, name)| name.trim_matches('"').to_owned())
+    };
+    let place = |text: &str| {
+        let mut words = text.split_whitespace();
+        Some(format!("{}:{}", file(words.next()?)?, words.next()?))
+    };
+    let mut location = None;
+    for line in ptx.lines().map(str::trim) {
+        location = line.strip_prefix(".loc").or(location);
+        if line.starts_with(opcode) {
+            let location = location.ok_or("no line before the instruction")?;
+            let (inner, call) = match location.split_once("inlined_at") {
+                Some((inner, call)) => (inner, place(call)),
+                None => (location, None),
+            };
+            return Ok((place(inner).ok_or("no such file")?, call));
+        }
+    }
+    Err(format!("no `{opcode}` in {ptx}").into())
+}
+
+/// The line of a text that holds `what`, counted from 1.
+fn line_with(text: &str, what: &str) -> Result<usize, Failed> {
+    let line = text.lines().position(|line| line.contains(what));
+    Ok(line.ok_or("the text is in no line")? + 1)
+}
+
+fn line_tables_name_lines_of_rust_and_calls_that_were_inlined() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    // No part of a fused operation, which has one line for two.
+    kernels.replace("kernels/scaling/src/lib.rs", "x * BY", "x / BY")?;
+    let outer = format!("src/lib.rs:{}", line_with(KERNEL, "(n + 1) as f32")?);
+    let inner = format!("scaling/src/lib.rs:{}", line_with(SCALING, "x * BY")?);
+    for arch in DIALECTS {
+        let ptx = ptx_for(&kernels, arch, true)?;
+        assert_eq!(
+            place_of(&ptx, "cvt.rn.f32")?,
+            (outer.clone(), None),
+            "{ptx}"
+        );
+        let expected = (inner.clone(), Some(outer.clone()));
+        assert_eq!(place_of(&ptx, "div.rn.f32")?, expected, "{ptx}");
+    }
+    Ok(())
+}
+
+fn line_tables_change_no_instruction() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    for arch in DIALECTS {
+        let plain = ptx_for(&kernels, arch, false)?;
+        assert!(!plain.contains(".loc"), "{plain}");
+        let ptx = ptx_for(&kernels, arch, true)?;
+        let (code, _tables) = ptx.split_once("\t.file\t").ok_or("no table of files")?;
+        let without: Vec<&str> = code
+            .lines()
+            .filter(|line| !line.trim().starts_with(".loc"))
+            .collect();
+        let of_code = |text: &[&str]| -> Vec<String> {
+            text.iter()
+                .map(|line| line.trim().to_owned())
+                .filter(|line| !line.is_empty() && !line.starts_with("$L__tmp"))
+                .collect()
+        };
+        let plain: Vec<&str> = plain.lines().collect();
+        assert_eq!(of_code(&plain), of_code(&without));
+    }
+    Ok(())
+}
+
+fn line_tables_name_no_folder_of_this_machine() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let ptx = ptx_for(&kernels, "compute_75", true)?;
+    for path in [kernels.path(""), env::temp_dir()] {
+        let path = path.display().to_string();
+        assert!(!ptx.contains(&path), "{path} is in {ptx}");
+    }
     Ok(())
 }
 

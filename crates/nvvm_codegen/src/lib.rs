@@ -20,6 +20,9 @@
 //!     NVVM IR  ->  libNVVM  ->  PTX
 //! ```
 //!
+//! Where the IR has line tables, they go all the way, and what stands for an instruction is in its line; the rest of
+//! debug information is dropped.
+//!
 //! No LLVM is linked: parser, passes and printers are plain Rust.
 //!
 //! ```

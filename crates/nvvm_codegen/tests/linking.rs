@@ -164,3 +164,61 @@ fn the_same_input_gives_the_same_output() {
     let once = link(&[CALLER, HELPER]).expect("it links");
     assert_eq!(once, link(&[CALLER, HELPER]).expect("it links"));
 }
+
+const CALLER_WITH_LINES: &str = "\
+define void @kernel(ptr %out) section \".nvvm.kernel\" !dbg !0 {
+start:
+  %v = call i32 @helper(), !dbg !1
+  store i32 %v, ptr %out, align 4, !dbg !1
+  ret void, !dbg !1
+}
+
+declare i32 @helper()
+
+!0 = distinct !DISubprogram(name: \"kernel\", file: !2, line: 3)
+!1 = !DILocation(line: 4, column: 5, scope: !0)
+!2 = !DIFile(filename: \"first.rs\", directory: \"\")
+";
+
+const HELPER_WITH_LINES: &str = "\
+define i32 @helper() !dbg !2 {
+start:
+  ret i32 7, !dbg !0
+}
+
+!0 = !DILocation(line: 8, column: 9, scope: !2)
+!1 = !DIFile(filename: \"second.rs\", directory: \"\")
+!2 = distinct !DISubprogram(name: \"helper\", file: !1, line: 7)
+";
+
+/// The metadata node that a text mentions after `before`.
+fn node_after<'i>(ir: &'i str, text: &str, before: &str) -> &'i str {
+    let (_, rest) = text.split_once(before).expect("the text mentions a node");
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let definition = format!("!{} = ", &rest[..digits]);
+    ir.lines()
+        .find_map(|line| line.strip_prefix(&definition))
+        .expect("the node is defined")
+}
+
+#[test]
+fn line_tables_with_the_same_numbers_stay_apart() {
+    for texts in [
+        [CALLER_WITH_LINES, HELPER_WITH_LINES],
+        [HELPER_WITH_LINES, CALLER_WITH_LINES],
+    ] {
+        let ir = link(&texts).expect("it links").ir;
+        for (instruction, line, function, file) in [
+            ("store i32", "line: 4,", "name: \"kernel\"", "first.rs"),
+            ("ret i32 7", "line: 8,", "name: \"helper\"", "second.rs"),
+        ] {
+            let found = ir.lines().find(|line| line.contains(instruction));
+            let location = node_after(&ir, found.expect("it is there"), "!dbg !");
+            assert!(location.contains(line), "{ir}");
+            let scope = node_after(&ir, location, "scope: !");
+            assert!(scope.contains(function), "{ir}");
+            assert!(node_after(&ir, scope, "file: !").contains(file), "{ir}");
+        }
+        assert_eq!(ir.matches("distinct !DICompileUnit").count(), 1, "{ir}");
+    }
+}

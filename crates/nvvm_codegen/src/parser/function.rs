@@ -144,7 +144,8 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     self.typed_constant()?;
                 }
-                Token::MetadataName(_) => {
+                // Not `!llvm.ident = ...`, which may follow a declaration.
+                Token::MetadataName(_) if *self.peek_at(1) != Token::Punctuation('=') => {
                     let mut attached = Attached::default();
                     self.attachment(&mut attached)?;
                     function.scope = function.scope.or(attached.source);

@@ -149,6 +149,9 @@ impl Printer<'_> {
     }
 
     /// The nodes that no module has brought along.
+    ///
+    /// `DebugDirectivesOnly` asks for `.loc` and `.file`; with `LineTablesOnly` libNVVM says `.target sm_75, debug`, at
+    /// which ptxas stops optimising, and leaves out the calls that were inlined.
     pub(super) fn unit_nodes(&self) -> String {
         let Some(unit) = self.metadata.unit else {
             return String::new();
