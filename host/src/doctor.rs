@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use nvvm::{Compiler, Toolkit};
+use nvvm::{Compiler, Toolkit, nvdisasm};
 
 use crate::device::{Simulator, cublas, driver, ptx};
 
@@ -105,9 +105,17 @@ fn toolkit() -> Vec<Finding> {
         Some(path) => found_is("ptxas", path.display().to_string()),
         None => missing(
             "ptxas",
-            "It is not beside libNVVM. Only tests need it: install a CUDA toolkit for it."
+            "It is not beside libNVVM. Only tests and `host ptx --sass` need it: install a CUDA toolkit for it."
                 .to_string(),
         ),
     };
-    vec![libnvvm, ptxas]
+    let nvdisasm = match nvdisasm::find() {
+        Some(path) => found_is("nvdisasm", path.display().to_string()),
+        None => missing(
+            "nvdisasm",
+            "Only `host ptx --sass` needs it: install a CUDA toolkit or the Python package nvidia-cuda-nvdisasm."
+                .to_string(),
+        ),
+    };
+    vec![libnvvm, ptxas, nvdisasm]
 }

@@ -24,6 +24,7 @@ pub mod device;
 pub mod doctor;
 pub mod element;
 pub mod evaluate;
+pub mod listing;
 pub mod matrix;
 pub mod measure;
 pub mod memory;

@@ -210,3 +210,107 @@ fn a_closed_pipe_is_no_panic() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(stderr(&output), "");
 }
+
+/// Whether this build has PTX; where it has none, `ptx` must say so.
+fn has_ptx() -> bool {
+    host::device::ptx::why_absent().is_none()
+}
+
+#[test]
+fn ptx_shows_instructions_below_their_lines_or_says_why_there_are_none() {
+    let output = run(&["ptx", "naive"]);
+    if !has_ptx() {
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).starts_with("error: There is no PTX in this build. "));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let listing = stdout(&output);
+    assert!(listing.starts_with(".visible .entry naive(\n"), "{listing}");
+    // The kernel multiplies and adds in one line of its file, whose text is beside the number.
+    let source = include_str!("../../gpu-kernels/src/naive.rs");
+    let before = listing.split("fma.rn.f32").next().unwrap_or_default();
+    let place = before
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("// gpu-kernels/src/naive.rs:"))
+        .expect("the line is named");
+    let (number, text) = place.split_once(' ').expect("its text is beside it");
+    let number: usize = number.parse().expect("a line has a number");
+    assert_eq!(
+        source.lines().nth(number - 1).map(str::trim),
+        Some(text.trim())
+    );
+    assert!(text.contains('*'), "{text}");
+}
+
+#[test]
+fn ptx_that_is_raw_names_no_lines() {
+    let output = run(&["ptx", "tiled", "--dtype", "i32", "--raw"]);
+    if !has_ptx() {
+        assert_eq!(output.status.code(), Some(1));
+        return;
+    }
+    let module = stdout(&output);
+    assert!(module.starts_with(".version "), "{module}");
+    assert_eq!(module.matches(".entry ").count(), 1);
+    assert!(
+        !module.contains("//") && !module.contains(".loc"),
+        "{module}"
+    );
+}
+
+#[test]
+fn what_cannot_be_listed_is_a_usage_error() {
+    for arguments in [
+        &["ptx"][..],
+        &["ptx", "tilde"],
+        &["ptx", "double-buffer", "--dtype", "i32"],
+        &["ptx", "naive", "--raw", "--sass"],
+        &["ptx", "naive", "--arch", "sm_90"],
+        &["ptx", "naive", "--sass", "--arch", "sm_35"],
+        &["ptx", "naive", "--statistics"],
+    ] {
+        let output = run(arguments);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn machine_code_is_shown_or_the_tool_that_is_missing_is_named() {
+    for more in [&[][..], &["--statistics"]] {
+        let output = run(&[&["ptx", "naive", "--sass", "--arch", "sm_90"], more].concat());
+        match output.status.code() {
+            Some(0) => assert!(stdout(&output).contains("FFMA"), "{}", stdout(&output)),
+            code => {
+                assert_eq!(code, Some(1), "{}", stderr(&output));
+                let errors = stderr(&output);
+                let missing = [
+                    "There is no PTX",
+                    "There is no ptxas",
+                    "There is no nvdisasm",
+                ];
+                assert!(missing.iter().any(|tool| errors.contains(tool)), "{errors}");
+                assert_eq!(stdout(&output), "");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_stops_reading_a_listing_is_no_error() {
+    if !has_ptx() {
+        return; // nothing is written, as another test shows
+    }
+    let mut child = command(&["ptx", "all"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+}

@@ -1,12 +1,14 @@
 //! What the road from Rust to PTX makes of the kernels: assembled by `ptxas` for every architecture, no memory where
-//! there should be registers, and the wide accesses that the kernels are written for.
+//! there should be registers, the wide accesses that the kernels are written for, and the lines that they are written in.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 use device_kernels::PROBES;
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Variant;
+use host::listing::{self, Line, Place};
 use libtest_mimic::{Failed, Trial};
 use nvvm::{Toolkit, ptxas};
 use tests::built::{BUILT, Built};
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
     for built in BUILT {
         let name = |claim| format!("{}::{}::{claim}", built.kernels, built.arch);
         let missing = built.ptx.is_empty();
-        let toolkit = toolkit.clone();
+        let (toolkit, toolkit_alone) = (toolkit.clone(), toolkit.clone());
         trials.push(
             Trial::test(name("ptxas_takes_it"), move || {
                 assembles(built, toolkit.as_ref())
@@ -44,6 +46,20 @@ fn main() -> ExitCode {
             Trial::test(name("has_the_instructions"), move || contents(built))
                 .with_ignored_flag(missing),
         );
+        if built.kernels == "gpu-kernels" {
+            trials.push(
+                Trial::test(name("names_the_lines_of_the_source"), || {
+                    names_the_lines_of_the_source(built)
+                })
+                .with_ignored_flag(missing),
+            );
+            trials.push(
+                Trial::test(name("ptxas_takes_each_kernel_alone"), move || {
+                    assembles_alone(built, toolkit_alone.as_ref())
+                })
+                .with_ignored_flag(missing || !can_assemble),
+            );
+        }
     }
     tests::run(trials)
 }
@@ -146,6 +162,74 @@ fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
             .find(|instruction| !entry.text.contains(**instruction))
         {
             return Err(format!("{} has no {missing}", probe.entry).into());
+        }
+    }
+    Ok(())
+}
+
+/// In the source a barrier is a call of `sync_threads`. The lines of a kernel's file that hold one are those that its
+/// barriers name, each barrier one of them; and no file is named by a folder of this machine.
+fn names_the_lines_of_the_source(built: &Built) -> Result<(), Failed> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for kernel in KERNELS {
+        let source = std::fs::read_to_string(workspace.join(kernel.source))?;
+        let with_barrier: BTreeSet<u32> = (1..)
+            .zip(source.lines())
+            .filter(|(_, text)| text.trim_start().starts_with("thread::sync_threads()"))
+            .map(|(line, _)| line)
+            .collect();
+        for variant in kernel.variants {
+            let mut found = BTreeSet::new();
+            for line in listing::ptx::kernel(built.ptx, variant.entry) {
+                let Line::Instruction { text, origin } = line else {
+                    continue;
+                };
+                if let Some(place) = origin.iter().find(|place| is_of_this_machine(place)) {
+                    return Err(format!("{}: {place:?}", variant.entry).into());
+                }
+                if !text.contains("bar.sync") && !text.contains("barrier.sync") {
+                    continue;
+                }
+                let in_source = origin.iter().find(|place| {
+                    place.file == kernel.source && with_barrier.contains(&place.line)
+                });
+                match in_source {
+                    Some(place) => found.insert(place.line),
+                    // Another rung's body.
+                    None if with_barrier.is_empty() => continue,
+                    None => {
+                        return Err(format!("{}: {text} is of {origin:?}", variant.entry).into());
+                    }
+                };
+            }
+            if found != with_barrier {
+                let entry = variant.entry;
+                return Err(format!("{entry}: barriers in {found:?}, not {with_barrier:?}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_of_this_machine(place: &Place) -> bool {
+    Path::new(&place.file).is_absolute() && !place.file.starts_with("/rustc/")
+}
+
+/// What `host ptx --raw` shows is a whole module.
+fn assembles_alone(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
+    let toolkit = toolkit.ok_or("no toolkit")?;
+    for variant in variants() {
+        let module = listing::ptx::with_one_kernel(built.ptx, variant.entry)
+            .map(|module| listing::ptx::without_lines(&module))
+            .ok_or_else(|| format!("{} is missing", variant.entry))?;
+        let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
+        let entries: Vec<&str> = assembled
+            .kernels
+            .iter()
+            .map(|kernel| kernel.entry.as_str())
+            .collect();
+        if entries != [variant.entry] {
+            return Err(format!("{entries:?} instead of {}", variant.entry).into());
         }
     }
     Ok(())

@@ -422,7 +422,31 @@ fn line_tables_change_no_instruction() -> Result<(), Failed> {
 
 fn line_tables_name_no_folder_of_this_machine() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let ptx = ptx_for(&kernels, "compute_75", true)?;
+    // A package of a registry lies in cargo's folder.
+    fs::create_dir_all(kernels.path("home/registry"))?;
+    fs::rename(
+        kernels.path("kernels/scaling"),
+        kernels.path("home/registry/scaling"),
+    )?;
+    let dependency = "../home/registry/scaling";
+    kernels.replace(
+        "kernels/Cargo.toml",
+        "path = \"scaling\"",
+        &format!("path = {dependency:?}"),
+    )?;
+    kernels.replace("home/registry/scaling/src/lib.rs", "x * BY", "x / BY")?;
+    let mut script = kernels.build_script()?;
+    run_to_success(
+        script
+            .env("LINES", "1")
+            .env("CARGO_HOME", kernels.path("home")),
+    )?;
+    let ptx = kernels.ptx()?;
+    let (inner, _) = place_of(&ptx, "div.rn.f32")?;
+    assert!(
+        inner.starts_with("cargo/registry/scaling/src/lib.rs:"),
+        "{inner}"
+    );
     for path in [kernels.path(""), env::temp_dir()] {
         let path = path.display().to_string();
         assert!(!ptx.contains(&path), "{path} is in {ptx}");

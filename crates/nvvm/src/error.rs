@@ -118,4 +118,13 @@ pub enum Error {
 
     #[error("ptxas rejected the PTX for {sm}:\n{log}")]
     PtxasRejected { sm: String, log: String },
+
+    #[error("{} could not be run ({source}); check that it may be executed.", program.display())]
+    NvdisasmNotRun { program: PathBuf, source: io::Error },
+
+    #[error(
+        "nvdisasm rejected the machine code that ptxas made; install an nvdisasm of the same CUDA version or a newer one. \
+         It says:\n{log}"
+    )]
+    NvdisasmRejected { log: String },
 }

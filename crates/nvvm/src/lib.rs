@@ -26,12 +26,14 @@
 //! | `cache.rs` | keeping it: whole or not at all, whoever else builds at the same time |
 //! | `compiler.rs` | calling libNVVM |
 //! | `ptxas.rs` | calling ptxas, which turns PTX into machine code and counts its registers |
+//! | `nvdisasm.rs` | finding and calling nvdisasm, which writes machine code as text |
 
 mod arch;
 mod cache;
 mod compiler;
 mod error;
 mod fetch;
+pub mod nvdisasm;
 pub mod ptxas;
 mod search;
 mod toolkit;

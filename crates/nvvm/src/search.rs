@@ -151,15 +151,18 @@ impl Search {
     /// The wheel where pip installs it.
     fn installed_wheel(&self) -> Option<Toolkit> {
         let name = self.wheel.requirement.split("==").next()?;
+        self.python_packages().into_iter().find_map(|folder| {
+            let origin = Origin::InstalledWheel {
+                wheel: name.to_owned(),
+                folder: folder.clone(),
+            };
+            Toolkit::below(&folder.join("nvidia/cuda_nvcc"), origin)
+        })
+    }
+
+    /// The folders that the first Python that runs imports packages from.
+    pub(crate) fn python_packages(&self) -> Vec<PathBuf> {
         package_folders(&self.pythons)
-            .into_iter()
-            .find_map(|folder| {
-                let origin = Origin::InstalledWheel {
-                    wheel: name.to_owned(),
-                    folder: folder.clone(),
-                };
-                Toolkit::below(&folder.join("nvidia/cuda_nvcc"), origin)
-            })
     }
 
     /// The wheel where an earlier fetch has put it.

@@ -1,6 +1,7 @@
 //! The command line: what may be asked, and the exit code that answers.
 
 mod multiply;
+mod ptx;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -96,6 +97,8 @@ pub struct Arguments {
 enum Command {
     /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is not
     Doctor,
+    /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
+    Ptx(ptx::Ptx),
 }
 
 /// Every result is proven right.
@@ -132,9 +135,13 @@ pub fn run(
             return finish(written, notes, error.exit_code() as u8);
         }
     };
-    if let Some(Command::Doctor) = arguments.command {
-        let written = doctor::examine(out);
-        return finish(written, notes, PROVEN);
+    match &arguments.command {
+        Some(Command::Doctor) => {
+            let written = doctor::examine(out);
+            return finish(written, notes, PROVEN);
+        }
+        Some(Command::Ptx(asked)) => return ptx::ptx(asked, out, notes),
+        None => {}
     }
     if arguments.list {
         let written = writeln!(out, "{}", report::list(gpu_kernels::KERNELS));

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Parser;
 use super::metadata::Attached;
+use super::{Parser, lines};
 use crate::error::Result;
 use crate::ir::{
     Attribute, Block, BlockId, Function, FunctionType, Local, LocalId, Module, Operand, Terminator,
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
         self.check_all_defined(&names, &blocks)?;
         function.blocks = in_order_of_definition(blocks);
         if function.scope.is_none() {
-            forget_locations(&mut function.blocks);
+            lines::forget_locations(&mut function.blocks);
         }
         function.locals = names.locals;
         Ok(())
@@ -462,15 +462,4 @@ fn in_order_of_definition(blocks: Vec<(BlockId, Block)>) -> Vec<Block> {
         ordered.push(block);
     }
     ordered
-}
-
-/// A function that has no scope, because it was compiled without line tables, may still hold inlined instructions that have
-/// locations. LLVM ignores them.
-fn forget_locations(blocks: &mut [Block]) {
-    for block in blocks {
-        for instruction in &mut block.instructions {
-            instruction.source = None;
-        }
-        block.terminator.source = None;
-    }
 }

@@ -1,0 +1,174 @@
+//! `host ptx KERNEL`: what became of a kernel, beside the Rust lines it came from.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
+use thiserror::Error;
+
+use super::{FAILED, PROVEN, USAGE, fail, finish};
+use crate::device::{driver, ptx as embedded};
+use crate::element::DataType;
+use crate::listing::{self, ptx, sass, statistics::Statistics};
+use crate::select;
+
+#[derive(Debug, Args)]
+pub(super) struct Ptx {
+    /// A kernel or a variant, as `--list` shows them, or `all`
+    #[arg(value_name = "KERNEL")]
+    kernel: String,
+
+    /// The type of the elements
+    #[arg(long, value_enum, default_value_t = DataType::F32)]
+    dtype: DataType,
+
+    /// Only the PTX, without the lines: a module that ptxas takes
+    #[arg(long, conflicts_with = "sass")]
+    raw: bool,
+
+    /// The machine code that ptxas makes of the PTX
+    #[arg(long)]
+    sass: bool,
+
+    /// Only what the machine code of the main loop consists of
+    #[arg(long, requires = "sass")]
+    statistics: bool,
+
+    /// The GPUs that ptxas compiles for, such as `sm_90` [default: the GPU here, else sm_90]
+    #[arg(long, requires = "sass", value_parser = architecture)]
+    arch: Option<NvvmArch>,
+}
+
+/// Why there is no listing.
+#[derive(Debug, Error)]
+enum PtxError {
+    #[error("There is no PTX in this build. {reason}")]
+    NoPtx { reason: &'static str },
+    #[error(
+        "The PTX in this build has no kernel `{entry}`; run `cargo clean -p host` and build again."
+    )]
+    NoEntry { entry: &'static str },
+    #[error(
+        "There is no ptxas here, which makes machine code of PTX; install a CUDA toolkit or the Python package \
+         nvidia-cuda-nvcc-cu12."
+    )]
+    NoToolkit,
+    #[error(
+        "There is no nvdisasm here, which writes machine code as text; install a CUDA toolkit or the Python package \
+         nvidia-cuda-nvdisasm, or put nvdisasm into PATH."
+    )]
+    NoNvdisasm,
+    #[error(transparent)]
+    Tool(#[from] nvvm::Error),
+}
+
+pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let names = std::slice::from_ref(&asked.kernel);
+    let variants = match select::select(gpu_kernels::KERNELS, names, asked.dtype) {
+        Ok(variants) => variants,
+        Err(error) => return fail(notes, &error, USAGE),
+    };
+    let listings: Result<Vec<Vec<u8>>, PtxError> = variants
+        .iter()
+        .map(|variant| listing_of(variant.entry, asked))
+        .collect();
+    match listings {
+        Ok(listings) => finish(out.write_all(&listings.join(&b'\n')), notes, PROVEN),
+        Err(error) => fail(notes, &error, FAILED),
+    }
+}
+
+fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
+    if let Some(reason) = embedded::why_absent() {
+        return Err(PtxError::NoPtx { reason });
+    }
+    let module =
+        ptx::with_one_kernel(embedded::EMBEDDED, entry).ok_or(PtxError::NoEntry { entry })?;
+    if asked.raw {
+        return Ok(ptx::without_lines(&module).into_bytes());
+    }
+    let lines = match asked.sass {
+        false => ptx::kernel(&module, entry),
+        true => {
+            let arch = asked.arch.unwrap_or_else(architecture_here);
+            let code = machine_code(&module, entry, arch)?;
+            if asked.statistics {
+                let statistics = Statistics::of(&code);
+                return Ok(format!("{entry} for {}\n{statistics}", arch.sm()).into_bytes());
+            }
+            sass::listing(&code)
+        }
+    };
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _: io::Result<()> = listing::write(&lines, &mut text);
+    Ok(text)
+}
+
+fn machine_code(module: &str, entry: &str, arch: NvvmArch) -> Result<Vec<sass::Item>, PtxError> {
+    let toolkit = Toolkit::find().ok_or(PtxError::NoToolkit)?;
+    let nvdisasm = nvdisasm::find().ok_or(PtxError::NoNvdisasm)?;
+    let assembled = ptxas::assemble(&toolkit, module, arch)?;
+    let text = nvdisasm::disassemble(&nvdisasm, &assembled.cubin)?;
+    let mut code = sass::parse(&text, entry);
+    sass::correct_files(&mut code, &ptx::kernel(module, entry));
+    Ok(code)
+}
+
+/// Reads `sm_90`.
+fn architecture(name: &str) -> Result<NvvmArch, String> {
+    NvvmArch::ALL
+        .into_iter()
+        .find(|arch| arch.sm() == name)
+        .ok_or_else(|| {
+            let known = NvvmArch::ALL.map(NvvmArch::sm);
+            format!("there is {}", known.join(", "))
+        })
+}
+
+/// The architecture of the first GPU, or the newest known one whose code it runs; that of an H200 where there is none.
+fn architecture_here() -> NvvmArch {
+    let capability = driver::probe()
+        .ok()
+        .and_then(|gpus| gpus.first().map(|gpu| gpu.capability))
+        .unwrap_or((9, 0));
+    for_capability(capability)
+}
+
+fn for_capability((major, minor): (i32, i32)) -> NvvmArch {
+    let of_this_generation = |arch: &NvvmArch| {
+        let number = arch.sm().trim_start_matches("sm_").parse::<i32>();
+        number.is_ok_and(|number| number / 10 == major && number % 10 <= minor)
+    };
+    NvvmArch::ALL
+        .into_iter()
+        .rfind(of_this_generation)
+        .unwrap_or(NvvmArch::Compute90)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_gets_code_that_it_runs() {
+        for (capability, expected) in [
+            ((7, 5), NvvmArch::Compute75),
+            ((8, 8), NvvmArch::Compute87),
+            ((9, 0), NvvmArch::Compute90),
+            ((10, 0), NvvmArch::Compute100),
+            ((12, 1), NvvmArch::Compute120),
+            ((99, 0), NvvmArch::Compute90),
+        ] {
+            // 8.8 runs code of 8.7; 8.9 is a sibling that it does not run.
+            assert_eq!(for_capability(capability), expected, "{capability:?}");
+        }
+    }
+
+    #[test]
+    fn architectures_have_the_names_that_ptxas_knows() {
+        assert_eq!(architecture("sm_90a"), Ok(NvvmArch::Compute90a));
+        let error = architecture("sm_35").unwrap_err();
+        assert!(error.starts_with("there is sm_75, sm_80"), "{error}");
+    }
+}
