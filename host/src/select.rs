@@ -178,7 +178,7 @@ mod tests {
             Ok(vec!["tiled-32", "naive"])
         );
         let all = names(&["all"], DataType::F32).unwrap();
-        assert_eq!(names(&["naive", "all"], DataType::F32), Ok(all));
+        assert_eq!(names(&[all[0], "all"], DataType::F32), Ok(all));
     }
 
     #[test]
