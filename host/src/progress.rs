@@ -1,13 +1,26 @@
 //! A progress bar, on a terminal, for what takes longer than two seconds.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 
 /// How long nothing is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The bars there are or were.
+static BARS: Mutex<Vec<WeakProgressBar>> = Mutex::new(Vec::new());
+
+/// Takes all bars from the terminal, for a process that is about to end.
+pub fn clear_all() {
+    // A list of bars is whole, whatever panicked beside it.
+    let bars = BARS.lock().unwrap_or_else(PoisonError::into_inner);
+    for bar in bars.iter().filter_map(WeakProgressBar::upgrade) {
+        bar.finish_and_clear();
+    }
+}
 
 /// A bar that appears after a while, and goes when it is dropped.
 pub struct Progress {
@@ -28,6 +41,10 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        let mut bars = BARS.lock().unwrap_or_else(PoisonError::into_inner);
+        bars.retain(|bar| bar.upgrade().is_some());
+        bars.push(bar.downgrade());
+        drop(bars);
         let (ended, end) = mpsc::channel();
         let shown = bar.clone();
         let waiting = thread::spawn(move || {

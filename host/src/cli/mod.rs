@@ -13,6 +13,7 @@ use crate::device::DeviceChoice;
 use crate::doctor;
 use crate::element::DataType;
 use crate::evaluate::Baseline;
+use crate::interrupt;
 use crate::report::{self, Format};
 use crate::select;
 
@@ -26,7 +27,8 @@ use crate::select;
     version,
     args_conflicts_with_subcommands = true,
     after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
-                  something failed at run time; 2 if the command line asks for what there is not."
+                  something failed at run time; 2 if the command line asks for what there is not; 130 if it was \
+                  interrupted."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -110,6 +112,13 @@ const USAGE: u8 = 2;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    if let Err(error) = interrupt::watch() {
+        // A note that nobody reads changes nothing.
+        let _ = writeln!(
+            io::stderr(),
+            "note: Ctrl-C may leave a temporary file behind, as it cannot be watched for: {error}."
+        );
+    }
     ExitCode::from(run(
         std::env::args_os(),
         &mut io::stdout().lock(),
