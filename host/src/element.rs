@@ -37,6 +37,13 @@ impl DataType {
             DataType::I32 => "i32",
         }
     }
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            DataType::F32 | DataType::I32 => 4,
+        }
+    }
 }
 
 impl fmt::Display for DataType {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gpu_kernels::spec::Variant;
 use thiserror::Error;
 
-use crate::device::cublas::{Cublas, CublasError};
+use crate::device::cublas::{Cublas, CublasError, Precision};
 use crate::device::launch::bands;
 use crate::device::{CudaDevice, Device, DeviceError, Opened};
 use crate::element::{DataType, Element};
@@ -14,7 +14,7 @@ use crate::measure::{self, Effort, Timing};
 use crate::memory::{self, TooLarge};
 use crate::problem::{Data, Layout, Problem, ProblemError, Shape};
 use crate::progress::Progress;
-use crate::report::{Record, Report};
+use crate::report::{Record, Report, Yardstick};
 use crate::verify::{self, Coverage, Failure, Proof};
 
 /// What to compare times with.
@@ -39,6 +39,8 @@ pub struct Request {
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
+    /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it rounds more.
+    pub tensor_cores: bool,
 }
 
 /// Why a call ended before its report was complete.
@@ -69,6 +71,17 @@ impl From<MeasureError> for EvaluateError {
 
 /// Does what is asked. The report holds what was known when an error, if any, ended it.
 pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), EvaluateError>) {
+    // Without a number of steps there is no bar; what is wrong with the request shows below.
+    let progress = Progress::start(steps(&opened.device, request).unwrap_or(0));
+    evaluate_observed(opened, request, &progress)
+}
+
+/// [`evaluate`], as a part of something longer whose progress is shown: takes as many steps as [`steps`] says.
+pub fn evaluate_observed(
+    opened: &Opened,
+    request: &Request,
+    progress: &Progress,
+) -> (Report, Result<(), EvaluateError>) {
     let mut report = Report {
         schema: 1,
         backend: opened.device.backend(),
@@ -76,10 +89,11 @@ pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), Evalu
         reason: opened.reason.clone(),
         cublas: None,
         results: Vec::new(),
+        yardsticks: Vec::new(),
     };
     let result = match request.data_type {
-        DataType::F32 => evaluate_as::<f32>(&opened.device, request, &mut report),
-        DataType::I32 => evaluate_as::<i32>(&opened.device, request, &mut report),
+        DataType::F32 => evaluate_as::<f32>(&opened.device, request, progress, &mut report),
+        DataType::I32 => evaluate_as::<i32>(&opened.device, request, progress, &mut report),
     };
     (report, result)
 }
@@ -110,6 +124,7 @@ impl Candidate {
 fn evaluate_as<T: Element>(
     device: &Device,
     request: &Request,
+    progress: &Progress,
     report: &mut Report,
 ) -> Result<(), EvaluateError> {
     let scalar = |scalar: f64| {
@@ -122,8 +137,8 @@ fn evaluate_as<T: Element>(
     };
     let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
     memory::check(request.shape, size_of::<T>())?;
-    let cublas = baseline::<T>(device, request.baseline)?;
-    report.cublas = cublas.as_ref().map(Cublas::description);
+    let yardsticks = yardsticks::<T>(device, request)?;
+    report.cublas = yardsticks.first().map(Cublas::description);
     let mut candidates: Vec<Candidate> = request
         .variants
         .iter()
@@ -135,26 +150,37 @@ fn evaluate_as<T: Element>(
             timing: None,
         })
         .collect();
-    let progress = Progress::start(steps(device, request)?);
     let outcome =
-        prove::<T>(device, request, (alpha, beta), &mut candidates, &progress).and_then(|()| {
+        prove::<T>(device, request, (alpha, beta), &mut candidates, progress).and_then(|()| {
             time::<T>(
                 device,
                 request,
                 (alpha, beta),
-                cublas.as_ref(),
+                &yardsticks,
                 &mut candidates,
-                &progress,
+                progress,
             )
         });
-    let (cublas_timing, result) = match outcome {
-        Ok(timing) => (timing, Ok(())),
-        Err(error) => (None, Err(error)),
+    let (timings, result) = match outcome {
+        Ok(timings) => (timings, Ok(())),
+        Err(error) => (Vec::new(), Err(error)),
     };
+    report.yardsticks = yardsticks
+        .iter()
+        .zip(&timings)
+        .map(|(yardstick, timing)| Yardstick {
+            name: yardstick.precision().name().to_string(),
+            runs: timing.runs(),
+            time_median_s: timing.median(),
+            time_min_s: Some(timing.min()),
+            time_max_s: Some(timing.max()),
+            flops_per_s: request.shape.flops() / timing.median(),
+        })
+        .collect();
     for candidate in candidates {
         // After an error, a kernel of which nothing is known has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() == GATES {
-            let record = record(device, request, &candidate, cublas_timing.as_ref())?;
+            let record = record(device, request, &candidate, timings.first())?;
             report.results.push(record);
         }
     }
@@ -184,6 +210,9 @@ fn prove<T: Element>(
             progress.doing(format!("{}: running", variant.name));
             let run = device.run_observed(variant, &problem, &|| progress.step())?;
             candidate.time = run.time;
+            if let Device::Cuda(_) = device {
+                progress.step();
+            }
             progress.doing(format!("{}: checking", variant.name));
             candidate.judge(match exact {
                 true => verify::exact(&problem, &run.c, variant.tile, coverage),
@@ -223,21 +252,21 @@ fn random_problem<T: Element>(
     Problem::random(request.shape, layout, data, request.seed, alpha, beta)
 }
 
-/// Times what is right. On the simulator a run that was proven counts as the first.
+/// Times what is right, and returns the yardsticks' times. On the simulator a run that was proven counts as the first.
 fn time<T: Element>(
     device: &Device,
     request: &Request,
     scalars: (T, T),
-    cublas: Option<&Cublas<'_>>,
+    yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Option<Timing>, EvaluateError> {
+) -> Result<Vec<Timing>, EvaluateError> {
     let mut right: Vec<&mut Candidate> = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
         .collect();
     if request.shape.is_empty() || right.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let problem = random_problem(request, Data::Normal, scalars)?;
     match device {
@@ -255,51 +284,63 @@ fn time<T: Element>(
                     &block_done,
                 )?);
             }
-            Ok(None)
+            Ok(Vec::new())
         }
         Device::Cuda(device) => {
             progress.doing("timing".to_string());
             let contenders: Vec<Contender<'_>> = right
                 .iter()
                 .map(|candidate| Contender::Kernel(candidate.variant))
-                .chain(cublas.map(Contender::Cublas))
+                .chain(yardsticks.iter().map(Contender::Cublas))
                 .collect();
             let mut timings = gpu::measure(device, &contenders, &problem, request.effort)?;
-            let baseline = cublas.and_then(|_| timings.pop());
+            progress.step();
+            let yardstick_timings = timings.split_off(right.len());
             for (candidate, timing) in right.iter_mut().zip(timings) {
                 candidate.timing = Some(timing);
             }
-            Ok(baseline)
+            Ok(yardstick_timings)
         }
     }
 }
 
-/// The cuBLAS to compare with, if any.
-fn baseline<'device, T: Element>(
+/// What to compare with: nothing, or cuBLAS as it is to be compared with and then, if asked for, on tensor cores.
+fn yardsticks<'device, T: Element>(
     device: &'device Device,
-    baseline: Baseline,
-) -> Result<Option<Cublas<'device>>, EvaluateError> {
-    let asked = baseline == Baseline::Cublas;
-    let load = |device: &'device CudaDevice| match T::TYPE {
-        DataType::F32 => Cublas::load(device),
-        other => Err(CublasError::NoSuchType(other)),
+    request: &Request,
+) -> Result<Vec<Cublas<'device>>, EvaluateError> {
+    let asked = request.baseline == Baseline::Cublas;
+    let load = |device: &'device CudaDevice| {
+        if T::TYPE != DataType::F32 {
+            return Err(CublasError::NoSuchType(T::TYPE));
+        }
+        let mut loaded = vec![Cublas::load(device, Precision::Pedantic)?];
+        if request.tensor_cores {
+            loaded.push(Cublas::load(device, Precision::Tf32)?);
+        }
+        Ok(loaded)
     };
-    match (device, baseline) {
-        (_, Baseline::None) => Ok(None),
+    match (device, request.baseline) {
+        (_, Baseline::None) => Ok(Vec::new()),
         (Device::Simulator(_), _) if asked => Err(EvaluateError::BaselineWithoutGpu),
-        (Device::Simulator(_), _) => Ok(None),
+        (Device::Simulator(_), _) => Ok(Vec::new()),
         (Device::Cuda(device), _) => match load(device) {
-            Ok(cublas) => Ok(Some(cublas)),
+            Ok(loaded) => Ok(loaded),
             Err(error) if asked => Err(error.into()),
-            Err(_) => Ok(None),
+            Err(_) => Ok(Vec::new()),
         },
     }
 }
 
-/// Blocks that the simulator will run; 0 where no progress can be seen.
-fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
+/// Steps of the progress of [`evaluate_observed`]: on the simulator the blocks that it will run; on a GPU the results to
+/// prove, and the timing.
+///
+/// # Errors
+///
+/// C is too large to launch for.
+pub fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
     if let Device::Cuda(_) = device {
-        return Ok(0);
+        return Ok((GATES * request.variants.len()) as u64 + 1);
     }
     let runs = request.effort.runs.unwrap_or(1).max(1) + request.effort.warmup.unwrap_or(0);
     let mut blocks = 0;
@@ -423,6 +464,7 @@ mod tests {
             seed: 1,
             effort: Effort::default(),
             baseline: Baseline::Auto,
+            tensor_cores: false,
         };
         let (report, result) = evaluate(&opened, &request);
         result.unwrap();

@@ -19,12 +19,16 @@
 //! # }
 //! ```
 
+pub mod bench;
 pub mod cli;
 pub mod device;
 pub mod doctor;
 pub mod element;
 pub mod evaluate;
 pub mod listing;
+#[cfg(test)]
+mod golden;
+pub mod gpu;
 pub mod interrupt;
 pub mod matrix;
 pub mod measure;
@@ -34,6 +38,7 @@ pub mod problem;
 pub mod progress;
 pub mod report;
 pub mod select;
+pub mod traffic;
 pub mod verify;
 
 pub use cuda_std::simulator;

@@ -1,5 +1,6 @@
 //! The command line: what may be asked, and the exit code that answers.
 
+mod bench;
 mod multiply;
 mod ptx;
 
@@ -97,6 +98,8 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Prove and time kernels at several sizes, beside cuBLAS: a table, JSON, CSV, Markdown and plots
+    Bench(Box<bench::Arguments>),
     /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is not
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
@@ -145,6 +148,7 @@ pub fn run(
         }
     };
     match &arguments.command {
+        Some(Command::Bench(arguments)) => return bench::bench(arguments, out, notes),
         Some(Command::Doctor) => {
             let written = doctor::examine(out);
             return finish(written, notes, PROVEN);

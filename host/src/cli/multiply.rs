@@ -32,6 +32,7 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
             warmup: arguments.warmup,
         },
         baseline: arguments.baseline,
+        tensor_cores: false,
     };
     let opened = match Device::open(arguments.device) {
         Ok(opened) => opened,
@@ -89,6 +90,7 @@ mod tests {
                 reason: String::new(),
                 cublas: None,
                 results: proven.iter().map(|&proven| record(proven)).collect(),
+                yardsticks: Vec::new(),
             };
             conclude(
                 &report,

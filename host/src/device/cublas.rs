@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use libloading::Library;
 use thiserror::Error;
@@ -58,8 +59,33 @@ type Sgemm = unsafe extern "C" fn(
     ldc: c_int,
 ) -> c_int;
 
-/// `CUBLAS_PEDANTIC_MATH`: the precision that is asked for in every step, so no TF32 tensor cores.
-const PEDANTIC_MATH: c_int = 2;
+/// How cuBLAS may compute products of `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// As `f32` in every step, so on no tensor cores: what a kernel of `f32` is to be compared with.
+    Pedantic,
+    /// On tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, and another result.
+    Tf32,
+}
+
+impl Precision {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::Pedantic => "cublas-fp32",
+            Precision::Tf32 => "cublas-tf32",
+        }
+    }
+
+    /// A `cublasMath_t`: `CUBLAS_PEDANTIC_MATH` or `CUBLAS_TF32_TENSOR_OP_MATH`.
+    fn math_mode(self) -> c_int {
+        match self {
+            Precision::Pedantic => 2,
+            Precision::Tf32 => 3,
+        }
+    }
+}
+
 /// `CUBLAS_OP_N`.
 const NOT_TRANSPOSED: c_int = 0;
 
@@ -70,24 +96,23 @@ pub struct Cublas<'device> {
     sgemm: Sgemm,
     destroy: Destroy,
     version: c_int,
-    path: PathBuf,
-    /// Holds the code behind the function pointers.
-    _library: Library,
+    precision: Precision,
+    path: &'static Path,
 }
 
 impl<'device> Cublas<'device> {
-    /// Loads cuBLAS and prepares it to launch on `device`'s stream.
+    /// Prepares cuBLAS to launch on `device`'s stream.
     ///
     /// # Errors
     ///
     /// It is not to be found, or does not start.
-    pub fn load(device: &'device CudaDevice) -> Result<Self, CublasError> {
+    pub fn load(device: &'device CudaDevice, precision: Precision) -> Result<Self, CublasError> {
         device
             .enter()
             .map_err(|error| CublasError::Device(error.to_string()))?;
-        let (library, path) = open_library().ok_or(CublasError::NotFound)?;
+        let (library, path) = library().ok_or(CublasError::NotFound)?;
         let unusable = |error: libloading::Error| CublasError::Unusable {
-            path: path.clone(),
+            path: path.to_path_buf(),
             reason: error.to_string(),
         };
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
@@ -122,17 +147,23 @@ impl<'device> Cublas<'device> {
             sgemm,
             destroy,
             version: 0,
+            precision,
             path,
-            _library: library,
         };
         // SAFETY: the handle is valid, and the stream lives as long as the device that is borrowed.
         unsafe {
             succeeded("cublasGetVersion", get_version(handle, &mut cublas.version))?;
             let stream = device.stream().as_inner().cast();
             succeeded("cublasSetStream", set_stream(handle, stream))?;
-            succeeded("cublasSetMathMode", set_math_mode(handle, PEDANTIC_MATH))?;
+            let mode = precision.math_mode();
+            succeeded("cublasSetMathMode", set_math_mode(handle, mode))?;
         }
         Ok(cublas)
+    }
+
+    /// How it computes.
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
@@ -220,8 +251,17 @@ fn version_name(version: c_int) -> String {
 }
 
 /// The cuBLAS that would be loaded, with its path, for people to read.
-pub fn find() -> Option<PathBuf> {
-    open_library().map(|(_, path)| path)
+pub fn find() -> Option<&'static Path> {
+    library().map(|(_, path)| path)
+}
+
+/// The library and its path, loaded by the first who asks and kept: a GPU's context holds its code.
+fn library() -> Option<(&'static Library, &'static Path)> {
+    static LIBRARY: OnceLock<Option<(Library, PathBuf)>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(open_library)
+        .as_ref()
+        .map(|(library, path)| (library, path.as_path()))
 }
 
 /// Names of the library, newest first.

@@ -22,6 +22,8 @@ pub struct Properties {
     pub l2_bytes: usize,
     /// The highest clock of the multiprocessors.
     pub clock_mhz: i32,
+    /// What the memory moves at most, by its clock and its width.
+    pub bandwidth_bytes_per_s: f64,
     /// The newest version of CUDA that the driver supports, such as `13.0`.
     pub driver: String,
 }
@@ -42,9 +44,24 @@ impl Properties {
             memory_bytes: device.total_memory()?,
             l2_bytes: usize::try_from(attribute(DeviceAttribute::L2CacheSize)?).unwrap_or(0),
             clock_mhz: attribute(DeviceAttribute::ClockRate)? / 1000,
+            bandwidth_bytes_per_s: bandwidth(
+                attribute(DeviceAttribute::MemoryClockRate)?,
+                attribute(DeviceAttribute::GlobalMemoryBusWidth)?,
+            ),
             driver: format!("{}.{}", driver.major(), driver.minor()),
         })
     }
+}
+
+/// From a clock in kHz and a width in bits: double data rate moves two words a cycle.
+fn bandwidth(clock_khz: i32, width_bits: i32) -> f64 {
+    2.0 * f64::from(clock_khz) * 1e3 * f64::from(width_bits) / 8.0
+}
+
+/// The release of the installed driver, such as `580.159.04`, where the kernel module says it.
+pub fn release() -> Option<String> {
+    let text = std::fs::read_to_string("/sys/module/nvidia/version").ok()?;
+    Some(text.trim().to_string()).filter(|release| !release.is_empty())
 }
 
 impl fmt::Display for Properties {
@@ -188,6 +205,7 @@ mod tests {
             memory_bytes: 139 << 30,
             l2_bytes: 60 << 20,
             clock_mhz: 1980,
+            bandwidth_bytes_per_s: 4.8e12,
             driver: "12.4".into(),
         }
     }
@@ -227,6 +245,12 @@ mod tests {
             Ok(found) => assert!(!found.is_empty()),
             Err(error) => assert!(error.means_no_usable_gpu(), "{error}"),
         }
+    }
+
+    #[test]
+    fn the_bandwidth_of_an_h100_is_that_of_its_data_sheet() {
+        // 2619 MHz and 5120 bits; the data sheet says 3.35 TB/s.
+        assert_eq!((bandwidth(2_619_000, 5120) / 1e10).round(), 335.0);
     }
 
     #[test]

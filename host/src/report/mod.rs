@@ -9,9 +9,9 @@ mod table;
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-pub use table::{duration, list};
+pub use table::{duration, list, new_table, speed, spread};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -39,10 +39,26 @@ pub struct Report {
     pub cublas: Option<String>,
     /// One for each kernel, in the order asked for.
     pub results: Vec<Record>,
+    /// What the kernels took turns with.
+    pub yardsticks: Vec<Yardstick>,
+}
+
+/// The times of something that is not ours, on the same problem, in the same process, run in turn with the kernels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Yardstick {
+    /// `cublas-fp32` (no tensor cores: the one that kernels are compared with) or `cublas-tf32`.
+    pub name: String,
+    /// Timed runs.
+    pub runs: usize,
+    pub time_median_s: f64,
+    pub time_min_s: Option<f64>,
+    pub time_max_s: Option<f64>,
+    /// `2 * m * n * k` over the median time.
+    pub flops_per_s: f64,
 }
 
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null (empty in CSV).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The kernel's variant, such as `tiled-32`.
     pub kernel: String,
@@ -110,7 +126,6 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     /// A report with a kernel that was measured and one that is wrong.
     fn report() -> Report {
@@ -167,6 +182,14 @@ mod tests {
             reason: "asked for with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
             results: vec![right, wrong],
+            yardsticks: vec![Yardstick {
+                name: "cublas-fp32".into(),
+                runs: 20,
+                time_median_s: 10e-6,
+                time_min_s: Some(9.5e-6),
+                time_max_s: Some(11e-6),
+                flops_per_s: 26.84e12,
+            }],
         }
     }
 
@@ -181,35 +204,28 @@ mod tests {
         assert!(!report().all_proven());
     }
 
-    /// Compares with a file; `BLESS=1 cargo test -p host report` writes the files anew.
-    fn compare(format: Format, name: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("src/report/golden")
-            .join(name);
-        let written = written(format);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &written).unwrap();
-        }
-        let golden = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(
-            written, golden,
-            "`BLESS=1 cargo test -p host report` accepts the change"
+    #[test]
+    fn the_table_is_as_in_its_golden_file() {
+        crate::golden::compare(
+            "src/report/golden/report.txt",
+            written(Format::Table).as_bytes(),
         );
     }
 
     #[test]
-    fn the_table_is_as_in_its_golden_file() {
-        compare(Format::Table, "report.txt");
-    }
-
-    #[test]
     fn the_json_is_as_in_its_golden_file() {
-        compare(Format::Json, "report.json");
+        crate::golden::compare(
+            "src/report/golden/report.json",
+            written(Format::Json).as_bytes(),
+        );
     }
 
     #[test]
     fn the_csv_is_as_in_its_golden_file() {
-        compare(Format::Csv, "report.csv");
+        crate::golden::compare(
+            "src/report/golden/report.csv",
+            written(Format::Csv).as_bytes(),
+        );
     }
 
     #[test]

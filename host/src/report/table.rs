@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 use gpu_kernels::spec::{Kernel, Variant};
 
-use super::{Record, Report};
+use super::{Record, Report, Yardstick};
 use crate::element::DataType;
-use crate::problem::Shape;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -45,8 +44,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for record in &report.results {
         table.add_row(row(record));
     }
-    if let Some(row) = report.results.first().and_then(cublas_row) {
-        table.add_row(row);
+    for yardstick in &report.yardsticks {
+        table.add_row(yardstick_row(yardstick));
     }
     writeln!(out, "\n{table}\n")?;
     for record in &report.results {
@@ -77,7 +76,7 @@ fn row(record: &Record) -> Vec<String> {
         1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
         launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
     };
-    let spread = record
+    let extremes = record
         .time_min_s
         .zip(record.time_max_s)
         .filter(|_| record.runs > Some(1));
@@ -85,7 +84,7 @@ fn row(record: &Record) -> Vec<String> {
         record.kernel.clone(),
         launch,
         or_dash(record.time_median_s.map(duration)),
-        or_dash(spread.map(|(min, max)| format!("{} .. {}", duration(min), duration(max)))),
+        or_dash(extremes.map(|(min, max)| spread(min, max))),
         or_dash(record.runs.map(|runs| runs.to_string())),
         or_dash(record.flops_per_s.map(speed)),
         or_dash(
@@ -102,26 +101,28 @@ fn row(record: &Record) -> Vec<String> {
     ]
 }
 
-/// What the kernels are compared with, if anything.
-fn cublas_row(record: &Record) -> Option<Vec<String>> {
-    let seconds = record.cublas_time_median_s?;
-    let flops = Shape {
-        m: record.m,
-        n: record.n,
-        k: record.k,
-    }
-    .flops();
+/// What the kernels are compared with.
+fn yardstick_row(yardstick: &Yardstick) -> Vec<String> {
+    let Yardstick {
+        name,
+        runs,
+        time_median_s,
+        time_min_s,
+        time_max_s,
+        flops_per_s,
+    } = yardstick;
     let dash = || "-".to_string();
-    Some(vec![
-        "cuBLAS".to_string(),
+    let extremes = time_min_s.zip(*time_max_s);
+    vec![
+        name.clone(),
         dash(),
-        duration(seconds),
-        dash(),
-        dash(),
-        speed(flops / seconds),
+        duration(*time_median_s),
+        extremes.map_or_else(dash, |(min, max)| spread(min, max)),
+        runs.to_string(),
+        speed(*flops_per_s),
         "100.0 %".to_string(),
         dash(),
-    ])
+    ]
 }
 
 /// Every kernel with its variants, as `--list` prints them.
@@ -158,8 +159,13 @@ pub fn list(kernels: &[&Kernel]) -> String {
     table.to_string()
 }
 
+/// The shortest and the longest time.
+pub fn spread(min: f64, max: f64) -> String {
+    format!("{} .. {}", duration(min), duration(max))
+}
+
 /// A table that looks the same wherever it is written to, and can be pasted into Markdown.
-fn new_table() -> Table {
+pub fn new_table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table
@@ -173,7 +179,8 @@ pub fn duration(seconds: f64) -> String {
     )
 }
 
-fn speed(flops_per_second: f64) -> String {
+/// Operations a second in the unit that suits them, to four digits.
+pub fn speed(flops_per_second: f64) -> String {
     scaled(
         flops_per_second,
         &[(1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")],

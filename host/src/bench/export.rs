@@ -1,0 +1,120 @@
+//! The files that `bench` writes: opened before the run, so that a long run does not end in an error, and then whole or not
+//! at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::ladder::Sort;
+use super::results::Results;
+use super::{csv, markdown, plots, preset};
+use crate::output::{Output, OutputError};
+
+/// Which files to write.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Exports {
+    /// Write everything that was found, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a line for each kernel and size, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write tables for a document, as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Draw speed against size, and a roofline, as SVG
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+}
+
+/// Why a file was not written.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("The folder `{}` for plots cannot be made: {reason}.", path.display())]
+    Folder { path: PathBuf, reason: String },
+    #[error("{0}")]
+    Content(String),
+}
+
+/// What a file is to hold.
+#[derive(Clone, Copy)]
+enum Content {
+    Json,
+    Csv,
+    Markdown,
+    Speed,
+    Roofline,
+}
+
+/// The files, opened.
+pub struct Opened(Vec<(Content, Output)>);
+
+impl Exports {
+    /// Opens every file that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be written.
+    pub fn open(&self) -> Result<Opened, ExportError> {
+        let mut files = Vec::new();
+        for (content, path) in [
+            (Content::Json, &self.json),
+            (Content::Csv, &self.csv),
+            (Content::Markdown, &self.markdown),
+        ] {
+            if let Some(path) = path {
+                files.push((content, Output::open(path)?));
+            }
+        }
+        if let Some(folder) = &self.plots {
+            fs::create_dir_all(folder).map_err(|error| ExportError::Folder {
+                path: folder.clone(),
+                reason: error.to_string(),
+            })?;
+            for (content, name) in [
+                (Content::Speed, "speed.svg"),
+                (Content::Roofline, "roofline.svg"),
+            ] {
+                files.push((content, Output::open(&folder.join(name))?));
+            }
+        }
+        Ok(Opened(files))
+    }
+}
+
+impl Opened {
+    /// Writes the files, each in one step. `report` puts the report's table in the place of Markdown's others.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be written, or drawn; those before it are there.
+    pub fn write(self, results: &Results, sort: Sort, report: bool) -> Result<(), ExportError> {
+        for (content, mut output) in self.0 {
+            let text = match content {
+                Content::Json => serde_json::to_string_pretty(results)
+                    .map(|text| text + "\n")
+                    .map_err(|error| ExportError::Content(error.to_string()))?,
+                Content::Csv => {
+                    csv::text(results).map_err(|error| ExportError::Content(error.to_string()))?
+                }
+                Content::Markdown if report => preset::table(results),
+                Content::Markdown => markdown::document(results, sort),
+                Content::Speed => plots::speed(results).map_err(ExportError::Content)?,
+                Content::Roofline => plots::roofline(results).map_err(ExportError::Content)?,
+            };
+            let path = output.path().to_path_buf();
+            output.write_all(text.as_bytes()).map_err(|error| {
+                ExportError::Content(format!("`{}` cannot be written: {error}.", path.display()))
+            })?;
+            output.commit()?;
+        }
+        Ok(())
+    }
+}

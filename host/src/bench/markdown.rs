@@ -1,0 +1,95 @@
+//! The results for documents.
+
+use super::ladder::{STEP, Sort};
+use super::results::Results;
+use super::table::size_table;
+use crate::device::cublas::Precision;
+
+/// The whole document: the machine, the overview, and a table for each size.
+pub fn document(results: &Results, sort: Sort) -> String {
+    let mut text = format!(
+        "# Benchmark\n\nOn {}. Speeds in TFLOP/s, and as a share of cuBLAS where that was measured.\n\n{}",
+        results.machine.description(),
+        overview(results)
+    );
+    for size in results.sizes.iter().filter(|size| !size.results.is_empty()) {
+        text += &format!(
+            "\n## {} (m x n x k)\n\n{}\n",
+            size.shape(),
+            size_table(&results.machine, size, sort)
+        );
+    }
+    text + &format!("\n{STEP}\n")
+}
+
+/// A row a kernel, a column a size: TFLOP/s, and the share of cuBLAS; what was not proven right has no figure.
+pub fn overview(results: &Results) -> String {
+    let columns = |cell: &dyn Fn(usize) -> String| -> String {
+        (0..results.sizes.len())
+            .map(|index| format!(" {} |", cell(index)))
+            .collect()
+    };
+    let head = columns(&|index| results.sizes[index].label());
+    let mut table = format!("| kernel |{head}\n| --- |{}\n", columns(&|_| "---".into()));
+    let dash = || "-".to_string();
+    for kernel in results.kernels() {
+        let cells = columns(&|index| {
+            let record = results.sizes[index].record(kernel);
+            let Some(speed) = record.and_then(|record| record.flops_per_s) else {
+                return dash();
+            };
+            match record.and_then(|record| record.ratio_to_cublas) {
+                Some(ratio) => format!("{} ({:.0} %)", tera(speed), ratio * 100.0),
+                None => tera(speed),
+            }
+        });
+        table += &format!("| `{kernel}` |{cells}\n");
+    }
+    for name in results.yardsticks() {
+        let cells = columns(&|index| {
+            let yardstick = results.sizes[index].yardstick(name);
+            yardstick.map_or_else(dash, |yardstick| tera(yardstick.flops_per_s))
+        });
+        table += &format!("| {} |{cells}\n", yardstick_title(name));
+    }
+    table
+}
+
+/// What documents call a yardstick.
+fn yardstick_title(name: &str) -> &str {
+    match name {
+        name if name == Precision::Pedantic.name() => "cuBLAS fp32",
+        name if name == Precision::Tf32.name() => "cuBLAS tf32 (tensor cores)",
+        other => other,
+    }
+}
+
+/// In units of 10^12, with as many digits as a simulator's speed needs.
+fn tera(flops_per_s: f64) -> String {
+    let tera = flops_per_s / 1e12;
+    match tera {
+        0.1.. => format!("{tera:.1}"),
+        _ => format!("{tera:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+
+    #[test]
+    fn the_document_is_as_in_its_golden_file() {
+        let text = document(&sample(), Sort::Ladder);
+        crate::golden::compare("src/bench/golden/document.md", text.as_bytes());
+    }
+
+    #[test]
+    fn what_is_not_proven_has_no_figure() {
+        let overview = overview(&sample());
+        assert!(
+            overview.contains("| `conflict-free-sn8` | - | - |\n"),
+            "{overview}"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! `bench`: many kernels at many sizes, proven and timed, beside cuBLAS; as a table, as files, as plots.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `results.rs` | what a benchmark finds, as it is written to JSON and read again |
+//! | `ladder.rs` | the rows of a table: shares of cuBLAS and of the peak, the step over the rung before |
+//! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, for documents, for spreadsheets |
+//! | `plots.rs`, `style.rs` | speed against size, and a roofline, as SVG |
+//! | `preset.rs` | the measured table of the report that the ladder follows, beside ours |
+//! | `export.rs` | the files that were asked for: opened before the run, whole or not at all |
+
+mod csv;
+pub mod export;
+mod ladder;
+pub mod markdown;
+mod plots;
+pub mod preset;
+pub mod results;
+mod style;
+pub mod table;
+
+use gpu_kernels::spec::Variant;
+
+pub use ladder::Sort;
+pub use results::{Machine, Results, Size};
+
+use crate::device::{Device, Opened};
+use crate::element::DataType;
+use crate::evaluate::{self, Baseline, EvaluateError, Request};
+use crate::measure::Effort;
+use crate::problem::Shape;
+use crate::progress::Progress;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub variants: Vec<&'static Variant>,
+    pub data_type: DataType,
+    pub shapes: Vec<Shape>,
+    pub seed: u64,
+    pub effort: Effort,
+    pub baseline: Baseline,
+}
+
+impl Plan {
+    fn request(&self, shape: Shape) -> Request {
+        Request {
+            variants: self.variants.clone(),
+            data_type: self.data_type,
+            shape,
+            alpha: 1.0,
+            beta: 0.0,
+            seed: self.seed,
+            effort: self.effort,
+            baseline: self.baseline,
+            tensor_cores: true,
+        }
+    }
+}
+
+/// The sizes that are measured where none are given: those that fill a GPU, or those that a CPU can simulate.
+pub fn default_sizes(device: &Device) -> [usize; 3] {
+    match device {
+        Device::Cuda(_) => [1024, 2048, 4096],
+        Device::Simulator(_) => [128, 256, 512],
+    }
+}
+
+/// Proves and times every kernel at every shape. The results hold what was known when an error, if any, ended it.
+pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>) {
+    let requests: Vec<Request> = plan
+        .shapes
+        .iter()
+        .map(|&shape| plan.request(shape))
+        .collect();
+    // What is too large to launch has no steps, and is refused when its turn comes.
+    let steps = requests
+        .iter()
+        .map(|request| evaluate::steps(&opened.device, request).unwrap_or(0));
+    let progress = Progress::start(steps.sum());
+    let mut results = Results {
+        schema: results::SCHEMA,
+        machine: Machine::of(&opened.device, plan.data_type),
+        sizes: Vec::new(),
+    };
+    for request in &requests {
+        let (report, outcome) = evaluate::evaluate_observed(opened, request, &progress);
+        results.machine.cublas = report.cublas;
+        let Shape { m, n, k } = request.shape;
+        results.sizes.push(Size {
+            m,
+            n,
+            k,
+            yardsticks: report.yardsticks,
+            results: report.results,
+        });
+        if outcome.is_err() {
+            return (results, outcome);
+        }
+    }
+    (results, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceChoice;
+
+    #[test]
+    fn every_kernel_is_proven_and_timed_at_every_shape() {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let plan = Plan {
+            variants: vec![
+                &gpu_kernels::naive::KERNEL.variants[0],
+                &gpu_kernels::tiled::KERNEL.variants[0],
+            ],
+            data_type: DataType::F32,
+            shapes: vec![Shape::cube(16), Shape { m: 3, n: 40, k: 5 }],
+            seed: 42,
+            effort: Effort::default(),
+            baseline: Baseline::Auto,
+        };
+        let (results, outcome) = run(&opened, &plan);
+        outcome.unwrap();
+        assert!(results.all_proven());
+        assert_eq!(results.machine.backend, "simulator");
+        let measured: Vec<(usize, usize, usize, Vec<&str>)> = results
+            .sizes
+            .iter()
+            .map(|size| {
+                let timed = |record: &&crate::report::Record| record.time_median_s > Some(0.0);
+                let names = size.results.iter().filter(timed);
+                let names = names.map(|record| record.kernel.as_str()).collect();
+                (size.m, size.n, size.k, names)
+            })
+            .collect();
+        let names = vec!["naive", "tiled-32"];
+        assert_eq!(
+            measured,
+            [(16, 16, 16, names.clone()), (3, 40, 5, names.clone())]
+        );
+    }
+
+    #[test]
+    fn an_error_keeps_what_was_measured_before_it() {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let plan = Plan {
+            variants: vec![&gpu_kernels::naive::KERNEL.variants[0]],
+            data_type: DataType::F32,
+            shapes: vec![Shape::cube(16), Shape::cube(1 << 40)],
+            seed: 42,
+            effort: Effort::default(),
+            baseline: Baseline::Auto,
+        };
+        let (results, outcome) = run(&opened, &plan);
+        assert!(matches!(outcome, Err(EvaluateError::TooLarge(_))));
+        assert_eq!(results.sizes[0].results.len(), 1);
+        assert_eq!(results.sizes[1].results, []);
+    }
+}

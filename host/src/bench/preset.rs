@@ -1,0 +1,212 @@
+//! The measured table of the parallel-programming report that the ladder follows, beside the same rungs measured here.
+//!
+//! Source: "Parallel Programming", final project report (Sun Yat-sen University, July 2024), table 1 at the end of section
+//! 2.4: square matrices of 2048, blocks of 16 x 16 threads, on an NVIDIA GeForce RTX 4070.
+
+use super::results::{Results, Size};
+use crate::problem::Shape;
+
+/// A row of the report's table, and who computes the same here.
+struct Row {
+    /// What the report calls it.
+    theirs: &'static str,
+    seconds: f64,
+    tflops: f64,
+    /// Of cuBLAS.
+    percent: f64,
+    ours: Ours,
+}
+
+enum Ours {
+    Cublas,
+    Kernel(&'static str),
+}
+
+const fn row(
+    theirs: &'static str,
+    seconds: f64,
+    tflops: f64,
+    percent: f64,
+    kernel: &'static str,
+) -> Row {
+    Row {
+        theirs,
+        seconds,
+        tflops,
+        percent,
+        ours: Ours::Kernel(kernel),
+    }
+}
+
+const THEIR_GPU: &str = "RTX 4070";
+
+const TABLE: [Row; 10] = [
+    Row {
+        theirs: "CUBLAS",
+        seconds: 0.001023,
+        tflops: 16.792684,
+        percent: 100.00,
+        ours: Ours::Cublas,
+    },
+    row("naiveGEMM", 0.009086, 1.890818, 11.26, "naive"),
+    row(
+        "blockGEMM_sn8",
+        0.001568,
+        10.956499,
+        65.25,
+        "register-blocked-sn8",
+    ),
+    row(
+        "blockGEMM_sn16",
+        0.001625,
+        10.573978,
+        62.97,
+        "register-blocked-sn16",
+    ),
+    row("vec_GEMM_sn8", 0.001234, 13.921037, 82.90, "vectorized-sn8"),
+    row(
+        "vec_GEMM_sn16",
+        0.001249,
+        13.750360,
+        81.88,
+        "vectorized-sn16",
+    ),
+    row(
+        "conflictFreeGEMM_sn8",
+        0.001097,
+        15.658899,
+        93.25,
+        "conflict-free-sn8",
+    ),
+    row(
+        "conflictFreeGEMM_sn16",
+        0.001043,
+        16.466607,
+        98.06,
+        "conflict-free-sn16",
+    ),
+    row(
+        "doubleBufferGEMM_sn8",
+        0.000980,
+        17.538562,
+        104.44,
+        "double-buffer-sn8",
+    ),
+    row(
+        "doubleBufferGEMM_sn16",
+        0.000943,
+        18.214506,
+        108.47,
+        "double-buffer-sn16",
+    ),
+];
+
+/// The shape that the report measured.
+pub const SHAPE: Shape = Shape::cube(2048);
+
+/// The kernels of the report's rows, in their order.
+pub fn kernels() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter_map(|row| match row.ours {
+        Ours::Kernel(name) => Some(name),
+        Ours::Cublas => None,
+    })
+}
+
+/// The table, as Markdown: the report's figures, and those of `results` at the same shape. What was not measured is `-`.
+pub fn table(results: &Results) -> String {
+    let size = results.size(SHAPE);
+    let device = &results.machine.device;
+    let mut table = format!(
+        "| the report's name | kernel here | {THEIR_GPU}: ms | TFLOP/s | of cuBLAS | {device}: ms | TFLOP/s | of cuBLAS |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    );
+    for row in &TABLE {
+        let [milliseconds, speed, share] = size
+            .and_then(|size| measured(size, &row.ours))
+            .map_or_else(|| ["-"; 3].map(String::from), figures);
+        let kernel = match row.ours {
+            Ours::Cublas => "cuBLAS fp32".to_string(),
+            Ours::Kernel(name) => format!("`{name}`"),
+        };
+        table += &format!(
+            "| {} | {kernel} | {:.3} | {:.1} | {:.0} % | {milliseconds} | {speed} | {share} |\n",
+            row.theirs,
+            row.seconds * 1e3,
+            row.tflops,
+            row.percent
+        );
+    }
+    table
+}
+
+/// Seconds, operations a second, and the share of cuBLAS if that was measured.
+fn measured(size: &Size, ours: &Ours) -> Option<(f64, f64, Option<f64>)> {
+    match ours {
+        Ours::Cublas => {
+            let cublas = size.cublas()?;
+            Some((cublas.time_median_s, cublas.flops_per_s, Some(1.0)))
+        }
+        Ours::Kernel(name) => {
+            let record = size.record(name)?;
+            Some((
+                record.time_median_s?,
+                record.flops_per_s?,
+                record.ratio_to_cublas,
+            ))
+        }
+    }
+}
+
+fn figures((seconds, flops_per_s, share): (f64, f64, Option<f64>)) -> [String; 3] {
+    let tflops = flops_per_s / 1e12;
+    [
+        format!("{:.3}", seconds * 1e3),
+        match tflops {
+            0.1.. => format!("{tflops:.1}"),
+            _ => format!("{tflops:.4}"),
+        },
+        share.map_or_else(
+            || "-".to_string(),
+            |share| format!("{:.0} %", share * 100.0),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+    use crate::element::DataType;
+    use crate::select;
+
+    #[test]
+    fn every_row_has_a_kernel_of_the_ladder_with_the_blocks_of_the_report() {
+        let names: Vec<String> = kernels().map(String::from).collect();
+        let variants = select::select(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
+        assert_eq!(variants.len(), TABLE.len() - 1);
+        for variant in variants {
+            assert_eq!(
+                (variant.block.x, variant.block.y),
+                (16, 16),
+                "{}",
+                variant.name
+            );
+        }
+    }
+
+    #[test]
+    fn the_reports_figures_agree_with_each_other() {
+        let cublas = &TABLE[0];
+        for row in &TABLE {
+            let tflops = SHAPE.flops() / row.seconds / 1e12;
+            assert!((tflops / row.tflops - 1.0).abs() < 2e-3, "{}", row.theirs);
+            let percent = row.tflops / cublas.tflops * 100.0;
+            assert!((percent - row.percent).abs() < 0.01, "{}", row.theirs);
+        }
+    }
+
+    #[test]
+    fn the_table_is_as_in_its_golden_file() {
+        crate::golden::compare("src/bench/golden/report.md", table(&sample()).as_bytes());
+    }
+}

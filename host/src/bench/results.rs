@@ -1,0 +1,299 @@
+//! What a benchmark finds. This is the layout of the JSON that `bench --json` writes, and what README and documentation
+//! read their figures from: field names are its keys. What does not apply or is not known is null.
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::cublas::Precision;
+use crate::device::{Device, driver};
+use crate::element::DataType;
+use crate::gpu::Gpu;
+use crate::problem::Shape;
+use crate::report::{Record, Yardstick};
+
+/// The version of this layout. Fields may be added to it; none changes or goes.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that one `bench` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    pub machine: Machine,
+    /// One for each shape, in the order asked for.
+    pub sizes: Vec<Size>,
+}
+
+/// Where it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// `cuda` or `simulator`.
+    pub backend: String,
+    /// The GPU's name, or the simulator and its threads.
+    pub device: String,
+    /// Such as `9.0`.
+    pub compute_capability: Option<String>,
+    pub multiprocessors: Option<u32>,
+    /// The highest clock of the multiprocessors; what they ran at is not recorded.
+    pub clock_mhz: Option<u32>,
+    /// What the GPU's memory moves at most, by its clock and width.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// Multiply-adds of the element type on all lanes at that clock, without tensor cores; two operations each.
+    pub peak_flops_per_s: Option<f64>,
+    /// The newest CUDA that the driver supports, such as `13.0`.
+    pub cuda: Option<String>,
+    /// The driver's release, such as `580.159.04`.
+    pub driver: Option<String>,
+    /// The version of cuBLAS, and where it was loaded from.
+    pub cublas: Option<String>,
+}
+
+/// What was measured at one shape, all in turn with each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Size {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    /// cuBLAS, if it was measured.
+    pub yardsticks: Vec<Yardstick>,
+    /// One for each kernel, in the order asked for.
+    pub results: Vec<Record>,
+}
+
+impl Machine {
+    /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been measured.
+    pub fn of(device: &Device, data_type: DataType) -> Machine {
+        let backend = device.backend().to_string();
+        match device {
+            Device::Simulator(simulator) => Machine {
+                backend,
+                device: simulator.description(),
+                ..Machine::default()
+            },
+            Device::Cuda(device) => {
+                let properties = device.properties();
+                let (major, minor) = properties.capability;
+                Machine {
+                    backend,
+                    device: properties.name.clone(),
+                    compute_capability: Some(format!("{major}.{minor}")),
+                    multiprocessors: u32::try_from(properties.multiprocessors).ok(),
+                    clock_mhz: u32::try_from(properties.clock_mhz).ok(),
+                    bandwidth_bytes_per_s: Some(properties.bandwidth_bytes_per_s),
+                    peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type)),
+                    cuda: Some(properties.driver.clone()),
+                    driver: driver::release(),
+                    cublas: None,
+                }
+            }
+        }
+    }
+
+    /// In one line, for people.
+    pub fn description(&self) -> String {
+        let mut facts = Vec::new();
+        if let Some(capability) = &self.compute_capability {
+            facts.push(format!("compute capability {capability}"));
+        }
+        if let (Some(count), Some(clock)) = (self.multiprocessors, self.clock_mhz) {
+            facts.push(format!("{count} multiprocessors at up to {clock} MHz"));
+        }
+        if let Some(peak) = self.peak_flops_per_s {
+            facts.push(format!("peak {:.1} TFLOP/s", peak / 1e12));
+        }
+        if let Some(bandwidth) = self.bandwidth_bytes_per_s {
+            facts.push(format!("{:.2} TB/s", bandwidth / 1e12));
+        }
+        if let Some(driver) = &self.driver {
+            facts.push(format!("driver {driver}"));
+        }
+        if let Some(cublas) = &self.cublas {
+            facts.push(format!("cuBLAS {cublas}"));
+        }
+        match facts.is_empty() {
+            true => self.device.clone(),
+            false => format!("{} ({})", self.device, facts.join(", ")),
+        }
+    }
+}
+
+impl Size {
+    /// The dimensions.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+        }
+    }
+
+    /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
+    pub fn label(&self) -> String {
+        match self.m == self.n && self.n == self.k {
+            true => self.m.to_string(),
+            false => self.shape().to_string(),
+        }
+    }
+
+    /// The result of a kernel.
+    pub fn record(&self, kernel: &str) -> Option<&Record> {
+        self.results.iter().find(|record| record.kernel == kernel)
+    }
+
+    /// What kernels are compared with, if it was measured.
+    pub fn cublas(&self) -> Option<&Yardstick> {
+        self.yardstick(Precision::Pedantic.name())
+    }
+
+    /// The times of something that is not ours.
+    pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
+        self.yardsticks
+            .iter()
+            .find(|yardstick| yardstick.name == name)
+    }
+}
+
+impl Results {
+    /// Whether every kernel is proven right at every shape.
+    pub fn all_proven(&self) -> bool {
+        self.sizes
+            .iter()
+            .flat_map(|size| &size.results)
+            .all(|record| record.proven)
+    }
+
+    /// What was measured at a shape.
+    pub fn size(&self, shape: Shape) -> Option<&Size> {
+        self.sizes.iter().find(|size| size.shape() == shape)
+    }
+
+    /// The names of all kernels that were measured, in order, each once.
+    pub fn kernels(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for record in self.sizes.iter().flat_map(|size| &size.results) {
+            if !names.contains(&record.kernel.as_str()) {
+                names.push(&record.kernel);
+            }
+        }
+        names
+    }
+
+    /// The names of all yardsticks that were measured, in order, each once.
+    pub fn yardsticks(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for yardstick in self.sizes.iter().flat_map(|size| &size.yardsticks) {
+            if !names.contains(&yardstick.name.as_str()) {
+                names.push(&yardstick.name);
+            }
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Four rungs, one of them wrong, and cuBLAS, at two sizes of an H200.
+    pub(crate) fn sample() -> Results {
+        let size = |size: usize, scale: f64| {
+            let flops = Shape::cube(size).flops();
+            let cublas = 50e12 * scale;
+            let record = |kernel: &str, speed: f64| Record {
+                kernel: kernel.into(),
+                dtype: "f32".into(),
+                m: size,
+                n: size,
+                k: size,
+                alpha: 1.0,
+                beta: 0.0,
+                seed: 42,
+                backend: "cuda".into(),
+                proven: true,
+                verification: "exact: all equal; proven: all within".into(),
+                runs: Some(20),
+                time_median_s: Some(flops / speed),
+                time_min_s: Some(flops / speed * 0.99),
+                time_max_s: Some(flops / speed * 1.02),
+                flops_per_s: Some(speed),
+                cublas_time_median_s: Some(flops / cublas),
+                ratio_to_cublas: Some(speed / cublas),
+                ..Record::default()
+            };
+            let wrong = Record {
+                proven: false,
+                verification: "C[1][2] is NaN, but must be 3.".into(),
+                runs: None,
+                time_median_s: None,
+                time_min_s: None,
+                time_max_s: None,
+                flops_per_s: None,
+                ratio_to_cublas: None,
+                ..record("conflict-free-sn8", 1.0)
+            };
+            let yardstick = |name: &str, speed: f64| Yardstick {
+                name: name.into(),
+                runs: 20,
+                time_median_s: flops / speed,
+                time_min_s: Some(flops / speed * 0.98),
+                time_max_s: Some(flops / speed * 1.01),
+                flops_per_s: speed,
+            };
+            Size {
+                m: size,
+                n: size,
+                k: size,
+                yardsticks: vec![
+                    yardstick("cublas-fp32", cublas),
+                    yardstick("cublas-tf32", 300e12 * scale),
+                ],
+                results: vec![
+                    record("naive", 5e12),
+                    record("tiled-32", 8.5e12 * scale),
+                    record("tiled-16", 8e12 * scale),
+                    wrong,
+                    record("double-buffer-sn8", 46.75e12 * scale),
+                ],
+            }
+        };
+        Results {
+            schema: SCHEMA,
+            machine: Machine {
+                backend: "cuda".into(),
+                device: "NVIDIA H200".into(),
+                compute_capability: Some("9.0".into()),
+                multiprocessors: Some(132),
+                clock_mhz: Some(1980),
+                bandwidth_bytes_per_s: Some(4.8e12),
+                peak_flops_per_s: Some(66.9e12),
+                cuda: Some("13.0".into()),
+                driver: Some("580.159.04".into()),
+                cublas: Some("13.1.0 from libcublas.so.13".into()),
+            },
+            sizes: vec![size(2048, 0.9), size(4096, 1.0)],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let results = sample();
+        let text = serde_json::to_string(&results).unwrap();
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+    }
+
+    #[test]
+    fn a_field_that_a_later_version_adds_does_not_matter() {
+        let mut value = serde_json::to_value(sample()).unwrap();
+        value["machine"]["colour"] = "green".into();
+        assert_eq!(serde_json::from_value::<Results>(value).unwrap(), sample());
+    }
+
+    #[test]
+    fn one_wrong_kernel_is_not_all_proven() {
+        let mut results = sample();
+        assert!(!results.all_proven());
+        for size in &mut results.sizes {
+            size.results.retain(|record| record.proven);
+        }
+        assert!(results.all_proven());
+    }
+}

@@ -1,0 +1,58 @@
+//! The results for people: the machine, a table for each size, and what was wrong.
+
+use std::io::{self, Write};
+
+use super::ladder::{HEADER, STEP, Sort, rows};
+use super::results::{Machine, Results, Size};
+use crate::report::new_table;
+
+/// Writes everything.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "device  {}", results.machine.description())?;
+    writeln!(out, "why     {why}")?;
+    for size in &results.sizes {
+        let Some(first) = size.results.first() else {
+            continue;
+        };
+        writeln!(
+            out,
+            "\n{} (m x n x k) of {}\n\n{}",
+            size.shape(),
+            first.dtype,
+            size_table(&results.machine, size, sort)
+        )?;
+        for record in size.results.iter().filter(|record| !record.proven) {
+            writeln!(
+                out,
+                "{}: NOT PROVEN: {}",
+                record.kernel, record.verification
+            )?;
+        }
+    }
+    writeln!(out, "\n{STEP}")
+}
+
+/// The table of one size. It is Markdown, too.
+pub(super) fn size_table(machine: &Machine, size: &Size, sort: Sort) -> String {
+    let mut table = new_table();
+    table.set_header(HEADER);
+    table.add_rows(rows(machine, size, sort));
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+
+    #[test]
+    fn the_table_is_as_in_its_golden_file() {
+        let mut out = Vec::new();
+        write(&sample(), "asked for with --device", Sort::Ladder, &mut out).unwrap();
+        crate::golden::compare("src/bench/golden/table.txt", &out);
+    }
+}
