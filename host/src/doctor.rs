@@ -106,6 +106,7 @@ fn toolkit() -> Vec<Finding> {
         None => missing(
             "ptxas",
             "It is not beside libNVVM. Only tests and `host ptx --sass` need it: install a CUDA toolkit for it."
+            "It is not beside libNVVM. Only `host explain` and tests need it: install a CUDA toolkit for it."
                 .to_string(),
         ),
     };

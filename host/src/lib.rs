@@ -26,6 +26,7 @@ pub mod doctor;
 pub mod element;
 pub mod evaluate;
 pub mod listing;
+pub mod explain;
 #[cfg(test)]
 mod golden;
 pub mod gpu;

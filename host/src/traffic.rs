@@ -144,6 +144,8 @@ impl Traffic {
             add(Global, Read, 'C', "M*N".to_string(), m * n);
         }
         add(Global, Write, 'C', "M*N".to_string(), m * n);
+        // Those of shared memory after those of global memory, and otherwise as they are.
+        accesses.sort_by_key(|access: &Access| access.space == Shared);
         Traffic { accesses }
     }
 

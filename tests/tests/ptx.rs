@@ -75,6 +75,12 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
     if built.kernels != "gpu-kernels" {
         return Ok(());
     }
+    // What `host explain` asks for is what the driver will see.
+    let first = assembled.kernels.first().ok_or("no kernels")?;
+    let alone = ptxas::assemble_entry(toolkit, built.ptx, built.arch, &first.entry)?;
+    if alone.kernels != assembled.kernels[..1] {
+        return Err(format!("{first:?} alone needs {:?}", alone.kernels).into());
+    }
     for kernel in &assembled.kernels {
         let bytes = [
             kernel.stack_bytes,

@@ -43,10 +43,33 @@ pub struct Resources {
 /// [`Error::NoPtxas`] where the toolkit has none; [`Error::PtxasRejected`] with its words where it does not
 /// take the PTX.
 pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assembled, Error> {
+    assemble_with(toolkit, ptx, arch, &[])
+}
+
+/// [`assemble`], but of one kernel of the PTX only, which takes a fraction of the time.
+///
+/// # Errors
+///
+/// Those of [`assemble`]; a kernel that is not there is one that ptxas does not take.
+pub fn assemble_entry(
+    toolkit: &Toolkit,
+    ptx: &str,
+    arch: NvvmArch,
+    entry: &str,
+) -> Result<Assembled, Error> {
+    assemble_with(toolkit, ptx, arch, &["--entry", entry])
+}
+
+fn assemble_with(
+    toolkit: &Toolkit,
+    ptx: &str,
+    arch: NvvmArch,
+    options: &[&str],
+) -> Result<Assembled, Error> {
     let ptxas = toolkit.ptxas.as_deref().ok_or_else(|| Error::NoPtxas {
         origin: toolkit.origin.clone(),
     })?;
-    let (output, cubin) = run(ptxas, ptx, arch).map_err(|source| Error::PtxasNotRun {
+    let (output, cubin) = run(ptxas, ptx, arch, options).map_err(|source| Error::PtxasNotRun {
         program: ptxas.to_owned(),
         source,
     })?;
@@ -63,7 +86,12 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assemble
 }
 
 /// What ptxas wrote, and the machine code if it took the PTX.
-fn run(ptxas: &Path, ptx: &str, arch: NvvmArch) -> io::Result<(String, Option<Vec<u8>>)> {
+fn run(
+    ptxas: &Path,
+    ptx: &str,
+    arch: NvvmArch,
+    options: &[&str],
+) -> io::Result<(String, Option<Vec<u8>>)> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("kernels.ptx");
     let target = folder.path().join("kernels.cubin");
@@ -71,6 +99,7 @@ fn run(ptxas: &Path, ptx: &str, arch: NvvmArch) -> io::Result<(String, Option<Ve
     let output = Command::new(ptxas)
         .arg("--verbose")
         .arg(format!("--gpu-name={}", arch.sm()))
+        .args(options)
         .arg("--output-file")
         .args([&target, &source])
         .stdin(Stdio::null())

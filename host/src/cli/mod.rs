@@ -1,6 +1,7 @@
 //! The command line: what may be asked, and the exit code that answers.
 
 mod bench;
+mod explain;
 mod multiply;
 mod ptx;
 
@@ -100,6 +101,8 @@ pub struct Arguments {
 enum Command {
     /// Prove and time kernels at several sizes, beside cuBLAS: a table, JSON, CSV, Markdown and plots
     Bench(Box<bench::Arguments>),
+    /// Explain a kernel: traffic, roofline, registers, occupancy, and a drawing of its tiles
+    Explain(explain::Arguments),
     /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is not
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
@@ -149,6 +152,7 @@ pub fn run(
     };
     match &arguments.command {
         Some(Command::Bench(arguments)) => return bench::bench(arguments, out, notes),
+        Some(Command::Explain(arguments)) => return explain::explain(arguments, out, notes),
         Some(Command::Doctor) => {
             let written = doctor::examine(out);
             return finish(written, notes, PROVEN);

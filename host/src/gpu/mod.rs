@@ -1,11 +1,14 @@
 //! What is known of GPUs beyond what the driver says: peaks, limits, and data sheets of some that are not here.
 
 pub mod capability;
+pub mod data_sheets;
+pub mod occupancy;
 
 use crate::device::driver::Properties;
 use crate::element::DataType;
 
 pub use capability::Capability;
+pub use occupancy::Occupancy;
 
 /// A GPU, as far as speed and occupancy go.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,108 @@
+//! `host explain KERNEL`: a kernel's numbers for a shape and a GPU.
+
+use std::io::Write;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+
+use super::{FAILED, PROVEN, USAGE, fail, finish};
+use crate::device::driver;
+use crate::element::DataType;
+use crate::explain::{self, Explanation, Question};
+use crate::gpu::{Gpu, data_sheets};
+use crate::problem::Shape;
+use crate::select;
+
+/// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The kernel or variant; `--list` shows them
+    kernel: String,
+
+    /// m, n and k, where they are not given themselves
+    #[arg(long, default_value_t = 4096, value_parser = dimension())]
+    size: u32,
+
+    /// Rows of A and C
+    #[arg(long, value_parser = dimension())]
+    m: Option<u32>,
+
+    /// Columns of B and C
+    #[arg(long, value_parser = dimension())]
+    n: Option<u32>,
+
+    /// Columns of A, rows of B
+    #[arg(long, value_parser = dimension())]
+    k: Option<u32>,
+
+    /// The type of the elements
+    #[arg(long, value_enum, default_value_t = DataType::F32)]
+    dtype: DataType,
+
+    /// The factor of the C that was there; 0 does not read it
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    beta: f64,
+
+    /// The GPU to speak of [default: the one that is here, else h200]
+    #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(data_sheets::keys()))]
+    gpu: Option<String>,
+
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people, with a drawing
+    Text,
+    /// One object; see the documentation of `Explanation`
+    Json,
+}
+
+/// A dimension of a problem to speak of: what is none has nothing to explain.
+fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(i32::MAX))
+}
+
+pub(super) fn explain(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let names = std::slice::from_ref(&arguments.kernel);
+    let variants = match select::select(gpu_kernels::KERNELS, names, arguments.dtype) {
+        Ok(variants) => variants,
+        Err(error) => return fail(notes, &error, USAGE),
+    };
+    // A GPU that cannot be used is as good as none: its figures come from a data sheet then.
+    let here = driver::probe()
+        .ok()
+        .and_then(|found| Gpu::of(found.first()?));
+    let or_size = |dimension: Option<u32>| dimension.unwrap_or(arguments.size) as usize;
+    for (index, variant) in variants.into_iter().enumerate() {
+        let question = Question {
+            variant,
+            shape: Shape {
+                m: or_size(arguments.m),
+                n: or_size(arguments.n),
+                k: or_size(arguments.k),
+            },
+            reads_c: arguments.beta != 0.0,
+            gpu: arguments.gpu.clone(),
+        };
+        let explanation = match Explanation::of(&question, here.clone()) {
+            Ok(explanation) => explanation,
+            Err(error) => return fail(notes, &error, FAILED),
+        };
+        let written = match arguments.format {
+            Format::Text if index > 0 => {
+                writeln!(out).and_then(|()| explain::write(&explanation, out))
+            }
+            Format::Text => explain::write(&explanation, out),
+            Format::Json => serde_json::to_string_pretty(&explanation)
+                .map_err(Into::into)
+                .and_then(|text| writeln!(out, "{text}")),
+        };
+        if written.is_err() {
+            return finish(written, notes, PROVEN);
+        }
+    }
+    PROVEN
+}
