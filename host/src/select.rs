@@ -179,6 +179,9 @@ mod tests {
         );
         let all = names(&["all"], DataType::F32).unwrap();
         assert_eq!(names(&[all[0], "all"], DataType::F32), Ok(all));
+        let last = *all.last().unwrap();
+        let last_first = [&[last], &all[..all.len() - 1]].concat();
+        assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
     }
 
     #[test]
@@ -188,7 +191,7 @@ mod tests {
             .to_string();
         assert!(
             message.starts_with(
-                "There is no kernel `duble-bufer`; did you mean `double-buffer`? There are: naive"
+                "There is no kernel `duble-bufer`; did you mean `double-buffer`? There are: "
             ),
             "{message}"
         );
