@@ -105,8 +105,7 @@ fn toolkit() -> Vec<Finding> {
         Some(path) => found_is("ptxas", path.display().to_string()),
         None => missing(
             "ptxas",
-            "It is not beside libNVVM. Only tests and `host ptx --sass` need it: install a CUDA toolkit for it."
-            "It is not beside libNVVM. Only `host explain` and tests need it: install a CUDA toolkit for it."
+            "It is not beside libNVVM. Only `host explain`, `host ptx --sass` and tests need it: install a CUDA toolkit for it."
                 .to_string(),
         ),
     };

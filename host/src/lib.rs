@@ -25,12 +25,12 @@ pub mod device;
 pub mod doctor;
 pub mod element;
 pub mod evaluate;
-pub mod listing;
 pub mod explain;
 #[cfg(test)]
 mod golden;
 pub mod gpu;
 pub mod interrupt;
+pub mod listing;
 pub mod matrix;
 pub mod measure;
 pub mod memory;
