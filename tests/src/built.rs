@@ -2,6 +2,9 @@
 
 use nvvm::NvvmArch;
 
+/// The folder of what the build script made.
+pub const OUT_DIR: &str = env!("OUT_DIR");
+
 /// A crate of kernels, compiled for one architecture.
 pub struct Built {
     pub kernels: &'static str,

@@ -1,8 +1,10 @@
 //! What the test programs share: the devices there are, the compiled PTX, the results that figures come from, and a way to
 //! say what cannot run here.
 
+pub mod book;
 pub mod built;
 pub mod devices;
+pub mod pictures;
 pub mod probes;
 pub mod results;
 

@@ -1,0 +1,148 @@
+//! Lines of a kernel as rustc, nvvm_codegen and libNVVM wrote them.
+//!
+//! A chapter says which lines, by something that each of them contains, in the order in which they come:
+//! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one, all lines up to another.
+//! Between them, `...` stands for what is left out.
+
+use std::fs;
+use std::path::PathBuf;
+
+use nvvm_codegen::{Dialect, Source};
+
+use super::read;
+use crate::built::OUT_DIR;
+use host::device::ptx;
+
+/// The lines, as a block of code; `kind` is `llvm`, `nvvm` or `ptx`.
+///
+/// # Errors
+///
+/// There is no such kernel, or no such line.
+pub fn quote(kind: &str, arguments: &str) -> Result<String, String> {
+    let (entry, lines) = arguments
+        .split_once(": ")
+        .ok_or_else(|| format!("`{kind} {arguments}` is not `{kind} ENTRY: LINES`"))?;
+    let text = match kind {
+        "llvm" => llvm_ir()?.swap_remove(0),
+        "nvvm" => nvvm_ir()?,
+        _ => ptx::EMBEDDED.to_string(),
+    };
+    let body = match kind {
+        "ptx" => body(&text, &format!(".entry {entry}(")),
+        _ => body(&text, &format!("@{entry}(")),
+    };
+    let body = body.ok_or_else(|| format!("there is no `{entry}`"))?;
+    let chosen = choose(&body, lines).map_err(|why| format!("{kind} {entry}: {why}"))?;
+    Ok(format!("\n```text\n{chosen}```\n"))
+}
+
+/// The lines of a function's body, without empty ones, directives and comments.
+fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
+    let is_head = |line: &&str| {
+        line.contains(head) && (line.starts_with("define") || line.contains(".entry"))
+    };
+    let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
+    let body: Vec<&str> = lines
+        .take_while(|line| *line != "}")
+        .map(|line| line.split("  ; preds").next().unwrap_or(line).trim_end())
+        .filter(|line| {
+            let line = line.trim_start();
+            !(line.is_empty() || line.starts_with(".loc") || line.starts_with("//"))
+        })
+        .collect();
+    (!body.is_empty()).then_some(body)
+}
+
+fn choose(body: &[&str], wanted: &str) -> Result<String, String> {
+    let mut chosen = String::new();
+    let mut at = 0;
+    for (index, range) in wanted.split(" | ").enumerate() {
+        let (first, last) = range.split_once(" .. ").unwrap_or((range, range));
+        let find = |from: usize, what: &str| {
+            let found = body[from..].iter().position(|line| line.contains(what));
+            found
+                .map(|offset| from + offset)
+                .ok_or_else(|| format!("there is no line with `{what}` from here on"))
+        };
+        let start = find(at, first)?;
+        let end = match first == last {
+            true => start,
+            false => find(start + 1, last)?,
+        };
+        if index > 0 && start > at {
+            chosen += "    ...\n";
+        }
+        for line in &body[start..=end] {
+            let line = line.replace('\t', " ");
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let label = line.ends_with(':');
+            chosen += &format!("{}{line}\n", if label { "" } else { "    " });
+        }
+        at = end + 1;
+    }
+    Ok(chosen)
+}
+
+/// What rustc made of the kernels and of the crates that they use, the kernels first.
+fn llvm_ir() -> Result<Vec<String>, String> {
+    ["gpu_kernels-", "cuda_std-"]
+        .map(|name| read(&newest_ir(name)?))
+        .into_iter()
+        .collect()
+}
+
+/// The file that `cuda_builder` left when the build script last ran.
+fn newest_ir(name: &str) -> Result<PathBuf, String> {
+    let mut folders = vec![PathBuf::from(OUT_DIR).join("cuda_builder")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                folders.push(path);
+            } else if file.starts_with(name) && file.ends_with(".ll") {
+                let written = path.metadata().and_then(|data| data.modified());
+                found.push((written.ok(), path));
+            }
+        }
+    }
+    found.sort();
+    found
+        .pop()
+        .map(|(_, path)| path)
+        .ok_or_else(|| format!("the build script left no {name}*.ll in {OUT_DIR}"))
+}
+
+/// What nvvm_codegen makes of it for GPUs below `compute_100`.
+fn nvvm_ir() -> Result<String, String> {
+    let modules = llvm_ir()?;
+    let sources: Vec<Source<'_>> = modules
+        .iter()
+        .map(|text| Source {
+            name: "kernels.ll",
+            text,
+        })
+        .collect();
+    nvvm_codegen::compile(&sources, Dialect::TypedPointers)
+        .map(|module| module.ir)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_in_their_order_and_gaps_are_marked() {
+        let text = "x\n.visible .entry k(\n)\n{\n\tld.a \t%f1;\n\n\tst.b 2;\n$L1:\n\tfma 3;\n\tret;\n}\nld.other;\n}\n";
+        let body = body(text, ".entry k(").unwrap();
+        let chosen = choose(&body, "ld.a | $L1 .. fma");
+        assert_eq!(
+            chosen.as_deref(),
+            Ok("    ld.a %f1;\n    ...\n$L1:\n    fma 3;\n")
+        );
+        assert!(choose(&body, "fma | ld.a").is_err());
+        assert!(choose(&body, "ld.other").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! What the pictures are made of: rectangles, lines and labels on light paper, so that they can be read in a dark book too.
+
+use svg::node::element::{Line, Rectangle, Style, Text, Title};
+use svg::{Document, Node};
+
+/// Fills by what they stand for, darker the closer to a thread; and kinds of text.
+const STYLE: &str = "
+text { font: 13px sans-serif; fill: #1a1a1a }
+.small { font-size: 11px; fill: #444 }
+.head { font-weight: bold }
+.middle { text-anchor: middle }
+.paper { fill: #fdfcf8 }
+.matrix { fill: #fff; stroke: #777 }
+.a1 { fill: #dbe8fb } .a2 { fill: #8fb8f0 } .a3 { fill: #1f5fb8 }
+.b1 { fill: #fde7cf } .b2 { fill: #f5b267 } .b3 { fill: #b85c00 }
+.c1 { fill: #dff2dc } .c2 { fill: #9dd495 } .c3 { fill: #1d7a2a }
+.edge { fill: none; stroke: #1a1a1a; stroke-width: 1.5 }
+line { stroke: #1a1a1a } .thin { stroke: #bbb }";
+
+/// A picture in the making.
+pub struct Drawing {
+    document: Document,
+}
+
+/// A rectangle, in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl Drawing {
+    pub fn new(title: &str, width: u32, height: u32) -> Drawing {
+        let document = Document::new()
+            .set("viewBox", (0, 0, width, height))
+            .set("width", width)
+            .set("height", height)
+            .set("role", "img")
+            .add(Title::new(title))
+            .add(Style::new(STYLE));
+        let paper = Area {
+            x: 0.0,
+            y: 0.0,
+            width: f64::from(width),
+            height: f64::from(height),
+        };
+        let mut drawing = Drawing { document };
+        drawing.rectangle("paper", paper);
+        drawing.text("head", 16.0, 24.0, title);
+        drawing
+    }
+
+    pub fn rectangle(&mut self, class: &str, area: Area) {
+        self.add(
+            Rectangle::new()
+                .set("class", class)
+                .set("x", tenths(area.x))
+                .set("y", tenths(area.y))
+                .set("width", tenths(area.width))
+                .set("height", tenths(area.height)),
+        );
+    }
+
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.add(
+            Line::new()
+                .set("class", class)
+                .set("x1", tenths(from.0))
+                .set("y1", tenths(from.1))
+                .set("x2", tenths(to.0))
+                .set("y2", tenths(to.1)),
+        );
+    }
+
+    pub fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        self.add(
+            Text::new(text)
+                .set("class", class)
+                .set("x", tenths(x))
+                .set("y", tenths(y)),
+        );
+    }
+
+    fn add(&mut self, node: impl Into<Box<dyn Node>>) {
+        self.document.append(node);
+    }
+
+    pub fn finish(self) -> String {
+        format!("{}\n", self.document)
+    }
+}
+
+/// Pixels to a tenth: what is finer cannot be seen, and would differ between machines.
+fn tenths(pixels: f64) -> f64 {
+    (pixels * 10.0).round() / 10.0
+}

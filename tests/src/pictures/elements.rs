@@ -1,0 +1,57 @@
+//! A kernel whose threads are numbered through all elements of C: which elements a block, a warp and a thread take.
+
+use gpu_kernels::spec::Variant;
+
+use super::drawing::{Area, Drawing};
+use super::writers;
+
+const ROWS: usize = 20;
+const COLUMNS: usize = 30;
+const CELL: f64 = 12.0;
+
+/// Draws C once for each variant, side by side.
+pub fn draw(title: &str, variants: &[&Variant]) -> Result<Drawing, String> {
+    let panel = COLUMNS as f64 * CELL + 40.0;
+    let width = 16.0 + panel * variants.len() as f64;
+    let mut drawing = Drawing::new(title, width as u32, 400);
+    for (index, variant) in variants.iter().enumerate() {
+        let (left, top) = (16.0 + index as f64 * panel, 72.0);
+        let heading = format!("C of {}, {ROWS} x {COLUMNS}", variant.name);
+        drawing.text("", left, top - 10.0, &heading);
+        let writers = writers(variant, ROWS, COLUMNS)?;
+        for (element, writer) in writers.into_iter().enumerate() {
+            let class = match writer {
+                None => "matrix",
+                Some(0) => "c3",
+                Some(1..32) => "c2",
+                Some(_) => "c1",
+            };
+            let cell = Area {
+                x: left + (element % COLUMNS) as f64 * CELL,
+                y: top + (element / COLUMNS) as f64 * CELL,
+                width: CELL,
+                height: CELL,
+            };
+            drawing.rectangle(class, cell);
+        }
+        for column in 0..=COLUMNS {
+            let x = left + column as f64 * CELL;
+            drawing.line("thin", (x, top), (x, top + ROWS as f64 * CELL));
+        }
+        for row in 0..=ROWS {
+            let y = top + row as f64 * CELL;
+            drawing.line("thin", (left, y), (left + COLUMNS as f64 * CELL, y));
+        }
+    }
+    let bottom = 72.0 + ROWS as f64 * CELL + 24.0;
+    for (line, text) in [
+        "pale: the elements of the first block; lighter: of its first warp; dark: of its first thread.",
+        "A thread reads the whole row of A to the left of its element and the whole column of B above it.",
+    ]
+    .iter()
+    .enumerate()
+    {
+        drawing.text("small", 16.0, bottom + 18.0 * line as f64, text);
+    }
+    Ok(drawing)
+}

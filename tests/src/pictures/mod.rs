@@ -1,0 +1,87 @@
+//! The pictures of the book that show tiles and patches, drawn from the table of kernels and from what each thread
+//! writes: one for each kernel, `docs/src/pictures/NAME.svg`.
+//!
+//! `BLESS=1 cargo test -p tests --test book` writes them.
+
+mod drawing;
+mod elements;
+mod rows;
+mod tiles;
+
+use gpu_kernels::spec::{Function, GemmFn, Grid, Kernel, Variant};
+
+use crate::book::results::of_floats;
+
+/// The picture of a kernel, as SVG.
+///
+/// # Errors
+///
+/// The kernel has no variant for `f32`, or fails.
+pub fn of(kernel: &Kernel) -> Result<String, String> {
+    let variants: Vec<_> = of_floats(kernel).collect();
+    let Some(&first) = variants.first() else {
+        return Err(format!("{} does not multiply f32", kernel.name));
+    };
+    let title = format!("{}: {}", kernel.name, kernel.idea);
+    let drawing = match first.grid {
+        Grid::Tiles => tiles::draw(&title, first)?,
+        Grid::Rows => rows::draw(&title, first),
+        Grid::Linear => elements::draw(&title, &variants)?,
+    };
+    Ok(drawing.finish())
+}
+
+/// For each element of a C of `rows x columns`, the thread of block (0, 0) that writes it, by its number in the block;
+/// found by running the kernel in the simulator, where every thread gets a C of its own.
+fn writers(variant: &Variant, rows: usize, columns: usize) -> Result<Vec<Option<usize>>, String> {
+    let Function::F32(function) = variant.function else {
+        return Err(format!("{} does not multiply f32", variant.name));
+    };
+    let threads = variant.block.threads() as usize;
+    let mut results = vec![f32::NAN; threads * rows * columns];
+    run(variant, function, rows, columns, &mut results)?;
+    let mut writers = vec![None; rows * columns];
+    for (thread, result) in results.chunks(rows * columns).enumerate() {
+        for (writer, element) in writers.iter_mut().zip(result) {
+            if !element.is_nan() && writer.replace(thread).is_some() {
+                return Err(format!("{}: two threads write one element", variant.name));
+            }
+        }
+    }
+    Ok(writers)
+}
+
+/// Multiplies matrices of ones, K = 1, with one block. Thread t writes to the t-th part of `results`.
+fn run(
+    variant: &Variant,
+    function: GemmFn<f32>,
+    rows: usize,
+    columns: usize,
+    results: &mut [f32],
+) -> Result<(), String> {
+    /// Shared by the simulated threads.
+    struct Results(*mut f32);
+    // SAFETY: each thread writes to a part of its own.
+    unsafe impl Sync for Results {}
+    impl Results {
+        fn of(&self, thread: usize, length: usize) -> *mut f32 {
+            // SAFETY: there is a part of this length for each thread.
+            unsafe { self.0.add(thread * length) }
+        }
+    }
+
+    let (a, b) = (vec![1.0; rows], vec![1.0; columns]);
+    let results = Results(results.as_mut_ptr());
+    let block = variant.block;
+    cuda_std::simulator::Launch::new(1, (block.x, block.y))
+        .dynamic_shared_bytes(4 * variant.dynamic_shared_elements(1) as usize)
+        .run(|| {
+            use cuda_std::thread::{thread_idx_x, thread_idx_y};
+            let thread = (thread_idx_y() * block.x + thread_idx_x()) as usize;
+            let c = results.of(thread, rows * columns);
+            // SAFETY: compact matrices of this shape, in a launch of the block that the variant asks for.
+            unsafe { function(rows, columns, 1, 1.0, &a, 1, &b, columns, 0.0, c, columns) }
+        })
+        .map(|_| ())
+        .map_err(|fault| fault.to_string())
+}

@@ -1,0 +1,223 @@
+//! A kernel whose blocks compute tiles of C: the block's tile in the matrices, and a thread's and its warp's part of the tile.
+
+use gpu_kernels::spec::{Stages, Variant};
+
+use super::drawing::{Area, Drawing};
+use super::writers;
+
+/// Pixels of the side of a tile, on the left and on the right.
+const SMALL: f64 = 110.0;
+const LARGE: f64 = 288.0;
+/// Tiles that are drawn of each side of C.
+const TILES: usize = 2;
+/// Pixels of the depth of A and B that are drawn on the left.
+const DEPTH: f64 = 120.0;
+const TOP: f64 = 56.0;
+
+/// Draws the variant.
+pub fn draw(title: &str, variant: &Variant) -> Result<Drawing, String> {
+    let tile = variant.tile;
+    let longest = f64::from(tile.m.max(tile.n));
+    let mut drawing = Drawing::new(title, 860, 520);
+    grid(&mut drawing, variant, SMALL / longest);
+    block(&mut drawing, variant, LARGE / longest)?;
+
+    let (block, patch) = (variant.block, variant.patch());
+    let staged = match variant.stages {
+        Stages::Tiles => format!("in shared memory: {} deep at a time", tile.k),
+        Stages::Nothing | Stages::RowOfA => "nothing in shared memory".to_string(),
+    };
+    let caption = format!(
+        "{}: tile {} x {} (rows x columns) a block of {} x {} threads; {} x {} a thread; {staged}",
+        variant.name, tile.m, tile.n, block.x, block.y, patch.0, patch.1
+    );
+    drawing.text("small", 16.0, 506.0, &caption);
+    Ok(drawing)
+}
+
+/// The matrices, to scale but for the depth, and what one block reads and writes of them.
+fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
+    let tile = variant.tile;
+    let (height, width) = (f64::from(tile.m) * scale, f64::from(tile.n) * scale);
+    let depth = (f64::from(tile.k) * scale).min(DEPTH);
+    let (left, top) = (16.0, TOP + 8.0);
+    let c = Area {
+        x: left + DEPTH + 8.0,
+        y: top + DEPTH + 8.0,
+        width: TILES as f64 * width,
+        height: TILES as f64 * height,
+    };
+    let a = Area {
+        x: left,
+        width: DEPTH,
+        ..c
+    };
+    let b = Area {
+        y: top,
+        height: DEPTH,
+        ..c
+    };
+    for matrix in [a, b, c] {
+        drawing.rectangle("matrix", matrix);
+    }
+    // The block at the lower right, at its second step.
+    let own = Area {
+        x: c.x + width,
+        y: c.y + height,
+        width,
+        height,
+    };
+    let step = depth.min(DEPTH - depth);
+    drawing.rectangle(
+        "a1",
+        Area {
+            y: own.y,
+            height,
+            ..a
+        },
+    );
+    drawing.rectangle(
+        "b1",
+        Area {
+            x: own.x,
+            width,
+            ..b
+        },
+    );
+    drawing.rectangle(
+        "a2",
+        Area {
+            x: a.x + step,
+            y: own.y,
+            width: depth,
+            height,
+        },
+    );
+    drawing.rectangle(
+        "b2",
+        Area {
+            x: own.x,
+            y: b.y + step,
+            width,
+            height: depth,
+        },
+    );
+    drawing.rectangle("c2", own);
+    for tiles in 1..TILES {
+        let (x, y) = (c.x + tiles as f64 * width, c.y + tiles as f64 * height);
+        drawing.line("thin", (x, c.y), (x, c.y + c.height));
+        drawing.line("thin", (c.x, y), (c.x + c.width, y));
+    }
+    for matrix in [a, b, c, own] {
+        drawing.rectangle("edge", matrix);
+    }
+    drawing.text("head", a.x + 6.0, a.y + 18.0, "A");
+    drawing.text("head", b.x + 6.0, b.y + 18.0, "B");
+    drawing.text("head", c.x + 6.0, c.y + 18.0, "C");
+    drawing.text(
+        "middle",
+        own.x + width / 2.0,
+        own.y + height / 2.0 + 4.0,
+        "a block",
+    );
+    drawing.text("small", left, TOP - 2.0, "the grid");
+    drawing.text("small", a.x, a.y + a.height + 16.0, "K →, a step at a time");
+}
+
+/// The block's tile, element for element, with what a step needs of A and B beside it.
+fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), String> {
+    let tile = variant.tile;
+    let (rows, columns) = (tile.m as usize, tile.n as usize);
+    let writers = writers(variant, rows, columns)?;
+    // A thread in the midst, so that its warp's other threads show around it.
+    let thread = variant.block.threads() as usize * 5 / 8 + 5;
+    let warp = thread / 32;
+
+    let (height, width) = (rows as f64 * scale, columns as f64 * scale);
+    // A deep step is cut off, a step of one is drawn wide enough to be seen.
+    let depth = (f64::from(tile.k) * scale).clamp(6.0, 76.0);
+    let c = Area {
+        x: 850.0 - width - 12.0,
+        y: TOP + 100.0,
+        width,
+        height,
+    };
+    let a = Area {
+        x: c.x - 10.0 - depth,
+        width: depth,
+        ..c
+    };
+    let b = Area {
+        y: c.y - 10.0 - depth,
+        height: depth,
+        ..c
+    };
+    drawing.rectangle("a2", a);
+    drawing.rectangle("b2", b);
+    drawing.rectangle("c1", c);
+
+    let mut thread_rows = vec![false; rows];
+    let mut thread_columns = vec![false; columns];
+    for row in 0..rows {
+        let owner = |column: usize| writers[row * columns + column];
+        for (class, shown) in [("c2", warp..warp + 1), ("c3", 0..0)] {
+            let is_shown = |column: usize| match class {
+                "c2" => owner(column).is_some_and(|owner| shown.contains(&(owner / 32))),
+                _ => owner(column) == Some(thread),
+            };
+            for (start, length) in runs(columns, is_shown) {
+                let area = Area {
+                    x: c.x + start as f64 * scale,
+                    y: c.y + row as f64 * scale,
+                    width: length as f64 * scale,
+                    height: scale,
+                };
+                drawing.rectangle(class, area);
+                if class == "c3" {
+                    thread_rows[row] = true;
+                    thread_columns[start..start + length].fill(true);
+                }
+            }
+        }
+    }
+    for (start, length) in runs(rows, |row| thread_rows[row]) {
+        let (y, height) = (c.y + start as f64 * scale, length as f64 * scale);
+        drawing.rectangle("a3", Area { y, height, ..a });
+    }
+    for (start, length) in runs(columns, |column| thread_columns[column]) {
+        let (x, width) = (c.x + start as f64 * scale, length as f64 * scale);
+        drawing.rectangle("b3", Area { x, width, ..b });
+    }
+    for area in [a, b, c] {
+        drawing.rectangle("edge", area);
+    }
+    let x = 430.0;
+    drawing.text(
+        "small",
+        x,
+        TOP - 2.0,
+        "a block's tile: dark, one thread and what it reads;",
+    );
+    drawing.text(
+        "small",
+        x,
+        TOP + 13.0,
+        "lighter, the 32 threads of its warp",
+    );
+    drawing.text("head", a.x - 16.0, a.y + 14.0, "A");
+    drawing.text("head", b.x - 16.0, b.y + 14.0, "B");
+    drawing.text("head", c.x - 8.0, c.y - 2.0, "C");
+    Ok(())
+}
+
+/// Where consecutive indices are chosen: from which on, and how many.
+fn runs(length: usize, is_chosen: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for index in (0..length).filter(|&index| is_chosen(index)) {
+        match runs.last_mut() {
+            Some((start, length)) if *start + *length == index => *length += 1,
+            _ => runs.push((index, 1)),
+        }
+    }
+    runs
+}
