@@ -63,6 +63,36 @@ impl Drawing {
         );
     }
 
+    /// Fills those elements of a matrix of `size` (rows and columns) that are chosen, each `scale` pixels wide and high, the
+    /// first one at `at`. Neighbours become one rectangle, so that no seams show.
+    pub fn elements(
+        &mut self,
+        class: &str,
+        at: (f64, f64),
+        scale: f64,
+        size: (usize, usize),
+        is_chosen: impl Fn(usize, usize) -> bool,
+    ) {
+        let of_row = |row: usize| runs(size.1, |column| is_chosen(row, column));
+        let mut row = 0;
+        while row < size.0 {
+            let spans = of_row(row);
+            let alike = (row..size.0)
+                .take_while(|&next| of_row(next) == spans)
+                .count();
+            for (start, length) in spans {
+                let area = Area {
+                    x: at.0 + start as f64 * scale,
+                    y: at.1 + row as f64 * scale,
+                    width: length as f64 * scale,
+                    height: alike as f64 * scale,
+                };
+                self.rectangle(class, area);
+            }
+            row += alike;
+        }
+    }
+
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.add(
             Line::new()
@@ -95,4 +125,16 @@ impl Drawing {
 /// Pixels to a tenth: what is finer cannot be seen, and would differ between machines.
 fn tenths(pixels: f64) -> f64 {
     (pixels * 10.0).round() / 10.0
+}
+
+/// Where consecutive indices are chosen: from which on, and how many.
+pub fn runs(length: usize, is_chosen: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for index in (0..length).filter(|&index| is_chosen(index)) {
+        match runs.last_mut() {
+            Some((start, length)) if *start + *length == index => *length += 1,
+            _ => runs.push((index, 1)),
+        }
+    }
+    runs
 }

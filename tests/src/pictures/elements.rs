@@ -1,5 +1,7 @@
 //! A kernel whose threads are numbered through all elements of C: which elements a block, a warp and a thread take.
 
+use std::ops::Range;
+
 use gpu_kernels::spec::Variant;
 
 use super::drawing::{Area, Drawing};
@@ -19,20 +21,23 @@ pub fn draw(title: &str, variants: &[&Variant]) -> Result<Drawing, String> {
         let heading = format!("C of {}, {ROWS} x {COLUMNS}", variant.name);
         drawing.text("", left, top - 10.0, &heading);
         let writers = writers(variant, ROWS, COLUMNS)?;
-        for (element, writer) in writers.into_iter().enumerate() {
-            let class = match writer {
-                None => "matrix",
-                Some(0) => "c3",
-                Some(1..32) => "c2",
-                Some(_) => "c1",
-            };
-            let cell = Area {
-                x: left + (element % COLUMNS) as f64 * CELL,
-                y: top + (element / COLUMNS) as f64 * CELL,
-                width: CELL,
-                height: CELL,
-            };
-            drawing.rectangle(class, cell);
+        let of_threads = |threads: Range<usize>| {
+            let writers = &writers;
+            move |row: usize, column: usize| {
+                writers[row * COLUMNS + column].is_some_and(|writer| threads.contains(&writer))
+            }
+        };
+        let whole = Area {
+            x: left,
+            y: top,
+            width: COLUMNS as f64 * CELL,
+            height: ROWS as f64 * CELL,
+        };
+        drawing.rectangle("matrix", whole);
+        let parts = [("c1", 0..usize::MAX), ("c2", 0..32), ("c3", 0..1)];
+        for (class, threads) in parts {
+            let is_chosen = of_threads(threads);
+            drawing.elements(class, (left, top), CELL, (ROWS, COLUMNS), is_chosen);
         }
         for column in 0..=COLUMNS {
             let x = left + column as f64 * CELL;

@@ -2,7 +2,7 @@
 
 use gpu_kernels::spec::{Stages, Variant};
 
-use super::drawing::{Area, Drawing};
+use super::drawing::{Area, Drawing, runs};
 use super::writers;
 
 /// Pixels of the side of a tile, on the left and on the right.
@@ -135,7 +135,7 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
 
     let (height, width) = (rows as f64 * scale, columns as f64 * scale);
     // A deep step is cut off, a step of one is drawn wide enough to be seen.
-    let depth = (f64::from(tile.k) * scale).clamp(6.0, 76.0);
+    let depth = (f64::from(tile.k) * scale).clamp(6.0, 66.0);
     let c = Area {
         x: 850.0 - width - 12.0,
         y: TOP + 100.0,
@@ -156,35 +156,19 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
     drawing.rectangle("b2", b);
     drawing.rectangle("c1", c);
 
-    let mut thread_rows = vec![false; rows];
-    let mut thread_columns = vec![false; columns];
-    for row in 0..rows {
-        let owner = |column: usize| writers[row * columns + column];
-        for (class, shown) in [("c2", warp..warp + 1), ("c3", 0..0)] {
-            let is_shown = |column: usize| match class {
-                "c2" => owner(column).is_some_and(|owner| shown.contains(&(owner / 32))),
-                _ => owner(column) == Some(thread),
-            };
-            for (start, length) in runs(columns, is_shown) {
-                let area = Area {
-                    x: c.x + start as f64 * scale,
-                    y: c.y + row as f64 * scale,
-                    width: length as f64 * scale,
-                    height: scale,
-                };
-                drawing.rectangle(class, area);
-                if class == "c3" {
-                    thread_rows[row] = true;
-                    thread_columns[start..start + length].fill(true);
-                }
-            }
-        }
-    }
-    for (start, length) in runs(rows, |row| thread_rows[row]) {
+    let of_warp = |row: usize, column: usize| {
+        writers[row * columns + column].is_some_and(|writer| writer / 32 == warp)
+    };
+    let of_thread = |row: usize, column: usize| writers[row * columns + column] == Some(thread);
+    drawing.elements("c2", (c.x, c.y), scale, (rows, columns), of_warp);
+    drawing.elements("c3", (c.x, c.y), scale, (rows, columns), of_thread);
+    let thread_rows = |row| (0..columns).any(|column| of_thread(row, column));
+    let thread_columns = |column| (0..rows).any(|row| of_thread(row, column));
+    for (start, length) in runs(rows, thread_rows) {
         let (y, height) = (c.y + start as f64 * scale, length as f64 * scale);
         drawing.rectangle("a3", Area { y, height, ..a });
     }
-    for (start, length) in runs(columns, |column| thread_columns[column]) {
+    for (start, length) in runs(columns, thread_columns) {
         let (x, width) = (c.x + start as f64 * scale, length as f64 * scale);
         drawing.rectangle("b3", Area { x, width, ..b });
     }
@@ -196,28 +180,10 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
         "small",
         x,
         TOP - 2.0,
-        "a block's tile: dark, one thread and what it reads;",
-    );
-    drawing.text(
-        "small",
-        x,
-        TOP + 13.0,
-        "lighter, the 32 threads of its warp",
+        "a block's tile. Dark: one thread and what it reads; lighter: its warp",
     );
     drawing.text("head", a.x - 16.0, a.y + 14.0, "A");
     drawing.text("head", b.x - 16.0, b.y + 14.0, "B");
-    drawing.text("head", c.x - 8.0, c.y - 2.0, "C");
+    drawing.text("head", c.x + 6.0, c.y + 18.0, "C");
     Ok(())
-}
-
-/// Where consecutive indices are chosen: from which on, and how many.
-fn runs(length: usize, is_chosen: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for index in (0..length).filter(|&index| is_chosen(index)) {
-        match runs.last_mut() {
-            Some((start, length)) if *start + *length == index => *length += 1,
-            _ => runs.push((index, 1)),
-        }
-    }
-    runs
 }
