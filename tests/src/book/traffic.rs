@@ -70,6 +70,12 @@ fn intensity(variant: &Variant) -> f64 {
     2.0 / (4.0 * reads)
 }
 
+/// With two digits after the point, or none if they are zeros.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.strip_suffix(".00").unwrap_or(&text).to_string()
+}
+
 /// Launch shape and traffic of a kernel's variants.
 ///
 /// # Errors
@@ -95,7 +101,7 @@ pub fn table(name: &str) -> Result<String, String> {
             tile.n,
             formula(&global_reads(variant)),
             formula(&shared_reads(variant)),
-            intensity(variant),
+            number(intensity(variant)),
         );
     }
     Ok(table + "\n")
