@@ -77,7 +77,7 @@ mod tests {
     fn an_item_has_its_documentation_and_its_macro_with_it() {
         assert_eq!(lines(TEXT, "const SIZE"), Ok((3, 4)));
         assert_eq!(lines(TEXT, "fn entry"), Ok((6, 10)));
-        assert_eq!(lines(TEXT, "fn body"), Ok((12, 18)));
+        assert_eq!(lines(TEXT, "fn body"), Ok((12, 19)));
         assert_eq!(lines(TEXT, "fn part"), Ok((22, 25)));
         assert_eq!(lines(TEXT, "impl X"), Ok((21, 26)));
     }

@@ -36,6 +36,20 @@ pub fn quote(kind: &str, arguments: &str) -> Result<String, String> {
     Ok(format!("\n```text\n{chosen}```\n"))
 }
 
+/// The text without the numbers of registers, labels and metadata.
+pub fn without_numbers(text: &str) -> String {
+    let mut in_name = false;
+    text.chars()
+        .filter(|&letter| {
+            in_name = match letter {
+                '%' | '$' | '!' => true,
+                letter => in_name && (letter.is_alphanumeric() || "_.".contains(letter)),
+            };
+            !(in_name && letter.is_ascii_digit())
+        })
+        .collect()
+}
+
 /// The lines of a function's body, without empty ones, directives and comments.
 fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     let is_head = |line: &&str| {
@@ -44,10 +58,17 @@ fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
     let body: Vec<&str> = lines
         .take_while(|line| *line != "}")
-        .map(|line| line.split("  ; preds").next().unwrap_or(line).trim_end())
+        .map(|line| {
+            let end = [" ; preds", ", !dbg "]
+                .iter()
+                .filter_map(|mark| line.find(mark))
+                .min();
+            line[..end.unwrap_or(line.len())].trim_end()
+        })
         .filter(|line| {
             let line = line.trim_start();
-            !(line.is_empty() || line.starts_with(".loc") || line.starts_with("//"))
+            let left_out = [".loc", "//", "#dbg", ";"];
+            !(line.is_empty() || left_out.iter().any(|start| line.starts_with(start)))
         })
         .collect();
     (!body.is_empty()).then_some(body)
@@ -132,6 +153,17 @@ fn nvvm_ir() -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_registers_do_not_matter_and_those_of_offsets_do() {
+        let same = |one: &str, other: &str| without_numbers(one) == without_numbers(other);
+        assert!(same(
+            "ld.f32 %f17, [%rd5+8]; bra $L__BB6_4;",
+            "ld.f32 %f2, [%rd44+8]; bra $L__BB11_4;"
+        ));
+        assert!(!same("ld.f32 %f17, [%rd5+8];", "ld.f32 %f17, [%rd5+16];"));
+        assert!(!same("ld.v4.f32 %f17;", "ld.v2.f32 %f17;"));
+    }
 
     #[test]
     fn lines_are_found_in_their_order_and_gaps_are_marked() {

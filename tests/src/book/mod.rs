@@ -84,6 +84,8 @@ pub struct Part<'a> {
     pub kind: &'a str,
     /// The rest of its opening comment.
     pub arguments: &'a str,
+    /// What it holds so far.
+    pub old: &'a str,
 }
 
 /// The kinds of parts.
@@ -120,7 +122,12 @@ pub fn refill(
         let (old, after) = after
             .split_once(&closing)
             .ok_or_else(|| format!("`{comment}` has no {closing}"))?;
-        match make(Part { kind, arguments })? {
+        let part = Part {
+            kind,
+            arguments,
+            old,
+        };
+        match make(part)? {
             Some(new) => filled += &new,
             None => filled += old,
         }
@@ -145,14 +152,19 @@ pub fn make_from_source(part: Part<'_>) -> Result<Option<String>, String> {
     }
 }
 
-/// Makes a part that shows what became of a kernel; `None` for others.
+/// Makes a part that shows what became of a kernel; `None` for others, and for those in which nothing but numbers of
+/// registers and labels would change, as they do with any change of any kernel.
 ///
 /// # Errors
 ///
 /// It names what there is not.
 pub fn make_from_compiled(part: Part<'_>) -> Result<Option<String>, String> {
     match part.kind {
-        "llvm" | "nvvm" | "ptx" => listing::quote(part.kind, part.arguments).map(Some),
+        "llvm" | "nvvm" | "ptx" => {
+            let new = listing::quote(part.kind, part.arguments)?;
+            let is_same = listing::without_numbers(&new) == listing::without_numbers(part.old);
+            Ok((!is_same).then_some(new))
+        }
         _ => Ok(None),
     }
 }
