@@ -46,7 +46,7 @@ fn lines(text: &str, item: &str) -> Result<(usize, usize), String> {
     let ends = |line: &&str| indentation(line) == indent && (line.ends_with([';', '}']));
     let length = lines[start..]
         .iter()
-        .position(|line| ends(line))
+        .position(ends)
         .ok_or_else(|| format!("`{item}` has no end"))?;
     Ok((first + 1, start + length + 1))
 }
