@@ -85,3 +85,42 @@ fn run(
         .map(|_| ())
         .map_err(|fault| fault.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::kernel;
+
+    fn first(name: &str) -> &'static Variant {
+        of_floats(kernel(name).unwrap()).next().unwrap()
+    }
+
+    #[test]
+    fn a_tile_is_written_whole_and_by_each_thread_as_much_as_the_table_says() {
+        let kernels = gpu_kernels::KERNELS.iter().copied();
+        for variant in kernels
+            .flat_map(of_floats)
+            .filter(|one| one.grid == Grid::Tiles)
+        {
+            let tile = variant.tile;
+            let writers = writers(variant, tile.m as usize, tile.n as usize).unwrap();
+            let (rows, columns) = variant.patch();
+            for thread in 0..variant.block.threads() as usize {
+                let written = writers.iter().filter(|writer| **writer == Some(thread));
+                assert_eq!(written.count() as u32, rows * columns, "{}", variant.name);
+            }
+            assert!(writers.iter().all(Option::is_some), "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn the_writer_of_an_element_is_the_one_that_the_source_says() {
+        // 16 threads along x: thread 35 is at (3, 2).
+        let naive = writers(first("naive"), 16, 16).unwrap();
+        assert_eq!(naive[2 * 16 + 3], Some(35));
+        // Down the columns of C, and along its rows.
+        let variants: Vec<_> = of_floats(kernel("naive-1d").unwrap()).collect();
+        assert_eq!(writers(variants[0], 5, 7).unwrap()[7], Some(1));
+        assert_eq!(writers(variants[1], 5, 7).unwrap()[7], Some(7));
+    }
+}
