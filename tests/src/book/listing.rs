@@ -59,15 +59,15 @@ fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     let body: Vec<&str> = lines
         .take_while(|line| *line != "}")
         .map(|line| {
-            let end = [" ; preds", ", !dbg "]
+            // Metadata and comments say nothing of what is computed.
+            let end = [" ; preds", ", !"]
                 .iter()
-                .filter_map(|mark| line.find(mark))
-                .min();
-            line[..end.unwrap_or(line.len())].trim_end()
+                .filter_map(|mark| line.find(mark));
+            line[..end.min().unwrap_or(line.len())].trim_end()
         })
         .filter(|line| {
             let line = line.trim_start();
-            let left_out = [".loc", "//", "#dbg", ";"];
+            let left_out = [".loc", "//", "#dbg", ";", "$L__tmp"];
             !(line.is_empty() || left_out.iter().any(|start| line.starts_with(start)))
         })
         .collect();
