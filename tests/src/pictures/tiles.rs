@@ -8,8 +8,6 @@ use super::writers;
 /// Pixels of the side of a tile, on the left and on the right.
 const SMALL: f64 = 110.0;
 const LARGE: f64 = 288.0;
-/// Tiles that are drawn of each side of C.
-const TILES: usize = 2;
 /// Pixels of the depth of A and B that are drawn on the left.
 const DEPTH: f64 = 120.0;
 const TOP: f64 = 56.0;
@@ -41,11 +39,14 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     let (height, width) = (f64::from(tile.m) * scale, f64::from(tile.n) * scale);
     let depth = (f64::from(tile.k) * scale).min(DEPTH);
     let (left, top) = (16.0, TOP + 8.0);
+    // As many tiles as make C look like a square, and two at least.
+    let tiles = |side: f64| (2.0 * SMALL / side).round().max(2.0) as usize;
+    let (along_m, along_n) = (tiles(height), tiles(width));
     let c = Area {
         x: left + DEPTH + 8.0,
         y: top + DEPTH + 8.0,
-        width: TILES as f64 * width,
-        height: TILES as f64 * height,
+        width: along_n as f64 * width,
+        height: along_m as f64 * height,
     };
     let a = Area {
         x: left,
@@ -60,10 +61,10 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     for matrix in [a, b, c] {
         drawing.rectangle("matrix", matrix);
     }
-    // The block at the lower right, at its second step.
+    // A block in the midst, at its second step.
     let own = Area {
-        x: c.x + width,
-        y: c.y + height,
+        x: c.x + (along_n / 2) as f64 * width,
+        y: c.y + (along_m / 2) as f64 * height,
         width,
         height,
     };
@@ -103,9 +104,12 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
         },
     );
     drawing.rectangle("c2", own);
-    for tiles in 1..TILES {
-        let (x, y) = (c.x + tiles as f64 * width, c.y + tiles as f64 * height);
+    for tile in 1..along_n {
+        let x = c.x + tile as f64 * width;
         drawing.line("thin", (x, c.y), (x, c.y + c.height));
+    }
+    for tile in 1..along_m {
+        let y = c.y + tile as f64 * height;
         drawing.line("thin", (c.x, y), (c.x + c.width, y));
     }
     for matrix in [a, b, c, own] {
@@ -182,8 +186,8 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
         TOP - 2.0,
         "a block's tile. Dark: one thread and what it reads; lighter: its warp",
     );
-    drawing.text("head", a.x - 16.0, a.y + 14.0, "A");
-    drawing.text("head", b.x - 16.0, b.y + 14.0, "B");
-    drawing.text("head", c.x + 6.0, c.y + 18.0, "C");
+    drawing.text("head", a.x - 16.0, a.y + a.height / 2.0 + 4.0, "A");
+    drawing.text("head", b.x - 16.0, b.y + b.height / 2.0 + 4.0, "B");
+    drawing.text("head", c.x, c.y + c.height + 18.0, "C");
     Ok(())
 }
