@@ -121,7 +121,11 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     drawing.text(
         "middle",
         own.x + width / 2.0,
-        own.y + height / 2.0 + 4.0,
+        if height > 20.0 {
+            own.y + height / 2.0 + 4.0
+        } else {
+            own.y + height + 14.0
+        },
         "a block",
     );
     drawing.text("small", left, TOP - 2.0, "the grid");
