@@ -2,7 +2,8 @@
 //!
 //! So a chapter always shows the code as it is, and the code carries no marks for the book.
 
-use super::{at_root, read};
+use super::read;
+use crate::results::at_root;
 
 /// Code that includes the items, given as `gpu-kernels/src/tiled.rs: fn multiply; fn tiled_16`.
 ///

@@ -22,10 +22,7 @@ pub mod traffic;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of the workspace, by its path from the root.
-pub fn at_root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
+use crate::results::at_root;
 
 /// Reads a text file.
 ///

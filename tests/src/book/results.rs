@@ -2,45 +2,42 @@
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Function, Kernel, Variant};
-use serde_json::Value;
+use host::bench::{Results, Size};
 
-use super::{at_root, kernel, read};
+use super::kernel;
+use crate::results::h200;
 
-/// The sizes, M = N = K, that the ladder was measured at.
-const SIZES: [u32; 3] = [2048, 4096, 8192];
+/// The size, M = N = K, whose figures the text is about.
+const MAIN_SIZE: usize = 4096;
 
-/// The size whose figures the text is about.
-const MAIN_SIZE: u32 = 4096;
-
-/// A figure, asked for as `4096 tiled-32 tflops`, `... of-cublas`, `... milliseconds` or `... over naive` (how many times
-/// as fast).
+/// A figure, asked for as `4096 tiled-32 tflops`, `... of-cublas` or `... over naive` (how many times as fast); or as
+/// `4096 cublas`.
 ///
 /// # Errors
 ///
 /// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let words: Vec<&str> = arguments.split(' ').collect();
-    let [size, variant, what @ ..] = words.as_slice() else {
+    let [size, name, what @ ..] = words.as_slice() else {
         return Err(format!(
             "`figure {arguments}` is not `figure SIZE VARIANT WHAT`"
         ));
     };
-    let size: u32 = size.parse().map_err(|_| format!("`{size}` is no size"))?;
-    let run = run(size)?;
-    let get = |name: &str| {
-        measurement(&run, name).ok_or_else(|| format!("`{name}` was not measured at {size}"))
+    let results = h200()?;
+    let measured = size.parse().ok().and_then(|size| at(&results, size));
+    let measured = measured.ok_or_else(|| format!("nothing was measured at `{size}`"))?;
+    let speed = |name: &str| {
+        let tflops = match name {
+            "cublas" => cublas_tflops(measured),
+            name => tflops(measured, name),
+        };
+        tflops.ok_or_else(|| format!("`{name}` was not measured at {size}"))
     };
-    if *variant == "cublas" {
-        return Ok(format!("{:.1}", cublas_tflops(&run)?));
-    }
-    let measured = get(variant)?;
+    let own = speed(name)?;
     match what {
-        ["tflops"] => Ok(format!("{:.1}", measured.tflops)),
-        ["of-cublas"] => Ok(format!(
-            "{:.0} %",
-            100.0 * measured.tflops / cublas_tflops(&run)?
-        )),
-        ["over", other] => Ok(format!("{:.2}", measured.tflops / get(other)?.tflops)),
+        [] | ["tflops"] => Ok(format!("{own:.1}")),
+        ["of-cublas"] => Ok(format!("{:.0} %", 100.0 * own / speed("cublas")?)),
+        ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
         _ => Err(format!("`{}` is no figure", what.join(" "))),
     }
 }
@@ -52,49 +49,45 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// There is no such kernel, or no results.
 pub fn table(name: &str) -> Result<String, String> {
     let rung = kernel(name)?;
+    let results = h200()?;
+    let main =
+        at(&results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
     let before = KERNELS
         .iter()
-        .copied()
         .take_while(|other| other.name != name)
-        .last();
-    let factor = match before.and_then(first) {
-        Some(variant) => format!(" times `{}` |", variant.name),
-        None => String::new(),
-    };
-    let sizes = SIZES.map(|size| format!(" {size} |")).concat();
-    let columns = 3 + SIZES.len() - usize::from(factor.is_empty());
-    let mut table = format!(
-        "\n| TFLOP/s on an H200 |{sizes} of cuBLAS at {MAIN_SIZE} |{factor}\n|{}\n",
-        " --- |".repeat(columns)
-    );
-    let runs = SIZES.map(run);
+        .last()
+        .and_then(|before| of_floats(before).next());
+
+    let mut head = "\n| TFLOP/s on an H200 |".to_string();
+    for size in &results.sizes {
+        head += &format!(" {} |", size.label());
+    }
+    head += &format!(" of cuBLAS at {MAIN_SIZE} |");
+    if let Some(before) = before {
+        head += &format!(" times `{}` |", before.name);
+    }
+    let columns = head.matches('|').count() - 1;
+    let mut table = format!("{head}\n|{}\n", " --- |".repeat(columns));
     for variant in of_floats(rung) {
-        let speed = |run: &Result<Vec<Value>, String>, name: &str| {
-            let measured = measurement(run.as_ref().ok()?, name)?;
-            Some(measured.tflops)
+        table += &format!("| `{}` |", variant.name);
+        for size in &results.sizes {
+            match tflops(size, variant.name) {
+                Some(tflops) => table += &format!(" {tflops:.1} |"),
+                None => table += " not yet |",
+            }
+        }
+        let own = tflops(main, variant.name);
+        table += &match own.zip(cublas_tflops(main)) {
+            Some((own, cublas)) => format!(" {:.0} % |", 100.0 * own / cublas),
+            None => " - |".to_string(),
         };
-        let cells = runs.each_ref().map(|run| match speed(run, variant.name) {
-            Some(tflops) => format!(" {tflops:.1} |"),
-            None => " not yet |".to_string(),
-        });
-        let main = SIZES
-            .iter()
-            .position(|&size| size == MAIN_SIZE)
-            .unwrap_or(0);
-        let run = &runs[main];
-        let share = speed(run, variant.name)
-            .zip(run.as_ref().ok().and_then(|run| cublas_tflops(run).ok()))
-            .map_or(" - |".to_string(), |(own, cublas)| {
-                format!(" {:.0} % |", 100.0 * own / cublas)
-            });
-        let over = match before.and_then(first) {
-            Some(other) => match speed(run, variant.name).zip(speed(run, other.name)) {
-                Some((own, other)) => format!(" {:.2} |", own / other),
+        if let Some(before) = before {
+            table += &match own.zip(tflops(main, before.name)) {
+                Some((own, before)) => format!(" {:.2} |", own / before),
                 None => " - |".to_string(),
-            },
-            None => String::new(),
-        };
-        table += &format!("| `{}` |{}{share}{over}\n", variant.name, cells.concat());
+            };
+        }
+        table += "\n";
     }
     Ok(table + "\n")
 }
@@ -107,36 +100,18 @@ pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
         .filter(|variant| matches!(variant.function, Function::F32(_)))
 }
 
-fn first(kernel: &Kernel) -> Option<&'static Variant> {
-    of_floats(kernel).next()
-}
-
-struct Measurement {
-    tflops: f64,
-}
-
-fn measurement(run: &[Value], name: &str) -> Option<Measurement> {
-    let record = run
+/// What was measured at M = N = K = `size`.
+fn at(results: &Results, size: usize) -> Option<&Size> {
+    results
+        .sizes
         .iter()
-        .find(|record| record["kernel"] == name && record["dtype"] == "f32")?;
-    let tflops = record["flops_per_s"].as_f64()? / 1e12;
-    Some(Measurement { tflops })
+        .find(|measured| [measured.m, measured.n, measured.k] == [size; 3])
 }
 
-fn cublas_tflops(run: &[Value]) -> Result<f64, String> {
-    let number = |key: &str| run.first().and_then(|record| record[key].as_f64());
-    let all = number("m").zip(number("n")).zip(number("k"));
-    all.zip(number("cublas_time_median_s"))
-        .map(|(((m, n), k), seconds)| 2.0 * m * n * k / seconds / 1e12)
-        .ok_or_else(|| "cuBLAS was not measured".to_string())
+fn tflops(size: &Size, name: &str) -> Option<f64> {
+    Some(size.record(name)?.flops_per_s? / 1e12)
 }
 
-/// The records of the run at a size.
-fn run(size: u32) -> Result<Vec<Value>, String> {
-    let path = at_root(&format!("results/h200-{size}.json"));
-    let report: Value = serde_json::from_str(&read(&path)?).map_err(|e| e.to_string())?;
-    let records = report["results"].as_array();
-    records
-        .cloned()
-        .ok_or_else(|| format!("{} has no results", path.display()))
+fn cublas_tflops(size: &Size) -> Option<f64> {
+    Some(size.cublas()?.flops_per_s / 1e12)
 }

@@ -115,9 +115,12 @@ mod tests {
 
     #[test]
     fn the_writer_of_an_element_is_the_one_that_the_source_says() {
-        // 16 threads along x: thread 35 is at (3, 2).
-        let naive = writers(first("naive"), 16, 16).unwrap();
-        assert_eq!(naive[2 * 16 + 3], Some(35));
+        // The thread at (3, 2) of the block takes the element in column 3 of row 2.
+        let naive = first("naive");
+        let [rows, columns] = [naive.tile.m as usize, naive.tile.n as usize];
+        let thread = 2 * naive.block.x as usize + 3;
+        let writers_of_naive = writers(naive, rows, columns).unwrap();
+        assert_eq!(writers_of_naive[2 * columns + 3], Some(thread));
         // Down the columns of C, and along its rows.
         let variants: Vec<_> = of_floats(kernel("naive-1d").unwrap()).collect();
         assert_eq!(writers(variants[0], 5, 7).unwrap()[7], Some(1));
