@@ -174,7 +174,7 @@ fn commands_are_taken(chapter: &Chapter) -> Result<(), Failed> {
             .map_err(|error| format!("`{command}`: {error}"))?;
         let kernels = arguments
             .iter()
-            .skip_while(|word| !["--kernel", "ptx"].contains(word))
+            .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
             .nth(1);
         for name in kernels.iter().flat_map(|names| names.split(',')) {
             let is_there = |data_type| select(KERNELS, &[name.to_string()], data_type).is_ok();
