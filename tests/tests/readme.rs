@@ -32,7 +32,7 @@ fn the_figures_of_the_readme_are_those_of_the_results() {
     let results = h200().expect("results");
     let old = readme();
     let mut new = old.clone();
-    replace(&mut new, "| kernel | 2048 |", &markdown::overview(&results));
+    replace(&mut new, "| kernel | 1024 |", &markdown::overview(&results));
     replace(&mut new, "| the report's name |", &preset::table(&results));
     if new == old {
         return;
