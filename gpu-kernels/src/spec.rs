@@ -160,6 +160,7 @@ pub enum Allocation {
 #[derive(Clone, Copy, Debug)]
 pub enum Function {
     F32(GemmFn<f32>),
+    F64(GemmFn<f64>),
     I32(GemmFn<i32>),
 }
 

@@ -7,6 +7,7 @@ use gpu_kernels::spec::{Function, GemmFn, Variant};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
+use crate::cpu::{Functions, Multiply};
 use crate::problem::Data;
 
 /// The element types that kernels are built for, by the names used on the command line and in reports.
@@ -14,18 +15,21 @@ use crate::problem::Data;
 pub enum DataType {
     /// IEEE binary32.
     F32,
+    /// IEEE binary64.
+    F64,
     /// 32-bit integers whose arithmetic wraps.
     I32,
 }
 
 impl DataType {
     /// Every element type.
-    pub const ALL: [DataType; 2] = [DataType::F32, DataType::I32];
+    pub const ALL: [DataType; 3] = [DataType::F32, DataType::F64, DataType::I32];
 
     /// The element type that `variant` multiplies.
     pub fn of(variant: &Variant) -> DataType {
         match variant.function {
             Function::F32(_) => DataType::F32,
+            Function::F64(_) => DataType::F64,
             Function::I32(_) => DataType::I32,
         }
     }
@@ -34,6 +38,7 @@ impl DataType {
     pub fn name(self) -> &'static str {
         match self {
             DataType::F32 => "f32",
+            DataType::F64 => "f64",
             DataType::I32 => "i32",
         }
     }
@@ -42,6 +47,7 @@ impl DataType {
     pub fn bytes(self) -> usize {
         match self {
             DataType::F32 | DataType::I32 => 4,
+            DataType::F64 => 8,
         }
     }
 }
@@ -57,13 +63,13 @@ impl fmt::Display for DataType {
 pub enum Arithmetic {
     /// Sums and products are rounded to the nearest representable number.
     Float {
-        /// The largest relative error of one rounding: 2^-24 for `f32`.
+        /// The largest relative error of one rounding: 2^-24 for `f32`, 2^-53 for `f64`.
         unit_roundoff: f64,
-        /// The smallest positive number, the absolute error of one underflow: 2^-149 for `f32`.
+        /// The smallest positive number, the absolute error of one underflow: 2^-149 for `f32`, 2^-1074 for `f64`.
         smallest: f64,
         /// The largest finite number.
         largest: f64,
-        /// All integers up to this magnitude are represented exactly: 2^24 for `f32`.
+        /// All integers up to this magnitude are represented exactly: 2^24 for `f32`, 2^53 for `f64`.
         exact_integers: f64,
     },
     /// Nothing is rounded; results are taken modulo 2^`bits`.
@@ -105,8 +111,20 @@ pub trait Element:
     /// A scalar of the command line as an element, if it can be represented.
     fn from_scalar(value: f64) -> Option<Self>;
 
-    /// `self * factor + addend`, as the reference computes integers: wrapping.
-    fn wrapping_times_plus(self, factor: Self, addend: Self) -> Self;
+    /// The function of a CPU rung, if it multiplies this type.
+    fn multiply(functions: &Functions) -> Option<Multiply<Self>>;
+
+    /// `self * factor + addend`: floats round twice, integers wrap.
+    fn times_plus(self, factor: Self, addend: Self) -> Self;
+
+    /// `self * factor + addend`: floats round once, by a slow function where the CPU has no instruction for it.
+    fn fused_times_plus(self, factor: Self, addend: Self) -> Self;
+
+    /// `self + addend`; integers wrap.
+    fn plus(self, addend: Self) -> Self;
+
+    /// `self - subtrahend`; integers wrap.
+    fn minus(self, subtrahend: Self) -> Self;
 
     /// One element of random `data`.
     fn random(data: Data, generator: &mut Pcg64) -> Self;
@@ -152,8 +170,28 @@ impl Element for f32 {
         (scalar.is_finite() || !value.is_finite()).then_some(scalar)
     }
 
-    fn wrapping_times_plus(self, factor: f32, addend: f32) -> f32 {
+    fn multiply(functions: &Functions) -> Option<Multiply<f32>> {
+        functions.f32
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: f32, addend: f32) -> f32 {
         self * factor + addend
+    }
+
+    #[inline(always)]
+    fn fused_times_plus(self, factor: f32, addend: f32) -> f32 {
+        self.mul_add(factor, addend)
+    }
+
+    #[inline(always)]
+    fn plus(self, addend: f32) -> f32 {
+        self + addend
+    }
+
+    #[inline(always)]
+    fn minus(self, subtrahend: f32) -> f32 {
+        self - subtrahend
     }
 
     fn random(data: Data, generator: &mut Pcg64) -> f32 {
@@ -161,14 +199,89 @@ impl Element for f32 {
             Data::SmallIntegers { largest } => generator.random_range(-largest..=largest) as f32,
             Data::Uniform => 2.0 * generator.random::<f32>() - 1.0,
             Data::Positive => generator.random(),
-            Data::Normal => {
-                // Box and Muller's transform; 1 - u keeps the logarithm away from zero.
-                let radius = (-2.0 * (1.0 - generator.random::<f64>()).ln()).sqrt();
-                let angle = std::f64::consts::TAU * generator.random::<f64>();
-                (radius * angle.cos()) as f32
-            }
+            Data::Normal => normal(generator) as f32,
         }
     }
+}
+
+impl Element for f64 {
+    const TYPE: DataType = DataType::F64;
+    const POISON: f64 = f64::from_bits(0x7ffc_a5a5_a5a5_a5a5);
+    const ARITHMETIC: Arithmetic = Arithmetic::Float {
+        unit_roundoff: 0.5 * f64::EPSILON,
+        smallest: f64::from_bits(1),
+        largest: f64::MAX,
+        exact_integers: 9_007_199_254_740_992.0,
+    };
+
+    fn function(variant: &Variant) -> Option<GemmFn<f64>> {
+        match variant.function {
+            Function::F64(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn to_integer(self) -> Option<i64> {
+        let integer = self as i64;
+        (integer as f64 == self && self.abs() < i64::MAX as f64).then_some(integer)
+    }
+
+    fn from_integer(value: i32) -> f64 {
+        value.into()
+    }
+
+    fn from_scalar(value: f64) -> Option<f64> {
+        Some(value)
+    }
+
+    fn multiply(functions: &Functions) -> Option<Multiply<f64>> {
+        functions.f64
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: f64, addend: f64) -> f64 {
+        self * factor + addend
+    }
+
+    #[inline(always)]
+    fn fused_times_plus(self, factor: f64, addend: f64) -> f64 {
+        self.mul_add(factor, addend)
+    }
+
+    #[inline(always)]
+    fn plus(self, addend: f64) -> f64 {
+        self + addend
+    }
+
+    #[inline(always)]
+    fn minus(self, subtrahend: f64) -> f64 {
+        self - subtrahend
+    }
+
+    fn random(data: Data, generator: &mut Pcg64) -> f64 {
+        match data {
+            Data::SmallIntegers { largest } => generator.random_range(-largest..=largest).into(),
+            Data::Uniform => 2.0 * generator.random::<f64>() - 1.0,
+            Data::Positive => generator.random(),
+            Data::Normal => normal(generator),
+        }
+    }
+}
+
+/// Normal with mean 0 and variance 1, by Box and Muller's transform.
+fn normal(generator: &mut Pcg64) -> f64 {
+    // 1 - u keeps the logarithm away from zero.
+    let radius = (-2.0 * (1.0 - generator.random::<f64>()).ln()).sqrt();
+    let angle = std::f64::consts::TAU * generator.random::<f64>();
+    radius * angle.cos()
 }
 
 impl Element for i32 {
@@ -204,8 +317,28 @@ impl Element for i32 {
         (f64::from(scalar) == value).then_some(scalar)
     }
 
-    fn wrapping_times_plus(self, factor: i32, addend: i32) -> i32 {
+    fn multiply(functions: &Functions) -> Option<Multiply<i32>> {
+        functions.i32
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: i32, addend: i32) -> i32 {
         self.wrapping_mul(factor).wrapping_add(addend)
+    }
+
+    #[inline(always)]
+    fn fused_times_plus(self, factor: i32, addend: i32) -> i32 {
+        self.times_plus(factor, addend)
+    }
+
+    #[inline(always)]
+    fn plus(self, addend: i32) -> i32 {
+        self.wrapping_add(addend)
+    }
+
+    #[inline(always)]
+    fn minus(self, subtrahend: i32) -> i32 {
+        self.wrapping_sub(subtrahend)
     }
 
     fn random(data: Data, generator: &mut Pcg64) -> i32 {
@@ -234,7 +367,20 @@ mod tests {
     }
 
     #[test]
+    fn the_arithmetic_of_f64_is_ieee_binary64() {
+        let expected = Arithmetic::Float {
+            unit_roundoff: 2f64.powi(-53),
+            smallest: 2f64.powi(-1022) * 2f64.powi(-52),
+            largest: 2f64.powi(1023) * (2.0 - 2f64.powi(-52)),
+            exact_integers: 2f64.powi(53),
+        };
+        assert_eq!(f64::ARITHMETIC, expected);
+    }
+
+    #[test]
     fn poison_is_a_nan_that_no_arithmetic_produces() {
+        assert!(f64::POISON.is_nan());
+        assert_ne!((f64::INFINITY - f64::INFINITY).bits(), f64::POISON.bits());
         assert!(f32::POISON.is_nan());
         assert_ne!(f32::POISON.bits(), f32::NAN.bits());
         assert_ne!((f32::INFINITY - f32::INFINITY).bits(), f32::POISON.bits());
@@ -244,6 +390,10 @@ mod tests {
     fn only_integers_become_integers() {
         assert_eq!((-7.0f32).to_integer(), Some(-7));
         for other in [0.5, f32::NAN, f32::INFINITY, f32::MAX] {
+            assert_eq!(other.to_integer(), None);
+        }
+        assert_eq!((-2f64.powi(53)).to_integer(), Some(-(1 << 53)));
+        for other in [0.5, f64::NAN, f64::INFINITY, f64::MAX, 2f64.powi(63)] {
             assert_eq!(other.to_integer(), None);
         }
     }

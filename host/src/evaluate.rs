@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gpu_kernels::spec::Variant;
 use thiserror::Error;
 
+use crate::cpu::{self, Team, TeamError, Threads};
 use crate::device::cublas::{Cublas, CublasError, Precision};
 use crate::device::launch::bands;
 use crate::device::{CudaDevice, Device, DeviceError, Opened};
@@ -15,7 +15,8 @@ use crate::memory::{self, TooLarge};
 use crate::problem::{Data, Layout, Problem, ProblemError, Shape};
 use crate::progress::Progress;
 use crate::report::{Record, Report, Yardstick};
-use crate::verify::{self, Coverage, Failure, Proof};
+use crate::rung::Rung;
+use crate::verify::{self, Coverage, Failure, Proof, Rounding};
 
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,7 +32,7 @@ pub enum Baseline {
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Request {
-    pub variants: Vec<&'static Variant>,
+    pub rungs: Vec<Rung>,
     pub data_type: DataType,
     pub shape: Shape,
     pub alpha: f64,
@@ -41,6 +42,8 @@ pub struct Request {
     pub baseline: Baseline,
     /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it rounds more.
     pub tensor_cores: bool,
+    /// What was chosen for the CPU rungs.
+    pub cpu: cpu::Settings,
 }
 
 /// Why a call ended before its report was complete.
@@ -54,6 +57,8 @@ pub enum EvaluateError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
+    #[error(transparent)]
+    Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
     #[error("{scalar} is no {data_type} that alpha or beta can be.")]
@@ -67,6 +72,20 @@ impl From<MeasureError> for EvaluateError {
             MeasureError::Cublas(error) => error.into(),
         }
     }
+}
+
+impl Request {
+    /// Whether nothing is asked of a device: CPU rungs need none.
+    pub fn is_native(&self) -> bool {
+        self.rungs.iter().all(|rung| rung.variant().is_none())
+    }
+}
+
+/// Where rungs run: GPU kernels on the device, CPU rungs by the team.
+#[derive(Clone, Copy)]
+struct Machine<'a> {
+    device: &'a Device,
+    team: &'a Team,
 }
 
 /// Does what is asked. The report holds what was known when an error, if any, ended it.
@@ -91,16 +110,30 @@ pub fn evaluate_observed(
         results: Vec::new(),
         yardsticks: Vec::new(),
     };
+    let team = match Team::new(request.cpu) {
+        Ok(team) => team,
+        Err(error) => return (report, Err(error.into())),
+    };
+    if request.is_native() {
+        report.backend = "cpu";
+        report.device = cpu::description(&team);
+        report.reason = "CPU rungs run natively, whatever --device says".to_string();
+    }
+    let machine = Machine {
+        device: &opened.device,
+        team: &team,
+    };
     let result = match request.data_type {
-        DataType::F32 => evaluate_as::<f32>(&opened.device, request, progress, &mut report),
-        DataType::I32 => evaluate_as::<i32>(&opened.device, request, progress, &mut report),
+        DataType::F32 => evaluate_as::<f32>(machine, request, progress, &mut report),
+        DataType::F64 => evaluate_as::<f64>(machine, request, progress, &mut report),
+        DataType::I32 => evaluate_as::<i32>(machine, request, progress, &mut report),
     };
     (report, result)
 }
 
-/// A kernel on its way through the gates.
+/// A rung on its way through the gates.
 struct Candidate {
-    variant: &'static Variant,
+    rung: Rung,
     proofs: Vec<Proof>,
     failure: Option<Failure>,
     /// What its last run took.
@@ -122,7 +155,7 @@ impl Candidate {
 }
 
 fn evaluate_as<T: Element>(
-    device: &Device,
+    machine: Machine<'_>,
     request: &Request,
     progress: &Progress,
     report: &mut Report,
@@ -137,13 +170,16 @@ fn evaluate_as<T: Element>(
     };
     let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
     memory::check(request.shape, size_of::<T>())?;
-    let yardsticks = yardsticks::<T>(device, request)?;
+    let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
+        true => Vec::new(),
+        false => yardsticks::<T>(machine.device, request)?,
+    };
     report.cublas = yardsticks.first().map(Cublas::description);
     let mut candidates: Vec<Candidate> = request
-        .variants
+        .rungs
         .iter()
-        .map(|&variant| Candidate {
-            variant,
+        .map(|&rung| Candidate {
+            rung,
             proofs: Vec::new(),
             failure: None,
             time: Duration::ZERO,
@@ -151,9 +187,9 @@ fn evaluate_as<T: Element>(
         })
         .collect();
     let outcome =
-        prove::<T>(device, request, (alpha, beta), &mut candidates, progress).and_then(|()| {
+        prove::<T>(machine, request, (alpha, beta), &mut candidates, progress).and_then(|()| {
             time::<T>(
-                device,
+                machine,
                 request,
                 (alpha, beta),
                 &yardsticks,
@@ -180,7 +216,7 @@ fn evaluate_as<T: Element>(
     for candidate in candidates {
         // After an error, a kernel of which nothing is known has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() == GATES {
-            let record = record(device, request, &candidate, timings.first())?;
+            let record = record(machine, request, &candidate, timings.first())?;
             report.results.push(record);
         }
     }
@@ -192,7 +228,7 @@ const GATES: usize = 2;
 
 /// Both gates, each on its own data, for all candidates.
 fn prove<T: Element>(
-    device: &Device,
+    machine: Machine<'_>,
     request: &Request,
     (alpha, beta): (T, T),
     candidates: &mut [Candidate],
@@ -200,46 +236,47 @@ fn prove<T: Element>(
 ) -> Result<(), EvaluateError> {
     let shape = request.shape;
     let coverage = Coverage::of(shape);
-    let gate = |candidates: &mut [Candidate], data, alpha, beta, exact| {
-        let problem = random_problem::<T>(request, data, (alpha, beta))?;
+    // One candidate after the other, on data that suits it: the same for most.
+    let mut gate = |data_of: &dyn Fn(Rounding) -> Option<Data>, alpha, beta, exact| {
+        let mut last: Option<(Data, Problem<T>)> = None;
         for candidate in candidates
             .iter_mut()
-            .filter(|candidate| candidate.is_right())
+            .filter(|candidate| candidate.failure.is_none())
         {
-            let Candidate { variant, .. } = *candidate;
-            progress.doing(format!("{}: running", variant.name));
-            let run = device.run_observed(variant, &problem, &|| progress.step())?;
+            let rung = candidate.rung;
+            let rounding = rung.rounding(machine.team);
+            let Some(data) = data_of(rounding) else {
+                let why = format!("sums of {} products are too long to be exact.", shape.k);
+                candidate.judge(Err(Failure::Unprovable(why)));
+                continue;
+            };
+            let problem = match last.take() {
+                Some((known, problem)) if known == data => problem,
+                _ => random_problem::<T>(request, data, (alpha, beta))?,
+            };
+            progress.doing(format!("{}: running", rung.name()));
+            let step = || progress.step();
+            let run = rung.run(machine.device, machine.team, &problem, &step)?;
             candidate.time = run.time;
-            if let Device::Cuda(_) = device {
-                progress.step();
-            }
-            progress.doing(format!("{}: checking", variant.name));
+            progress.doing(format!("{}: checking", rung.name()));
+            let tile = rung.tile();
             candidate.judge(match exact {
-                true => verify::exact(&problem, &run.c, variant.tile, coverage),
-                false => verify::general(&problem, &run.c, variant.tile, data, coverage),
+                true => verify::exact(&problem, &run.c, tile, coverage),
+                false => verify::general(&problem, &run.c, tile, data, coverage, rounding),
             });
+            last = Some((data, problem));
         }
         Ok::<(), EvaluateError>(())
     };
-    match verify::exact_data::<T>(shape.k) {
-        Some(data) => {
-            let (alpha, beta) = (small_integer(request.alpha), small_integer(request.beta));
-            gate(
-                candidates,
-                data,
-                T::from_integer(alpha),
-                T::from_integer(beta),
-                true,
-            )?;
-        }
-        None => {
-            for candidate in candidates.iter_mut() {
-                let why = format!("sums of {} products are too long to be exact.", shape.k);
-                candidate.judge(Err(Failure::Unprovable(why)));
-            }
-        }
-    }
-    gate(candidates, Data::Uniform, alpha, beta, false)
+    let integers =
+        [request.alpha, request.beta].map(|scalar| T::from_integer(small_integer(scalar)));
+    gate(
+        &|rounding| rounding.exact_data::<T>(shape),
+        integers[0],
+        integers[1],
+        true,
+    )?;
+    gate(&|_| Some(Data::Uniform), alpha, beta, false)
 }
 
 /// Random matrices of the shape asked for, compact.
@@ -254,32 +291,78 @@ fn random_problem<T: Element>(
 
 /// Times what is right, and returns the yardsticks' times. On the simulator a run that was proven counts as the first.
 fn time<T: Element>(
-    device: &Device,
+    machine: Machine<'_>,
     request: &Request,
     scalars: (T, T),
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<Vec<Timing>, EvaluateError> {
-    let mut right: Vec<&mut Candidate> = candidates
+    let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
-        .collect();
-    if request.shape.is_empty() || right.is_empty() {
+        .partition(|candidate| candidate.rung.variant().is_none());
+    if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
         return Ok(Vec::new());
     }
     let problem = random_problem(request, Data::Normal, scalars)?;
+    time_native(machine, request.effort, &problem, native, progress)?;
+    time_kernels(
+        machine.device,
+        request.effort,
+        &problem,
+        yardsticks,
+        kernels,
+        progress,
+    )
+}
+
+/// Times CPU rungs, one after the other.
+fn time_native<T: Element>(
+    machine: Machine<'_>,
+    effort: Effort,
+    problem: &Problem<T>,
+    candidates: Vec<&mut Candidate>,
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    for candidate in candidates {
+        let rung = candidate.rung;
+        progress.doing(format!("{}: timing", rung.name()));
+        let mut steps = measure::most_cpu_runs(effort);
+        let timing = measure::on_cpu(effort, candidate.time, || {
+            steps = steps.saturating_sub(1);
+            let step = || progress.step();
+            Ok(rung.run(machine.device, machine.team, problem, &step)?.time)
+        })?;
+        // The runs that were promised, and would have taken too long.
+        (0..steps).for_each(|_| progress.step());
+        candidate.timing = Some(timing);
+    }
+    Ok(())
+}
+
+/// Times GPU kernels: on the simulator one after the other, on a GPU in turn, and the yardsticks with them.
+fn time_kernels<T: Element>(
+    device: &Device,
+    effort: Effort,
+    problem: &Problem<T>,
+    yardsticks: &[Cublas<'_>],
+    candidates: Vec<&mut Candidate>,
+    progress: &Progress,
+) -> Result<Vec<Timing>, EvaluateError> {
+    let kernels = candidates
+        .into_iter()
+        .filter_map(|candidate| Some((candidate.rung.variant()?, candidate)));
     match device {
         Device::Simulator(simulator) => {
-            for candidate in right {
-                let variant = candidate.variant;
+            for (variant, candidate) in kernels {
                 progress.doing(format!("{}: timing", variant.name));
                 let block_done = || progress.step();
                 candidate.timing = Some(measure::on_simulator(
                     simulator,
                     variant,
-                    &problem,
-                    request.effort,
+                    problem,
+                    effort,
                     candidate.time,
                     &block_done,
                 )?);
@@ -288,15 +371,19 @@ fn time<T: Element>(
         }
         Device::Cuda(device) => {
             progress.doing("timing".to_string());
-            let contenders: Vec<Contender<'_>> = right
+            let mut kernels: Vec<_> = kernels.collect();
+            let contenders: Vec<Contender<'_>> = kernels
                 .iter()
-                .map(|candidate| Contender::Kernel(candidate.variant))
+                .map(|(variant, _)| Contender::Kernel(variant))
                 .chain(yardsticks.iter().map(Contender::Cublas))
                 .collect();
-            let mut timings = gpu::measure(device, &contenders, &problem, request.effort)?;
+            if contenders.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut timings = gpu::measure(device, &contenders, problem, effort)?;
             progress.step();
-            let yardstick_timings = timings.split_off(right.len());
-            for (candidate, timing) in right.iter_mut().zip(timings) {
+            let yardstick_timings = timings.split_off(kernels.len());
+            for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
                 candidate.timing = Some(timing);
             }
             Ok(yardstick_timings)
@@ -311,11 +398,13 @@ fn yardsticks<'device, T: Element>(
 ) -> Result<Vec<Cublas<'device>>, EvaluateError> {
     let asked = request.baseline == Baseline::Cublas;
     let load = |device: &'device CudaDevice| {
-        if T::TYPE != DataType::F32 {
-            return Err(CublasError::NoSuchType(T::TYPE));
-        }
-        let mut loaded = vec![Cublas::load(device, Precision::Pedantic)?];
-        if request.tensor_cores {
+        let precision = match T::TYPE {
+            DataType::F32 => Precision::Single,
+            DataType::F64 => Precision::Double,
+            DataType::I32 => return Err(CublasError::NoSuchType(T::TYPE)),
+        };
+        let mut loaded = vec![Cublas::load(device, precision)?];
+        if request.tensor_cores && precision == Precision::Single {
             loaded.push(Cublas::load(device, Precision::Tf32)?);
         }
         Ok(loaded)
@@ -333,24 +422,29 @@ fn yardsticks<'device, T: Element>(
 }
 
 /// Steps of the progress of [`evaluate_observed`]: on the simulator the blocks that it will run; on a GPU the results to
-/// prove, and the timing.
+/// prove, and the timing; runs of CPU rungs.
 ///
 /// # Errors
 ///
 /// C is too large to launch for.
 pub fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
-    if let Device::Cuda(_) = device {
-        return Ok((GATES * request.variants.len()) as u64 + 1);
-    }
     let runs = request.effort.runs.unwrap_or(1).max(1) + request.effort.warmup.unwrap_or(0);
-    let mut blocks = 0;
-    for variant in &request.variants {
-        blocks += bands(variant, request.shape)?
-            .iter()
-            .map(|band| band.blocks())
-            .sum::<u64>();
+    let mut steps = match device {
+        Device::Cuda(_) if !request.is_native() => 1,
+        _ => 0,
+    };
+    for rung in &request.rungs {
+        steps += match (rung, device) {
+            (Rung::Cpu(_), _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
+            (Rung::Gpu(_), Device::Cuda(_)) => GATES as u64,
+            (Rung::Gpu(variant), Device::Simulator(_)) => {
+                let bands = bands(variant, request.shape)?;
+                let blocks: u64 = bands.iter().map(|band| band.blocks()).sum();
+                blocks * (GATES as u64 + u64::from(runs) - 1)
+            }
+        };
     }
-    Ok(blocks * (GATES as u64 + u64::from(runs) - 1))
+    Ok(steps)
 }
 
 /// The integer that takes a scalar's place where nothing may round: between -2 and 2, and zero only for zero.
@@ -363,19 +457,18 @@ fn small_integer(scalar: f64) -> i32 {
 }
 
 fn record(
-    device: &Device,
+    machine: Machine<'_>,
     request: &Request,
     candidate: &Candidate,
     cublas: Option<&Timing>,
 ) -> Result<Record, DeviceError> {
     let Candidate {
-        variant,
+        rung,
         proofs,
         failure,
         timing,
         ..
     } = candidate;
-    let bands = bands(variant, request.shape)?;
     let verification = match failure {
         Some(failure) => failure.to_string(),
         None => {
@@ -389,8 +482,8 @@ fn record(
     let bounded = proofs.iter().find(|proof| proof.gate == "proven");
     let median = timing.as_ref().map(Timing::median);
     let Shape { m, n, k } = request.shape;
-    Ok(Record {
-        kernel: variant.name.to_string(),
+    let record = Record {
+        kernel: rung.name().to_string(),
         dtype: request.data_type.to_string(),
         m,
         n,
@@ -398,12 +491,6 @@ fn record(
         alpha: request.alpha,
         beta: request.beta,
         seed: request.seed,
-        backend: device.backend().to_string(),
-        grid_x: bands.first().map_or(0, |band| band.grid.0),
-        grid_y: bands.iter().map(|band| u64::from(band.grid.1)).sum(),
-        block_x: variant.block.x,
-        block_y: variant.block.y,
-        launches: bands.len(),
         proven: failure.is_none(),
         verification,
         largest_error: bounded.map(|proof| proof.largest_error),
@@ -419,14 +506,43 @@ fn record(
         ratio_to_cublas: cublas
             .zip(median)
             .map(|(cublas, seconds)| cublas.median() / seconds),
-    })
+        ..Record::default()
+    };
+    match rung {
+        Rung::Cpu(algorithm) => {
+            let threads = match algorithm.threads {
+                Threads::One => Some(1),
+                Threads::Team | Threads::Scheduled => Some(machine.team.threads()),
+                Threads::Library => None,
+            };
+            let scheduled = algorithm.threads == Threads::Scheduled;
+            Ok(Record {
+                backend: "cpu".to_string(),
+                threads,
+                schedule: scheduled.then(|| request.cpu.schedule.to_string()),
+                ..record
+            })
+        }
+        Rung::Gpu(variant) => {
+            let bands = bands(variant, request.shape)?;
+            Ok(Record {
+                backend: machine.device.backend().to_string(),
+                grid_x: bands.first().map_or(0, |band| band.grid.0),
+                grid_y: bands.iter().map(|band| u64::from(band.grid.1)).sum(),
+                block_x: variant.block.x,
+                block_y: variant.block.y,
+                launches: bands.len(),
+                ..record
+            })
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::DeviceChoice;
-    use gpu_kernels::spec::{Block, Function, Tile};
+    use gpu_kernels::spec::{Block, Function, Tile, Variant};
 
     /// Leaves C as it is.
     #[allow(clippy::too_many_arguments)] // BLAS's own
@@ -453,10 +569,10 @@ mod tests {
         Function::F32(lazy),
     );
 
-    fn evaluated(variants: Vec<&'static Variant>) -> Report {
+    fn evaluated(rungs: Vec<Rung>) -> Report {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let request = Request {
-            variants,
+            rungs,
             data_type: DataType::F32,
             shape: Shape { m: 9, n: 8, k: 7 },
             alpha: 1.0,
@@ -465,6 +581,7 @@ mod tests {
             effort: Effort::default(),
             baseline: Baseline::Auto,
             tensor_cores: false,
+            cpu: cpu::Settings::default(),
         };
         let (report, result) = evaluate(&opened, &request);
         result.unwrap();
@@ -474,7 +591,7 @@ mod tests {
     #[test]
     fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
         let right = &gpu_kernels::naive::KERNEL.variants[0];
-        let report = evaluated(vec![&LAZY, right]);
+        let report = evaluated(vec![Rung::Gpu(&LAZY), Rung::Gpu(right)]);
         let [lazy, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
@@ -487,6 +604,31 @@ mod tests {
         );
         assert!(naive.proven && naive.time_median_s.is_some());
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
+    }
+
+    #[test]
+    fn cpu_rungs_are_reported_with_their_threads_and_without_a_grid() {
+        let report = evaluated(vec![
+            Rung::Cpu(&cpu::ijk::RUNG),
+            Rung::Cpu(&cpu::rows::RUNG),
+        ]);
+        assert_eq!(report.backend, "cpu");
+        let [serial, threaded] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        assert!(serial.proven && threaded.proven && threaded.time_median_s.is_some());
+        assert_eq!(
+            (serial.launches, serial.threads, &serial.schedule),
+            (0, Some(1), &None)
+        );
+        assert_eq!(threaded.threads, Some(rayon::current_num_threads()));
+        assert_eq!(threaded.schedule.as_deref(), Some("static"));
+        // Beside a kernel, the report is that of the device.
+        let right = &gpu_kernels::naive::KERNEL.variants[0];
+        let report = evaluated(vec![Rung::Gpu(right), Rung::Cpu(&cpu::ijk::RUNG)]);
+        assert_eq!(report.backend, "simulator");
+        assert_eq!(report.results[1].backend, "cpu");
+        assert!(report.all_proven());
     }
 
     #[test]

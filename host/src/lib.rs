@@ -1,4 +1,4 @@
-//! Launches, proves and measures GEMM kernels, on a GPU or on the simulator: as a library for tests, and as the program
+//! Launches, proves and measures GEMM kernels, on a GPU, on the simulator, or written for the CPU: as a library for tests, and as the program
 //! that [`cli`] describes.
 //!
 //! ```
@@ -21,6 +21,7 @@
 
 pub mod bench;
 pub mod cli;
+pub mod cpu;
 pub mod device;
 pub mod doctor;
 pub mod element;
@@ -38,6 +39,7 @@ pub mod output;
 pub mod problem;
 pub mod progress;
 pub mod report;
+pub mod rung;
 pub mod select;
 pub mod traffic;
 pub mod verify;

@@ -1,9 +1,11 @@
-//! From the names on the command line to kernels.
+//! From the names on the command line to kernels and CPU rungs.
 
 use gpu_kernels::spec::{Kernel, Variant};
 use thiserror::Error;
 
+use crate::cpu::Algorithm;
 use crate::element::DataType;
+use crate::rung::Rung;
 
 /// The kernel that runs if none is named.
 pub const DEFAULT: &str = "double-buffer";
@@ -32,78 +34,97 @@ fn suggestion(similar: &Option<String>) -> String {
     }
 }
 
-/// The variants that `names` stand for, each once, in the order named. A kernel's name stands for its first variant of the
-/// element type, a variant's for itself, and `all` for every variant of the element type.
+/// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for its first variant of the element
+/// type, a variant's for itself, `all` for every variant of the element type, and `cpu` for every CPU rung that has it.
 ///
 /// # Errors
 ///
 /// A name is unknown, or is that of a kernel without the element type.
 pub fn select(
     kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
     names: &[String],
     data_type: DataType,
-) -> Result<Vec<&'static Variant>, SelectError> {
-    let mut selected: Vec<&'static Variant> = Vec::new();
+) -> Result<Vec<Rung>, SelectError> {
+    let of_type = |rungs: Vec<Rung>| {
+        let of_type = rungs.into_iter().filter(|rung| rung.multiplies(data_type));
+        of_type.collect::<Vec<Rung>>()
+    };
+    let mut selected: Vec<Rung> = Vec::new();
     for name in names {
         let found = match name.as_str() {
-            "all" => of_type(kernels, data_type),
-            name => vec![find(kernels, name, data_type)?],
+            "all" => of_type(gpu(kernels)),
+            "cpu" if !algorithms.is_empty() => of_type(cpu(algorithms)),
+            name => {
+                let named = named(kernels, algorithms, name);
+                if named.is_empty() {
+                    return Err(unknown(kernels, algorithms, name));
+                }
+                let first = of_type(named).into_iter().next();
+                vec![first.ok_or_else(|| {
+                    SelectError::WrongType {
+                        name: name.to_string(),
+                        asked: data_type,
+                        others: of_type([gpu(kernels), cpu(algorithms)].concat())
+                            .into_iter()
+                            .map(Rung::name)
+                            .collect(),
+                    }
+                })?]
+            }
         };
-        for variant in found {
-            if !selected.iter().any(|known| std::ptr::eq(*known, variant)) {
-                selected.push(variant);
+        for rung in found {
+            if !selected.contains(&rung) {
+                selected.push(rung);
             }
         }
     }
     Ok(selected)
 }
 
-fn of_type(kernels: &[&'static Kernel], data_type: DataType) -> Vec<&'static Variant> {
-    kernels
-        .iter()
-        .flat_map(|kernel| kernel.variants)
-        .filter(|variant| DataType::of(variant) == data_type)
-        .collect()
-}
-
-fn find(
+/// [`select`] among GPU kernels alone.
+///
+/// # Errors
+///
+/// As [`select`].
+pub fn kernels(
     kernels: &[&'static Kernel],
-    name: &str,
+    names: &[String],
     data_type: DataType,
-) -> Result<&'static Variant, SelectError> {
-    let named: Vec<&'static Variant> = kernels
-        .iter()
-        .flat_map(|kernel| {
-            let of_kernel = kernel.name == name;
-            kernel
-                .variants
-                .iter()
-                .filter(move |variant| of_kernel || variant.name == name)
-        })
-        .collect();
-    if named.is_empty() {
-        return Err(unknown(kernels, name));
-    }
-    named
-        .iter()
-        .find(|variant| DataType::of(variant) == data_type)
-        .copied()
-        .ok_or_else(|| SelectError::WrongType {
-            name: name.to_string(),
-            asked: data_type,
-            others: of_type(kernels, data_type)
-                .iter()
-                .map(|variant| variant.name)
-                .collect(),
-        })
+) -> Result<Vec<&'static Variant>, SelectError> {
+    let rungs = select(kernels, &[], names, data_type)?;
+    Ok(rungs.into_iter().filter_map(Rung::variant).collect())
 }
 
-fn unknown(kernels: &[&'static Kernel], name: &str) -> SelectError {
+fn gpu(kernels: &[&'static Kernel]) -> Vec<Rung> {
+    let variants = kernels.iter().flat_map(|kernel| kernel.variants);
+    variants.map(Rung::Gpu).collect()
+}
+
+fn cpu(algorithms: &[&'static Algorithm]) -> Vec<Rung> {
+    algorithms.iter().copied().map(Rung::Cpu).collect()
+}
+
+/// Whatever a name stands for, of every type: all variants of a kernel, or one rung.
+fn named(kernels: &[&'static Kernel], algorithms: &[&'static Algorithm], name: &str) -> Vec<Rung> {
+    let of_kernel = kernels.iter().filter(|kernel| kernel.name == name);
+    let mut named = gpu(&of_kernel.copied().collect::<Vec<_>>());
+    let rungs = [gpu(kernels), cpu(algorithms)].concat();
+    named.extend(rungs.into_iter().filter(|rung| rung.name() == name));
+    named
+}
+
+fn unknown(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    name: &str,
+) -> SelectError {
     let mut known: Vec<&'static str> = kernels
         .iter()
         .flat_map(|kernel| {
             std::iter::once(kernel.name).chain(kernel.variants.iter().map(|variant| variant.name))
         })
+        .chain(algorithms.iter().map(|algorithm| algorithm.name))
         .collect();
     let mut seen = std::collections::HashSet::new();
     known.retain(|name| seen.insert(*name));
@@ -139,13 +160,14 @@ fn edit_distance(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::RUNGS;
     use gpu_kernels::KERNELS;
 
     fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-        Ok(select(KERNELS, &asked, data_type)?
-            .iter()
-            .map(|variant| variant.name)
+        Ok(select(KERNELS, RUNGS, &asked, data_type)?
+            .into_iter()
+            .map(Rung::name)
             .collect())
     }
 
@@ -157,18 +179,38 @@ mod tests {
             .find(|kernel| kernel.name == "tiled")
             .unwrap();
         for data_type in DataType::ALL {
-            let first = tiled
-                .variants
-                .iter()
-                .find(|variant| DataType::of(variant) == data_type)
-                .unwrap();
-            assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name]));
+            let of_type = |variant: &&Variant| DataType::of(variant) == data_type;
+            let first = tiled.variants.iter().find(of_type);
+            match first {
+                Some(first) => assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name])),
+                None => assert!(names(&["tiled"], data_type).is_err()),
+            }
         }
     }
 
     #[test]
     fn a_variant_stands_for_itself() {
         assert_eq!(names(&["tiled-32"], DataType::F32), Ok(vec!["tiled-32"]));
+    }
+
+    #[test]
+    fn cpu_stands_for_the_cpu_rungs_of_the_type_and_all_for_none_of_them() {
+        for data_type in DataType::ALL {
+            let rungs = RUNGS.iter().filter(|rung| rung.multiplies(data_type));
+            let rungs: Vec<&str> = rungs.map(|rung| rung.name).collect();
+            assert_eq!(names(&["cpu"], data_type), Ok(rungs));
+            let all = names(&["all"], data_type).unwrap();
+            assert!(!all.iter().any(|name| name.starts_with("cpu-")));
+        }
+        assert_eq!(names(&["cpu-ikj"], DataType::I32), Ok(vec!["cpu-ikj"]));
+        for name in ["cpu", "cpu-ikj"] {
+            let among_kernels = kernels(KERNELS, &[name.to_string()], DataType::F32);
+            assert!(matches!(among_kernels, Err(SelectError::Unknown { .. })));
+        }
+        assert!(matches!(
+            names(&["cpu-matrixmultiply"], DataType::I32),
+            Err(SelectError::WrongType { .. })
+        ));
     }
 
     #[test]

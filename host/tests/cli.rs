@@ -51,9 +51,10 @@ fn without_options_it_proves_the_double_buffer_kernel() {
 
 #[test]
 fn every_kernel_of_every_type_is_proven() {
-    for data_type in ["f32", "i32"] {
+    for data_type in ["f32", "f64", "i32"] {
         let scalars = ["--alpha", "-2", "--beta", "3"];
-        let output = small(&[&["--kernel", "all", "--dtype", data_type], &scalars[..]].concat());
+        let output =
+            small(&[&["--kernel", "all,cpu", "--dtype", data_type], &scalars[..]].concat());
         assert_eq!(
             output.status.code(),
             Some(0),
@@ -64,6 +65,46 @@ fn every_kernel_of_every_type_is_proven() {
         let listed = stdout(&run(&["--list"])).matches(data_type).count();
         assert_eq!(stdout(&output).matches(": proven right").count(), listed);
     }
+}
+
+#[test]
+fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
+    let asked = ["--kernel", "cpu", "--threads", "3", "--schedule", "guided"];
+    let shape = ["--m", "17", "--n", "33", "--k", "65"];
+    // There is no such GPU; nobody asks it for anything.
+    let output = run(&[&["--device", "cuda:99"], &asked[..], &shape[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = stdout(&output);
+    for part in [
+        "why     CPU rungs run natively, whatever --device says",
+        "| 1 thread ",
+        "| 3 threads, guided |",
+        "cpu-strassen: proven right",
+    ] {
+        assert!(report.contains(part), "no `{part}` in:\n{report}");
+    }
+}
+
+#[test]
+fn a_gpu_kernel_and_a_cpu_rung_stand_in_one_report() {
+    let asked = ["--kernel", "naive,cpu-rows", "--threads", "2"];
+    let output = small(&[&asked[..], &["--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("the report is JSON");
+    assert_eq!(report["backend"], "simulator");
+    let [kernel, rung] = [&report["results"][0], &report["results"][1]];
+    assert_eq!(
+        (&kernel["backend"], &rung["backend"]),
+        (&"simulator".into(), &"cpu".into())
+    );
+    assert_eq!(
+        (&kernel["threads"], &rung["threads"]),
+        (&Value::Null, &2.into())
+    );
+    assert_eq!(
+        (&rung["grid_x"], &rung["schedule"]),
+        (&0.into(), &"static".into())
+    );
 }
 
 #[test]

@@ -20,6 +20,14 @@ pub fn on_simulator(
     Trial::test(format!("simulator::{name}"), test)
 }
 
+/// A test of what is written for the CPU.
+pub fn on_cpu(
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(format!("cpu::{name}"), test)
+}
+
 /// A test on the GPU, reported as ignored where there is none.
 pub fn on_gpu(
     name: impl std::fmt::Display,

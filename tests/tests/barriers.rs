@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let trials = variants.map(|variant| {
         tests::on_simulator(variant.entry, || match variant.function {
             Function::F32(function) => every_barrier_is_needed(variant, function),
+            Function::F64(function) => every_barrier_is_needed(variant, function),
             Function::I32(function) => every_barrier_is_needed(variant, function),
         })
     });

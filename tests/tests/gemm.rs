@@ -1,32 +1,44 @@
-//! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, whatever the shape, the layout,
-//! the scalars and the values.
+//! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, and every CPU rung natively, whatever
+//! the shape, the layout, the scalars and the values.
 
 use std::process::ExitCode;
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Function, Variant};
-use host::device::Device;
-use host::element::{Arithmetic, Element};
+use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
+use host::device::{Device, Simulator};
+use host::element::{Arithmetic, DataType, Element};
 use host::problem::{Data, Layout, Matrix, Placement, Problem, Shape};
-use host::verify::{self, Coverage};
+use host::rung::Rung;
+use host::verify::{self, Coverage, Rounding};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
-use tests::{on_gpu, on_simulator};
+use tests::{on_cpu, on_gpu, on_simulator};
 
 fn main() -> ExitCode {
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    let trials = variants.flat_map(|variant| match variant.function {
-        Function::F32(_) => cases::<f32>(variant),
-        Function::I32(_) => cases::<i32>(variant),
+    let kernels = variants.flat_map(|variant| match variant.function {
+        Function::F32(_) => kernel_trials::<f32>(variant),
+        Function::F64(_) => kernel_trials::<f64>(variant),
+        Function::I32(_) => kernel_trials::<i32>(variant),
     });
-    tests::run(trials.collect())
+    let rungs = cpu::RUNGS.iter().flat_map(|algorithm| {
+        let types = algorithm.types().into_iter();
+        types.flat_map(|data_type| match data_type {
+            DataType::F32 => cpu_trials::<f32>(algorithm),
+            DataType::F64 => cpu_trials::<f64>(algorithm),
+            DataType::I32 => cpu_trials::<i32>(algorithm),
+        })
+    });
+    tests::run(kernels.chain(rungs).collect())
 }
 
-/// A claim about one kernel on one device.
+/// A claim about one rung on one device.
 type Case = fn(&Bench) -> Result<(), Failed>;
 
-fn cases<T: Element>(variant: &'static Variant) -> Vec<Trial> {
-    let mut everywhere: Vec<(&str, Case)> = vec![
+/// The claims about every rung.
+fn cases<T: Element>(rounding: Rounding) -> Vec<(&'static str, Case)> {
+    let mut cases: Vec<(&str, Case)> = vec![
         ("is_exact_at_every_edge_of_its_tiles", edges::<T>),
         ("is_proven_on_awkward_shapes", awkward_shapes::<T>),
         ("follows_alpha_and_beta", scalars::<T>),
@@ -36,20 +48,31 @@ fn cases<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         ),
         ("takes_any_leading_dimension_and_offset", layouts::<T>),
         ("repeats_bit_for_bit", repeats::<T>),
-        ("carries_special_values", special_values::<T>),
         ("k_zero_scales_c", no_depth::<T>),
     ];
-    if let Arithmetic::Float { .. } = T::ARITHMETIC {
-        everywhere.push(("overflows_to_infinity", overflow::<T>));
+    let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
+    // Strassen's algorithm spreads infinities and NaNs over C.
+    if !floats || rounding == Rounding::Elementwise {
+        cases.push(("carries_special_values", special_values::<T>));
     }
+    if floats && rounding == Rounding::Elementwise {
+        cases.push(("overflows_to_infinity", overflow::<T>));
+    }
+    cases
+}
+
+fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     let on_gpu_only: [(&str, Case); 2] = [
         ("is_proven_at_large_sizes", large_sizes::<T>),
         ("takes_more_rows_than_a_grid_has_blocks", many_rows::<T>),
     ];
-    let trial = |backend, name, case: Case| {
+    let trial = |backend: Backend, name, case: Case| {
         let test = move || {
-            let device = backend_device(backend)?;
-            case(&Bench { device, variant })
+            case(&Bench {
+                device: backend.open()?,
+                team: Team::new(Settings::default())?,
+                rung: Rung::Gpu(variant),
+            })
         };
         let name = format!("{}::{name}", variant.entry);
         match backend {
@@ -58,7 +81,7 @@ fn cases<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         }
     };
     let mut trials = Vec::new();
-    for (name, case) in everywhere {
+    for (name, case) in cases::<T>(Rounding::Elementwise) {
         trials.push(trial(Backend::Simulator, name, case));
         trials.push(trial(Backend::Gpu, name, case));
     }
@@ -79,27 +102,56 @@ fn cases<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     trials
 }
 
-fn backend_device(backend: Backend) -> Result<Device, Failed> {
-    backend.open().map_err(Failed::from)
+fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
+    let schedules: &[Schedule] = match algorithm.threads {
+        Threads::Scheduled => &[Schedule::Static, Schedule::Dynamic, Schedule::Guided],
+        _ => &[Schedule::Static],
+    };
+    let mut trials = Vec::new();
+    for &schedule in schedules {
+        let settings = Settings {
+            // More than the pieces of a small C, and no divisor of most.
+            threads: Some(3),
+            schedule,
+            // So that shapes around a tile are halved more than once.
+            cutoff: 16,
+        };
+        let name = match schedules.len() {
+            1 => format!("{}_{}", algorithm.name, T::TYPE),
+            _ => format!("{}_{schedule}_{}", algorithm.name, T::TYPE),
+        };
+        for (claim, case) in cases::<T>((algorithm.rounding)(&settings)) {
+            trials.push(on_cpu(format!("{name}::{claim}"), move || {
+                case(&Bench {
+                    // Not asked for anything.
+                    device: Device::Simulator(Simulator::default()),
+                    team: Team::new(settings)?,
+                    rung: Rung::Cpu(algorithm),
+                })
+            }));
+        }
+    }
+    trials
 }
 
-/// A kernel on a device.
+/// A rung, and where it runs.
 struct Bench {
     device: Device,
-    variant: &'static Variant,
+    team: Team,
+    rung: Rung,
 }
 
 impl Bench {
     fn run<T: Element>(&self, problem: &Problem<T>) -> Result<Matrix<T>, Failed> {
         // Guard bands, padding, A and B are compared in here.
-        Ok(self.device.run(self.variant, problem)?.c)
+        Ok(self.rung.run(&self.device, &self.team, problem, &|| ())?.c)
     }
 
     /// Gate 1: exact on small integers.
     fn exact<T: Element>(&self, problem: &Problem<T>) -> Result<(), Failed> {
         let c = self.run(problem)?;
         let coverage = Coverage::of(problem.shape());
-        verify::exact(problem, &c, self.variant.tile, coverage)
+        verify::exact(problem, &c, self.rung.tile(), coverage)
             .map_err(|failure| format!("{}: {failure}", problem.shape()))?;
         Ok(())
     }
@@ -108,7 +160,8 @@ impl Bench {
     fn proven<T: Element>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
         let c = self.run(problem)?;
         let coverage = Coverage::of(problem.shape());
-        verify::general(problem, &c, self.variant.tile, data, coverage)
+        let (tile, rounding) = (self.rung.tile(), self.rung.rounding(&self.team));
+        verify::general(problem, &c, tile, data, coverage, rounding)
             .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;
         Ok(())
     }
@@ -117,7 +170,10 @@ impl Bench {
     fn all_gates<T: Element>(&self, shape: Shape, seed: u64) -> Result<(), Failed> {
         let (one, zero) = (T::from_integer(1), T::default());
         let layout = Layout::compact(shape);
-        let integers = verify::exact_data::<T>(shape.k).ok_or("k is too large to be exact")?;
+        let rounding = self.rung.rounding(&self.team);
+        let integers = rounding
+            .exact_data::<T>(shape)
+            .ok_or("k is too large to be exact")?;
         self.exact(&Problem::random(shape, layout, integers, seed, one, zero)?)?;
         for data in [Data::Uniform, Data::Positive, Data::Normal] {
             self.proven(
@@ -130,7 +186,7 @@ impl Bench {
 
     /// The shape of one tile.
     fn tile(&self) -> Shape {
-        let tile = self.variant.tile;
+        let tile = self.rung.tile();
         let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
         Shape { m, n, k }
     }
@@ -357,19 +413,28 @@ fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
         n: tile.n + 1,
         k: tile.k + 1,
     };
-    let values: &[f64] = match T::ARITHMETIC {
-        Arithmetic::Float { .. } => &[
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            0.0,
-            -0.0,
-            1e-40,
-            f32::MIN_POSITIVE as f64,
-            1e18,
-            -1e18,
-        ],
-        Arithmetic::WrappingInteger { .. } => &[i32::MAX as f64, i32::MIN as f64, -1.0],
+    let values = match T::ARITHMETIC {
+        Arithmetic::Float {
+            smallest,
+            largest,
+            unit_roundoff,
+            ..
+        } => {
+            // The power of two below the square root of the largest number, less room for a sum of some products.
+            let large = 2f64.powi((largest.log2() / 2.0) as i32 - 4);
+            vec![
+                f64::NAN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                0.0,
+                -0.0,
+                71_361.0 * smallest,              // subnormal
+                smallest / (2.0 * unit_roundoff), // the smallest that is not
+                large,
+                -large,
+            ]
+        }
+        Arithmetic::WrappingInteger { .. } => vec![i32::MAX as f64, i32::MIN as f64, -1.0],
     };
     let corners = |rows: usize, columns: usize, tile_rows: usize, tile_columns: usize| {
         let mut corners = Vec::new();
@@ -380,8 +445,8 @@ fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
         }
         corners
     };
-    for &in_a in values {
-        for &in_b in values {
+    for &in_a in &values {
+        for &in_b in &values {
             let layout = Layout::compact(shape);
             let mut problem = Problem::<T>::random(
                 shape,

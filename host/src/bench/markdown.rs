@@ -58,7 +58,8 @@ pub fn overview(results: &Results) -> String {
 /// What documents call a yardstick.
 fn yardstick_title(name: &str) -> &str {
     match name {
-        name if name == Precision::Pedantic.name() => "cuBLAS fp32",
+        name if name == Precision::Single.name() => "cuBLAS fp32",
+        name if name == Precision::Double.name() => "cuBLAS fp64",
         name if name == Precision::Tf32.name() => "cuBLAS tf32 (tensor cores)",
         other => other,
     }

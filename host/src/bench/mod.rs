@@ -24,12 +24,14 @@ use gpu_kernels::spec::Variant;
 pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
 
+use crate::cpu;
 use crate::device::{Device, Opened};
 use crate::element::DataType;
 use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::measure::Effort;
 use crate::problem::Shape;
 use crate::progress::Progress;
+use crate::rung::Rung;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub struct Plan {
 impl Plan {
     fn request(&self, shape: Shape) -> Request {
         Request {
-            variants: self.variants.clone(),
+            rungs: self.variants.iter().copied().map(Rung::Gpu).collect(),
             data_type: self.data_type,
             shape,
             alpha: 1.0,
@@ -54,6 +56,7 @@ impl Plan {
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
+            cpu: cpu::Settings::default(),
         }
     }
 }

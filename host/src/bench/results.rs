@@ -141,7 +141,8 @@ impl Size {
 
     /// What kernels are compared with, if it was measured.
     pub fn cublas(&self) -> Option<&Yardstick> {
-        self.yardstick(Precision::Pedantic.name())
+        let of_type = |precision: Precision| self.yardstick(precision.name());
+        of_type(Precision::Single).or_else(|| of_type(Precision::Double))
     }
 
     /// The times of something that is not ours.

@@ -91,7 +91,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         Some(Preset::Report) => preset::kernels().map(String::from).collect(),
         None => arguments.kernel.clone(),
     };
-    let variants = match select::select(gpu_kernels::KERNELS, &kernels, arguments.dtype) {
+    let variants = match select::kernels(gpu_kernels::KERNELS, &kernels, arguments.dtype) {
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };

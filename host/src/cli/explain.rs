@@ -67,7 +67,7 @@ fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
 
 pub(super) fn explain(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     let names = std::slice::from_ref(&arguments.kernel);
-    let variants = match select::select(gpu_kernels::KERNELS, names, arguments.dtype) {
+    let variants = match select::kernels(gpu_kernels::KERNELS, names, arguments.dtype) {
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::cpu::{self, Schedule, strassen};
 use crate::device::DeviceChoice;
 use crate::doctor;
 use crate::element::DataType;
@@ -36,11 +37,11 @@ pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Kernels or variants to run, or `all`; `--list` shows them
+    /// Kernels, variants or CPU rungs to run; `all` for the GPU's ladder, `cpu` for the CPU's; `--list` shows them
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = select::DEFAULT)]
     kernel: Vec<String>,
 
-    /// Show the kernels and their variants
+    /// Show the kernels with their variants, and the CPU rungs
     #[arg(long)]
     list: bool,
 
@@ -80,11 +81,11 @@ pub struct Arguments {
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     device: DeviceChoice,
 
-    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator]
+    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: Option<u32>,
 
-    /// Runs before the timed ones [default: up to 3 on a GPU, 0 on the simulator]
+    /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a GPU, else 0]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: Option<u32>,
 
@@ -95,6 +96,29 @@ pub struct Arguments {
     /// What to compare times with, on a GPU
     #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     baseline: Baseline,
+
+    /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// How CPU rungs share out their work
+    #[arg(long, value_enum, default_value_t = Schedule::Static)]
+    schedule: Schedule,
+
+    /// The size that `cpu-strassen` no longer halves
+    #[arg(long, default_value_t = strassen::CUTOFF)]
+    cutoff: usize,
+}
+
+impl Arguments {
+    /// What is chosen for the CPU rungs.
+    fn cpu(&self) -> cpu::Settings {
+        cpu::Settings {
+            threads: self.threads.map(usize::from),
+            schedule: self.schedule,
+            cutoff: self.cutoff,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -161,7 +185,8 @@ pub fn run(
         None => {}
     }
     if arguments.list {
-        let written = writeln!(out, "{}", report::list(gpu_kernels::KERNELS));
+        let kernels = report::list(gpu_kernels::KERNELS);
+        let written = writeln!(out, "{kernels}\n\n{}", report::list_cpu(cpu::RUNGS));
         return finish(written, notes, PROVEN);
     }
     multiply::multiply(&arguments, out, notes)
@@ -208,6 +233,7 @@ mod tests {
         assert_eq!(arguments.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.baseline, Baseline::Auto);
+        assert_eq!(arguments.cpu(), cpu::Settings::default());
     }
 
     #[test]
@@ -232,6 +258,8 @@ mod tests {
         for arguments in [
             &["--size", "-1"][..],
             &["--runs", "0"],
+            &["--threads", "0"],
+            &["--schedule", "fair"],
             &["--dtype", "f16"],
             &["--device", "gpu"],
             &["--format", "xml"],

@@ -3,21 +3,23 @@
 use std::io::Write;
 
 use super::{Arguments, FAILED, PROVEN, USAGE, fail, finish};
-use crate::device::Device;
-use crate::evaluate::{self, EvaluateError, Request};
+use crate::cpu;
+use crate::device::{Device, DeviceChoice};
+use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::measure::Effort;
 use crate::problem::Shape;
 use crate::report::{Format, Report};
 use crate::select;
 
 pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let variants = match select::select(gpu_kernels::KERNELS, &arguments.kernel, arguments.dtype) {
-        Ok(variants) => variants,
+    let (kernels, rungs) = (gpu_kernels::KERNELS, cpu::RUNGS);
+    let rungs = match select::select(kernels, rungs, &arguments.kernel, arguments.dtype) {
+        Ok(rungs) => rungs,
         Err(error) => return fail(notes, &error, USAGE),
     };
     let size = arguments.size;
     let request = Request {
-        variants,
+        rungs,
         data_type: arguments.dtype,
         shape: Shape {
             m: arguments.m.unwrap_or(size),
@@ -33,8 +35,14 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         },
         baseline: arguments.baseline,
         tensor_cores: false,
+        cpu: arguments.cpu(),
     };
-    let opened = match Device::open(arguments.device) {
+    // CPU rungs need no device, and so none that might not open.
+    let device = match request.is_native() && request.baseline != Baseline::Cublas {
+        true => DeviceChoice::Simulator,
+        false => arguments.device,
+    };
+    let opened = match Device::open(device) {
         Ok(opened) => opened,
         Err(error) => return fail(notes, &error, FAILED),
     };

@@ -64,7 +64,7 @@ enum PtxError {
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     let names = std::slice::from_ref(&asked.kernel);
-    let variants = match select::select(gpu_kernels::KERNELS, names, asked.dtype) {
+    let variants = match select::kernels(gpu_kernels::KERNELS, names, asked.dtype) {
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };

@@ -42,29 +42,32 @@ type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
 type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
 type SetStream = unsafe extern "C" fn(handle: Handle, stream: *mut c_void) -> c_int;
 type SetMathMode = unsafe extern "C" fn(handle: Handle, mode: c_int) -> c_int;
-type Sgemm = unsafe extern "C" fn(
+/// `cublasSgemm` and `cublasDgemm`.
+type Gemm<T> = unsafe extern "C" fn(
     handle: Handle,
     transpose_a: c_int,
     transpose_b: c_int,
     m: c_int,
     n: c_int,
     k: c_int,
-    alpha: *const f32,
-    a: *const f32,
+    alpha: *const T,
+    a: *const T,
     lda: c_int,
-    b: *const f32,
+    b: *const T,
     ldb: c_int,
-    beta: *const f32,
-    c: *mut f32,
+    beta: *const T,
+    c: *mut T,
     ldc: c_int,
 ) -> c_int;
 
-/// How cuBLAS may compute products of `f32`.
+/// What cuBLAS multiplies, and how precisely it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// As `f32` in every step, so on no tensor cores: what a kernel of `f32` is to be compared with.
-    Pedantic,
-    /// On tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, and another result.
+    /// `f32`, as `f32` in every step, so on no tensor cores: what a kernel of `f32` is to be compared with.
+    Single,
+    /// `f64`, as `f64` in every step.
+    Double,
+    /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, and another result.
     Tf32,
 }
 
@@ -72,7 +75,8 @@ impl Precision {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Precision::Pedantic => "cublas-fp32",
+            Precision::Single => "cublas-fp32",
+            Precision::Double => "cublas-fp64",
             Precision::Tf32 => "cublas-tf32",
         }
     }
@@ -80,7 +84,7 @@ impl Precision {
     /// A `cublasMath_t`: `CUBLAS_PEDANTIC_MATH` or `CUBLAS_TF32_TENSOR_OP_MATH`.
     fn math_mode(self) -> c_int {
         match self {
-            Precision::Pedantic => 2,
+            Precision::Single | Precision::Double => 2,
             Precision::Tf32 => 3,
         }
     }
@@ -93,7 +97,8 @@ const NOT_TRANSPOSED: c_int = 0;
 pub struct Cublas<'device> {
     device: &'device CudaDevice,
     handle: Handle,
-    sgemm: Sgemm,
+    sgemm: Gemm<f32>,
+    dgemm: Gemm<f64>,
     destroy: Destroy,
     version: c_int,
     precision: Precision,
@@ -116,7 +121,7 @@ impl<'device> Cublas<'device> {
             reason: error.to_string(),
         };
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
-        let (create, destroy, get_version, set_stream, set_math_mode, sgemm) = unsafe {
+        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
             (
                 *library
                     .get::<Create>(b"cublasCreate_v2\0")
@@ -134,7 +139,10 @@ impl<'device> Cublas<'device> {
                     .get::<SetMathMode>(b"cublasSetMathMode\0")
                     .map_err(unusable)?,
                 *library
-                    .get::<Sgemm>(b"cublasSgemm_v2\0")
+                    .get::<Gemm<f32>>(b"cublasSgemm_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<Gemm<f64>>(b"cublasDgemm_v2\0")
                     .map_err(unusable)?,
             )
         };
@@ -145,6 +153,7 @@ impl<'device> Cublas<'device> {
             device,
             handle,
             sgemm,
+            dgemm,
             destroy,
             version: 0,
             precision,
@@ -191,19 +200,48 @@ impl<'device> Cublas<'device> {
         beta: T,
         operands: &Operands<T>,
     ) -> Result<(), CublasError> {
-        if T::TYPE != DataType::F32 {
-            return Err(CublasError::NoSuchType(T::TYPE));
+        let call = Call {
+            handle: self.handle,
+            shape,
+            operands,
+        };
+        let (alpha, beta) = (alpha.to_f64(), beta.to_f64());
+        match T::TYPE {
+            // SAFETY: the elements are f32, in memory that the caller vouches for. The scalars are, too: exact.
+            DataType::F32 => succeeded("cublasSgemm", unsafe {
+                call.with(self.sgemm, alpha as f32, beta as f32)?
+            }),
+            // SAFETY: as above, with f64.
+            DataType::F64 => succeeded("cublasDgemm", unsafe {
+                call.with(self.dgemm, alpha, beta)?
+            }),
+            other => Err(CublasError::NoSuchType(other)),
         }
+    }
+}
+
+/// One call of a GEMM function.
+struct Call<'a, T: Element> {
+    handle: Handle,
+    shape: Shape,
+    operands: &'a Operands<T>,
+}
+
+impl<T: Element> Call<'_, T> {
+    /// Calls `gemm`, of elements `E`.
+    ///
+    /// # Safety
+    ///
+    /// `T` is `E`, and the operands are as [`Cublas::gemm`] asks.
+    unsafe fn with<E>(&self, gemm: Gemm<E>, alpha: E, beta: E) -> Result<c_int, CublasError> {
         let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
-        let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
-        let (a, b, c) = (operands.a, operands.b, operands.c);
-        // Exact: the type is f32.
-        let (alpha, beta) = (alpha.to_f64() as f32, beta.to_f64() as f32);
+        let (m, n, k) = (int(self.shape.m)?, int(self.shape.n)?, int(self.shape.k)?);
+        let Operands { a, b, c } = self.operands;
         // cuBLAS is column-major. A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
         // first, and m and n change places.
         // SAFETY: the pointers are those of the device's memory that the caller vouches for; cuBLAS copies the scalars.
-        let status = unsafe {
-            (self.sgemm)(
+        Ok(unsafe {
+            gemm(
                 self.handle,
                 NOT_TRANSPOSED,
                 NOT_TRANSPOSED,
@@ -219,8 +257,7 @@ impl<'device> Cublas<'device> {
                 c.pointer.as_mut_ptr().cast(),
                 int(c.leading.max(1))?,
             )
-        };
-        succeeded("cublasSgemm", status)
+        })
     }
 }
 

@@ -92,12 +92,17 @@ pub enum DeviceError {
     /// The host's memory, not the device's.
     #[error(transparent)]
     Host(ProblemError),
-    #[error("Kernel `{kernel}` multiplies {multiplies}, not {asked}.")]
+    #[error("Kernel `{kernel}` multiplies {}, not {asked}.", names(.multiplies))]
     WrongType {
         kernel: String,
-        multiplies: DataType,
+        multiplies: Vec<DataType>,
         asked: DataType,
     },
+}
+
+fn names(types: &[DataType]) -> String {
+    let names: Vec<&str> = types.iter().map(|data_type| data_type.name()).collect();
+    names.join(", ")
 }
 
 impl DeviceError {

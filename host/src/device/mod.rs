@@ -162,7 +162,7 @@ impl Device {
         if T::function(variant).is_none() {
             return Err(DeviceError::WrongType {
                 kernel: variant.name.to_string(),
-                multiplies: DataType::of(variant),
+                multiplies: vec![DataType::of(variant)],
                 asked: T::TYPE,
             });
         }

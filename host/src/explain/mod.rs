@@ -309,7 +309,7 @@ mod tests {
     /// Of an H200's data sheet, at 4096 cubed.
     pub(super) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
-        let found = crate::select::select(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
+        let found = crate::select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
         let question = Question {
             variant: found[0],
             shape: Shape::cube(4096),

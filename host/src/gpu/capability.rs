@@ -18,18 +18,20 @@ pub struct Capability {
     pub shared_bytes: u32,
     /// Multiply-adds of f32 per cycle.
     fp32_lanes: u32,
+    /// Multiply-adds of f64 per cycle, without tensor cores.
+    fp64_lanes: u32,
 }
 
 /// The capabilities that this project supports.
 const CAPABILITIES: [Capability; 8] = [
-    capability((7, 5), 1024, 16, 64, 64),
-    capability((8, 0), 2048, 32, 164, 64),
-    capability((8, 6), 1536, 16, 100, 128),
-    capability((8, 7), 1536, 16, 164, 128),
-    capability((8, 9), 1536, 24, 100, 128),
-    capability((9, 0), 2048, 32, 228, 128),
-    capability((10, 0), 2048, 32, 228, 128),
-    capability((12, 0), 1536, 24, 100, 128),
+    capability((7, 5), 1024, 16, 64, 64, 2),
+    capability((8, 0), 2048, 32, 164, 64, 32),
+    capability((8, 6), 1536, 16, 100, 128, 2),
+    capability((8, 7), 1536, 16, 164, 128, 2),
+    capability((8, 9), 1536, 24, 100, 128, 2),
+    capability((9, 0), 2048, 32, 228, 128, 64),
+    capability((10, 0), 2048, 32, 228, 128, 64),
+    capability((12, 0), 1536, 24, 100, 128, 2),
 ];
 
 const fn capability(
@@ -38,6 +40,7 @@ const fn capability(
     blocks: u32,
     shared_kib: u32,
     fp32_lanes: u32,
+    fp64_lanes: u32,
 ) -> Capability {
     Capability {
         major,
@@ -46,6 +49,7 @@ const fn capability(
         blocks,
         shared_bytes: shared_kib * 1024,
         fp32_lanes,
+        fp64_lanes,
     }
 }
 
@@ -61,6 +65,7 @@ impl Capability {
     pub fn lanes(&self, data_type: DataType) -> u32 {
         match data_type {
             DataType::F32 => self.fp32_lanes,
+            DataType::F64 => self.fp64_lanes,
             // The same in every column of the table.
             DataType::I32 => 64,
         }
@@ -72,8 +77,13 @@ mod tests {
     use super::*;
     use crate::gpu::Gpu;
 
-    /// TFLOP/s of f32.
-    fn peak(capability: (i32, i32), multiprocessors: u32, clock_mhz: u32) -> f64 {
+    /// TFLOP/s.
+    fn peak_of(
+        data_type: DataType,
+        capability: (i32, i32),
+        multiprocessors: u32,
+        clock_mhz: u32,
+    ) -> f64 {
         let gpu = Gpu {
             name: String::new(),
             capability: Capability::of(capability).unwrap(),
@@ -81,11 +91,17 @@ mod tests {
             clock_mhz,
             bandwidth_bytes_per_s: 0.0,
         };
-        gpu.peak(DataType::F32) / 1e12
+        gpu.peak(data_type) / 1e12
     }
 
     #[test]
     fn peaks_are_those_of_the_data_sheets() {
+        let peak = |capability, multiprocessors, clock_mhz| {
+            peak_of(DataType::F32, capability, multiprocessors, clock_mhz)
+        };
+        let peak_f64 = |capability, multiprocessors, clock_mhz| {
+            peak_of(DataType::F64, capability, multiprocessors, clock_mhz)
+        };
         for (name, peak, data_sheet) in [
             ("T4", peak((7, 5), 40, 1590), 8.1),
             ("A100", peak((8, 0), 108, 1410), 19.5),
@@ -93,6 +109,8 @@ mod tests {
             ("RTX 4070", peak((8, 9), 46, 2475), 29.1),
             ("RTX 4090", peak((8, 9), 128, 2520), 82.6),
             ("H100 SXM", peak((9, 0), 132, 1980), 67.0),
+            ("A100, f64", peak_f64((8, 0), 108, 1410), 9.7),
+            ("H100 SXM, f64", peak_f64((9, 0), 132, 1980), 33.5),
         ] {
             assert!((peak - data_sheet).abs() < 0.1, "{name}: {peak}");
         }

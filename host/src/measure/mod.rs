@@ -1,6 +1,6 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) several contenders run in turn; on the simulator, one after the other by the wall clock.
+//! On a GPU ([`gpu`]) several contenders run in turn; on the simulator and on the CPU, one after the other by the wall clock.
 
 pub mod gpu;
 
@@ -76,6 +76,40 @@ impl Timing {
     }
 }
 
+/// Timed runs and seconds that they may take, by default, on the CPU; slower than that, fewer runs, but never less than three.
+const CPU_RUNS: u32 = 10;
+const CPU_BUDGET: f64 = 3.0;
+const FEWEST_CPU_RUNS: u32 = 3;
+
+/// Times a CPU rung by what `run` says that it took. What proved it right warmed it up, so that by default nothing else does;
+/// `before`, the time of such a run, decides how many there are.
+///
+/// # Errors
+///
+/// It fails.
+pub fn on_cpu(
+    effort: Effort,
+    before: Duration,
+    mut run: impl FnMut() -> Result<Duration, DeviceError>,
+) -> Result<Timing, DeviceError> {
+    let affordable = (CPU_BUDGET / before.as_secs_f64().max(1e-9)) as u32;
+    let runs = effort
+        .runs
+        .unwrap_or(CPU_RUNS.min(affordable.max(FEWEST_CPU_RUNS)));
+    let warmup = effort.warmup.unwrap_or(0);
+    for _ in 0..warmup {
+        run()?;
+    }
+    let samples: Result<Vec<f64>, DeviceError> =
+        (0..runs.max(1)).map(|_| Ok(run()?.as_secs_f64())).collect();
+    Ok(Timing::new(samples?, warmup, 1))
+}
+
+/// Runs of [`on_cpu`] at most.
+pub fn most_cpu_runs(effort: Effort) -> u32 {
+    effort.runs.unwrap_or(CPU_RUNS).max(1) + effort.warmup.unwrap_or(0)
+}
+
 /// Times `variant` on the simulator: one run by default, without warm-up. If nothing is to be warmed up, `first`, the
 /// time of a run that has already been made, counts as the first.
 ///
@@ -117,6 +151,29 @@ mod tests {
 
     fn timing(samples: &[f64]) -> Timing {
         Timing::new(samples.to_vec(), 0, 1)
+    }
+
+    #[test]
+    fn a_slow_cpu_rung_runs_less_often_and_never_less_than_thrice() {
+        let runs = |effort, milliseconds| {
+            let mut count = 0;
+            let timing = on_cpu(effort, Duration::from_millis(milliseconds), || {
+                count += 1;
+                Ok(Duration::from_millis(count))
+            });
+            let timing = timing.unwrap();
+            (timing.runs(), timing.warmup, timing.min())
+        };
+        let default = Effort::default();
+        assert_eq!(runs(default, 1), (10, 0, 1e-3));
+        assert_eq!(runs(default, 600), (5, 0, 1e-3));
+        assert_eq!(runs(default, 60_000), (3, 0, 1e-3));
+        let asked = Effort {
+            runs: Some(1),
+            warmup: Some(2),
+        };
+        assert_eq!(runs(asked, 60_000), (1, 2, 3e-3));
+        assert_eq!(most_cpu_runs(asked), 3);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-pub use table::{duration, list, new_table, speed, spread};
+pub use table::{duration, list, list_cpu, new_table, speed, spread};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,7 +29,7 @@ pub enum Format {
 pub struct Report {
     /// The version of this layout: 1. Fields may be added to it; none changes or goes.
     pub schema: u32,
-    /// `cuda` or `simulator`.
+    /// `cuda` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
     /// The device's name and size.
     pub device: String,
@@ -60,7 +60,7 @@ pub struct Yardstick {
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null (empty in CSV).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The kernel's variant, such as `tiled-32`.
+    /// The kernel's variant or the CPU rung, such as `tiled-32` or `cpu-ikj`.
     pub kernel: String,
     /// The element type, such as `f32`.
     pub dtype: String,
@@ -70,8 +70,9 @@ pub struct Record {
     pub alpha: f64,
     pub beta: f64,
     pub seed: u64,
+    /// `cuda`, `simulator` or `cpu`.
     pub backend: String,
-    /// Blocks along x (columns of C) of a launch; 0 if there was nothing to launch.
+    /// Blocks along x (columns of C) of a launch; 0 if there was nothing to launch, as for CPU rungs.
     pub grid_x: u32,
     /// Blocks along y (rows of C) of all launches together.
     pub grid_y: u64,
@@ -101,6 +102,10 @@ pub struct Record {
     pub cublas_time_median_s: Option<f64>,
     /// cuBLAS's median time over the kernel's: above 1 the kernel is faster.
     pub ratio_to_cublas: Option<f64>,
+    /// Threads that a CPU rung ran on; null for a library that keeps it to itself.
+    pub threads: Option<usize>,
+    /// How a CPU rung dealt out its work to them, if it did.
+    pub schedule: Option<String>,
 }
 
 impl Report {
@@ -157,6 +162,8 @@ mod tests {
             flops_per_s: Some(21.474e12),
             cublas_time_median_s: Some(10e-6),
             ratio_to_cublas: Some(0.8),
+            threads: None,
+            schedule: None,
         };
         let wrong = Record {
             kernel: "naive".into(),
@@ -175,13 +182,25 @@ mod tests {
             ratio_to_cublas: None,
             ..right.clone()
         };
+        let native = Record {
+            kernel: "cpu-rows".into(),
+            backend: "cpu".into(),
+            grid_x: 0,
+            grid_y: 0,
+            block_x: 0,
+            block_y: 0,
+            launches: 0,
+            threads: Some(2),
+            schedule: Some("guided".into()),
+            ..right.clone()
+        };
         Report {
             schema: 1,
             backend: "cuda",
             device: "NVIDIA H200".into(),
             reason: "asked for with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
-            results: vec![right, wrong],
+            results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
                 name: "cublas-fp32".into(),
                 runs: 20,

@@ -6,6 +6,7 @@ use comfy_table::{Table, presets};
 use gpu_kernels::spec::{Kernel, Variant};
 
 use super::{Record, Report, Yardstick};
+use crate::cpu::{Algorithm, Threads};
 use crate::element::DataType;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -30,10 +31,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
     }
+    let native = !report.results.is_empty() && report.results.iter().all(is_native);
     let mut table = new_table();
     table.set_header(vec![
         "kernel",
-        "grid x block",
+        if native { "threads" } else { "grid x block" },
         "time (median)",
         "from .. to",
         "runs",
@@ -72,6 +74,7 @@ fn row(record: &Record) -> Vec<String> {
         ..
     } = record;
     let launch = match record.launches {
+        _ if is_native(record) => threads(record),
         0 => "nothing to launch".to_string(),
         1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
         launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
@@ -99,6 +102,23 @@ fn row(record: &Record) -> Vec<String> {
         }
         .to_string(),
     ]
+}
+
+fn is_native(record: &Record) -> bool {
+    record.backend == "cpu"
+}
+
+/// What a CPU rung ran on.
+fn threads(record: &Record) -> String {
+    let threads = match record.threads {
+        Some(1) => "1 thread".to_string(),
+        Some(threads) => format!("{threads} threads"),
+        None => "its own threads".to_string(),
+    };
+    match &record.schedule {
+        Some(schedule) => format!("{threads}, {schedule}"),
+        None => threads,
+    }
 }
 
 /// What the kernels are compared with.
@@ -164,6 +184,28 @@ pub fn spread(min: f64, max: f64) -> String {
     format!("{} .. {}", duration(min), duration(max))
 }
 
+/// Every CPU rung, as `--list` prints them.
+pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
+    let mut table = new_table();
+    table.set_header(vec!["CPU rung", "types", "threads", "idea"]);
+    for algorithm in algorithms {
+        let types: Vec<&str> = algorithm.types().into_iter().map(DataType::name).collect();
+        let threads = match algorithm.threads {
+            Threads::One => "1",
+            Threads::Team => "--threads",
+            Threads::Scheduled => "--threads, --schedule",
+            Threads::Library => "its own",
+        };
+        table.add_row(vec![
+            algorithm.name.to_string(),
+            types.join(", "),
+            threads.to_string(),
+            algorithm.idea.to_string(),
+        ]);
+    }
+    table.to_string()
+}
+
 /// A table that looks the same wherever it is written to, and can be pasted into Markdown.
 pub fn new_table() -> Table {
     let mut table = Table::new();
@@ -225,6 +267,14 @@ mod tests {
             for variant in kernel.variants {
                 assert!(list.contains(variant.name));
             }
+        }
+    }
+
+    #[test]
+    fn the_list_of_cpu_rungs_names_every_one_with_its_idea() {
+        let list = list_cpu(crate::cpu::RUNGS);
+        for rung in crate::cpu::RUNGS {
+            assert!(list.contains(rung.name) && list.contains(rung.idea));
         }
     }
 }

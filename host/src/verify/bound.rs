@@ -9,20 +9,62 @@
 //!
 //! where `gamma(n) = n * u / (1 - n * u)` (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section
 //! 3.1), and the last term is what underflow adds. The reference is computed in f64, whose own error is 2^-29 of this for
-//! f32 and is not added.
+//! f32 and is not added. For f64 it is computed in twice the precision ([`super::compensated`]); what is added for it is one
+//! rounding of the result, u times the magnitude, the squares of gamma(k + 4) (its sum, its magnitude, alpha and beta), and
+//! `5 * (k + 2) * max(1, |alpha|) * smallest`.
 
 use approx::abs_diff_eq;
 use rayon::prelude::*;
 
-use super::{Failure, reference};
+use super::strassen::Growth;
+use super::{Failure, exact_data_with_headroom, reference};
 use crate::element::{Arithmetic, Element};
-use crate::problem::{Data, Matrix, Problem};
+use crate::problem::{Data, Matrix, Problem, Shape};
+
+/// By what the errors of a result are bounded: its algorithm decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Each element against the terms of its own sum, in whatever order they are added.
+    Elementwise,
+    /// Each element against the largest elements of A and B: Strassen's algorithm ([`super::strassen`]).
+    Strassen {
+        /// The size that is no longer halved.
+        cutoff: usize,
+    },
+}
+
+impl Rounding {
+    /// Integers so small that neither sums nor intermediate results round, if there are any: [`super::exact_data`].
+    pub fn exact_data<T: Element>(self, shape: Shape) -> Option<Data> {
+        let headroom = match self {
+            Rounding::Elementwise => 1.0,
+            Rounding::Strassen { cutoff } => {
+                let growth = Growth::new(shape, cutoff, 0.0);
+                growth.intermediate / (shape.k as f64).max(1.0)
+            }
+        };
+        exact_data_with_headroom::<T>(shape.k, headroom)
+    }
+
+    /// The error, in units of rounding, that such data never gave. Each level of Strassen's algorithm was seen to at most triple it.
+    pub fn alarm_limit(self, data: Data, shape: Shape) -> Option<f64> {
+        let growth = match self {
+            Rounding::Elementwise => 1.0,
+            Rounding::Strassen { cutoff } => {
+                3f64.powi(Growth::new(shape, cutoff, 0.0).levels.cast_signed())
+            }
+        };
+        alarm_limit(data, shape.k).map(|limit| limit * growth)
+    }
+}
 
 /// The error bound of one problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorBound {
     gamma: f64,
     underflow: f64,
+    /// What does not depend on the terms of the sum: 0 but for Strassen's algorithm.
+    normwise: f64,
     unit_roundoff: f64,
     largest: f64,
 }
@@ -54,17 +96,61 @@ impl ErrorBound {
                 T::TYPE
             )));
         }
+        let mut gamma = rounding / (1.0 - rounding);
+        let mut underflow = operations * problem.alpha.to_f64().abs().max(1.0) * smallest;
+        if is_as_fine_as_f64::<T>() {
+            let reference = (operations + 2.0) * unit_roundoff;
+            gamma += unit_roundoff + 2.0 * (reference / (1.0 - reference)).powi(2);
+            underflow *= 6.0;
+        }
         Ok(ErrorBound {
-            gamma: rounding / (1.0 - rounding),
-            underflow: operations * problem.alpha.to_f64().abs().max(1.0) * smallest,
+            gamma,
+            underflow,
+            normwise: 0.0,
             unit_roundoff,
             largest,
         })
     }
 
+    /// The bound for a result that rounds as `rounding` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`ErrorBound::new`]; or the algorithm's intermediate results may be infinite or NaN where the result is not.
+    pub fn of_rounding<T: Element>(
+        problem: &Problem<T>,
+        rounding: Rounding,
+    ) -> Result<ErrorBound, Failure> {
+        let bound = ErrorBound::new(problem)?;
+        let Rounding::Strassen { cutoff } = rounding else {
+            return Ok(bound);
+        };
+        let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
+            return Ok(bound);
+        };
+        let alpha = problem.alpha.to_f64().abs();
+        if alpha == 0.0 {
+            return Ok(bound);
+        }
+        let growth = Growth::new(problem.shape(), cutoff, bound.unit_roundoff);
+        let norms = largest_magnitude(&problem.a) * largest_magnitude(&problem.b);
+        let intermediate = growth.intermediate * norms;
+        if !(intermediate.max(alpha * intermediate) <= bound.largest && growth.error.is_finite()) {
+            return Err(Failure::Unprovable(
+                "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.".to_string(),
+            ));
+        }
+        // The product's own error, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum of the two.
+        let normwise = alpha * (growth.error * norms + growth.underflows * smallest);
+        Ok(ErrorBound {
+            normwise: normwise * (1.0 + bound.gamma),
+            ..bound
+        })
+    }
+
     /// The bound for an element whose terms have magnitudes that add up to `magnitude`.
     pub fn of(&self, magnitude: f64) -> f64 {
-        self.gamma * magnitude + self.underflow
+        self.gamma * magnitude + self.underflow + self.normwise
     }
 
     /// Whether `got` is right where `want` is. What is not finite must be the same; a result that may overflow may also
@@ -107,7 +193,8 @@ impl ErrorBound {
         (0..shape.m).into_par_iter().try_for_each(|row| {
             let want = sums.expected(problem, row);
             let sum = sums.of(got.row(row));
-            let bound = (self.gamma + reference) * want.magnitude + shape.n as f64 * self.underflow;
+            let of_each = self.underflow + self.normwise;
+            let bound = (self.gamma + reference) * want.magnitude + shape.n as f64 * of_each;
             let right = match want.want.is_finite() && want.magnitude <= self.largest {
                 true => abs_diff_eq!(sum, want.want, epsilon = bound),
                 // The row holds a NaN, an infinity or an overflow: elements are compared one by one, at the samples.
@@ -124,6 +211,26 @@ impl ErrorBound {
             }
         })
     }
+}
+
+/// The largest magnitude in a matrix; NaN if it holds one.
+fn largest_magnitude<T: Element>(matrix: &Matrix<T>) -> f64 {
+    let larger = |one: f64, other: f64| match one.is_nan() || one >= other {
+        true => one,
+        false => other,
+    };
+    (0..matrix.rows())
+        .into_par_iter()
+        .map(|row| {
+            let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
+            magnitudes.fold(0.0, larger)
+        })
+        .reduce(|| 0.0, larger)
+}
+
+/// Whether f64 is no more precise than `T`, so that a reference in plain f64 would be as wrong as the result may be.
+pub fn is_as_fine_as_f64<T: Element>() -> bool {
+    matches!(T::ARITHMETIC, Arithmetic::Float { unit_roundoff, .. } if unit_roundoff <= 0.5 * f64::EPSILON)
 }
 
 /// The error, in units of rounding, that sums over such data never reached. Sequential sums gave 5 and 16 at k = 256, 3 and
@@ -154,6 +261,17 @@ mod tests {
         let expected = nu / (1.0 - nu) * 10.0 + 16.0 * 3.0 * 2f64.powi(-149);
         approx::assert_relative_eq!(bound.of(10.0), expected, max_relative = 1e-15);
         assert_eq!(bound.of(0.0), 48.0 * 2f64.powi(-149));
+    }
+
+    #[test]
+    fn the_bound_of_f64_has_room_for_one_rounding_of_its_reference() {
+        let shape = Shape { m: 1, n: 1, k: 14 };
+        let layout = Layout::compact(shape);
+        let problem = Problem::<f64>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
+        let bound = ErrorBound::new(&problem).unwrap();
+        let (u, smallest) = (2f64.powi(-53), f64::from_bits(1));
+        approx::assert_relative_eq!(bound.of(10.0), 17.0 * u * 10.0, max_relative = 1e-14);
+        assert_eq!(bound.of(0.0), 6.0 * 16.0 * smallest);
     }
 
     #[test]

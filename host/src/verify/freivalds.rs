@@ -3,7 +3,7 @@
 //! It is done over the integers modulo 2^64, with vectors of random 64-bit words, on matrices of integers. If a row of
 //! `C - A B` has an element d = 2^t * odd, then d * x is equally likely each multiple of 2^t modulo 2^64, whatever the
 //! rest of the row adds: the check misses it with probability 2^-(64 - t) a vector. As |d| stays below twice the largest
-//! integer L that is an element, t <= log2(L) + 1.
+//! integer L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64, exact up to 2^53.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -20,11 +20,11 @@ type Entry = [u64; VECTORS];
 
 /// A wrong row passes with probability 2^-bits, where no element is larger than `largest`.
 pub fn certainty_bits(largest: f64) -> u32 {
-    VECTORS as u32 * (64 - (largest.log2().ceil() as u32 + 1))
+    VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
 /// The first row of `got` that is not `alpha * A * B + beta * C`, or holds anything but integers up to `largest`. The
-/// matrices of `problem` hold integers, and so small ones that results stay below `largest`.
+/// matrices of `problem` hold integers, and so small ones that no element of the result exceeds `largest`.
 pub fn first_wrong_row<T: Element>(
     problem: &Problem<T>,
     got: &Matrix<T>,
@@ -88,5 +88,6 @@ mod tests {
     fn certainty_is_as_documented() {
         assert_eq!(certainty_bits(16_777_216.0), 2 * (64 - 25));
         assert_eq!(certainty_bits(f64::from(i32::MAX)), 2 * (64 - 32));
+        assert_eq!(certainty_bits(0.0), 2 * 63);
     }
 }

@@ -12,10 +12,12 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod bound;
+pub mod compensated;
 pub mod freivalds;
 pub mod outcome;
 pub mod reference;
 pub mod sample;
+pub mod strassen;
 
 use gpu_kernels::spec::Tile;
 use rayon::prelude::*;
@@ -23,6 +25,7 @@ use rayon::prelude::*;
 use crate::element::{Arithmetic, Element};
 use crate::problem::{Data, Matrix, Problem, Shape};
 use bound::ErrorBound;
+pub use bound::Rounding;
 pub use outcome::{Failure, Mismatch, Proof};
 use reference::{Expected, Reference};
 
@@ -52,7 +55,12 @@ impl Coverage {
 /// Integers of up to 4, or fewer where `k` is large, whose products add up exactly over `k` terms in `T`, with a factor of
 /// 4 to spare for `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
 pub fn exact_data<T: Element>(k: usize) -> Option<Data> {
-    let limit = exact_integers::<T>();
+    exact_data_with_headroom::<T>(k, 1.0)
+}
+
+/// [`exact_data`] for an algorithm whose intermediate results are up to `headroom` times as large as its sums.
+fn exact_data_with_headroom<T: Element>(k: usize, headroom: f64) -> Option<Data> {
+    let limit = exact_integers::<T>() / headroom;
     (1..=4)
         .rev()
         .find(|&largest| f64::from(largest * largest) * k as f64 <= limit / 4.0)
@@ -80,7 +88,7 @@ pub fn exact<T: Element>(
     coverage: Coverage,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    require_exact_sums(problem)?;
+    let largest = require_exact_sums(problem)?;
     let statement = match coverage {
         Coverage::Full => {
             Reference::Product.each_row(problem, |row, expected| {
@@ -92,7 +100,6 @@ pub fn exact<T: Element>(
             format!("all {} elements equal on small integers", elements(problem))
         }
         Coverage::Sampled => {
-            let largest = exact_integers::<T>();
             if let Some(row) = freivalds::first_wrong_row(problem, got, largest) {
                 return Err(wrong_in_row(problem, got, row));
             }
@@ -128,8 +135,24 @@ pub fn proven<T: Element>(
     data: Data,
     coverage: Coverage,
 ) -> Result<Proof, Failure> {
+    proven_as(problem, got, tile, data, coverage, Rounding::Elementwise)
+}
+
+/// [`proven`] for a result that rounds as `rounding` says.
+///
+/// # Errors
+///
+/// As [`proven`]; or the algorithm has no bound for such matrices.
+pub fn proven_as<T: Element>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    tile: Tile,
+    data: Data,
+    coverage: Coverage,
+    rounding: Rounding,
+) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let bound = ErrorBound::new(problem)?;
+    let bound = ErrorBound::of_rounding(problem, rounding)?;
     let (worst, compared) = match coverage {
         Coverage::Full => {
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
@@ -164,7 +187,7 @@ pub fn proven<T: Element>(
         "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
         worst.err, worst.bound
     );
-    if let Some(limit) = bound::alarm_limit(data, problem.shape().k) {
+    if let Some(limit) = rounding.alarm_limit(data, problem.shape()) {
         if !(worst.units <= limit) {
             return Err(Failure::Alarm {
                 row: worst.at.0,
@@ -227,7 +250,7 @@ pub fn wrapping<T: Element>(
     Ok(Proof::exact("wrapping", statement))
 }
 
-/// The gate for data of any kind: [`proven`] for floats, [`wrapping`] for integers.
+/// The gate for data of any kind: [`proven_as`] for floats, [`wrapping`] for integers.
 ///
 /// # Errors
 ///
@@ -238,9 +261,10 @@ pub fn general<T: Element>(
     tile: Tile,
     data: Data,
     coverage: Coverage,
+    rounding: Rounding,
 ) -> Result<Proof, Failure> {
     match T::ARITHMETIC {
-        Arithmetic::Float { .. } => proven(problem, got, tile, data, coverage),
+        Arithmetic::Float { .. } => proven_as(problem, got, tile, data, coverage, rounding),
         Arithmetic::WrappingInteger { .. } => wrapping(problem, got, tile, coverage),
     }
 }
@@ -309,8 +333,8 @@ fn wrong_in_row<T: Element>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -
         })
 }
 
-/// Refuses data whose sums might round.
-fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<(), Failure> {
+/// Refuses data whose sums might round. Returns a magnitude that no element of the result exceeds.
+fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<f64, Failure> {
     let refuse = |what: &str| Err(Failure::Unprovable(format!("{what}, so sums may round.")));
     let scalars = (problem.alpha.to_integer(), problem.beta.to_integer());
     let (Some(alpha), Some(beta)) = scalars else {
@@ -334,7 +358,7 @@ fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<(), Failure> {
     if !(sum.max(result) <= exact_integers::<T>()) {
         return refuse("the integers are too large for this k");
     }
-    Ok(())
+    Ok(result)
 }
 
 /// The largest magnitude in a matrix of integers; `None` if it holds anything else.

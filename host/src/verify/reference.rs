@@ -1,10 +1,12 @@
-//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`, or in integers by plain loops.
+//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`; for results that are f64 themselves,
+//! as if in twice that precision ([`compensated`]); in integers by plain loops.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
-use super::Failure;
+use super::compensated::{self, Sum};
+use super::{Failure, bound};
 use crate::element::Element;
 use crate::problem::{Matrix, Problem};
 
@@ -18,26 +20,27 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// From `sum a b` and `sum |a||b|`.
-    fn new<T: Element>(problem: &Problem<T>, sum: f64, magnitude: f64, c: f64) -> Expected {
-        let mut expected = Expected::default();
+    /// From `sum a b` with `sum |a||b|`.
+    fn new<T: Element>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
         let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
-        if alpha != 0.0 {
-            expected.want = alpha * sum;
-            expected.magnitude = alpha.abs() * magnitude;
-        }
+        let mut total = match alpha {
+            0.0 => Sum::default(),
+            alpha => sum.scaled(alpha),
+        };
         if beta != 0.0 {
-            expected.want += beta * c;
-            expected.magnitude += beta.abs() * c.abs();
+            total.add(beta, c);
         }
-        expected
+        Expected {
+            want: total.value(),
+            magnitude: total.magnitude,
+        }
     }
 }
 
 /// What to compute of every element: the magnitudes double the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// [`Expected::want`] alone.
+    /// [`Expected::want`] alone, of integers so small that nothing rounds.
     Product,
     /// Both.
     ProductAndMagnitude,
@@ -54,7 +57,7 @@ impl Reference {
         problem: &Problem<T>,
         check: impl Fn(usize, &[Expected]) -> Result<R, Failure> + Sync,
     ) -> Result<Vec<R>, Failure> {
-        /// Elements of a band: 64 MiB of f64.
+        /// Elements of a band: at most 200 MB of sums.
         const BAND: usize = 1 << 23;
         let shape = problem.shape();
         if shape.is_empty() {
@@ -67,7 +70,8 @@ impl Reference {
         } else {
             to_f64(&problem.b, 0..shape.k)
         };
-        let b_magnitudes: Vec<f64> = match with_magnitudes {
+        let compensate = with_magnitudes && bound::is_as_fine_as_f64::<T>();
+        let b_magnitudes: Vec<f64> = match with_magnitudes && !compensate {
             true => b.par_iter().map(|element| element.abs()).collect(),
             false => Vec::new(),
         };
@@ -75,26 +79,25 @@ impl Reference {
         let rows_at_once = (BAND / shape.n.max(shape.k)).max(1);
         for first in (0..shape.m).step_by(rows_at_once) {
             let rows = rows_at_once.min(shape.m - first);
-            let mut sums = vec![0.0; rows * shape.n];
-            let mut magnitudes = vec![0.0; if with_magnitudes { rows * shape.n } else { 0 }];
-            if !ignored {
-                let mut a = to_f64(&problem.a, first..first + rows);
-                multiply(&a, &b, shape.k, shape.n, &mut sums);
-                if with_magnitudes {
-                    a.par_iter_mut()
-                        .for_each(|element| *element = element.abs());
-                    multiply(&a, &b_magnitudes, shape.k, shape.n, &mut magnitudes);
+            let sums: Vec<Sum> = match ignored {
+                true => Vec::new(),
+                false if compensate => {
+                    let a = to_f64(&problem.a, first..first + rows);
+                    compensated::multiply(&a, &b, shape.k, shape.n)
                 }
-            }
+                false => {
+                    let a = to_f64(&problem.a, first..first + rows);
+                    plain_sums(a, &b, &b_magnitudes, shape.k, shape.n)
+                }
+            };
             let checked: Result<Vec<R>, Failure> = (0..rows)
                 .into_par_iter()
                 .map(|row| {
                     let c = problem.c.row(first + row);
                     let expected: Vec<Expected> = (0..shape.n)
                         .map(|col| {
-                            let index = row * shape.n + col;
-                            let magnitude = magnitudes.get(index).copied().unwrap_or(0.0);
-                            Expected::new(problem, sums[index], magnitude, c[col].to_f64())
+                            let sum = sums.get(row * shape.n + col).copied();
+                            Expected::new(problem, sum.unwrap_or_default(), c[col].to_f64())
                         })
                         .collect();
                     check(first + row, &expected)
@@ -108,15 +111,13 @@ impl Reference {
 
 /// What one element must be.
 pub fn element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
-    let (mut sum, mut magnitude) = (0.0, 0.0);
+    let mut sum = Sum::default();
     if problem.alpha != T::default() {
         for (index, a) in problem.a.row(row).iter().enumerate() {
-            let product = a.to_f64() * problem.b.row(index)[col].to_f64();
-            sum += product;
-            magnitude += product.abs();
+            sum.add(a.to_f64(), problem.b.row(index)[col].to_f64());
         }
     }
-    Expected::new(problem, sum, magnitude, problem.c.row(row)[col].to_f64())
+    Expected::new(problem, sum, problem.c.row(row)[col].to_f64())
 }
 
 /// What a row must be in arithmetic that wraps.
@@ -126,7 +127,7 @@ pub fn wrapping_row<T: Element>(problem: &Problem<T>, row: usize) -> Vec<T> {
     if problem.alpha != zero {
         for (index, a) in problem.a.row(row).iter().enumerate() {
             for (sum, b) in sums.iter_mut().zip(problem.b.row(index)) {
-                *sum = a.wrapping_times_plus(*b, *sum);
+                *sum = a.times_plus(*b, *sum);
             }
         }
     }
@@ -142,7 +143,7 @@ pub fn wrapping_element<T: Element>(problem: &Problem<T>, row: usize, col: usize
     let mut sum = zero;
     if problem.alpha != zero {
         for (index, a) in problem.a.row(row).iter().enumerate() {
-            sum = a.wrapping_times_plus(problem.b.row(index)[col], sum);
+            sum = a.times_plus(problem.b.row(index)[col], sum);
         }
     }
     scaled(problem, sum, problem.c.row(row)[col])
@@ -150,8 +151,8 @@ pub fn wrapping_element<T: Element>(problem: &Problem<T>, row: usize, col: usize
 
 /// `alpha * sum + beta * c`, wrapping.
 fn scaled<T: Element>(problem: &Problem<T>, sum: T, c: T) -> T {
-    let product = problem.alpha.wrapping_times_plus(sum, T::default());
-    problem.beta.wrapping_times_plus(c, product)
+    let product = problem.alpha.times_plus(sum, T::default());
+    problem.beta.times_plus(c, product)
 }
 
 /// The sums of rows with a random sign for each column, from which no two errors in a row can cancel for most signs.
@@ -190,17 +191,17 @@ impl SignedRowSums {
 
     /// What the sum of a row of the result must be; its magnitude is that of all its elements together.
     pub fn expected<T: Element>(&self, problem: &Problem<T>, row: usize) -> Expected {
-        let (mut sum, mut magnitude) = (0.0, 0.0);
+        let mut sum = Sum::default();
         for (a, (b, b_magnitude)) in problem.a.row(row).iter().zip(&self.b) {
-            sum += a.to_f64() * b;
-            magnitude += a.to_f64().abs() * b_magnitude;
+            sum.rounded += a.to_f64() * b;
+            sum.magnitude += a.to_f64().abs() * b_magnitude;
         }
         let c = problem.c.row(row);
-        let mut expected = Expected::new(problem, sum, magnitude, self.of(c));
+        let mut expected = Expected::new(problem, sum, self.of(c));
         if problem.beta != T::default() {
             // The magnitude of a signed sum is not the sum of magnitudes.
             let c_magnitude: f64 = c.iter().map(|element| element.to_f64().abs()).sum();
-            expected.magnitude = problem.alpha.to_f64().abs() * magnitude
+            expected.magnitude = problem.alpha.to_f64().abs() * sum.magnitude
                 + problem.beta.to_f64().abs() * c_magnitude;
         }
         expected
@@ -229,6 +230,28 @@ fn to_f64<T: Element>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f
             });
     }
     compact
+}
+
+/// Every element of `a * b`, and of `|a| * |b|` unless `b_magnitudes` is empty.
+fn plain_sums(mut a: Vec<f64>, b: &[f64], b_magnitudes: &[f64], k: usize, n: usize) -> Vec<Sum> {
+    let m = a.len().checked_div(k).unwrap_or(0);
+    let mut rounded = vec![0.0; m * n];
+    multiply(&a, b, k, n, &mut rounded);
+    let mut magnitudes = vec![0.0; m * n];
+    if !b_magnitudes.is_empty() {
+        a.par_iter_mut()
+            .for_each(|element| *element = element.abs());
+        multiply(&a, b_magnitudes, k, n, &mut magnitudes);
+    }
+    rounded
+        .into_par_iter()
+        .zip(magnitudes)
+        .map(|(rounded, magnitude)| Sum {
+            rounded,
+            correction: 0.0,
+            magnitude,
+        })
+        .collect()
 }
 
 /// `c = a * b`, all compact and row-major, `a` with `k` columns and `b` with `n`.

@@ -12,44 +12,22 @@ fn problem<T: Element>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T
 }
 
 /// A result computed by a loop of the plainest kind, one rounding at a time in the type itself.
-fn multiplied(problem: &Problem<f32>) -> Matrix<f32> {
+fn multiplied<T: Element>(problem: &Problem<T>) -> Matrix<T> {
     let shape = problem.shape();
+    let (alpha, beta, zero) = (problem.alpha, problem.beta, T::default());
     let mut c = problem.c.clone();
     for row in 0..shape.m {
         for col in 0..shape.n {
-            let mut sum = 0f32;
-            for index in 0..shape.k {
-                sum += problem.a.row(row)[index] * problem.b.row(index)[col];
-            }
-            let old = c.row(row)[col];
-            let product = if problem.alpha == 0.0 {
-                0.0
-            } else {
-                problem.alpha * sum
-            };
-            let kept = if problem.beta == 0.0 {
-                0.0
-            } else {
-                problem.beta * old
-            };
-            c.row_mut(row)[col] = product + kept;
-        }
-    }
-    c
-}
-
-fn multiplied_wrapping(problem: &Problem<i32>) -> Matrix<i32> {
-    let mut c = problem.c.clone();
-    for row in 0..problem.shape().m {
-        for col in 0..problem.shape().n {
-            let sum = (0..problem.shape().k).fold(0i32, |sum, index| {
-                sum.wrapping_add(problem.a.row(row)[index].wrapping_mul(problem.b.row(index)[col]))
+            let sum = (0..shape.k).fold(zero, |sum, index| {
+                problem.a.row(row)[index].times_plus(problem.b.row(index)[col], sum)
             });
-            let element = &mut c.row_mut(row)[col];
-            *element = problem
-                .alpha
-                .wrapping_mul(sum)
-                .wrapping_add(problem.beta.wrapping_mul(*element));
+            let old = c.row(row)[col];
+            let scaled = |factor: T, value| match factor == zero {
+                true => zero,
+                false => factor.times_plus(value, zero),
+            };
+            let one = T::from_integer(1);
+            c.row_mut(row)[col] = scaled(alpha, sum).times_plus(one, scaled(beta, old));
         }
     }
     c
@@ -109,8 +87,87 @@ fn right_results_pass_every_gate() {
     }
     for coverage in BOTH {
         let problem = problem::<i32>(Shape { m: 9, n: 20, k: 33 }, Data::Uniform, -3, 1 << 30);
-        wrapping(&problem, &multiplied_wrapping(&problem), TILE, coverage).unwrap();
+        wrapping(&problem, &multiplied(&problem), TILE, coverage).unwrap();
     }
+}
+
+#[test]
+fn right_results_of_f64_pass_every_gate_and_those_of_f32_do_not() {
+    let shape = Shape {
+        m: 37,
+        n: 53,
+        k: 300,
+    };
+    for coverage in BOTH {
+        let integers = problem::<f64>(shape, exact_data::<f64>(300).unwrap(), 2.0, -1.0);
+        exact(&integers, &multiplied(&integers), TILE, coverage).unwrap();
+        for data in [Data::Uniform, Data::Positive, Data::Normal] {
+            let problem = problem::<f64>(shape, data, 1.5, -0.5);
+            let right = multiplied(&problem);
+            proven(&problem, &right, TILE, data, coverage).unwrap();
+            let coarse = with(&right, (0, 0), |element| f64::from(element as f32));
+            proven(&problem, &coarse, TILE, data, coverage).unwrap_err();
+        }
+    }
+}
+
+/// Elements of 40 bits after the point, so that the sums of their products are integers of i128, times 2^-80.
+#[test]
+fn the_reference_of_f64_is_the_exact_sum_rounded_once_where_a_plain_sum_is_far_off() {
+    let shape = Shape {
+        m: 5,
+        n: 21,
+        k: 3000,
+    };
+    let layout = Layout::compact(shape);
+    let mut problem = Problem::<f64>::random(shape, layout, Data::Uniform, 3, 1.0, 1.0).unwrap();
+    let fixed = |element: f64| (element * 2f64.powi(40)).round();
+    for matrix in [&mut problem.a, &mut problem.b, &mut problem.c] {
+        for row in 0..matrix.rows() {
+            for element in matrix.row_mut(row) {
+                *element = fixed(*element) / 2f64.powi(40);
+            }
+        }
+    }
+    // The second half takes the first away again, all but what is left in C.
+    for row in 0..shape.m {
+        let (first, second) = problem.a.row_mut(row).split_at_mut(1500);
+        for (first, second) in first.iter().zip(second) {
+            *second = -first;
+        }
+    }
+    for row in 0..1500 {
+        let first = problem.b.row(row).to_vec();
+        problem.b.row_mut(row + 1500).copy_from_slice(&first);
+    }
+    problem.b.row_mut(2999)[7] = fixed(0.3) / 2f64.powi(40);
+    for row in 0..shape.m {
+        for element in problem.c.row_mut(row) {
+            *element *= 2f64.powi(-35); // 75 bits after the point
+        }
+    }
+    let integer = |element: f64, bits: i32| (element * 2f64.powi(bits)) as i128;
+    let exact_sum = |row: usize, col: usize| {
+        let products: i128 = (0..shape.k)
+            .map(|i| integer(problem.a.row(row)[i], 40) * integer(problem.b.row(i)[col], 40))
+            .sum();
+        // Rounds to nearest, once.
+        (products + (integer(problem.c.row(row)[col], 75) << 5)) as f64 * 2f64.powi(-80)
+    };
+    let rows = reference::Reference::ProductAndMagnitude
+        .each_row(&problem, |_, expected| Ok(expected.to_vec()))
+        .unwrap();
+    let mut plain_is_off = false;
+    let plain = multiplied(&problem);
+    for (row, expected) in rows.iter().enumerate() {
+        for (col, expected) in expected.iter().enumerate() {
+            let want = exact_sum(row, col);
+            assert_eq!(expected.want, want, "C[{row}][{col}]");
+            assert_eq!(reference::element(&problem, row, col).want, want);
+            plain_is_off |= (plain.row(row)[col] - want).abs() > 1e3 * f64::EPSILON * want.abs();
+        }
+    }
+    assert!(plain_is_off);
 }
 
 #[test]
@@ -321,6 +378,78 @@ fn row_sums_catch_a_wrong_element_that_is_not_sampled() {
 }
 
 #[test]
+fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_more() {
+    let problem = problem::<f32>(Shape::cube(32), Data::Normal, 2.0, -1.0);
+    let rounding = Rounding::Strassen { cutoff: 8 };
+    let bound_of = |rounding| {
+        let expected = reference::element(&problem, 3, 4);
+        let bound = ErrorBound::of_rounding(&problem, rounding).unwrap();
+        (expected.want, bound.of(expected.magnitude))
+    };
+    let ((want, wide), (_, narrow)) = (bound_of(rounding), bound_of(Rounding::Elementwise));
+    assert!(wide > 10.0 * narrow, "{wide} {narrow}");
+    let checked = |err: f64, rounding| {
+        let wrong = with(&multiplied(&problem), (3, 4), |_| (want + err) as f32);
+        proven_as(
+            &problem,
+            &wrong,
+            TILE,
+            Data::Normal,
+            Coverage::Full,
+            rounding,
+        )
+    };
+    checked(0.8 * wide, rounding).unwrap();
+    assert_eq!(place(checked(1.2 * wide, rounding).unwrap_err()), (3, 4));
+    assert_eq!(
+        place(checked(0.8 * wide, Rounding::Elementwise).unwrap_err()),
+        (3, 4)
+    );
+}
+
+#[test]
+fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
+    let rounding = Rounding::Strassen { cutoff: 2 };
+    for value in [f32::NAN, f32::INFINITY, 1e38] {
+        let mut problem = problem::<f32>(Shape::cube(6), Data::Uniform, 1.0, 0.0);
+        problem.a.row_mut(5)[5] = value;
+        let checked = |rounding| {
+            let right = multiplied(&problem);
+            proven_as(
+                &problem,
+                &right,
+                TILE,
+                Data::Normal,
+                Coverage::Full,
+                rounding,
+            )
+        };
+        checked(Rounding::Elementwise).unwrap();
+        assert!(
+            matches!(checked(rounding), Err(Failure::Unprovable(_))),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
+    let largest =
+        |k: usize, cutoff| Rounding::Strassen { cutoff }.exact_data::<f32>(Shape::cube(k));
+    // One level: 6 * k; five levels: 16 times as much.
+    assert_eq!(
+        largest(1 << 15, 1 << 14),
+        Some(Data::SmallIntegers { largest: 4 })
+    );
+    assert_eq!(
+        largest(1 << 15, 1 << 10),
+        Some(Data::SmallIntegers { largest: 1 })
+    );
+    assert_eq!(largest(1 << 15, 1 << 9), None);
+    assert_eq!(largest(1 << 15, 1 << 15), exact_data::<f32>(1 << 15));
+}
+
+#[test]
 fn special_values_must_come_out_as_arithmetic_has_them() {
     let shape = Shape { m: 4, n: 4, k: 3 };
     let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
@@ -360,7 +489,7 @@ fn a_result_that_used_what_a_zero_scalar_excludes_is_refused() {
 #[test]
 fn wrapping_refuses_one_wrong_bit() {
     let problem = problem::<i32>(Shape { m: 9, n: 20, k: 33 }, Data::Uniform, 3, -5);
-    let right = multiplied_wrapping(&problem);
+    let right = multiplied(&problem);
     for coverage in BOTH {
         for bit in [0, 31] {
             let wrong = with(&right, (8, 19), |element| element ^ (1 << bit));

@@ -1,0 +1,60 @@
+//! Divide and conquer: the longest of m, n and k is halved until a product is small enough for the cache.
+//!
+//! Halves may be uneven, so that any shape will do. Halving m or n gives two products that have nothing to do with each other;
+//! halving k gives two that are added to the same C, one after the other. At 128 `cpu-vectorized` multiplies what is left.
+//! Over `cpu-vectorized`: its panel of B, 128 x 256 bytes now, stays in the L1 cache from row to row, however long k is. And
+//! without being told how large any cache is, the recursion passes a product that fits in each: in a cache of Z elements with
+//! lines of L,
+//! Cache lines fetched: about M*N*K / (L * sqrt(Z))      (cpu-vectorized: M*N*K / L once a panel of B is larger than the cache)
+//! (M. Frigo, C. E. Leiserson, H. Prokop and S. Ramachandran, "Cache-oblivious algorithms", FOCS 1999).
+//!
+//! ```sh
+//! cargo run --release -p host -- --kernel cpu-vectorized,cpu-divide --m 1000 --n 777 --k 12345
+//! ```
+
+use super::view::{View, ViewMut};
+use super::{Algorithm, Team, Threads, vectorized};
+use crate::element::Element;
+use crate::verify::Rounding;
+use gpu_kernels::spec::Tile;
+
+/// The size that is multiplied without dividing it further. Divided down to single elements, nearly all of the time would go
+/// into the dividing.
+const UNDIVIDED: usize = 128;
+
+pub static RUNG: Algorithm = Algorithm {
+    name: "cpu-divide",
+    idea: "halve the longest dimension until a product fits in the cache",
+    source: file!(),
+    tile: Tile {
+        m: UNDIVIDED as u32,
+        n: UNDIVIDED as u32,
+        k: UNDIVIDED as u32,
+    },
+    threads: Threads::One,
+    rounding: |_| Rounding::Elementwise,
+    functions: every_type!(multiply),
+};
+
+fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Team) {
+    add_product(a, b, c);
+}
+
+pub(super) fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>) {
+    let (m, n, k) = (a.rows(), b.columns(), b.rows());
+    let longest = m.max(n).max(k);
+    if longest <= UNDIVIDED {
+        vectorized::add_product(a, b, c);
+    } else if longest == m {
+        let (above, below) = c.split_rows(m / 2);
+        add_product(a.part(0..m / 2, 0..k), b, above);
+        add_product(a.part(m / 2..m, 0..k), b, below);
+    } else if longest == n {
+        let (left, right) = c.split_columns(n / 2);
+        add_product(a, b.part(0..k, 0..n / 2), left);
+        add_product(a, b.part(0..k, n / 2..n), right);
+    } else {
+        add_product(a.part(0..m, 0..k / 2), b.part(0..k / 2, 0..n), c.reborrow());
+        add_product(a.part(0..m, k / 2..k), b.part(k / 2..k, 0..n), c);
+    }
+}

@@ -1,0 +1,46 @@
+//! The yardstick: the crate `matrixmultiply`, a library that people use.
+//!
+//! Over `cpu-vectorized`: A and B are both packed, in blocks that fit each level of the cache, and a block of 8 x 8 (f32) or more
+//! elements of C is summed up in registers at once, so that each element read is used 8 times.
+//! It keeps its own threads, up to 4, which `MATMUL_NUM_THREADS` sets, not `--threads`.
+//!
+//! ```sh
+//! cargo run --release -p host -- --kernel cpu-blocks,cpu-matrixmultiply
+//! ```
+
+use super::view::{View, ViewMut};
+use super::{Algorithm, Functions, Team, Threads};
+use crate::verify::Rounding;
+use gpu_kernels::spec::Tile;
+
+pub static RUNG: Algorithm = Algorithm {
+    name: "cpu-matrixmultiply",
+    idea: "the crate matrixmultiply, for comparison with a library that people use",
+    source: file!(),
+    tile: Tile { m: 8, n: 8, k: 256 },
+    threads: Threads::Library,
+    rounding: |_| Rounding::Elementwise,
+    functions: Functions {
+        f32: Some(sgemm),
+        f64: Some(dgemm),
+        i32: None,
+    },
+};
+
+fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) {
+    let strides = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
+    let [lda, ldb, ldc] = strides;
+    let (m, k, n) = (a.rows(), b.rows(), b.columns());
+    let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
+    // SAFETY: these are the dimensions and strides of three views, one of which is borrowed exclusively.
+    unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
+}
+
+fn dgemm(a: View<'_, f64>, b: View<'_, f64>, mut c: ViewMut<'_, f64>, _: &Team) {
+    let strides = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
+    let [lda, ldb, ldc] = strides;
+    let (m, k, n) = (a.rows(), b.rows(), b.columns());
+    let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
+    // SAFETY: as above.
+    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
+}

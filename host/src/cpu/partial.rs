@@ -1,0 +1,57 @@
+//! Threads share out the terms of the sums: each has a C of its own for its slice of k, and at the end these are added up.
+//!
+//! In contrast to `cpu-rows`, which needs no second C: P threads take P * M*N elements of room, and the sum of them all costs
+//! P * M*N reads and additions, a share of P / K of the product itself. It pays where C is so small, and k so long, that C
+//! cannot be shared out otherwise.
+//! Read from memory or a shared cache: M*K of A, K*N of B, P * M*N of partial results.
+//!
+//! ```sh
+//! cargo run --release -p host -- --kernel cpu-rows,cpu-partial --m 16 --n 64 --k 1000000
+//! ```
+
+use rayon::prelude::*;
+
+use super::view::{View, ViewMut};
+use super::{Algorithm, Team, Threads, divide};
+use crate::element::Element;
+use crate::verify::Rounding;
+use gpu_kernels::spec::Tile;
+
+pub static RUNG: Algorithm = Algorithm {
+    name: "cpu-partial",
+    idea: "threads share out k: each sums up a C of its own, and these are added",
+    source: file!(),
+    tile: Tile { m: 1, n: 64, k: 1 },
+    threads: Threads::Team,
+    rounding: |_| Rounding::Elementwise,
+    functions: every_type!(multiply),
+};
+
+fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
+    let (m, n, k) = (a.rows(), b.columns(), b.rows());
+    team.pool().install(|| {
+        let slice = k.div_ceil(team.threads());
+        let partials: Vec<Vec<T>> = (0..k)
+            .into_par_iter()
+            .step_by(slice)
+            .map(|first| {
+                let terms = first..k.min(first + slice);
+                let mut partial = vec![T::default(); m * n]; // (M, N)
+                divide::add_product(
+                    a.part(0..m, terms.clone()),
+                    b.part(terms, 0..n),
+                    ViewMut::new(&mut partial, m, n, n),
+                );
+                partial
+            })
+            .collect();
+        // The partial results come in the order of k, whichever thread made them: every run adds in the same order.
+        c.pieces(1, n).into_par_iter().for_each(|(row, _, mut band)| {
+            for partial in &partials {
+                for (c, sum) in band.row_mut(0).iter_mut().zip(&partial[row * n..]) {
+                    *c = c.plus(*sum);
+                }
+            }
+        });
+    });
+}

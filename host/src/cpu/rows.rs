@@ -1,0 +1,42 @@
+//! Threads share out the rows of C: each computes bands of 64 rows by `cpu-divide`.
+//!
+//! No two threads write the same element, so there is nothing to wait for until the end.
+//! Over `cpu-divide`: as many cores as there are. Each band reads its rows of A, and all of B:
+//! Read from memory or a shared cache: M*K of A, M*K*N / 64 of B.
+//! `--schedule` says which thread takes which band, `--threads` how many there are.
+//!
+//! ```sh
+//! cargo run --release -p host -- --kernel cpu-rows --threads 2 --schedule guided
+//! ```
+
+use super::schedule::share_out;
+use super::view::{View, ViewMut};
+use super::{Algorithm, Team, Threads, divide};
+use crate::element::Element;
+use crate::verify::Rounding;
+use gpu_kernels::spec::Tile;
+
+/// Rows of a band.
+const ROWS: usize = 64;
+
+pub static RUNG: Algorithm = Algorithm {
+    name: "cpu-rows",
+    idea: "threads share out the rows of C",
+    source: file!(),
+    tile: Tile {
+        m: ROWS as u32,
+        n: 64,
+        k: 1,
+    },
+    threads: Threads::Scheduled,
+    rounding: |_| Rounding::Elementwise,
+    functions: every_type!(multiply),
+};
+
+fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
+    let columns = c.columns();
+    share_out(team, c.pieces(ROWS, columns), |(row, _, band)| {
+        let rows = row..row + band.rows();
+        divide::add_product(a.part(rows, 0..a.columns()), b, band);
+    });
+}

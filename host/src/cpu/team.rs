@@ -1,0 +1,84 @@
+//! The threads that rungs run on, and what the command line chooses for them.
+
+use std::fmt;
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use thiserror::Error;
+
+use super::schedule::Schedule;
+use super::strassen;
+
+/// What may be chosen for the CPU rungs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Threads of the rungs that have several; as many as the machine has, if not given.
+    pub threads: Option<usize>,
+    /// How work is dealt out to them.
+    pub schedule: Schedule,
+    /// The size up to which Strassen's algorithm leaves a product to another.
+    pub cutoff: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            threads: None,
+            schedule: Schedule::Static,
+            cutoff: strassen::CUTOFF,
+        }
+    }
+}
+
+/// Why there are no threads.
+#[derive(Debug, Error)]
+#[error("{threads} threads cannot be started: {source}. Ask for fewer with `--threads`.")]
+pub struct TeamError {
+    threads: usize,
+    source: ThreadPoolBuildError,
+}
+
+/// Threads that are kept from one run to the next.
+pub struct Team {
+    pool: ThreadPool,
+    settings: Settings,
+}
+
+impl Team {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// The machine refuses so many.
+    pub fn new(settings: Settings) -> Result<Team, TeamError> {
+        let threads = settings
+            .threads
+            .unwrap_or_else(rayon::current_num_threads)
+            .max(1);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|source| TeamError { threads, source })?;
+        Ok(Team { pool, settings })
+    }
+
+    /// How many they are.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// What was chosen.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Where they take work from.
+    pub fn pool(&self) -> &ThreadPool {
+        &self.pool
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} threads, {:?}", self.threads(), self.settings)
+    }
+}

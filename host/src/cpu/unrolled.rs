@@ -1,0 +1,48 @@
+//! The plain loops with four sums at a time, each of every fourth product.
+//!
+//! Over `cpu-ijk`: an addition need not wait for the one before it, because its neighbours belong to other sums: four are on
+//! their way at once, and the loop's own counting is done once for four products. As the compiler must not change the order
+//! in which floats are added, it cannot do this by itself.
+//! Cache lines fetched for B: as `cpu-ijk`, up to M*N*K. What is gained shows only while B is in the cache.
+//!
+//! ```sh
+//! cargo run --release -p host -- --kernel cpu-ijk,cpu-unrolled --size 128
+//! ```
+
+use super::view::{View, ViewMut};
+use super::{Algorithm, Team, Threads};
+use crate::element::Element;
+use crate::verify::Rounding;
+use gpu_kernels::spec::Tile;
+
+pub static RUNG: Algorithm = Algorithm {
+    name: "cpu-unrolled",
+    idea: "four partial sums at a time, so that additions do not wait for each other",
+    source: file!(),
+    tile: Tile { m: 1, n: 1, k: 4 },
+    threads: Threads::One,
+    rounding: |_| Rounding::Elementwise,
+    functions: every_type!(multiply),
+};
+
+fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
+    for i in 0..a.rows() {
+        let (fours, rest) = a.row(i).as_chunks::<4>();
+        for j in 0..b.columns() {
+            let mut sums = [T::default(); 4];
+            let mut k = 0;
+            for a in fours {
+                sums[0] = a[0].times_plus(b.at(k, j), sums[0]);
+                sums[1] = a[1].times_plus(b.at(k + 1, j), sums[1]);
+                sums[2] = a[2].times_plus(b.at(k + 2, j), sums[2]);
+                sums[3] = a[3].times_plus(b.at(k + 3, j), sums[3]);
+                k += 4;
+            }
+            for a in rest {
+                sums[0] = a.times_plus(b.at(k, j), sums[0]);
+                k += 1;
+            }
+            c.row_mut(i)[j] = sums[0].plus(sums[1]).plus(sums[2].plus(sums[3]));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Sums of products as if computed in twice the precision of f64: the reference for results that are f64 themselves.
+//!
+//! Each product and each addition leaves behind exactly what its rounding cost, and those remainders are added up beside the
+//! sum: `Dot2` of T. Ogita, S. M. Rump and S. Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing
+//! 26(6), 2005. With u = 2^-53 and eta = 2^-1074, sum and correction together are off by at most
+//!
+//! ```text
+//!     gamma(k)^2 * sum |a||b|  +  5 * k * eta
+//! ```
+//!
+//! (their Proposition 5.5; rounding both to one f64 adds u times the result).
+
+use rayon::prelude::*;
+
+/// A sum of products, and what rounding took from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// The sum, rounded at every step.
+    pub rounded: f64,
+    /// What is to be added to it.
+    pub correction: f64,
+    /// The sum of the terms' magnitudes.
+    pub magnitude: f64,
+}
+
+impl Sum {
+    /// Adds `a * b`.
+    #[inline(always)]
+    pub fn add(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        let lost_by_product = a.mul_add(b, -product);
+        let sum = self.rounded + product;
+        // Knuth's TwoSum: exact whichever of the two is larger.
+        let added = sum - self.rounded;
+        let lost_by_sum = (self.rounded - (sum - added)) + (product - added);
+        self.rounded = sum;
+        self.correction += lost_by_product + lost_by_sum;
+        self.magnitude += product.abs();
+    }
+
+    /// The sum as one f64. Once it is no finite number, there is nothing to correct.
+    pub fn value(self) -> f64 {
+        match self.rounded.is_finite() {
+            true => self.rounded + self.correction,
+            false => self.rounded,
+        }
+    }
+
+    /// `alpha` times the sum. A zero `alpha` is the caller's to handle.
+    pub fn scaled(self, alpha: f64) -> Sum {
+        let mut scaled = Sum::default();
+        scaled.add(alpha, self.rounded);
+        if scaled.rounded.is_finite() {
+            scaled.correction += alpha * self.correction;
+        }
+        scaled.magnitude = alpha.abs() * self.magnitude;
+        scaled
+    }
+}
+
+/// Columns whose sums a CPU keeps in registers at once.
+const COLUMNS: usize = 8;
+
+/// A row of some neighbouring columns of B.
+type Slice = [f64; COLUMNS];
+
+/// Every element of `a * b`, both compact and row-major, `a` with `k` columns and `b` with `n`.
+pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
+    /// Rows that read the same columns of B while they are in the cache.
+    const ROWS: usize = 16;
+    let m = a.len().checked_div(k).unwrap_or(0);
+    let mut sums = vec![Sum::default(); m * n];
+    if n == 0 {
+        return sums;
+    }
+    let panels: Vec<Vec<Slice>> = (0..n)
+        .into_par_iter()
+        .step_by(COLUMNS)
+        .map(|first| panel(b, n, first))
+        .collect();
+    sums.par_chunks_mut(ROWS * n)
+        .zip(a.par_chunks(ROWS * k))
+        .for_each(|(sums, a)| {
+            for (index, panel) in panels.iter().enumerate() {
+                for (sums, a) in sums.chunks_mut(n).zip(a.chunks(k)) {
+                    let columns = columns(a, panel);
+                    // The last panel has more columns than B.
+                    for (sum, column) in sums[index * COLUMNS..].iter_mut().zip(columns) {
+                        *sum = column;
+                    }
+                }
+            }
+        });
+    sums
+}
+
+/// The columns of B from `first` on, one slice after the other, with zeros where B has ended.
+fn panel(b: &[f64], n: usize, first: usize) -> Vec<Slice> {
+    let slice = |row: &[f64]| {
+        let mut slice = [0.0; COLUMNS];
+        for (element, b) in slice.iter_mut().zip(&row[first..]) {
+            *element = *b;
+        }
+        slice
+    };
+    b.chunks(n).map(slice).collect()
+}
+
+/// The sums of the products of a row of A and some columns of B.
+fn columns(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: the CPU has both features.
+        return unsafe { columns_fma(a, panel) };
+    }
+    columns_on_any_cpu(a, panel)
+}
+
+/// Compiled for CPUs with FMA: without that instruction each `mul_add` is a call of a function that emulates it.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn columns_fma(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
+    columns_on_any_cpu(a, panel)
+}
+
+#[inline(always)]
+fn columns_on_any_cpu(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
+    // An array a field: what compilers turn into vector instructions.
+    let mut rounded = [0.0; COLUMNS];
+    let mut correction = [0.0; COLUMNS];
+    let mut magnitude = [0.0; COLUMNS];
+    for (a, slice) in a.iter().zip(panel) {
+        for column in 0..COLUMNS {
+            let mut sum = Sum {
+                rounded: rounded[column],
+                correction: correction[column],
+                magnitude: magnitude[column],
+            };
+            sum.add(*a, slice[column]);
+            rounded[column] = sum.rounded;
+            correction[column] = sum.correction;
+            magnitude[column] = sum.magnitude;
+        }
+    }
+    std::array::from_fn(|column| Sum {
+        rounded: rounded[column],
+        correction: correction[column],
+        magnitude: magnitude[column],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(products: &[(f64, f64)]) -> Sum {
+        let mut sum = Sum::default();
+        for (a, b) in products {
+            sum.add(*a, *b);
+        }
+        sum
+    }
+
+    #[test]
+    fn what_cancels_leaves_what_a_plain_sum_loses() {
+        let products = [(1e16, 1.0), (1.0, 1.0), (1e16, -1.0)];
+        let plain = products.iter().fold(0.0, |sum, (a, b)| sum + a * b);
+        assert_eq!((plain, sum(&products).value()), (0.0, 1.0));
+        // (1 + e)^2 - (1 + 2e) = e^2, which no f64 product holds.
+        let e = 2f64.powi(-40);
+        let products = [(1.0 + e, 1.0 + e), (-1.0, 1.0 + 2.0 * e)];
+        assert_eq!(sum(&products).value(), e * e);
+        assert_eq!(sum(&products).scaled(3.0).value(), 3.0 * e * e);
+    }
+
+    #[test]
+    fn infinities_and_nans_stay_what_they_are() {
+        assert_eq!(
+            sum(&[(f64::INFINITY, 1.0), (1.0, 1.0)]).value(),
+            f64::INFINITY
+        );
+        assert_eq!(sum(&[(f64::MAX, 2.0)]).value(), f64::INFINITY);
+        assert_eq!(
+            sum(&[(f64::MAX, 1.0)]).scaled(-2.0).value(),
+            f64::NEG_INFINITY
+        );
+        assert!(sum(&[(f64::INFINITY, 0.0)]).value().is_nan());
+        assert!(
+            sum(&[(f64::INFINITY, 1.0), (f64::NEG_INFINITY, 1.0)])
+                .value()
+                .is_nan()
+        );
+    }
+
+    #[test]
+    fn whole_and_last_columns_are_the_same_sums_as_one_by_one() {
+        let (m, n, k) = (3, 2 * COLUMNS + 5, 40);
+        let element = |index: usize| (index as f64 * 0.7).sin() * 2f64.powi(index as i32 % 60 - 30);
+        let a: Vec<f64> = (0..m * k).map(element).collect();
+        let b: Vec<f64> = (0..k * n).map(|index| element(index + 9)).collect();
+        let sums = multiply(&a, &b, k, n);
+        for row in 0..m {
+            for column in 0..n {
+                let products: Vec<(f64, f64)> = (0..k)
+                    .map(|i| (a[row * k + i], b[i * n + column]))
+                    .collect();
+                assert_eq!(sums[row * n + column], sum(&products));
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How large the rounding errors of Strassen's algorithm can be.
+//!
+//! Its sums of quarters mix elements that have nothing to do with each other, so errors are bounded against the largest elements,
+//! `max|A| * max|B|`, not against the terms of each sum. For n = 2^j * n0, with cutoff n0, the bound is, to first order in u,
+//!
+//! ```text
+//!     ((n / n0)^log2(12) * (n0^2 + 5 * n0) - 5 * n) * u * max|A| * max|B|
+//! ```
+//!
+//! (R. P. Brent, 1970; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 23.2.2). [`Growth`]
+//! follows the same recursion for any shape, odd sizes peeled off, and keeps the terms of higher order.
+
+use crate::problem::Shape;
+
+/// What becomes of errors and magnitudes, in units of `max|A| * max|B|`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// The largest error of an element of the product.
+    pub error: f64,
+    /// Products whose underflow an element of the product gathers.
+    pub underflows: f64,
+    /// The largest magnitude that any intermediate result can have.
+    pub intermediate: f64,
+    /// Levels of the recursion.
+    pub levels: u32,
+}
+
+impl Growth {
+    /// For a product of this shape, whose factors are halved until a dimension is at most `cutoff`, in arithmetic of unit
+    /// roundoff `u`.
+    pub fn new(shape: Shape, cutoff: usize, u: f64) -> Growth {
+        let Shape { m, n, k } = shape;
+        let terms = k as f64;
+        if m.min(n).min(k) <= cutoff.max(1) {
+            let rounding = terms * u;
+            return Growth {
+                // gamma(k) of a sum of k products; a sum too long for gamma has no bound.
+                error: match rounding < 1.0 {
+                    true => rounding / (1.0 - rounding) * terms,
+                    false => f64::INFINITY,
+                },
+                underflows: terms,
+                intermediate: terms,
+                levels: 0,
+            };
+        }
+        let half = Shape {
+            m: m / 2,
+            n: n / 2,
+            k: k / 2,
+        };
+        let inner = Growth::new(half, cutoff, u);
+        let half_terms = half.k as f64;
+        // A sum of two quarters is at most twice as large as they are, and rounded. Of the four products that make up an element
+        // of C11 (or C22), two multiply two such sums, two only one.
+        let product = |largest: f64, rounding: f64| {
+            let size = largest * half_terms;
+            let error = inner.error * largest * (1.0 + rounding) + size * rounding;
+            (size, error)
+        };
+        let two_sums = product(4.0, u * (2.0 + u));
+        let one_sum = product(2.0, u);
+        let (mut size, mut error) = (two_sums.0 + two_sums.1, two_sums.1);
+        for (added, added_error) in [one_sum, one_sum, two_sums] {
+            size += added + added_error;
+            error += added_error + u * size;
+            size *= 1.0 + u;
+        }
+        if k % 2 == 1 {
+            // The last term is multiplied and added.
+            error += u * (terms + error + 2.0);
+        }
+        Growth {
+            error,
+            underflows: 4.0 * inner.underflows + 1.0,
+            intermediate: (4.0 * inner.intermediate).max(12.0 * half_terms + 1.0),
+            levels: inner.levels + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_at_most_highams_and_no_smaller_than_nine_tenths_of_it() {
+        for u in [2f64.powi(-53), 2f64.powi(-40)] {
+            for (cutoff, levels) in [(1, 1), (8, 3), (64, 4), (256, 2)] {
+                let size = cutoff << levels;
+                let growth = Growth::new(Shape::cube(size), cutoff, u);
+                let (n, n0) = (size as f64, cutoff as f64);
+                let higham = (n / n0).powf(12f64.log2()) * (n0 * n0 + 5.0 * n0) - 5.0 * n;
+                assert_eq!(growth.levels, levels);
+                let share = growth.error / (higham * u);
+                assert!(
+                    (0.9..1.0 + 1e-6).contains(&share),
+                    "{cutoff}, {levels}: {share}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn without_recursion_it_is_the_bound_of_a_plain_sum() {
+        let u = 2f64.powi(-24);
+        let growth = Growth::new(
+            Shape {
+                m: 9,
+                n: 500,
+                k: 500,
+            },
+            9,
+            u,
+        );
+        assert_eq!(growth.error, 500.0 * 500.0 * u / (1.0 - 500.0 * u));
+        assert_eq!((growth.levels, growth.intermediate), (0, 500.0));
+    }
+}
