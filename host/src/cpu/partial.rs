@@ -3,6 +3,7 @@
 //! In contrast to `cpu-rows`, which needs no second C: P threads take P * M*N elements of room, and the sum of them all costs
 //! P * M*N reads and additions, a share of P / K of the product itself. It pays where C is so small, and k so long, that C
 //! cannot be shared out otherwise.
+//! On two cores (f32) it takes as long as `cpu-rows` at 1024, and half as long at 16 x 64 x 1000000, where `cpu-rows` has one band.
 //! Read from memory or a shared cache: M*K of A, K*N of B, P * M*N of partial results.
 //!
 //! ```sh

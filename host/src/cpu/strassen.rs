@@ -23,7 +23,7 @@ use gpu_kernels::spec::Tile;
 /// A product whose smallest dimension is no larger than this is left to `cpu-divide`.
 ///
 /// Measured with `--cutoff`, f32, on a core of a Xeon with AVX-512 beside other programs: the time with one level over that with
-/// none was 1.2 to 1.3 at 1024 (it does not pay), 0.76 to 0.95 at 2048 (it does). Further levels made no difference that was
+/// none was 1.2 to 1.3 at 1024 (it does not pay), 0.7 to 0.95 at 2048 (it does). Further levels made no difference that was
 /// larger than the noise.
 pub const CUTOFF: usize = 1024;
 
