@@ -12,6 +12,7 @@ use clap::Parser;
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Kernel;
 use host::cli;
+use host::cpu::RUNGS;
 use host::device::ptx;
 use host::element::DataType;
 use host::select::select;
@@ -177,7 +178,8 @@ fn commands_are_taken(chapter: &Chapter) -> Result<(), Failed> {
             .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
             .nth(1);
         for name in kernels.iter().flat_map(|names| names.split(',')) {
-            let is_there = |data_type| select(KERNELS, &[name.to_string()], data_type).is_ok();
+            let is_there =
+                |data_type| select(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
             if !DataType::ALL.into_iter().any(is_there) {
                 return Err(format!("`{command}`: there is no kernel `{name}`").into());
             }
