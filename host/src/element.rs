@@ -4,6 +4,7 @@ use std::fmt;
 
 use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{Function, GemmFn, Variant};
+use ndarray_npy::{ReadableElement, WritableElement};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
@@ -34,20 +35,21 @@ impl DataType {
         }
     }
 
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            DataType::F32 => size_of::<f32>(),
+            DataType::F64 => size_of::<f64>(),
+            DataType::I32 => size_of::<i32>(),
+        }
+    }
+
     /// Its name, such as `f32`.
     pub fn name(self) -> &'static str {
         match self {
             DataType::F32 => "f32",
             DataType::F64 => "f64",
             DataType::I32 => "i32",
-        }
-    }
-
-    /// Bytes of an element.
-    pub fn bytes(self) -> usize {
-        match self {
-            DataType::F32 | DataType::I32 => 4,
-            DataType::F64 => 8,
         }
     }
 }
@@ -81,7 +83,17 @@ pub enum Arithmetic {
 
 /// An element of a matrix.
 pub trait Element:
-    Copy + Send + Sync + PartialEq + fmt::Debug + fmt::Display + Default + DeviceCopy + 'static
+    Copy
+    + Send
+    + Sync
+    + PartialEq
+    + fmt::Debug
+    + fmt::Display
+    + Default
+    + DeviceCopy
+    + ReadableElement
+    + WritableElement
+    + 'static
 {
     /// Which of the element types it is.
     const TYPE: DataType;

@@ -1,5 +1,6 @@
 //! One call's work: run each kernel, prove its results, and time those that are right.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -12,11 +13,14 @@ use crate::element::{DataType, Element};
 use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::{self, Effort, Timing};
 use crate::memory::{self, TooLarge};
-use crate::problem::{Data, Layout, Problem, ProblemError, Shape};
+use crate::npy::{self, NpyError, ReadError};
+use crate::output::clause;
+use crate::problem::{Data, Layout, Matrix, Problem, ProblemError, Shape};
 use crate::progress::Progress;
-use crate::report::{Record, Report, Yardstick};
+use crate::report::{Corner, Record, Report, Yardstick};
 use crate::rung::Rung;
-use crate::verify::{self, Coverage, Failure, Proof, Rounding};
+use crate::source::Source;
+use crate::verify::{self, Coverage, Failure, Proof};
 
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -37,7 +41,10 @@ pub struct Request {
     pub shape: Shape,
     pub alpha: f64,
     pub beta: f64,
+    pub source: Source,
     pub seed: u64,
+    /// How much of each result to report, if any.
+    pub corner: Option<Corner>,
     pub effort: Effort,
     pub baseline: Baseline,
     /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it rounds more.
@@ -53,6 +60,10 @@ pub enum EvaluateError {
     TooLarge(#[from] TooLarge),
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    #[error(transparent)]
+    File(#[from] NpyError),
+    #[error("C cannot be written: {}.", clause(.0))]
+    Output(io::Error),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -74,6 +85,15 @@ impl From<MeasureError> for EvaluateError {
     }
 }
 
+impl From<ReadError> for EvaluateError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::File(error) => error.into(),
+            ReadError::Matrix(error) => error.into(),
+        }
+    }
+}
+
 impl Request {
     /// Whether nothing is asked of a device: CPU rungs need none.
     pub fn is_native(&self) -> bool {
@@ -90,9 +110,7 @@ struct Machine<'a> {
 
 /// Does what is asked. The report holds what was known when an error, if any, ended it.
 pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), EvaluateError>) {
-    // Without a number of steps there is no bar; what is wrong with the request shows below.
-    let progress = Progress::start(steps(&opened.device, request).unwrap_or(0));
-    evaluate_observed(opened, request, &progress)
+    evaluate_into(opened, request, None)
 }
 
 /// [`evaluate`], as a part of something longer whose progress is shown: takes as many steps as [`steps`] says.
@@ -101,12 +119,34 @@ pub fn evaluate_observed(
     request: &Request,
     progress: &Progress,
 ) -> (Report, Result<(), EvaluateError>) {
+    run(opened, request, None, progress)
+}
+
+/// [`evaluate`], and writes C, as the first rung that is proven right computed it, to `output` as a .npy file. What was
+/// written is worth something only if there is no error and that rung is the only one.
+pub fn evaluate_into(
+    opened: &Opened,
+    request: &Request,
+    output: Option<&mut dyn Write>,
+) -> (Report, Result<(), EvaluateError>) {
+    // Without a number of steps there is no bar; what is wrong with the request shows below.
+    let progress = Progress::start(steps(&opened.device, request).unwrap_or(0));
+    run(opened, request, output, &progress)
+}
+
+fn run(
+    opened: &Opened,
+    request: &Request,
+    output: Option<&mut dyn Write>,
+    progress: &Progress,
+) -> (Report, Result<(), EvaluateError>) {
     let mut report = Report {
         schema: 1,
         backend: opened.device.backend(),
         device: opened.device.description(),
         reason: opened.reason.clone(),
         cublas: None,
+        output: None,
         results: Vec::new(),
         yardsticks: Vec::new(),
     };
@@ -124,9 +164,9 @@ pub fn evaluate_observed(
         team: &team,
     };
     let result = match request.data_type {
-        DataType::F32 => evaluate_as::<f32>(machine, request, progress, &mut report),
-        DataType::F64 => evaluate_as::<f64>(machine, request, progress, &mut report),
-        DataType::I32 => evaluate_as::<i32>(machine, request, progress, &mut report),
+        DataType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
+        DataType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
+        DataType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
     };
     (report, result)
 }
@@ -136,6 +176,7 @@ struct Candidate {
     rung: Rung,
     proofs: Vec<Proof>,
     failure: Option<Failure>,
+    corner: Option<Vec<Vec<f64>>>,
     /// What its last run took.
     time: Duration,
     timing: Option<Timing>,
@@ -152,11 +193,28 @@ impl Candidate {
             Err(failure) => self.failure = Some(failure),
         }
     }
+
+    /// Runs it, and returns C.
+    fn run<T: Element>(
+        &mut self,
+        machine: Machine<'_>,
+        problem: &Problem<T>,
+        progress: &Progress,
+    ) -> Result<Matrix<T>, DeviceError> {
+        let name = self.rung.name();
+        progress.doing(format!("{name}: running"));
+        let Machine { device, team } = machine;
+        let run = self.rung.run(device, team, problem, &|| progress.step())?;
+        self.time = run.time;
+        progress.doing(format!("{name}: checking"));
+        Ok(run.c)
+    }
 }
 
 fn evaluate_as<T: Element>(
     machine: Machine<'_>,
     request: &Request,
+    output: Option<&mut dyn Write>,
     progress: &Progress,
     report: &mut Report,
 ) -> Result<(), EvaluateError> {
@@ -182,16 +240,26 @@ fn evaluate_as<T: Element>(
             rung,
             proofs: Vec::new(),
             failure: None,
+            corner: None,
             time: Duration::ZERO,
             timing: None,
         })
         .collect();
-    let outcome =
-        prove::<T>(machine, request, (alpha, beta), &mut candidates, progress).and_then(|()| {
+    let scalars = (alpha, beta);
+    let outcome = prove::<T>(machine, request, scalars, output, &mut candidates, progress)
+        .and_then(|proven| {
+            let problem = match request.source {
+                // A benchmark multiplies normal numbers.
+                Source::Suitable => {
+                    drop(proven);
+                    problem(request, Data::Normal, scalars)?.0
+                }
+                _ => proven,
+            };
             time::<T>(
                 machine,
                 request,
-                (alpha, beta),
+                &problem,
                 &yardsticks,
                 &mut candidates,
                 progress,
@@ -226,74 +294,91 @@ fn evaluate_as<T: Element>(
 /// Proofs that make a result right.
 const GATES: usize = 2;
 
-/// Both gates, each on its own data, for all candidates.
+/// Both gates, each on its own data, for all candidates. Returns the problem of the second.
 fn prove<T: Element>(
     machine: Machine<'_>,
     request: &Request,
-    (alpha, beta): (T, T),
+    scalars: (T, T),
+    mut output: Option<&mut dyn Write>,
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<Problem<T>, EvaluateError> {
+    prove_exact::<T>(machine, request, candidates, progress)?;
+    progress.doing("reading or filling the matrices".to_string());
+    let coverage = Coverage::of(request.shape);
+    let (problem, data) = problem(request, Data::Uniform, scalars)?;
+    for candidate in candidates
+        .iter_mut()
+        .filter(|candidate| candidate.is_right())
+    {
+        let c = candidate.run(machine, &problem, progress)?;
+        let (tile, rounding) = (candidate.rung.tile(), candidate.rung.rounding(machine.team));
+        candidate.judge(verify::general(
+            &problem, &c, tile, data, coverage, rounding,
+        ));
+        if candidate.is_right() {
+            candidate.corner = request.corner.map(|corner| corner.of(&c));
+            if let Some(output) = output.take() {
+                npy::write(&c, output).map_err(EvaluateError::Output)?;
+            }
+        }
+    }
+    Ok(problem)
+}
+
+/// The exact gate: random integers, whatever the request's data is, since no other has a proof that hides nothing.
+fn prove_exact<T: Element>(
+    machine: Machine<'_>,
+    request: &Request,
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
     let shape = request.shape;
     let coverage = Coverage::of(shape);
+    let integer = |scalar| T::from_integer(small_integer(scalar));
+    let (alpha, beta) = (integer(request.alpha), integer(request.beta));
     // One candidate after the other, on data that suits it: the same for most.
-    let mut gate = |data_of: &dyn Fn(Rounding) -> Option<Data>, alpha, beta, exact| {
-        let mut last: Option<(Data, Problem<T>)> = None;
-        for candidate in candidates
-            .iter_mut()
-            .filter(|candidate| candidate.failure.is_none())
-        {
-            let rung = candidate.rung;
-            let rounding = rung.rounding(machine.team);
-            let Some(data) = data_of(rounding) else {
-                let why = format!("sums of {} products are too long to be exact.", shape.k);
-                candidate.judge(Err(Failure::Unprovable(why)));
-                continue;
-            };
-            let problem = match last.take() {
-                Some((known, problem)) if known == data => problem,
-                _ => random_problem::<T>(request, data, (alpha, beta))?,
-            };
-            progress.doing(format!("{}: running", rung.name()));
-            let step = || progress.step();
-            let run = rung.run(machine.device, machine.team, &problem, &step)?;
-            candidate.time = run.time;
-            progress.doing(format!("{}: checking", rung.name()));
-            let tile = rung.tile();
-            candidate.judge(match exact {
-                true => verify::exact(&problem, &run.c, tile, coverage),
-                false => verify::general(&problem, &run.c, tile, data, coverage, rounding),
-            });
-            last = Some((data, problem));
-        }
-        Ok::<(), EvaluateError>(())
-    };
-    let integers =
-        [request.alpha, request.beta].map(|scalar| T::from_integer(small_integer(scalar)));
-    gate(
-        &|rounding| rounding.exact_data::<T>(shape),
-        integers[0],
-        integers[1],
-        true,
-    )?;
-    gate(&|_| Some(Data::Uniform), alpha, beta, false)
+    let mut last: Option<(Data, Problem<T>)> = None;
+    for candidate in candidates {
+        let Some(data) = candidate.rung.rounding(machine.team).exact_data::<T>(shape) else {
+            let why = format!("sums of {} products are too long to be exact.", shape.k);
+            candidate.judge(Err(Failure::Unprovable(why)));
+            continue;
+        };
+        let problem = match last.take() {
+            Some((known, problem)) if known == data => problem,
+            _ => {
+                let layout = Layout::compact(shape);
+                Problem::random(shape, layout, data, request.seed, alpha, beta)?
+            }
+        };
+        let c = candidate.run(machine, &problem, progress)?;
+        candidate.judge(verify::exact(&problem, &c, candidate.rung.tile(), coverage));
+        last = Some((data, problem));
+    }
+    Ok(())
 }
 
-/// Random matrices of the shape asked for, compact.
-fn random_problem<T: Element>(
+/// The matrices that the request asks for, or `suitable` ones if it does not say.
+fn problem<T: Element>(
     request: &Request,
-    data: Data,
-    (alpha, beta): (T, T),
-) -> Result<Problem<T>, ProblemError> {
-    let layout = Layout::compact(request.shape);
-    Problem::random(request.shape, layout, data, request.seed, alpha, beta)
+    suitable: Data,
+    scalars: (T, T),
+) -> Result<(Problem<T>, Option<Data>), ReadError> {
+    let Request {
+        source,
+        shape,
+        seed,
+        ..
+    } = request;
+    source.problem(suitable, *shape, *seed, scalars)
 }
 
 /// Times what is right, and returns the yardsticks' times. On the simulator a run that was proven counts as the first.
 fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
-    scalars: (T, T),
+    problem: &Problem<T>,
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
@@ -305,12 +390,11 @@ fn time<T: Element>(
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
         return Ok(Vec::new());
     }
-    let problem = random_problem(request, Data::Normal, scalars)?;
-    time_native(machine, request.effort, &problem, native, progress)?;
+    time_native(machine, request.effort, problem, native, progress)?;
     time_kernels(
         machine.device,
         request.effort,
-        &problem,
+        problem,
         yardsticks,
         kernels,
         progress,
@@ -466,6 +550,7 @@ fn record(
         rung,
         proofs,
         failure,
+        corner,
         timing,
         ..
     } = candidate;
@@ -506,6 +591,8 @@ fn record(
         ratio_to_cublas: cublas
             .zip(median)
             .map(|(cublas, seconds)| cublas.median() / seconds),
+        data: request.source.description(),
+        corner: corner.clone(),
         ..Record::default()
     };
     match rung {
@@ -569,7 +656,39 @@ mod tests {
         Function::F32(lazy),
     );
 
-    fn evaluated(rungs: Vec<Rung>) -> Report {
+    /// Right on integers, and wrong on all else: drops what comes after the point. One block for all of a small C.
+    #[allow(clippy::too_many_arguments)] // BLAS's own
+    unsafe fn truncating(
+        m: usize,
+        n: usize,
+        k: usize,
+        alpha: f32,
+        a: &[f32],
+        lda: usize,
+        b: &[f32],
+        ldb: usize,
+        _beta: f32,
+        c: *mut f32,
+        ldc: usize,
+    ) {
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
+            let sum: f32 = products.map(f32::trunc).sum();
+            // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one thread.
+            unsafe { *c.add(row * ldc + column) = alpha * sum };
+        }
+    }
+
+    static TRUNCATING: Variant = Variant::new(
+        "truncating",
+        "truncating",
+        Block { x: 1, y: 1 },
+        Tile { m: 16, n: 16, k: 1 },
+        Function::F32(truncating),
+    );
+
+    /// Evaluates with corners of one element, and returns what was written, too.
+    fn evaluated(rungs: Vec<Rung>) -> (Report, Vec<u8>) {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let request = Request {
             rungs,
@@ -577,21 +696,27 @@ mod tests {
             shape: Shape { m: 9, n: 8, k: 7 },
             alpha: 1.0,
             beta: 0.0,
+            source: Source::Suitable,
             seed: 1,
+            corner: Some(Corner {
+                rows: 1,
+                columns: 1,
+            }),
             effort: Effort::default(),
             baseline: Baseline::Auto,
             tensor_cores: false,
             cpu: cpu::Settings::default(),
         };
-        let (report, result) = evaluate(&opened, &request);
+        let mut written = Vec::new();
+        let (report, result) = evaluate_into(&opened, &request, Some(&mut written));
         result.unwrap();
-        report
+        (report, written)
     }
 
     #[test]
     fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
         let right = &gpu_kernels::naive::KERNEL.variants[0];
-        let report = evaluated(vec![Rung::Gpu(&LAZY), Rung::Gpu(right)]);
+        let (report, _) = evaluated(vec![Rung::Gpu(&LAZY), Rung::Gpu(right)]);
         let [lazy, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
@@ -608,7 +733,7 @@ mod tests {
 
     #[test]
     fn cpu_rungs_are_reported_with_their_threads_and_without_a_grid() {
-        let report = evaluated(vec![
+        let (report, _) = evaluated(vec![
             Rung::Cpu(&cpu::ijk::RUNG),
             Rung::Cpu(&cpu::rows::RUNG),
         ]);
@@ -625,10 +750,29 @@ mod tests {
         assert_eq!(threaded.schedule.as_deref(), Some("static"));
         // Beside a kernel, the report is that of the device.
         let right = &gpu_kernels::naive::KERNEL.variants[0];
-        let report = evaluated(vec![Rung::Gpu(right), Rung::Cpu(&cpu::ijk::RUNG)]);
+        let (report, _) = evaluated(vec![Rung::Gpu(right), Rung::Cpu(&cpu::ijk::RUNG)]);
         assert_eq!(report.backend, "simulator");
         assert_eq!(report.results[1].backend, "cpu");
         assert!(report.all_proven());
+    }
+
+    #[test]
+    fn only_what_passes_both_gates_is_written_and_shown() {
+        let (report, written) = evaluated(vec![Rung::Gpu(&TRUNCATING)]);
+        let [truncating] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        // The exact gate it passes.
+        assert!(!truncating.proven && truncating.verification.contains(" within "));
+        assert_eq!(truncating.corner, None);
+        assert!(written.is_empty());
+
+        let right = &gpu_kernels::naive::KERNEL.variants[0];
+        let (report, written) = evaluated(vec![Rung::Gpu(&TRUNCATING), Rung::Gpu(right)]);
+        let corner = report.results[1].corner.as_ref().unwrap()[0][0];
+        let elements = &written[written.len() - 9 * 8 * 4..];
+        let first = f32::from_le_bytes(elements[..4].try_into().unwrap());
+        assert_eq!(first.to_string(), corner.to_string());
     }
 
     #[test]

@@ -35,12 +35,14 @@ pub mod listing;
 pub mod matrix;
 pub mod measure;
 pub mod memory;
+pub mod npy;
 pub mod output;
 pub mod problem;
 pub mod progress;
 pub mod report;
 pub mod rung;
 pub mod select;
+pub mod source;
 pub mod traffic;
 pub mod verify;
 

@@ -202,7 +202,7 @@ fn create_in(folder: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 /// What the system says of an error, as a clause, without the number.
-fn clause(error: &io::Error) -> String {
+pub(crate) fn clause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((reason, _)) => reason.to_lowercase(),

@@ -7,7 +7,7 @@ use crate::cpu::Algorithm;
 use crate::element::DataType;
 use crate::rung::Rung;
 
-/// The kernel that runs if none is named.
+/// The kernel that runs if none is named, and it multiplies the type.
 pub const DEFAULT: &str = "double-buffer";
 
 /// A name that stands for no kernel.
@@ -32,6 +32,29 @@ fn suggestion(similar: &Option<String>) -> String {
         Some(name) => format!("; did you mean `{name}`?"),
         None => ".".to_string(),
     }
+}
+
+/// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder that multiplies the type, or else of
+/// the CPU's.
+pub fn default_for(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    data_type: DataType,
+) -> &'static str {
+    let multiplies = |rung: &Rung| rung.multiplies(data_type);
+    let of_kernel = |kernel: &&'static Kernel| gpu(&[*kernel]);
+    let rungs = || {
+        kernels
+            .iter()
+            .filter(|kernel| of_kernel(kernel).iter().any(multiplies))
+    };
+    let algorithm = || cpu(algorithms).into_iter().rfind(multiplies);
+    rungs()
+        .find(|kernel| kernel.name == DEFAULT)
+        .or(rungs().next_back())
+        .map(|kernel| kernel.name)
+        .or_else(|| algorithm().map(Rung::name))
+        .unwrap_or(DEFAULT)
 }
 
 /// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for its first variant of the element
@@ -223,6 +246,22 @@ mod tests {
         let last = *all.last().unwrap();
         let last_first = [&[last], &all[..all.len() - 1]].concat();
         assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
+    }
+
+    #[test]
+    fn every_type_has_a_kernel_that_runs_if_none_is_named() {
+        assert_eq!(default_for(KERNELS, RUNGS, DataType::F32), DEFAULT);
+        for data_type in DataType::ALL {
+            let name = default_for(KERNELS, RUNGS, data_type);
+            assert!(names(&[name], data_type).is_ok(), "{name}");
+        }
+        // Without the default itself, the last that can.
+        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
+        let tiled = names.iter().position(|name| *name == "tiled").unwrap();
+        assert_eq!(
+            default_for(&KERNELS[..=tiled], RUNGS, DataType::F32),
+            "tiled"
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ use crate::measure::Effort;
 use crate::problem::Shape;
 use crate::progress::Progress;
 use crate::rung::Rung;
+use crate::source::Source;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -52,7 +53,9 @@ impl Plan {
             shape,
             alpha: 1.0,
             beta: 0.0,
+            source: Source::Suitable,
             seed: self.seed,
+            corner: None,
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,

@@ -2,6 +2,7 @@
 
 mod bench;
 mod explain;
+mod matrices;
 mod multiply;
 mod ptx;
 
@@ -18,12 +19,12 @@ use crate::element::DataType;
 use crate::evaluate::Baseline;
 use crate::interrupt;
 use crate::report::{self, Format};
-use crate::select;
+use matrices::MatrixArguments;
 
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///
-/// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data, and proves the result: exactly
-/// on small integers, and within the bound of rounding errors on other data.
+/// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data or the user's, and proves the
+/// result: exactly on small integers, and within the bound of rounding errors on other data.
 #[derive(Debug, Parser)]
 #[command(
     name = "host",
@@ -37,8 +38,9 @@ pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Kernels, variants or CPU rungs to run; `all` for the GPU's ladder, `cpu` for the CPU's; `--list` shows them
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = select::DEFAULT)]
+    /// Kernels, variants or CPU rungs to run; `all` for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default:
+    /// double-buffer, or else the highest rung that multiplies the type]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
     /// Show the kernels with their variants, and the CPU rungs
@@ -46,7 +48,7 @@ pub struct Arguments {
     list: bool,
 
     /// m, n and k, where they are not given themselves
-    #[arg(long, default_value_t = 1024)]
+    #[arg(long, default_value_t = 1024, conflicts_with = "a")]
     size: usize,
 
     /// Rows of A and C
@@ -61,9 +63,9 @@ pub struct Arguments {
     #[arg(long)]
     k: Option<usize>,
 
-    /// The type of the elements
-    #[arg(long, value_enum, default_value_t = DataType::F32)]
-    dtype: DataType,
+    /// The type of the elements [default: that of the files, or f32]
+    #[arg(long, value_enum)]
+    dtype: Option<DataType>,
 
     /// The factor of A * B
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
@@ -108,6 +110,9 @@ pub struct Arguments {
     /// The size that `cpu-strassen` no longer halves
     #[arg(long, default_value_t = strassen::CUTOFF)]
     cutoff: usize,
+
+    #[command(flatten)]
+    matrices: MatrixArguments,
 }
 
 impl Arguments {
@@ -226,9 +231,10 @@ mod tests {
     #[test]
     fn the_defaults_are_as_documented() {
         let arguments = parse(&[]).unwrap();
-        assert_eq!(arguments.kernel, ["double-buffer"]);
+        assert_eq!(arguments.kernel, [""; 0]);
+        assert_eq!(crate::select::DEFAULT, "double-buffer"); // as the help says
         assert_eq!(arguments.size, 1024);
-        assert_eq!(arguments.dtype, DataType::F32);
+        assert_eq!(arguments.dtype, None);
         assert_eq!((arguments.alpha, arguments.beta), (1.0, 0.0));
         assert_eq!(arguments.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
@@ -265,6 +271,13 @@ mod tests {
             &["--format", "xml"],
             &["--unknown"],
             &["doctor", "--size", "3"],
+            &["--a", "a.npy"],
+            &["--b", "b.npy"],
+            &["--c", "c.npy"],
+            &["--a", "a.npy", "--b", "b.npy", "--size", "3"],
+            &["--a", "a.npy", "--b", "b.npy", "--data", "normal"],
+            &["--data", "zeros"],
+            &["--show", "0"],
         ] {
             assert_eq!(
                 parse(arguments).unwrap_err().exit_code(),

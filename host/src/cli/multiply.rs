@@ -2,33 +2,62 @@
 
 use std::io::Write;
 
+use super::matrices::matrices;
 use super::{Arguments, FAILED, PROVEN, USAGE, fail, finish};
 use crate::cpu;
 use crate::device::{Device, DeviceChoice};
 use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::measure::Effort;
-use crate::problem::Shape;
+use crate::output::Output;
 use crate::report::{Format, Report};
 use crate::select;
 
 pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let matrices = match matrices(arguments) {
+        Ok(matrices) => matrices,
+        Err(error) => return fail(notes, &error, error.exit_code()),
+    };
+    let data_type = matrices.data_type;
     let (kernels, rungs) = (gpu_kernels::KERNELS, cpu::RUNGS);
-    let rungs = match select::select(kernels, rungs, &arguments.kernel, arguments.dtype) {
+    let names = match &arguments.kernel[..] {
+        [] => &[select::default_for(kernels, rungs, data_type).to_string()],
+        names => names,
+    };
+    let rungs = match select::select(kernels, rungs, names, data_type) {
         Ok(rungs) => rungs,
         Err(error) => return fail(notes, &error, USAGE),
     };
-    let size = arguments.size;
+    let options = &arguments.matrices;
+    if options.out.is_some() && rungs.len() != 1 {
+        let found = rungs.len();
+        return refuse(
+            notes,
+            &format!("--out takes the C of one kernel, but {found} are asked for; name one."),
+        );
+    }
+    if options.show.is_some() && arguments.format == Format::Csv {
+        let why =
+            "--show goes with the formats table and json: a line of CSV has no place for rows.";
+        return refuse(notes, why);
+    }
+    // Before anything that takes long, so that a file that cannot be written is known at once.
+    let mut output = match options.out.as_deref().map(Output::open).transpose() {
+        Ok(output) => output,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    if let Some(note) = &matrices.note {
+        // A note that nobody reads changes nothing.
+        let _ = writeln!(notes, "note: {note}");
+    }
     let request = Request {
         rungs,
-        data_type: arguments.dtype,
-        shape: Shape {
-            m: arguments.m.unwrap_or(size),
-            n: arguments.n.unwrap_or(size),
-            k: arguments.k.unwrap_or(size),
-        },
+        data_type,
+        shape: matrices.shape,
         alpha: arguments.alpha,
         beta: arguments.beta,
+        source: matrices.source,
         seed: arguments.seed,
+        corner: options.show,
         effort: Effort {
             runs: arguments.runs,
             warmup: arguments.warmup,
@@ -46,8 +75,38 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         Ok(opened) => opened,
         Err(error) => return fail(notes, &error, FAILED),
     };
-    let (report, result) = evaluate::evaluate(&opened, &request);
-    conclude(&report, result, arguments.format, out, notes)
+    let writer = output.as_mut().map(|output| output as &mut dyn Write);
+    let (mut report, result) = evaluate::evaluate_into(&opened, &request, writer);
+    let written = match output {
+        Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
+        _ => PROVEN,
+    };
+    conclude(&report, result, arguments.format, out, notes).max(written)
+}
+
+/// The file that was asked for appears only now, and only if it holds what is proven right.
+fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u8 {
+    let path = output.path().display().to_string();
+    if !report.all_proven() {
+        let _ = writeln!(
+            notes,
+            "note: `{path}` is not written, because its C is not proven right."
+        );
+        return FAILED;
+    }
+    match output.commit() {
+        Ok(()) => {
+            report.output = Some(path);
+            PROVEN
+        }
+        Err(error) => fail(notes, &error, FAILED),
+    }
+}
+
+fn refuse(notes: &mut dyn Write, why: &str) -> u8 {
+    // Nobody reads the notes: the exit code still says it.
+    let _ = writeln!(notes, "error: {why}");
+    USAGE
 }
 
 /// Writes what is known, and says by the exit code what it comes to.
@@ -97,6 +156,7 @@ mod tests {
                 device: String::new(),
                 reason: String::new(),
                 cublas: None,
+                output: None,
                 results: proven.iter().map(|&proven| record(proven)).collect(),
                 yardsticks: Vec::new(),
             };

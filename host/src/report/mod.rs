@@ -3,6 +3,7 @@
 //! The three formats write the same records; the names of [`Record`]'s fields are the keys of JSON and the columns of CSV,
 //! and stay what they are.
 
+mod corner;
 mod csv;
 mod json;
 mod table;
@@ -11,6 +12,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
+pub use corner::Corner;
 pub use table::{duration, list, list_cpu, new_table, speed, spread};
 
 /// How to write a report.
@@ -37,6 +39,8 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
+    /// The file that C was written to, if that was asked for and C is proven right.
+    pub output: Option<String>,
     /// One for each kernel, in the order asked for.
     pub results: Vec<Record>,
     /// What the kernels took turns with.
@@ -106,6 +110,11 @@ pub struct Record {
     pub threads: Option<usize>,
     /// How a CPU rung dealt out its work to them, if it did.
     pub schedule: Option<String>,
+    /// What the matrices hold, if `--data` or files say so; else uniform numbers were proven and normal ones timed.
+    pub data: Option<String>,
+    /// The rows of the corner of C that `--show` asked for, if C is proven right; not there otherwise, and never in CSV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corner: Option<Vec<Vec<f64>>>,
 }
 
 impl Report {
@@ -164,6 +173,8 @@ mod tests {
             ratio_to_cublas: Some(0.8),
             threads: None,
             schedule: None,
+            data: None,
+            corner: None,
         };
         let wrong = Record {
             kernel: "naive".into(),
@@ -200,6 +211,7 @@ mod tests {
             device: "NVIDIA H200".into(),
             reason: "asked for with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
+            output: None,
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
                 name: "cublas-fp32".into(),

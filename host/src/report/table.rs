@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 use gpu_kernels::spec::{Kernel, Variant};
 
-use super::{Record, Report, Yardstick};
+use super::{Record, Report, Yardstick, corner};
 use crate::cpu::{Algorithm, Threads};
 use crate::element::DataType;
 
@@ -27,6 +27,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             out,
             "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}"
         )?;
+        if let Some(data) = &first.data {
+            writeln!(out, "data    {data}")?;
+        }
     }
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
@@ -60,6 +63,12 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         for statement in record.verification.split("; ") {
             writeln!(out, "    {statement}")?;
         }
+        if let Some(rows) = &record.corner {
+            corner::write(rows, out)?;
+        }
+    }
+    if let Some(path) = &report.output {
+        writeln!(out, "C is in {path}")?;
     }
     Ok(())
 }

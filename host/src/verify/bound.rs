@@ -174,7 +174,8 @@ impl ErrorBound {
         (err - self.underflow) / (self.unit_roundoff * magnitude)
     }
 
-    /// Checks every row's sum, with random signs, within the sum of the bounds of its elements.
+    /// Checks every row's sum, with random signs, within the sum of the bounds of its elements. Returns how many rows have a
+    /// finite one.
     ///
     /// # Errors
     ///
@@ -183,25 +184,24 @@ impl ErrorBound {
         &self,
         problem: &Problem<T>,
         got: &Matrix<T>,
-    ) -> Result<(), Failure> {
+    ) -> Result<usize, Failure> {
         /// Half of f64's epsilon.
         const REFERENCE_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
         let shape = problem.shape();
         let sums = reference::SignedRowSums::new(problem);
         // Each sum here has n + k + 3 roundings of its own, in f64.
         let reference = (shape.n + shape.k + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
-        (0..shape.m).into_par_iter().try_for_each(|row| {
+        let check = |row| {
             let want = sums.expected(problem, row);
             let sum = sums.of(got.row(row));
+            if !(want.want.is_finite() && want.magnitude <= self.largest) {
+                // The row holds a NaN, an infinity or an overflow: elements are compared one by one, at the samples.
+                return Ok(0);
+            }
             let of_each = self.underflow + self.normwise;
             let bound = (self.gamma + reference) * want.magnitude + shape.n as f64 * of_each;
-            let right = match want.want.is_finite() && want.magnitude <= self.largest {
-                true => abs_diff_eq!(sum, want.want, epsilon = bound),
-                // The row holds a NaN, an infinity or an overflow: elements are compared one by one, at the samples.
-                false => true,
-            };
-            match right {
-                true => Ok(()),
+            match abs_diff_eq!(sum, want.want, epsilon = bound) {
+                true => Ok(1),
                 false => Err(Failure::RowSum {
                     row,
                     got: sum,
@@ -209,7 +209,11 @@ impl ErrorBound {
                     bound,
                 }),
             }
-        })
+        };
+        (0..shape.m)
+            .into_par_iter()
+            .map(check)
+            .try_reduce(|| 0, |one, other| Ok(one + other))
     }
 }
 

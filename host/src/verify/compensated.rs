@@ -70,7 +70,7 @@ pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
     const ROWS: usize = 16;
     let m = a.len().checked_div(k).unwrap_or(0);
     let mut sums = vec![Sum::default(); m * n];
-    if n == 0 {
+    if n == 0 || k == 0 {
         return sums;
     }
     let panels: Vec<Vec<Slice>> = (0..n)

@@ -123,7 +123,7 @@ pub fn exact<T: Element>(
 }
 
 /// Gates 2 and 3, for floats: every element lies within the bound of its rounding errors, and the largest error, in units
-/// of rounding, below the alarm of such `data`.
+/// of rounding, below the alarm of such `data`; matrices that hold something else, `None`, have no alarm.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ pub fn proven<T: Element>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
-    data: Data,
+    data: impl Into<Option<Data>>,
     coverage: Coverage,
 ) -> Result<Proof, Failure> {
     proven_as(problem, got, tile, data, coverage, Rounding::Elementwise)
@@ -147,7 +147,7 @@ pub fn proven_as<T: Element>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
-    data: Data,
+    data: impl Into<Option<Data>>,
     coverage: Coverage,
     rounding: Rounding,
 ) -> Result<Proof, Failure> {
@@ -168,7 +168,13 @@ pub fn proven_as<T: Element>(
             )
         }
         Coverage::Sampled => {
-            bound.check_row_sums(problem, got)?;
+            let rows = problem.shape().m;
+            let sums = match bound.check_row_sums(problem, got)? {
+                checked if checked == rows => "every row's sum".to_string(),
+                checked => format!(
+                    "the sums of {checked} of {rows} rows (the others overflow or are not finite)"
+                ),
+            };
             let samples = sample::positions(problem.shape(), tile);
             let worst = samples
                 .par_iter()
@@ -179,7 +185,7 @@ pub fn proven_as<T: Element>(
                 .try_reduce(Worst::default, |one, other| Ok(one.max(other)))?;
             (
                 worst,
-                format!("{} sampled elements and every row's sum", samples.len()),
+                format!("{} sampled elements and {sums}", samples.len()),
             )
         }
     };
@@ -187,7 +193,10 @@ pub fn proven_as<T: Element>(
         "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
         worst.err, worst.bound
     );
-    if let Some(limit) = rounding.alarm_limit(data, problem.shape()) {
+    let alarm = data
+        .into()
+        .and_then(|data| rounding.alarm_limit(data, problem.shape()));
+    if let Some(limit) = alarm {
         if !(worst.units <= limit) {
             return Err(Failure::Alarm {
                 row: worst.at.0,
@@ -259,7 +268,7 @@ pub fn general<T: Element>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
-    data: Data,
+    data: impl Into<Option<Data>>,
     coverage: Coverage,
     rounding: Rounding,
 ) -> Result<Proof, Failure> {

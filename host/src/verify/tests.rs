@@ -408,6 +408,32 @@ fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_mo
 }
 
 #[test]
+fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
+    let shape = Shape {
+        m: 100,
+        n: 20,
+        k: 3,
+    };
+    let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
+    let statement = |problem: &Problem<f32>| {
+        let right = multiplied(problem);
+        let proof = proven(problem, &right, TILE, Data::Uniform, Coverage::Sampled).unwrap();
+        proof.statement
+    };
+    let finite = statement(&problem);
+    assert!(finite.contains(" and every row's sum within"), "{finite}");
+    problem.a.row_mut(3)[1] = f32::NAN;
+    problem.a.row_mut(99)[0] = f32::INFINITY;
+    let some = statement(&problem);
+    assert!(
+        some.contains(
+            " and the sums of 98 of 100 rows (the others overflow or are not finite) within"
+        ),
+        "{some}"
+    );
+}
+
+#[test]
 fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
     let rounding = Rounding::Strassen { cutoff: 2 };
     for value in [f32::NAN, f32::INFINITY, 1e38] {
@@ -447,6 +473,22 @@ fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
     );
     assert_eq!(largest(1 << 15, 1 << 9), None);
     assert_eq!(largest(1 << 15, 1 << 15), exact_data::<f32>(1 << 15));
+}
+
+#[test]
+fn only_known_data_has_an_alarm() {
+    let shape = Shape { m: 5, n: 5, k: 200 };
+    let mut problem = problem::<f32>(shape, Data::Positive, 1.0, 0.0);
+    let right = multiplied(&problem);
+    // Off by far more than such sums ever are, and by less than they may be.
+    problem.alpha *= 1.0 + 2f32.powi(-18);
+    let check = |data: Option<Data>| proven(&problem, &right, TILE, data, Coverage::Full);
+    assert!(matches!(
+        check(Some(Data::Uniform)),
+        Err(Failure::Alarm { .. })
+    ));
+    let proof = check(None).unwrap();
+    assert!(!proof.statement.contains("alarm"), "{}", proof.statement);
 }
 
 #[test]

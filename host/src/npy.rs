@@ -1,0 +1,438 @@
+//! Matrices in NumPy's .npy files, versions 1.0, 2.0 and 3.0: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+//!
+//! A file comes from anywhere, so nothing is taken on trust: [`NpyFile::open`] reads the header alone, holds it against the
+//! length of the file, and refuses what is no matrix; only then is memory asked for, by [`NpyFile::read`].
+
+use std::fmt::{self, Display};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use ndarray_npy::npy::header::{
+    Header, Layout as Order, ParseHeaderError, ReadHeaderError, WriteHeaderError,
+};
+use ndarray_npy::{ReadDataError, WriteDataError};
+use thiserror::Error;
+
+use crate::element::{DataType, Element};
+use crate::output::clause;
+use crate::problem::{Matrix, Placement, ProblemError};
+
+/// A matrix in a file: what its header says, which the length of the file bears out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NpyFile {
+    path: PathBuf,
+    data_type: DataType,
+    rows: usize,
+    columns: usize,
+    order: Order,
+}
+
+/// Why a file is not taken for a matrix.
+#[derive(Debug, Error)]
+#[error("`{}` {refusal}", path.display())]
+pub struct NpyError {
+    path: PathBuf,
+    refusal: Refusal,
+}
+
+/// What is wrong with a file: the sentence that its name begins.
+#[derive(Debug, Error)]
+enum Refusal {
+    #[error("cannot be read: {}.", clause(.0))]
+    Unreadable(#[from] io::Error),
+    #[error(
+        "is no regular file, whose length could be held against its header; copy it into one first."
+    )]
+    Irregular,
+    #[error(
+        "is no .npy file: it does not begin with \\x93NUMPY. Save the matrix with `numpy.save`."
+    )]
+    Magic,
+    #[error(
+        "is of version {0}.{1} of the .npy format, but only 1.0, 2.0 and 3.0 are known; save it with `numpy.save`."
+    )]
+    Version(u8, u8),
+    #[error("ends within its header: it is not the whole file.")]
+    ShortHeader,
+    #[error(
+        "has a header of {0} bytes, but that of a matrix has at most {LONGEST_HEADER}: it is damaged."
+    )]
+    LongHeader(u64),
+    #[error("has a header that is no Python dictionary as `numpy.save` writes it: it is damaged.")]
+    NoDictionary,
+    #[error(
+        "has a header that lacks one of the keys `descr`, `fortran_order` and `shape`: it is damaged."
+    )]
+    MissingKey,
+    #[error(
+        "has a header with the key {0}, but only `descr`, `fortran_order` and `shape` are known."
+    )]
+    ExtraKey(String),
+    #[error("has {1} for the key `{0}` of its header: it is damaged.")]
+    Value(String, String),
+    #[error("has the shape {0}, but only integers from 0 to 2^64 - 1 can be sizes: it is damaged.")]
+    Sizes(String),
+    #[error(
+        "is big-endian ({0}), and only little-endian files are read; save it anew, with `numpy.save(path, a.astype('{1}'))`."
+    )]
+    BigEndian(String, &'static str),
+    #[error(
+        "holds Python objects, not numbers; save it anew, with `numpy.save(path, a.astype('float32'))`."
+    )]
+    Objects,
+    #[error(
+        "holds elements of the type {0}, but kernels multiply {known}; save it anew, with `numpy.save(path, a.astype('float32'))`.",
+        known = known_types()
+    )]
+    Type(String),
+    #[error(
+        "is of dimension {0}, but a matrix is of dimension 2; save it anew, with `numpy.save(path, a.reshape(rows, columns))`."
+    )]
+    Dimensions(usize),
+    #[error("says that it holds {0}, which are more bytes than can be counted: it is damaged.")]
+    Overflow(Contents),
+    #[error(
+        "is truncated: {contents} take {needed} bytes after the header, but there are {found}."
+    )]
+    Truncated {
+        contents: Contents,
+        needed: u64,
+        found: u64,
+    },
+    #[error(
+        "goes on after its {contents}: they take {needed} bytes after the header, but there are {found}."
+    )]
+    Trailing {
+        contents: Contents,
+        needed: u64,
+        found: u64,
+    },
+    #[error(
+        "has changed since the program started; run it again when nothing else writes the file."
+    )]
+    Changed,
+}
+
+/// `3 x 4 elements of f32`.
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    rows: usize,
+    columns: usize,
+    data_type: DataType,
+}
+
+impl Display for Contents {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} x {} elements of {}",
+            self.rows, self.columns, self.data_type
+        )
+    }
+}
+
+/// Why the elements of a file were not read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    File(#[from] NpyError),
+    #[error(transparent)]
+    Matrix(#[from] ProblemError),
+}
+
+/// Bytes of a header at most, as for NumPy itself. That of a matrix has 118.
+const LONGEST_HEADER: u64 = 10_000;
+/// Brackets within brackets in a header at most: those of a structured type with arrays for fields. The time to parse them
+/// doubles with each.
+const DEEPEST_HEADER: usize = 4;
+/// Elements that are read at once.
+const CHUNK: usize = 1 << 20;
+
+impl NpyFile {
+    /// Reads the header of a file.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, it is no .npy file or a damaged one, or what it holds is no matrix of an element type that
+    /// kernels multiply, in little-endian order.
+    pub fn open(path: &Path) -> Result<NpyFile, NpyError> {
+        examine(path)
+            .map(|(file, _)| file)
+            .map_err(|refusal| NpyError {
+                path: path.to_path_buf(),
+                refusal,
+            })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The type of its elements.
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of the matrix.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The matrix, compact and in row order, whatever the order in the file.
+    ///
+    /// # Errors
+    ///
+    /// The file has changed, holds elements of another type than `T`, or cannot be read; or there is no memory for it.
+    pub fn read<T: Element>(&self) -> Result<Matrix<T>, ReadError> {
+        let refuse = |refusal| NpyError {
+            path: self.path.clone(),
+            refusal,
+        };
+        let (now, mut elements) = examine(&self.path).map_err(refuse)?;
+        if now != *self || self.data_type != T::TYPE {
+            return Err(refuse(Refusal::Changed).into());
+        }
+        let placement = Placement {
+            offset: 0,
+            leading: self.columns,
+        };
+        let mut matrix = Matrix::from_rows(self.rows, self.columns, placement, |_, _| ())?;
+        let mut take = |count: usize| elements.take::<T>(count).map_err(refuse);
+        match self.order {
+            Order::Standard => {
+                let at_once = (CHUNK / self.columns.max(1)).max(1);
+                for first in (0..self.rows).step_by(at_once) {
+                    let rows = at_once.min(self.rows - first);
+                    let chunk = take(rows * self.columns)?;
+                    for row in 0..rows {
+                        let start = row * self.columns;
+                        matrix
+                            .row_mut(first + row)
+                            .copy_from_slice(&chunk[start..start + self.columns]);
+                    }
+                }
+            }
+            Order::Fortran => {
+                let at_once = (CHUNK / self.rows.max(1)).max(1);
+                for first in (0..self.columns).step_by(at_once) {
+                    let columns = at_once.min(self.columns - first);
+                    let chunk = take(self.rows * columns)?;
+                    for row in 0..self.rows {
+                        let elements = &mut matrix.row_mut(row)[first..first + columns];
+                        for (column, element) in elements.iter_mut().enumerate() {
+                            *element = chunk[column * self.rows + row];
+                        }
+                    }
+                }
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Writes a matrix as a .npy file of version 1.0, in C order.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write<T: Element>(matrix: &Matrix<T>, mut out: &mut dyn Write) -> io::Result<()> {
+    let header = Header {
+        type_descriptor: T::type_descriptor(),
+        layout: Order::Standard,
+        shape: vec![matrix.rows(), matrix.columns()],
+    };
+    header.write(&mut out).map_err(|error| match error {
+        WriteHeaderError::Io(error) => error,
+        other => io::Error::other(other),
+    })?;
+    for row in 0..matrix.rows() {
+        T::write_slice(matrix.row(row), &mut out).map_err(|error| match error {
+            WriteDataError::Io(error) => error,
+            other => io::Error::other(other),
+        })?;
+    }
+    Ok(())
+}
+
+/// The elements of a file, after its header.
+struct Elements {
+    reader: BufReader<File>,
+    header: Header,
+}
+
+impl Elements {
+    /// The next `count`.
+    fn take<T: Element>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
+        let bytes = self.reader.by_ref().take((count * size_of::<T>()) as u64);
+        T::read_to_end_exact_vec(bytes, &self.header.type_descriptor, count).map_err(|error| {
+            match error {
+                ReadDataError::Io(error) => Refusal::Unreadable(error),
+                // The header was right when it was read.
+                _ => Refusal::Changed,
+            }
+        })
+    }
+}
+
+/// Reads and checks the header, and leaves the reader at the first element.
+fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
+    // Asked before it is opened: opening a named pipe waits for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(Refusal::Irregular);
+    }
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut reader = BufReader::new(file);
+    let bytes = header_bytes(&mut reader, length)?;
+    let header = Header::from_reader(&mut &bytes[..]).map_err(refusal)?;
+    let data_type = data_type(&header)?;
+    let &[rows, columns] = &header.shape[..] else {
+        return Err(Refusal::Dimensions(header.shape.len()));
+    };
+    let contents = Contents {
+        rows,
+        columns,
+        data_type,
+    };
+    let needed = (rows as u64)
+        .checked_mul(columns as u64)
+        .and_then(|count| count.checked_mul(data_type.bytes() as u64))
+        .ok_or(Refusal::Overflow(contents))?;
+    let found = length.saturating_sub(bytes.len() as u64);
+    if found < needed {
+        return Err(Refusal::Truncated {
+            contents,
+            needed,
+            found,
+        });
+    }
+    if found > needed {
+        return Err(Refusal::Trailing {
+            contents,
+            needed,
+            found,
+        });
+    }
+    let described = NpyFile {
+        path: path.to_path_buf(),
+        data_type,
+        rows,
+        columns,
+        order: header.layout,
+    };
+    Ok((described, Elements { reader, header }))
+}
+
+/// The bytes from the start of a file of `length` bytes to the end of its header.
+fn header_bytes(reader: &mut impl Read, length: u64) -> Result<Vec<u8>, Refusal> {
+    const MAGIC: &[u8] = b"\x93NUMPY";
+    let mut bytes = Vec::new();
+    let mut extend = |bytes: &mut Vec<u8>, count: u64| -> Result<(), Refusal> {
+        match reader.by_ref().take(count).read_to_end(bytes)? as u64 {
+            read if read < count => Err(Refusal::ShortHeader),
+            _ => Ok(()),
+        }
+    };
+    let magic = extend(&mut bytes, MAGIC.len() as u64);
+    if !MAGIC.starts_with(&bytes) || bytes.is_empty() {
+        return Err(Refusal::Magic);
+    }
+    magic?;
+    extend(&mut bytes, 2)?;
+    let size_bytes = match (bytes[6], bytes[7]) {
+        (1, 0) => 2,
+        (2 | 3, 0) => 4,
+        (major, minor) => return Err(Refusal::Version(major, minor)),
+    };
+    extend(&mut bytes, size_bytes)?;
+    let size = bytes[8..]
+        .iter()
+        .rev()
+        .fold(0, |size, byte| size << 8 | u64::from(*byte));
+    if size > length.saturating_sub(bytes.len() as u64) {
+        return Err(Refusal::ShortHeader);
+    }
+    if size > LONGEST_HEADER {
+        return Err(Refusal::LongHeader(size));
+    }
+    let start = bytes.len();
+    extend(&mut bytes, size)?;
+    let mut depth = 0usize;
+    for byte in &bytes[start..] {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST_HEADER {
+            return Err(Refusal::NoDictionary);
+        }
+    }
+    Ok(bytes)
+}
+
+/// What the library has against a header of which magic, version and length are right.
+fn refusal(error: ReadHeaderError) -> Refusal {
+    match error {
+        ReadHeaderError::Io(error) => Refusal::Unreadable(error),
+        ReadHeaderError::Parse(error) => match error {
+            ParseHeaderError::UnknownKey(key) => Refusal::ExtraKey(key.to_string()),
+            ParseHeaderError::MissingKey(_) => Refusal::MissingKey,
+            ParseHeaderError::IllegalValue { key, value } if key == "shape" => {
+                Refusal::Sizes(value.to_string())
+            }
+            ParseHeaderError::IllegalValue { key, value } => Refusal::Value(key, value.to_string()),
+            _ => Refusal::NoDictionary,
+        },
+    }
+}
+
+/// How NumPy spells an element type.
+fn descriptor(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::F32 => "<f4",
+        DataType::F64 => "<f8",
+        DataType::I32 => "<i4",
+    }
+}
+
+/// The element type that a header names.
+fn data_type(header: &Header) -> Result<DataType, Refusal> {
+    let written = &header.type_descriptor;
+    let Some(text) = written.as_string() else {
+        return Err(Refusal::Type(written.to_string()));
+    };
+    let named = |text: &str| {
+        DataType::ALL
+            .into_iter()
+            .find(|data_type| descriptor(*data_type) == text)
+    };
+    if let Some(data_type) = named(text) {
+        return Ok(data_type);
+    }
+    if let Some(swapped) = text.strip_prefix('>')
+        && let Some(data_type) = named(&format!("<{swapped}"))
+    {
+        return Err(Refusal::BigEndian(text.clone(), descriptor(data_type)));
+    }
+    match text.as_str() {
+        "|O" | "O" => Err(Refusal::Objects),
+        _ => Err(Refusal::Type(written.to_string())),
+    }
+}
+
+/// `f32 and i32`.
+fn known_types() -> String {
+    let names = DataType::ALL.map(DataType::name);
+    match &names[..] {
+        [names @ .., last] => format!("{} and {last}", names.join(", ")),
+        [] => String::new(),
+    }
+}

@@ -1,0 +1,90 @@
+//! The top-left corner of a result, to look at.
+
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use crate::element::Element;
+use crate::problem::Matrix;
+
+/// How much of a result to show, as `--show` spells it: `5` or `5x8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corner {
+    pub rows: usize,
+    pub columns: usize,
+}
+
+impl FromStr for Corner {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (rows, columns) = text.split_once('x').unwrap_or((text, text));
+        let size = |text: &str| text.parse().ok().filter(|&size| size > 0);
+        match (size(rows), size(columns)) {
+            (Some(rows), Some(columns)) => Ok(Corner { rows, columns }),
+            _ => Err("a corner is ROWS or ROWSxCOLUMNS, at least 1 each".to_string()),
+        }
+    }
+}
+
+impl Corner {
+    /// The rows of the corner of `matrix`, or of all of it where it is smaller. Each number is the shortest that stands for
+    /// the element: 0.1 for the f32 nearest to it.
+    pub fn of<T: Element>(self, matrix: &Matrix<T>) -> Vec<Vec<f64>> {
+        (0..self.rows.min(matrix.rows()))
+            .map(|row| {
+                let elements = matrix.row(row).iter().take(self.columns);
+                elements
+                    .map(|element| element.to_string().parse().unwrap_or(element.to_f64()))
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+/// Writes a corner between lines of `=`.
+pub(super) fn write(rows: &[Vec<f64>], out: &mut dyn Write) -> io::Result<()> {
+    const LINE: &str = "=========================================";
+    writeln!(out, "{LINE}")?;
+    for row in rows {
+        let numbers: Vec<String> = row.iter().map(f64::to_string).collect();
+        writeln!(out, "{}", numbers.join(" "))?;
+    }
+    writeln!(out, "{LINE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Placement;
+
+    #[test]
+    fn corners_are_spelled_as_documented() {
+        let corner = |rows, columns| Ok(Corner { rows, columns });
+        assert_eq!("5".parse(), corner(5, 5));
+        assert_eq!("5x8".parse(), corner(5, 8));
+        for text in ["", "0", "x", "5x", "x5", "5x0", "-1", "5x8x3", "5 x 8"] {
+            assert!(text.parse::<Corner>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_corner_ends_where_the_matrix_does_and_has_the_shortest_numbers() {
+        let values = vec![0.1f32, -2.0, f32::INFINITY, 1e10, 5.5, 6.0];
+        let placement = Placement {
+            offset: 0,
+            leading: 3,
+        };
+        let matrix = Matrix::new(values, 2, 3, placement).unwrap();
+        let corner = |text: &str| text.parse::<Corner>().unwrap().of(&matrix);
+        assert_eq!(corner("1x2"), [[0.1, -2.0]]);
+        let all = corner("9");
+        assert_eq!(all, [[0.1, -2.0, f64::INFINITY], [1e10, 5.5, 6.0]]);
+        let mut out = Vec::new();
+        write(&all, &mut out).unwrap();
+        let line = "=".repeat(41);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!("{line}\n0.1 -2 inf\n10000000000 5.5 6\n{line}\n")
+        );
+    }
+}

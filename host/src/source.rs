@@ -1,0 +1,314 @@
+//! Where the matrices of a problem come from: random numbers, a pattern, or the user's files.
+
+use std::fmt;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::element::{DataType, Element};
+use crate::npy::{NpyError, NpyFile, ReadError};
+use crate::problem::{Data, Layout, Matrix, Placement, Problem, ProblemError, Shape};
+use crate::verify;
+
+/// What fills the matrices.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Random numbers, as each purpose wants them: uniform ones to prove with, as these have an alarm, normal ones to time.
+    Suitable,
+    /// The same for all purposes.
+    Filled(Filling),
+    /// What the user's files hold.
+    Files(Files),
+}
+
+/// What `--data` can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Filling {
+    /// Random, normal with mean 0 and variance 1
+    Normal,
+    /// Random, uniform over [-1, 1)
+    Uniform,
+    /// Random, uniform over [0, 1)
+    Positive,
+    /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
+    Integers,
+    /// The sum of an element's row and column, counted from 0
+    IndexSum,
+}
+
+impl Filling {
+    /// As `--data` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Filling::Normal => "normal",
+            Filling::Uniform => "uniform",
+            Filling::Positive => "positive",
+            Filling::Integers => "integers",
+            Filling::IndexSum => "index-sum",
+        }
+    }
+
+    /// The random data that it stands for; `None` for the pattern.
+    fn data<T: Element>(self, k: usize) -> Option<Data> {
+        match self {
+            Filling::Normal => Some(Data::Normal),
+            Filling::Uniform => Some(Data::Uniform),
+            Filling::Positive => Some(Data::Positive),
+            Filling::Integers => {
+                Some(verify::exact_data::<T>(k).unwrap_or(Data::SmallIntegers { largest: 1 }))
+            }
+            Filling::IndexSum => None,
+        }
+    }
+}
+
+/// A problem's files, which fit each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Files {
+    a: NpyFile,
+    b: NpyFile,
+    /// Not given where beta is 0.
+    c: Option<NpyFile>,
+}
+
+/// Why files make no problem.
+#[derive(Debug, Error)]
+pub enum FilesError {
+    #[error(transparent)]
+    File(#[from] NpyError),
+    #[error(
+        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type; save one of them anew, with \
+         NumPy's `astype`.",
+        one.path().display(), other.path().display(), one_type = one.data_type(), other_type = other.data_type()
+    )]
+    TypesDiffer {
+        one: Box<NpyFile>,
+        other: Box<NpyFile>,
+    },
+    #[error(
+        "`{}` is {} x {} and `{}` is {} x {}, but A must have as many columns as B has rows.",
+        a.path().display(), a.rows(), a.columns(), b.path().display(), b.rows(), b.columns()
+    )]
+    InnerSizesDiffer { a: Box<NpyFile>, b: Box<NpyFile> },
+    #[error(
+        "`{}` is {} x {}, but C must be {m} x {n}: A has {m} rows and B has {n} columns.",
+        c.path().display(), c.rows(), c.columns()
+    )]
+    CDiffers { c: Box<NpyFile>, m: usize, n: usize },
+    #[error(
+        "beta is {0}, so the C that was there is read, but there is no file for it; name one with --c, or leave out --beta."
+    )]
+    NoC(f64),
+}
+
+impl Files {
+    /// Looks at the files' headers. `c` is not looked at where `beta` is 0.
+    ///
+    /// # Errors
+    ///
+    /// A file is refused, the matrices do not fit each other, or C is missing.
+    pub fn open(a: &Path, b: &Path, c: Option<&Path>, beta: f64) -> Result<Files, FilesError> {
+        let (a, b) = (NpyFile::open(a)?, NpyFile::open(b)?);
+        let c = match c {
+            _ if beta == 0.0 => None,
+            Some(c) => Some(NpyFile::open(c)?),
+            None => return Err(FilesError::NoC(beta)),
+        };
+        if let Some(other) = [Some(&b), c.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|other| other.data_type() != a.data_type())
+        {
+            return Err(FilesError::TypesDiffer {
+                other: Box::new(other.clone()),
+                one: Box::new(a),
+            });
+        }
+        if a.columns() != b.rows() {
+            return Err(FilesError::InnerSizesDiffer {
+                a: Box::new(a),
+                b: Box::new(b),
+            });
+        }
+        let (m, n) = (a.rows(), b.columns());
+        match c {
+            Some(c) if (c.rows(), c.columns()) != (m, n) => Err(FilesError::CDiffers {
+                c: Box::new(c),
+                m,
+                n,
+            }),
+            c => Ok(Files { a, b, c }),
+        }
+    }
+
+    /// The type of all their elements.
+    pub fn data_type(&self) -> DataType {
+        self.a.data_type()
+    }
+
+    /// The dimensions of the problem.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            m: self.a.rows(),
+            n: self.b.columns(),
+            k: self.a.columns(),
+        }
+    }
+}
+
+/// `A from a.npy, B from b.npy`.
+impl fmt::Display for Files {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Files { a, b, c } = self;
+        let (a, b) = (a.path().display(), b.path().display());
+        write!(formatter, "A from {a}, B from {b}")?;
+        match c {
+            Some(c) => write!(formatter, ", C from {}", c.path().display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Source {
+    /// The problem, compact, and the random data that it is, if it is. `suitable` is what [`Source::Suitable`] means here.
+    /// Where `beta` or `alpha` is zero, what must not be read is [`Element::POISON`].
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or there is no memory.
+    pub fn problem<T: Element>(
+        &self,
+        suitable: Data,
+        shape: Shape,
+        seed: u64,
+        (alpha, beta): (T, T),
+    ) -> Result<(Problem<T>, Option<Data>), ReadError> {
+        let data = match self {
+            Source::Suitable => Some(suitable),
+            Source::Filled(filling) => filling.data::<T>(shape.k),
+            Source::Files(_) => None,
+        };
+        let problem = match (self, data) {
+            (Source::Files(files), _) => files.problem(alpha, beta)?,
+            (_, Some(data)) => {
+                Problem::random(shape, Layout::compact(shape), data, seed, alpha, beta)?
+            }
+            (_, None) => index_sums(shape, alpha, beta)?,
+        };
+        Ok((problem, data))
+    }
+
+    /// What a report says of it; nothing if nothing was asked for.
+    pub fn description(&self) -> Option<String> {
+        match self {
+            Source::Suitable => None,
+            Source::Filled(filling) => Some(filling.name().to_string()),
+            Source::Files(files) => Some(files.to_string()),
+        }
+    }
+}
+
+impl Files {
+    fn problem<T: Element>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
+        let Shape { m, n, k } = self.shape();
+        let zero = T::default();
+        let read = |file: Option<&NpyFile>, rows, columns| match file {
+            Some(file) => file.read::<T>(),
+            None => Ok(compact(rows, columns, |_, _| T::POISON)?),
+        };
+        let factor = |file| (alpha != zero).then_some(file);
+        Ok(Problem::new(
+            alpha,
+            beta,
+            read(factor(&self.a), m, k)?,
+            read(factor(&self.b), k, n)?,
+            read(self.c.as_ref(), m, n)?,
+        )?)
+    }
+}
+
+/// `a[i][j] = b[i][j] = c[i][j] = i + j`, rounded to `T`.
+fn index_sums<T: Element>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, ProblemError> {
+    let Shape { m, n, k } = shape;
+    let zero = T::default();
+    let matrix = |rows, columns, read: bool| {
+        compact(rows, columns, |row, column| match read {
+            true => T::from_integer((row + column) as i32),
+            false => T::POISON,
+        })
+    };
+    Problem::new(
+        alpha,
+        beta,
+        matrix(m, k, alpha != zero)?,
+        matrix(k, n, alpha != zero)?,
+        matrix(m, n, beta != zero)?,
+    )
+}
+
+fn compact<T: Element>(
+    rows: usize,
+    columns: usize,
+    element: impl Fn(usize, usize) -> T + Sync,
+) -> Result<Matrix<T>, ProblemError> {
+    let placement = Placement {
+        offset: 0,
+        leading: columns,
+    };
+    Matrix::from_rows(rows, columns, placement, |row, elements| {
+        for (column, value) in elements.iter_mut().enumerate() {
+            *value = element(row, column);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn fillings_are_named_as_the_command_line_spells_them() {
+        for filling in Filling::value_variants() {
+            let spelled = filling.to_possible_value().unwrap();
+            assert_eq!(spelled.get_name(), filling.name());
+        }
+    }
+
+    #[test]
+    fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
+        let shape = Shape { m: 3, n: 4, k: 5 };
+        let source = Source::Filled(Filling::IndexSum);
+        let (problem, data) = source
+            .problem::<i32>(Data::Uniform, shape, 1, (1, 0))
+            .unwrap();
+        assert_eq!(data, None);
+        assert_eq!(problem.a.row(2), [2, 3, 4, 5, 6]);
+        assert_eq!(problem.b.row(4), [4, 5, 6, 7]);
+        assert!(problem.c.buffer().iter().all(|c| *c == i32::POISON));
+    }
+
+    #[test]
+    fn only_what_was_not_asked_for_depends_on_the_purpose() {
+        let shape = Shape::cube(4);
+        let problem = |source: &Source, suitable| {
+            source
+                .problem::<f32>(suitable, shape, 1, (1.0, 1.0))
+                .unwrap()
+        };
+        let (uniform, data) = problem(&Source::Suitable, Data::Uniform);
+        assert_eq!(data, Some(Data::Uniform));
+        let (normal, data) = problem(&Source::Suitable, Data::Normal);
+        assert_eq!(data, Some(Data::Normal));
+        assert_ne!(uniform, normal);
+        let positive = Source::Filled(Filling::Positive);
+        assert_eq!(
+            problem(&positive, Data::Uniform),
+            problem(&positive, Data::Normal)
+        );
+        assert_eq!(
+            problem(&Source::Filled(Filling::Uniform), Data::Normal).0,
+            uniform
+        );
+    }
+}

@@ -1,0 +1,394 @@
+//! Files that are no matrix, each refused by its own sentence; and matrices, read as they were written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use host::element::{DataType, Element};
+use host::npy::{self, NpyFile};
+use host::problem::{Matrix, Placement};
+use tempfile::TempDir;
+
+/// A file of version 1.0 with such a header before such data.
+fn file(header: &str, data: &[u8]) -> Vec<u8> {
+    version(1, header, data)
+}
+
+/// A file of a version, whose header is padded as NumPy pads it.
+fn version(major: u8, header: &str, data: &[u8]) -> Vec<u8> {
+    let size_bytes = if major == 1 { 2 } else { 4 };
+    let unpadded = 8 + size_bytes + header.len() + 1;
+    let size = header.len() + 1 + (64 - unpadded % 64) % 64;
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([major, 0]);
+    bytes.extend(&(size as u32).to_le_bytes()[..size_bytes]);
+    bytes.extend(header.as_bytes());
+    bytes.resize(8 + size_bytes + size - 1, b' ');
+    bytes.push(b'\n');
+    bytes.extend(data);
+    bytes
+}
+
+fn header_line(descr: &str, order: &str, shape: &str) -> String {
+    format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}")
+}
+
+/// A header of little-endian f32 in C order.
+fn of_shape(shape: &str) -> String {
+    header_line("'<f4'", "False", shape)
+}
+
+fn written(folder: &TempDir, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join("a.npy");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// What `open` says against the file, after its name.
+fn refusal(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, bytes);
+    let message = NpyFile::open(&path).unwrap_err().to_string();
+    let name = format!("`{}` ", path.display());
+    message.strip_prefix(&name).expect(&message).to_string()
+}
+
+fn assert_refused(bytes: &[u8], expected: &str) {
+    let message = refusal(bytes);
+    assert!(
+        message.starts_with(expected) && message.ends_with('.'),
+        "`{message}` does not say `{expected}`"
+    );
+}
+
+#[test]
+fn what_does_not_begin_as_a_npy_file_is_none() {
+    for bytes in [
+        &b""[..],
+        b"1,2,3\n",
+        b"\x93NUMPX\x01\x00v\x00",
+        b"PK\x03\x04 a file of numpy.savez",
+    ] {
+        assert_refused(bytes, "is no .npy file: it does not begin with \\x93NUMPY.");
+    }
+}
+
+#[test]
+fn an_unknown_version_is_named() {
+    for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
+        let mut bytes = file(&of_shape("(1, 1)"), &[0; 4]);
+        bytes[6..8].copy_from_slice(&[major, minor]);
+        assert_refused(
+            &bytes,
+            &format!("is of version {major}.{minor} of the .npy format, but only 1.0"),
+        );
+    }
+}
+
+#[test]
+fn a_file_that_ends_anywhere_in_its_header_is_short() {
+    for whole in [
+        file(&of_shape("(0, 1)"), &[]),
+        version(2, &of_shape("(0, 1)"), &[]),
+    ] {
+        for length in 1..whole.len() {
+            assert_refused(&whole[..length], "ends within its header");
+        }
+    }
+}
+
+#[test]
+fn a_header_of_gigabytes_is_refused_before_memory_is_asked_for() {
+    let mut bytes = version(2, &of_shape("(1, 1)"), &[0; 4]);
+    bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_refused(&bytes, "ends within its header");
+    let long = of_shape("(1, 1)") + &" ".repeat(10_000);
+    assert_refused(&version(2, &long, &[0; 4]), "has a header of 10");
+}
+
+#[test]
+fn a_header_that_is_no_dictionary_is_damaged() {
+    let expected = "has a header that is no Python dictionary";
+    for header in [
+        "",
+        "nonsense",
+        "[1, 2]",
+        "{'descr': '<f4'",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)} trailing",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1),\u{e9}}",
+    ] {
+        assert_refused(&file(header, &[0; 4]), expected);
+    }
+    let mut unended = file(&of_shape("(1, 1)"), &[0; 4]);
+    let newline = unended.len() - 5;
+    unended[newline] = b' ';
+    assert_refused(&unended, expected);
+}
+
+/// Brackets take twice as long to parse for each around them.
+#[test]
+fn a_header_of_nested_brackets_is_refused_without_being_parsed() {
+    for bracket in ["(", "[", "{", "{1:"] {
+        let header = bracket.repeat(3_000);
+        assert_refused(
+            &file(&header, &[]),
+            "has a header that is no Python dictionary",
+        );
+    }
+}
+
+#[test]
+fn missing_and_extra_keys_are_refused() {
+    let lacks = "has a header that lacks one of the keys";
+    for header in [
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'shape': (1, 1)}",
+        "{'fortran_order': False, 'shape': (1, 1)}",
+    ] {
+        assert_refused(&file(header, &[0; 4]), lacks);
+    }
+    let extra = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), 'comment': 'mine', }";
+    assert_refused(
+        &file(extra, &[0; 4]),
+        "has a header with the key 'comment', but only",
+    );
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    assert_refused(
+        &file(&header_line("'<f4'", "1", "(1, 1)"), &[0; 4]),
+        "has 1 for the key `fortran_order`",
+    );
+    for shape in ["3", "'3x4'", "(1.5, 2)", "(None, 2)", "[1, 1]"] {
+        assert_refused(&file(&of_shape(shape), &[0; 4]), "has the shape ");
+    }
+}
+
+#[test]
+fn sizes_that_are_negative_or_overflow_are_refused() {
+    let no_sizes = |shape: &str| {
+        assert_refused(
+            &file(&of_shape(shape), &[0; 4]),
+            &format!("has the shape {shape}, but only integers from 0 to 2^64 - 1 can be sizes"),
+        );
+    };
+    no_sizes("(-1, 4)");
+    no_sizes("(2, -9223372036854775808)");
+    no_sizes("(18446744073709551616, 1)");
+    for shape in [
+        "(4294967296, 4294967296)",
+        "(9223372036854775808, 2)",
+        "(1, 4611686018427387904)",
+    ] {
+        let message = refusal(&file(&of_shape(shape), &[0; 4]));
+        assert!(
+            message.contains("elements of f32, which are more bytes than can be counted"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn the_length_of_the_file_must_be_that_of_the_matrix() {
+    let header = of_shape("(2, 3)");
+    assert!(
+        NpyFile::open(&written(
+            &tempfile::tempdir().unwrap(),
+            &file(&header, &[0; 24])
+        ))
+        .is_ok()
+    );
+    for found in [0, 1, 20, 23] {
+        assert_refused(
+            &file(&header, &vec![0; found]),
+            &format!(
+                "is truncated: 2 x 3 elements of f32 take 24 bytes after the header, but there are {found}"
+            ),
+        );
+    }
+    for found in [25, 28, 1000] {
+        assert_refused(
+            &file(&header, &vec![0; found]),
+            &format!(
+                "goes on after its 2 x 3 elements of f32: they take 24 bytes after the header, but there are {found}"
+            ),
+        );
+    }
+    let wide = header_line("'<f8'", "False", "(2, 3)");
+    let message = refusal(&file(&wide, &[0; 24]));
+    assert!(
+        message.starts_with("is truncated: 2 x 3 elements of f64 take 48 bytes"),
+        "{message}"
+    );
+    // A terabyte, of which nothing is there.
+    assert_refused(
+        &file(&of_shape("(524288, 524288)"), &[0; 4]),
+        "is truncated: 524288 x 524288 elements",
+    );
+}
+
+#[test]
+fn types_that_kernels_do_not_multiply_are_named() {
+    let typed = |descr: &str| file(&header_line(descr, "False", "(1, 1)"), &[0; 8]);
+    assert_refused(&typed("'>f4'"), "is big-endian (>f4)");
+    assert!(refusal(&typed("'>i4'")).contains("a.astype('<i4')"));
+    for object in ["'|O'", "'O'"] {
+        assert_refused(&typed(object), "holds Python objects, not numbers");
+    }
+    for other in [
+        "'<f2'", "'<i8'", "'<u4'", "'<c8'", "'|b1'", "'|S4'", "'>f2'", "'f4'", "''",
+    ] {
+        let expected = format!("holds elements of the type {other}, but kernels multiply f32");
+        assert_refused(&typed(other), &expected);
+    }
+    assert_refused(&typed("[('x', '<f4')]"), "holds elements of the type [(");
+    assert_refused(&typed("7"), "holds elements of the type 7, but");
+}
+
+#[test]
+fn what_has_not_two_dimensions_is_no_matrix() {
+    for (shape, dimensions) in [("()", 0), ("(2,)", 1), ("(1, 2, 1)", 3)] {
+        assert_refused(
+            &file(&of_shape(shape), &[0; 8]),
+            &format!("is of dimension {dimensions}, but a matrix is of dimension 2"),
+        );
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_without_being_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |path: &Path| NpyFile::open(path).unwrap_err().to_string();
+    assert!(refusal(folder.path()).contains("is no regular file"));
+    assert!(refusal(Path::new("/dev/zero")).contains("is no regular file"));
+    let missing = folder.path().join("none.npy");
+    assert_eq!(
+        refusal(&missing),
+        format!(
+            "`{}` cannot be read: no such file or directory.",
+            missing.display()
+        )
+    );
+}
+
+fn compact<T: Element>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> {
+    let placement = Placement {
+        offset: 0,
+        leading: columns,
+    };
+    Matrix::new(values, rows, columns, placement).unwrap()
+}
+
+/// The numbers from 0 up, and where the column-major file has them.
+#[test]
+fn both_orders_are_read_into_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    for (rows, columns) in [(1, 1), (2, 3), (3, 2), (1, 7), (7, 1), (1500, 1000)] {
+        let count = rows * columns;
+        let by_rows: Vec<i32> = (0..count as i32).collect();
+        let by_columns: Vec<i32> = (0..count)
+            .map(|index| (index % rows * columns + index / rows) as i32)
+            .collect();
+        let shape = format!("({rows}, {columns})");
+        for (order, values) in [("False", &by_rows), ("True", &by_columns)] {
+            let bytes: Vec<u8> = values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
+            let path = written(&folder, &file(&header_line("'<i4'", order, &shape), &bytes));
+            let found = NpyFile::open(&path).unwrap();
+            assert_eq!((found.rows(), found.columns()), (rows, columns));
+            assert_eq!(found.data_type(), DataType::I32);
+            let matrix = found.read::<i32>().unwrap();
+            assert!(
+                matrix == compact(by_rows.clone(), rows, columns),
+                "{shape} in order {order}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_version_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for major in [1, 2, 3] {
+        let path = written(
+            &folder,
+            &version(major, &of_shape("(1, 2)"), &[0, 0, 128, 63, 0, 0, 0, 64]),
+        );
+        let matrix = NpyFile::open(&path).unwrap().read::<f32>().unwrap();
+        assert_eq!(matrix.row(0), [1.0, 2.0]);
+    }
+}
+
+#[test]
+fn a_matrix_comes_back_bit_for_bit_as_it_was_written() {
+    fn check<T: Element>(values: Vec<T>, rows: usize, columns: usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let matrix = compact(values, rows, columns);
+        let mut bytes = Vec::new();
+        npy::write(&matrix, &mut bytes).unwrap();
+        let file = NpyFile::open(&written(&folder, &bytes)).unwrap();
+        let back = file.read::<T>().unwrap();
+        assert_eq!((back.rows(), back.columns()), (rows, columns));
+        let bits = |matrix: &Matrix<T>| -> Vec<u64> {
+            matrix.buffer().iter().map(|value| value.bits()).collect()
+        };
+        assert_eq!(bits(&back), bits(&matrix));
+    }
+    let special = vec![
+        f32::NAN,
+        f32::POISON,
+        f32::INFINITY,
+        -f32::INFINITY,
+        -0.0,
+        f32::from_bits(1),
+    ];
+    check(special, 2, 3);
+    check(vec![f64::NAN, f64::POISON, -f64::INFINITY, -0.0], 1, 4);
+    check(vec![i32::MIN, -1, 0, i32::MAX], 4, 1);
+    check::<f32>(Vec::new(), 0, 5);
+    check::<i32>(Vec::new(), 5, 0);
+    check::<f32>(Vec::new(), 0, 0);
+}
+
+#[test]
+fn only_the_matrix_is_written_and_not_what_lies_between_its_rows() {
+    let placement = Placement {
+        offset: 1,
+        leading: 3,
+    };
+    let matrix = Matrix::from_rows(2, 2, placement, |row, elements| {
+        elements.copy_from_slice(&[row as i32, 7]);
+    })
+    .unwrap();
+    let mut bytes = Vec::new();
+    npy::write(&matrix, &mut bytes).unwrap();
+    let data: Vec<u8> = [0i32, 7, 1, 7]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    assert!(bytes.ends_with(&data));
+    let start = bytes.len() - data.len();
+    assert_eq!(
+        (start % 64, bytes[start - 1]),
+        (0, b'\n'),
+        "aligned as in the format's description"
+    );
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_opened_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(&folder, &file(&of_shape("(1, 2)"), &[0; 8]));
+    let opened = NpyFile::open(&path).unwrap();
+    written(&folder, &file(&of_shape("(2, 1)"), &[0; 8]));
+    let message = opened.read::<f32>().unwrap_err().to_string();
+    assert!(
+        message.ends_with(
+            "has changed since the program started; run it again when nothing else writes the file."
+        ),
+        "{message}"
+    );
+}

@@ -1,0 +1,233 @@
+//! NumPy and the program read each other's files, and multiply alike. Python is `GEMM_PYTHON`, or else `python3`; where it
+//! is missing or has no NumPy, the tests are reported as ignored.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use host::element::DataType;
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+
+fn main() -> ExitCode {
+    let why_not = python("import numpy").err();
+    if let Some(reason) = &why_not {
+        println!(
+            "tests named numpy:: are ignored here, as there is no Python with NumPy: {reason}"
+        );
+    }
+    let mut trials = Vec::new();
+    let mut add = |name: String, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
+        trials
+            .push(Trial::test(format!("numpy::{name}"), test).with_ignored_flag(why_not.is_some()));
+    };
+    for data_type in DataType::ALL {
+        for orders in ["CC", "CF", "FC", "FF"] {
+            let name = format!("{data_type}::a_and_b_in_order_{orders}_give_its_own_product");
+            add(name, Box::new(move || products_agree(data_type, orders, 1)));
+        }
+        for version in [2, 3] {
+            let name = format!("{data_type}::version_{version}_is_read");
+            add(
+                name,
+                Box::new(move || products_agree(data_type, "CF", version)),
+            );
+        }
+        let name = format!("{data_type}::empty_products_are_read");
+        add(name, Box::new(move || empty_products(data_type)));
+    }
+    for (name, array, refusal) in REFUSED {
+        let test = move || refused(array, refusal);
+        add(format!("{name}_is_refused"), Box::new(test));
+    }
+    tests::run(trials)
+}
+
+/// Runs a script, and returns what it says if it fails.
+fn python(script: &str) -> Result<(), String> {
+    python_in(Path::new("."), script)
+}
+
+fn python_in(folder: &Path, script: &str) -> Result<(), String> {
+    let python = std::env::var_os("GEMM_PYTHON").unwrap_or_else(|| OsString::from("python3"));
+    let output = Command::new(&python)
+        .args(["-c", script])
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("{} cannot be started: {error}", python.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        // The last line of a traceback is the error.
+        false => Err(said.lines().last().unwrap_or("no reason given").to_string()),
+    }
+}
+
+/// Runs the program in this process, on files of `folder`.
+fn run(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) -> (u8, String) {
+    let mut arguments: Vec<OsString> = ["host", "--device", "sim"].map(OsString::from).into();
+    for (option, file) in files {
+        arguments.push(option.into());
+        arguments.push(folder.path().join(file).into());
+    }
+    arguments.extend(more.iter().map(OsString::from));
+    let (mut report, mut notes) = (Vec::new(), Vec::new());
+    let code = host::cli::run(arguments, &mut report, &mut notes);
+    report.append(&mut notes);
+    (code, String::from_utf8_lossy(&report).into_owned())
+}
+
+fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) -> Result<(), Failed> {
+    match run(folder, files, more) {
+        (0, _) => Ok(()),
+        (code, said) => Err(format!("exit code {code}:\n{said}").into()),
+    }
+}
+
+/// How NumPy calls an element type.
+fn dtype(data_type: DataType) -> String {
+    let name = data_type.name();
+    let (kind, bits) = name.split_at(1);
+    let bytes = bits.parse::<u32>().expect("a name such as f32") / 8;
+    format!("<{kind}{bytes}")
+}
+
+const ALL: [(&str, &str); 4] = [
+    ("--a", "a.npy"),
+    ("--b", "b.npy"),
+    ("--c", "c.npy"),
+    ("--out", "d.npy"),
+];
+
+/// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy holds it against its own: within the bound of rounding,
+/// computed apart from ours, and exactly where nothing rounds.
+fn products_agree(data_type: DataType, orders: &str, version: u8) -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let (a_order, b_order) = orders.split_at(1);
+    let dtype = dtype(data_type);
+    let prelude =
+        format!("import numpy as np\nm, n, k, dtype = 67, 45, 130, np.dtype('{dtype}')\n");
+    for data in ["integers(-4, 5, size)", "normal(size=size)"] {
+        // All integers there are: their products wrap.
+        let draw = match (data_type, data) {
+            (DataType::I32, "normal(size=size)") => "integers(-2**31, 2**31, size)",
+            _ => data,
+        };
+        python_in(
+            folder.path(),
+            &format!(
+                "{prelude}
+random = np.random.default_rng(7)
+for name, size, order in ('a', (m, k), '{a_order}'), ('b', (k, n), '{b_order}'), ('c', (m, n), 'C'):
+    array = np.asarray(random.{draw}.astype(dtype), order=order)
+    with open(name + '.npy', 'wb') as file:
+        np.lib.format.write_array(file, array, version=({version}, 0))
+"
+            ),
+        )?;
+        proven(&folder, &ALL, &["--alpha", "3", "--beta", "-2"])?;
+        python_in(
+            folder.path(),
+            &format!(
+                "{prelude}
+a, b, c, d = (np.load(name + '.npy') for name in 'abcd')
+assert a.flags['{a_order}_CONTIGUOUS'] and b.flags['{b_order}_CONTIGUOUS']
+assert d.dtype == dtype and d.shape == (m, n) and d.flags.c_contiguous, (d.dtype, d.shape)
+if dtype.kind == 'i':
+    assert (d == dtype.type(3) * (a @ b) - dtype.type(2) * c).all(), 'integers differ'
+else:
+    wide = np.longdouble
+    a, b, c = (matrix.astype(wide) for matrix in (a, b, c))
+    error = np.abs(d.astype(wide) - (3 * (a @ b) - 2 * c))
+    bound = (k + 3) * np.finfo(dtype).eps * (3 * (np.abs(a) @ np.abs(b)) + 2 * np.abs(c))
+    exact = (a == np.round(a)).all()
+    assert (error <= (0 if exact else bound)).all(), ('off by', error.max())
+"
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+fn empty_products(data_type: DataType) -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let dtype = dtype(data_type);
+    for (m, n, k) in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)] {
+        python_in(
+            folder.path(),
+            &format!(
+                "import numpy as np
+np.save('a.npy', np.ones(({m}, {k}), '{dtype}'))
+np.save('b.npy', np.ones(({k}, {n}), '{dtype}', order='F'))
+"
+            ),
+        )?;
+        let files = [ALL[0], ALL[1], ALL[3]];
+        proven(&folder, &files, &[])?;
+        python_in(
+            folder.path(),
+            &format!(
+                "import numpy as np
+d = np.load('d.npy')
+assert d.dtype == '{dtype}' and d.shape == ({m}, {n}) and not d.any(), d
+"
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+/// What NumPy writes and the program does not read: a name, the array, and what is said of its file.
+const REFUSED: [(&str, &str, &str); 8] = [
+    (
+        "big_endian_f32",
+        "np.ones((2, 2), '>f4')",
+        "is big-endian (>f4)",
+    ),
+    (
+        "an_array_of_objects",
+        "np.array([[1, None], [2, 3]], dtype=object)",
+        "holds Python objects",
+    ),
+    (
+        "a_structured_array",
+        "np.zeros((2, 2), [('x', '<f4'), ('y', '<i4', (2, 3))])",
+        "holds elements of the type [(",
+    ),
+    (
+        "an_array_of_complex_numbers",
+        "np.ones((2, 2), 'complex64')",
+        "holds elements of the type '<c8'",
+    ),
+    (
+        "an_array_of_booleans",
+        "np.ones((2, 2), bool)",
+        "holds elements of the type '|b1'",
+    ),
+    ("a_scalar", "np.float32(1)", "is of dimension 0, but"),
+    ("a_vector", "np.ones(4, 'f4')", "is of dimension 1, but"),
+    (
+        "a_cube",
+        "np.ones((2, 2, 2), 'f4')",
+        "is of dimension 3, but",
+    ),
+];
+
+fn refused(array: &str, refusal: &str) -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    let script = format!(
+        "import numpy as np
+np.save('a.npy', np.ones((2, 2), 'f4'))
+np.save('b.npy', {array})
+"
+    );
+    python_in(folder.path(), &script)?;
+    let (code, said) = run(&folder, &[ALL[0], ALL[1], ALL[3]], &[]);
+    if code != 1 || !said.contains(&format!("b.npy` {refusal}")) {
+        return Err(format!("exit code {code}: {said}").into());
+    }
+    if folder.path().join("d.npy").exists() {
+        return Err("a product was written".into());
+    }
+    Ok(())
+}
