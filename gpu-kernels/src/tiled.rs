@@ -3,7 +3,7 @@
 //! Over `naive`: an element read from global memory now serves TILE threads instead of one.
 //! Global-memory reads: 2*M*N*K / TILE      (naive: 2*M*N*K)
 //! Shared-memory reads: 2*M*N*K, which is what now limits it
-//! Block: TILE x TILE threads, TILE x TILE patch of C, TILE 16 or 32. Any M, N, K.
+//! Block: TILE x TILE threads, TILE x TILE patch of C, TILE 16 or 32. Any M, N, K; f32, f64 or i32.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel tiled-32 --m 200 --n 500 --k 400 --dtype i32
@@ -28,6 +28,18 @@ pub static KERNEL: Kernel = Kernel {
         variant!("tiled-16", F32(tiled_16), block(16, 16), tile(16, 16, 16)),
         variant!(
             "tiled-32",
+            F64(tiled_32_f64),
+            block(32, 32),
+            tile(32, 32, 32)
+        ),
+        variant!(
+            "tiled-16",
+            F64(tiled_16_f64),
+            block(16, 16),
+            tile(16, 16, 16)
+        ),
+        variant!(
+            "tiled-32",
             I32(tiled_32_i32),
             block(32, 32),
             tile(32, 32, 32)
@@ -50,6 +62,18 @@ gemm_kernel! {
 gemm_kernel! {
     fn tiled_32(gemm: f32) {
         multiply::<f32, Plain<f32>, 32>(gemm, shared_array![f32; 32 * 32], shared_array![f32; 32 * 32])
+    }
+}
+
+gemm_kernel! {
+    fn tiled_16_f64(gemm: f64) {
+        multiply::<f64, Plain<f64>, 16>(gemm, shared_array![f64; 16 * 16], shared_array![f64; 16 * 16])
+    }
+}
+
+gemm_kernel! {
+    fn tiled_32_f64(gemm: f64) {
+        multiply::<f64, Plain<f64>, 32>(gemm, shared_array![f64; 32 * 32], shared_array![f64; 32 * 32])
     }
 }
 
