@@ -12,7 +12,7 @@ use clap::Parser;
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Kernel;
 use host::cli;
-use host::cpu::RUNGS;
+use host::cpu::{Algorithm, RUNGS};
 use host::device::ptx;
 use host::element::DataType;
 use host::select::select;
@@ -59,6 +59,10 @@ fn main() -> ExitCode {
     trials.push(Trial::test("every_picture_stands_alone", || {
         every_picture_stands_alone()
     }));
+    trials.push(Trial::test("every_cpu_rung_is_explained_in_order", {
+        let chapters = chapters.clone();
+        move || every_cpu_rung_is_explained(&chapters)
+    }));
     trials.push(Trial::test(
         "every_kernel_has_its_chapter_in_order",
         move || every_kernel_has_its_chapter(&chapters),
@@ -101,6 +105,33 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
         ("its speed", format!("<!-- measured {name} -->")),
         ("an exercise", "\n## Exercise\n".to_string()),
     ]
+}
+
+/// The chapters on the CPU have a section on each rung, in the order of its ladder, with its idea and its source.
+fn every_cpu_rung_is_explained(chapters: &[Chapter]) -> Result<(), Failed> {
+    let texts: Vec<&str> = chapters
+        .iter()
+        .map(|chapter| chapter.text.as_str())
+        .collect();
+    let text = texts.concat();
+    let mut rest = text.as_str();
+    for Algorithm {
+        name, idea, source, ..
+    } in RUNGS
+    {
+        for needed in [
+            format!("\n## {name}\n\n> {idea}\n"),
+            format!("{{{{#include ../../{source}}}}}"),
+        ] {
+            let at = rest.find(&needed).ok_or_else(|| {
+                format!(
+                    "the book does not explain {name}, or not in the order of the ladder: {needed}"
+                )
+            })?;
+            rest = &rest[at + needed.len()..];
+        }
+    }
+    Ok(())
 }
 
 fn source_and_figures_are_current(chapter: &Chapter) -> Result<(), Failed> {

@@ -164,8 +164,10 @@ pub fn list(kernels: &[&Kernel]) -> String {
         "block",
         "tile (m x n x k)",
         "idea",
+        "next rung adds",
     ]);
-    for kernel in kernels {
+    let next = kernels.iter().skip(1).map(|kernel| kernel.idea);
+    for (kernel, next) in kernels.iter().zip(next.chain([""])) {
         for (index, variant) in kernel.variants.iter().enumerate() {
             let Variant { block, tile, .. } = variant;
             let first = |text: &str| {
@@ -182,6 +184,7 @@ pub fn list(kernels: &[&Kernel]) -> String {
                 format!("{} x {}", block.x, block.y),
                 format!("{} x {} x {}", tile.m, tile.n, tile.k),
                 first(kernel.idea),
+                first(next),
             ]);
         }
     }
