@@ -25,7 +25,7 @@ use crate::spec::{variant, Kernel};
 #[cfg(not(published_cuda_std))]
 pub static KERNEL: Kernel = Kernel {
     name: "naive",
-    idea: "one thread, one element of C, straight from global memory",
+    idea: "one thread, one element of C, from a 2-D grid",
     source: file!(),
     variants: &[variant!("naive", F32(naive), block(64, 4), tile(4, 64, 1))],
 };
