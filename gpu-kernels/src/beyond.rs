@@ -4,11 +4,31 @@
 //! type-checking against it unpatched: a hint has no meaning of its own, and may be left out.
 
 #[cfg(not(published_cuda_std))]
-pub use cuda_std::{launch_bounds, unroll};
+pub use cuda_std::{launch_bounds, pipeline, unroll};
 
 /// Without it the compiler chooses registers as if a block might have 1024 threads.
 #[cfg(published_cuda_std)]
 pub fn launch_bounds<const MAX_THREADS: u32, const MIN_BLOCKS: u32>() {}
+
+/// Without it a copy from global to shared memory is a load and a store, and there is nothing to wait for.
+#[cfg(published_cuda_std)]
+pub mod pipeline {
+    pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
+        shared.write(global.read());
+    }
+
+    pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, valid_bytes: u32) {
+        let shared = shared.cast::<u8>();
+        shared.write_bytes(0, core::mem::size_of::<T>());
+        shared.copy_from_nonoverlapping(global.cast(), valid_bytes as usize);
+    }
+
+    pub fn commit() {}
+
+    pub fn wait_prior<const GROUPS: u32>() {}
+
+    pub unsafe fn prefetch_l2<T>(_global: *const T) {}
+}
 
 /// Without it the compiler decides how often a loop's body is repeated.
 #[cfg(published_cuda_std)]

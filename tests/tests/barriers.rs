@@ -1,10 +1,9 @@
-//! Every barrier of every kernel is needed: with any one of them left out, some order of the threads gives a wrong
-//! result. The simulator leaves a barrier out without recompiling anything.
+//! Every barrier of every kernel is needed, and every wait for asynchronous copies: with any one of them left out, some
+//! order of the threads gives a wrong result. The simulator leaves one out without recompiling anything.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
+use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Function, GemmFn, Variant};
 use host::device::launch::bands;
@@ -21,19 +20,22 @@ const ORDERS: [ThreadOrder; 4] = [
     ThreadOrder::Random(2),
 ];
 
+/// Makes a launch leave out what is at a place in the source.
+type LeaveOut = fn(Launch, BarrierSite) -> Launch;
+
 fn main() -> ExitCode {
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let trials = variants.map(|variant| {
         tests::on_simulator(variant.entry, || match variant.function {
-            Function::F32(function) => every_barrier_is_needed(variant, function),
-            Function::F64(function) => every_barrier_is_needed(variant, function),
-            Function::I32(function) => every_barrier_is_needed(variant, function),
+            Function::F32(function) => every_barrier_and_wait_is_needed(variant, function),
+            Function::F64(function) => every_barrier_and_wait_is_needed(variant, function),
+            Function::I32(function) => every_barrier_and_wait_is_needed(variant, function),
         })
     });
     tests::run(trials.collect())
 }
 
-fn every_barrier_is_needed<T: Element>(
+fn every_barrier_and_wait_is_needed<T: Element>(
     variant: &'static Variant,
     function: GemmFn<T>,
 ) -> Result<(), Failed> {
@@ -63,24 +65,30 @@ fn every_barrier_is_needed<T: Element>(
                 return Err(format!("{shape}: order {order:?} changes the result").into());
             }
         }
-        let (sites, shares_memory) = barriers(variant, function, &problem)?;
-        if sites.is_empty() == shares_memory {
+        let report = report(variant, function, &problem)?;
+        let shares_memory = report.shared_bytes > 0;
+        if report.barriers.is_empty() == shares_memory {
             return Err(format!(
                 "{} barriers, though shared memory is used: {shares_memory}",
-                sites.len()
+                report.barriers.len()
             )
             .into());
         }
-        for site in sites {
+        let barriers = report.barriers.into_keys();
+        let without_barriers =
+            barriers.map(|site| ("barrier", site, Launch::without_barrier as LeaveOut));
+        let waits = report.waits.into_keys();
+        let without_waits = waits.map(|site| ("wait", site, Launch::without_wait as LeaveOut));
+        for (what, site, leave_out) in without_barriers.chain(without_waits) {
             let caught = ORDERS.iter().any(|&order| {
                 let mutant = run(variant, &problem, move |launch| {
-                    launch.thread_order(order).without_barrier(site)
+                    leave_out(launch.thread_order(order), site)
                 });
                 mutant.map_or(true, |result| result != right)
             });
             if !caught {
                 return Err(
-                    format!("{shape}: nothing changes without the barrier at {site}").into(),
+                    format!("{shape}: nothing changes without the {what} at {site}").into(),
                 );
             }
         }
@@ -104,12 +112,12 @@ fn run<T: Element>(
         .collect())
 }
 
-/// The places in the source where a kernel waits, and whether it uses shared memory.
-fn barriers<T: Element>(
+/// What a launch of a kernel did: where in the source it waited, and how much shared memory it used.
+fn report<T: Element>(
     variant: &Variant,
     function: GemmFn<T>,
     problem: &Problem<T>,
-) -> Result<(BTreeSet<BarrierSite>, bool), Failed> {
+) -> Result<Report, Failed> {
     let Shape { m, n, k } = problem.shape();
     let mut c = vec![T::default(); m * n];
     let c = Elements(c.as_mut_ptr());
@@ -136,10 +144,7 @@ fn barriers<T: Element>(
             )
         }
     })?;
-    Ok((
-        report.barriers.into_keys().collect(),
-        report.shared_bytes > 0,
-    ))
+    Ok(report)
 }
 
 /// C, shared by the simulated threads.

@@ -10,7 +10,7 @@ use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Variant;
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Failed, Trial};
-use nvvm::{Toolkit, ptxas};
+use nvvm::{NvvmArch, Toolkit, ptxas};
 use tests::built::{BUILT, Built};
 
 fn main() -> ExitCode {
@@ -162,12 +162,14 @@ fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
         let entry = entries(built.ptx)
             .find(|entry| entry.name == probe.entry)
             .ok_or_else(|| format!("{} is missing", probe.entry))?;
-        if let Some(missing) = probe
+        let wanted = built.arch >= probe.ptx_since.parse::<NvvmArch>()?;
+        if let Some(instruction) = probe
             .ptx
             .iter()
-            .find(|instruction| !entry.text.contains(**instruction))
+            .find(|instruction| entry.text.contains(**instruction) != wanted)
         {
-            return Err(format!("{} has no {missing}", probe.entry).into());
+            let has = if wanted { "has no" } else { "has" };
+            return Err(format!("{} {has} {instruction}", probe.entry).into());
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    CudaBuilderError, DebugInfo,
+    CudaBuilderError, DebugInfo, NvvmArch,
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
@@ -39,8 +39,22 @@ const PASSES: &str = "cgscc(inline),\
     loop(loop-rotate,indvars,loop-unroll-full),\
     sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,gvn,instcombine<no-verify-fixpoint>,dce,adce)";
 
+/// The architectures from which on there are instructions that device code may want to know of. For each that the
+/// build is not older than, `cfg(cuda_arch_at_least = "80")` and its like hold.
+const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute80, "80"), (NvvmArch::Compute90, "90")];
+
+/// The flags that tell device code which instructions it may use.
+fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
+    let names = LEVELS.map(|(_, name)| format!("{name:?}")).join(",");
+    let known = format!("--check-cfg=cfg(cuda_arch_at_least,values({names}))");
+    let reached = LEVELS.into_iter().filter(move |(from, _)| arch >= *from);
+    [known]
+        .into_iter()
+        .chain(reached.map(|(_, name)| format!("--cfg=cuda_arch_at_least={name:?}")))
+}
+
 /// The flags that device code is compiled with.
-fn rustc_flags(debug: DebugInfo, workspace: &Path, script: &BuildScript) -> String {
+fn rustc_flags(arch: NvvmArch, debug: DebugInfo, workspace: &Path, script: &BuildScript) -> String {
     let passes = format!("-Cpasses={PASSES}");
     let mut flags = [
         "--cfg=cuda_device",
@@ -60,6 +74,7 @@ fn rustc_flags(debug: DebugInfo, workspace: &Path, script: &BuildScript) -> Stri
     ]
     .map(str::to_owned)
     .to_vec();
+    flags.extend(level_flags(arch));
     match debug {
         DebugInfo::None => flags.push("-Cdebuginfo=0".to_owned()),
         DebugInfo::LineTables => {
@@ -95,6 +110,7 @@ fn shorter_paths(workspace: &Path, script: &BuildScript) -> Vec<String> {
 pub(crate) fn build(
     folder: &Path,
     build_args: &[String],
+    arch: NvvmArch,
     debug: DebugInfo,
     script: &mut BuildScript,
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
@@ -104,7 +120,7 @@ pub(crate) fn build(
     command
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
-            rustc_flags(debug, &workspace, script),
+            rustc_flags(arch, debug, &workspace, script),
         )
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)

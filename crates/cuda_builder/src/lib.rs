@@ -98,7 +98,8 @@ impl CudaBuilder {
 
     /// The architecture to compile for; [`NvvmArch::Compute75`] unless set.
     ///
-    /// PTX runs on GPUs of this compute capability and newer ones.
+    /// PTX runs on GPUs of this compute capability and newer ones. For code that depends on it,
+    /// `cfg(cuda_arch_at_least = "80")` holds from `compute_80` on, and `"90"` from `compute_90` on.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
         self
@@ -228,8 +229,13 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
 
-        let crates = match device_build::build(&crate_folder, &self.build_args, self.debug, script)
-        {
+        let crates = match device_build::build(
+            &crate_folder,
+            &self.build_args,
+            self.arch,
+            self.debug,
+            script,
+        ) {
             Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
                 let diagnostics = native_check::errors_shown_nowhere_else(
                     diagnostics,

@@ -43,6 +43,9 @@ unsafe extern "C" {
     pub safe fn __nvvm_active_mask() -> u32;
 
     pub safe fn __nvvm_dynamic_shared() -> *mut u8;
+    /// The address in shared memory of what `pointer` points to there.
+    #[cfg(cuda_arch_at_least = "80")]
+    pub fn __nvvm_shared_address(pointer: *const u8) -> u32;
     pub safe fn __nvvm_launch_bounds(max_threads: u32, min_blocks: u32);
     pub safe fn __nvvm_unroll(count: u32);
     pub safe fn __nvvm_opaque_u32(value: u32) -> u32;

@@ -15,7 +15,7 @@ const SECTION_PREFIX: &str = ".nvvm.addrspace.";
 pub(crate) const SHARED_SECTION: &str = ".nvvm.addrspace.3";
 
 const GLOBAL: u32 = 1;
-const SHARED: u32 = 3;
+pub(crate) const SHARED: u32 = 3;
 const CONSTANT: u32 = 4;
 
 /// Assigns the address spaces and rewrites all mentions.

@@ -23,6 +23,8 @@ enum Lowering {
     Assembly(&'static str, &'static str),
     /// The start of the shared memory that a launch asks for.
     DynamicShared,
+    /// The address in shared memory of what a generic pointer points to there.
+    SharedAddress,
     /// Its argument.
     Opaque,
     /// Nothing, but the kernel is told.
@@ -32,7 +34,8 @@ enum Lowering {
 }
 
 use Lowering::{
-    Assembly, Convergent, DynamicShared, Intrinsic, LaunchBounds, Opaque, Unroll, Vote,
+    Assembly, Convergent, DynamicShared, Intrinsic, LaunchBounds, Opaque, SharedAddress, Unroll,
+    Vote,
 };
 
 const I32: Type = Type::Integer(32);
@@ -112,6 +115,7 @@ const TABLE: &[Row] = &[
     ("__nvvm_trap", &[], VOID, Intrinsic("llvm.trap")),
     ("__nvvm_nanosleep", &[I32], VOID, Assembly("nanosleep.u32 $0;", "r")),
     ("__nvvm_dynamic_shared", &[], POINTER, DynamicShared),
+    ("__nvvm_shared_address", &[POINTER], I32, SharedAddress),
     ("__nvvm_opaque_u32", &[I32], I32, Opaque),
     ("__nvvm_opaque_u64", &[I64], I64, Opaque),
     ("__nvvm_launch_bounds", &[I32, I32], VOID, LaunchBounds),
@@ -174,6 +178,7 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
                         let start = Constant::Symbol(DYNAMIC_SHARED.into());
                         opaque.extend(instruction.result.map(|id| (id, Value::Constant(start))));
                     }
+                    SharedAddress => shared_address(function, instruction, &mut lowered),
                     Opaque => {
                         let argument = arguments(&instruction).first().cloned();
                         opaque.extend(instruction.result.zip(argument));
@@ -306,6 +311,35 @@ fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut
             to: I32,
         },
     );
+}
+
+/// A generic pointer's address in shared memory, as 32 bits. Written as casts, which libNVVM takes back to the array that
+/// the pointer came from: nothing is left of them but the array's place and an offset.
+fn shared_address(function: &mut Function, instruction: Instruction, out: &mut Vec<Instruction>) {
+    let Some(pointer) = arguments(&instruction).first().cloned() else {
+        return;
+    };
+    let in_shared = Type::Pointer(crate::address_space::SHARED);
+    let (mut from, mut value) = (POINTER, pointer);
+    let narrowed = function.fresh(in_shared.clone());
+    for (result, operation, to) in [
+        (Some(narrowed), CastOperation::AddressSpaceCast, in_shared),
+        (instruction.result, CastOperation::PointerToInteger, I32),
+    ] {
+        out.push(Instruction {
+            result,
+            operation: Operation::Cast {
+                operation,
+                flags: Vec::new(),
+                from: Operand::new(from, value),
+                to: to.clone(),
+            },
+            metadata: Vec::new(),
+            source: instruction.source,
+            line: instruction.line,
+        });
+        (from, value) = (to, Value::Local(narrowed));
+    }
 }
 
 fn launch_bounds(function: &mut Function, instruction: &Instruction) -> Result<()> {

@@ -9,6 +9,7 @@ pub mod control;
 pub mod indices;
 pub mod maths;
 pub mod memory;
+pub mod pipeline;
 pub mod planted;
 pub mod print;
 #[cfg(not(cuda_device))]
@@ -22,6 +23,7 @@ pub static PROBES: &[&[probe::Probe]] = &[
     indices::PROBES,
     sync::PROBES,
     memory::PROBES,
+    pipeline::PROBES,
     warps::PROBES,
     maths::PROBES,
     control::PROBES,

@@ -14,8 +14,10 @@ pub struct Probe {
     pub input: fn() -> Vec<u32>,
     /// What it must write, computed without `cuda_std`. The output buffer is filled with [`UNWRITTEN`] before.
     pub expected: fn(&Launch, &[u32]) -> Vec<u32>,
-    /// What its PTX must contain.
+    /// What its PTX must contain, and that of older architectures than `ptx_since` must not.
     pub ptx: &'static [&'static str],
+    /// The oldest architecture whose PTX has that.
+    pub ptx_since: &'static str,
     /// How many units in the last place a result, taken as `f32`, may be off; 0 compares bits.
     pub ulps: u32,
 }
@@ -76,6 +78,7 @@ macro_rules! probe {
                 input: $crate::probe::nothing,
                 expected: |_, _| Vec::new(),
                 ptx: &[],
+                ptx_since: "compute_75",
                 ulps: 0,
             }
         }

@@ -1,6 +1,7 @@
 //! A block of simulated threads: what each is doing, and when those that wait may go on.
 
 use super::barrier::{Barrier, BarrierCall};
+use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
 use super::warp::{WarpCall, complete_warp};
 use super::{BarrierSite, Dim3, Fault, Place, WARP_SIZE, Waiting};
@@ -28,6 +29,8 @@ pub(super) struct Thread {
     pub state: Cell<State>,
     /// What the warp operation that it waited in gave.
     pub warp_answer: Cell<u32>,
+    /// Asynchronous copies that it has issued and not waited for.
+    pub pending_copies: RefCell<PendingCopies>,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
     pub yielder: Cell<*const Yielder<(), ()>>,
 }
@@ -51,6 +54,7 @@ pub(super) struct Block {
     pub left_out: Vec<BarrierSite>,
     pub threads: Vec<Thread>,
     pub barrier: Barrier,
+    pub waits: Waits,
     pub shared_memory: RefCell<SharedMemory>,
     /// Set while the stacks of suspended threads are unwound: their destructors must not wait for anyone.
     pub is_unwinding: Cell<bool>,
@@ -61,6 +65,7 @@ impl Block {
         grid: Dim3,
         size: Dim3,
         left_out: &[BarrierSite],
+        waits: Waits,
         shared_memory: SharedMemory,
     ) -> Self {
         let threads = (0..size.count() as u32).map(|number| Thread {
@@ -68,6 +73,7 @@ impl Block {
             number,
             state: Cell::new(State::Ready),
             warp_answer: Cell::new(0),
+            pending_copies: RefCell::default(),
             yielder: Cell::new(ptr::null()),
         });
         Self {
@@ -77,6 +83,7 @@ impl Block {
             left_out: left_out.to_vec(),
             threads: threads.collect(),
             barrier: Barrier::default(),
+            waits,
             shared_memory: RefCell::new(shared_memory),
             is_unwinding: Cell::new(false),
         }
@@ -89,6 +96,9 @@ impl Block {
         self.barrier.begin_block();
         self.shared_memory.borrow_mut().begin_block();
         self.make_all_ready();
+        for thread in &self.threads {
+            thread.pending_copies.borrow_mut().drop_all();
+        }
     }
 
     fn make_all_ready(&self) {

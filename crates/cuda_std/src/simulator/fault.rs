@@ -4,7 +4,8 @@ use super::Dim3;
 use std::fmt;
 use std::panic::Location;
 
-/// A place in the source that threads wait at: the call of a barrier or of a warp operation.
+/// A place in the source that threads wait at: the call of a barrier, of a warp operation or of
+/// [`wait_prior`](crate::pipeline::wait_prior).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BarrierSite {
     pub file: &'static str,
@@ -59,6 +60,13 @@ pub enum Fault {
     },
     /// A thread called a warp operation in a way that is undefined on a GPU. The sentence says how.
     InvalidWarpOperation {
+        block: Dim3,
+        thread: Dim3,
+        site: BarrierSite,
+        problem: String,
+    },
+    /// A thread issued an asynchronous copy that no GPU can make. The sentence says why.
+    InvalidCopy {
         block: Dim3,
         thread: Dim3,
         site: BarrierSite,
@@ -149,6 +157,12 @@ impl fmt::Display for Fault {
                 )
             }
             Self::InvalidWarpOperation {
+                block,
+                thread,
+                site,
+                problem,
+            }
+            | Self::InvalidCopy {
                 block,
                 thread,
                 site,

@@ -18,7 +18,8 @@ pub struct Launch {
     pub(super) block: Dim3,
     pub(super) dynamic_shared_bytes: usize,
     pub(super) order: ThreadOrder,
-    pub(super) left_out: Vec<BarrierSite>,
+    pub(super) barriers_left_out: Vec<BarrierSite>,
+    pub(super) waits_left_out: Vec<BarrierSite>,
 }
 
 /// What a launch did.
@@ -28,6 +29,8 @@ pub struct Report {
     pub blocks: u64,
     /// How often the barrier at each place in the source opened, counted once for each block.
     pub barriers: BTreeMap<BarrierSite, u64>,
+    /// How often threads have waited for their copies at each `pipeline::wait_prior()`, each thread counted.
+    pub waits: BTreeMap<BarrierSite, u64>,
     /// Shared memory of one block, static and dynamic, in bytes.
     pub shared_bytes: usize,
 }
@@ -40,7 +43,8 @@ impl Launch {
             block: block.into(),
             dynamic_shared_bytes: 0,
             order: ThreadOrder::default(),
-            left_out: Vec::new(),
+            barriers_left_out: Vec::new(),
+            waits_left_out: Vec::new(),
         }
     }
 
@@ -60,7 +64,13 @@ impl Launch {
     ///
     /// The reducing barriers (`sync_threads_count` and its like) stay: without waiting they have no answer to give.
     pub fn without_barrier(mut self, site: BarrierSite) -> Self {
-        self.left_out.push(site);
+        self.barriers_left_out.push(site);
+        self
+    }
+
+    /// Makes the `pipeline::wait_prior()` at this place do nothing, for tests that a missing wait is noticed.
+    pub fn without_wait(mut self, site: BarrierSite) -> Self {
+        self.waits_left_out.push(site);
         self
     }
 
@@ -197,6 +207,9 @@ impl Progress {
         report.shared_bytes = report.shared_bytes.max(usage.shared_bytes);
         for (site, openings) in usage.barriers {
             *report.barriers.entry(site).or_default() += openings;
+        }
+        for (site, passed) in usage.waits {
+            *report.waits.entry(site).or_default() += passed;
         }
     }
 }

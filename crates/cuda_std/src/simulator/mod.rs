@@ -19,10 +19,10 @@
 //! the next one. Threads of a block therefore never run at the same time, and always in the same order, so a run
 //! can be repeated exactly. That order is a choice ([`ThreadOrder`]): a kernel that lacks a barrier gives different
 //! results in different orders. Shared memory is the worker's, filled with the byte 0xFF (a NaN in every float format)
-//! as a block first touches it.
+//! as a block first touches it. Copies that run on their own ([`pipeline`](crate::pipeline)) are made as late as a GPU may.
 //!
 //! What a GPU leaves undefined is a [`Fault`] here: a barrier that only some threads reach, a warp operation whose
-//! lanes do not all come, more shared memory than there is. A thread that panics, say by an index out of bounds, is
+//! lanes do not all come, an asynchronous copy that is not aligned, more shared memory than there is. A thread that panics, say by an index out of bounds, is
 //! one too. The first fault ends the launch; of several, the one in the lowest block is reported.
 //!
 //! Not simulated: races within a pass, the order of memory accesses between blocks, caches, timing. Each thread has
@@ -51,6 +51,7 @@ mod fault;
 mod launch;
 mod order;
 mod panic_hook;
+mod pipeline;
 mod shared_memory;
 mod warp;
 mod worker;
@@ -66,6 +67,7 @@ pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
 pub(crate) use current::{
     block_index, block_size, check_launch_bounds, grid_size, lane, let_others_run, thread_index,
 };
+pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_memory::dynamic_shared_memory;
 pub(crate) use warp::{WarpOperation, warp_exchange};
 

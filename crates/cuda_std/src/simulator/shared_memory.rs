@@ -18,7 +18,7 @@ pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
 pub(super) const MOST_BYTES: usize = 227 * 1024;
 
 /// What a block reads before it writes: NaN in every float format.
-const POISON: u8 = 0xFF;
+pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 
 /// Room for all of it, and for arrays aligned to as much as a cache line.
@@ -80,6 +80,12 @@ impl SharedMemory {
     /// The most that arrays have taken in one block of this launch, and the dynamic shared memory.
     pub fn most_bytes(&self) -> usize {
         self.most_static_bytes + self.dynamic_bytes
+    }
+
+    /// Whether so many bytes from `start` on are the block's.
+    pub fn contains(&self, start: *const u8, bytes: usize) -> bool {
+        let offset = start.addr().wrapping_sub(self.start.addr().get());
+        offset.saturating_add(bytes) <= self.end
     }
 
     /// The array that `key` stands for in this block.

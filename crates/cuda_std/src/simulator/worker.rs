@@ -4,6 +4,7 @@ use super::block::{Block, State};
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
+use super::pipeline::Waits;
 use super::shared_memory::SharedMemory;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
@@ -31,6 +32,7 @@ pub(super) struct Worker<'launch> {
 /// What a worker's blocks have used.
 pub(super) struct Usage {
     pub barriers: Vec<(BarrierSite, u64)>,
+    pub waits: Vec<(BarrierSite, u64)>,
     pub shared_bytes: usize,
 }
 
@@ -42,7 +44,13 @@ impl<'launch> Worker<'launch> {
             mut shared_memory,
         } = spare.unwrap_or_default();
         shared_memory.begin_launch(launch.dynamic_shared_bytes);
-        let block = Block::new(launch.grid, launch.block, &launch.left_out, shared_memory);
+        let block = Block::new(
+            launch.grid,
+            launch.block,
+            &launch.barriers_left_out,
+            Waits::new(&launch.waits_left_out),
+            shared_memory,
+        );
         Self {
             launch,
             coroutines: Coroutines::new(block.threads.len(), stacks),
@@ -55,6 +63,7 @@ impl<'launch> Worker<'launch> {
         let shared_memory = self.block.shared_memory.into_inner();
         let usage = Usage {
             barriers: self.block.barrier.openings(),
+            waits: self.block.waits.passed(),
             shared_bytes: shared_memory.most_bytes(),
         };
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,183 @@
+//! Asynchronous copies of a thread: issued, put into groups, and made as late as a GPU may.
+
+use super::current;
+use super::shared_memory::POISON;
+use super::{BarrierSite, Fault};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::panic::Location;
+
+/// A copy that was issued and has not been made.
+#[derive(Debug)]
+struct PendingCopy {
+    shared: *mut u8,
+    global: *const u8,
+    bytes: usize,
+    /// Bytes that are read; the rest become zeros.
+    valid_bytes: usize,
+}
+
+impl PendingCopy {
+    /// # Safety
+    ///
+    /// Both places are still what the kernel vouched for when it issued the copy.
+    unsafe fn make(&self) {
+        // SAFETY: as above; what is not valid is not read.
+        unsafe {
+            self.shared.write_bytes(0, self.bytes);
+            self.shared
+                .copy_from_nonoverlapping(self.global, self.valid_bytes);
+        }
+    }
+}
+
+/// The copies of one thread that have not been made.
+#[derive(Debug, Default)]
+pub(super) struct PendingCopies {
+    /// Oldest first: those of all groups, then those that are in none yet.
+    copies: VecDeque<PendingCopy>,
+    /// How many copies each group has, oldest first.
+    groups: VecDeque<usize>,
+    /// How many of the copies are in a group.
+    in_groups: usize,
+}
+
+impl PendingCopies {
+    /// Forgets all: what has not arrived when the thread ends, nobody may count on.
+    pub fn drop_all(&mut self) {
+        self.copies.clear();
+        self.groups.clear();
+        self.in_groups = 0;
+    }
+
+    fn commit(&mut self) {
+        self.groups.push_back(self.copies.len() - self.in_groups);
+        self.in_groups = self.copies.len();
+    }
+
+    /// Takes out the copies of all groups but the newest.
+    fn arrived(&mut self, but_newest: usize) -> impl Iterator<Item = PendingCopy> {
+        let arrived_groups = self.groups.len().saturating_sub(but_newest);
+        let copies: usize = self.groups.drain(..arrived_groups).sum();
+        self.in_groups -= copies;
+        self.copies.drain(..copies)
+    }
+}
+
+/// Issues a copy of a `T`, of which the first `valid_bytes` are read and the rest become zeros.
+#[track_caller]
+pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes: u32) {
+    let (block, thread) = (current::block(), current::thread());
+    if block.is_unwinding.get() {
+        return;
+    }
+    let copy = PendingCopy {
+        shared: shared.cast(),
+        global: global.cast(),
+        bytes: size_of::<T>(),
+        valid_bytes: valid_bytes as usize,
+    };
+    let is_in_shared_memory = block
+        .shared_memory
+        .borrow()
+        .contains(copy.shared, copy.bytes);
+    if let Some(problem) = problem_of(&copy, is_in_shared_memory) {
+        current::fail(Fault::InvalidCopy {
+            block: block.index.get(),
+            thread: thread.index,
+            site: Location::caller().into(),
+            problem,
+        });
+    }
+    // SAFETY: in the block's shared memory.
+    unsafe { copy.shared.write_bytes(POISON, copy.bytes) };
+    thread.pending_copies.borrow_mut().copies.push_back(copy);
+}
+
+/// What a GPU would make a fault, or leave undefined.
+fn problem_of(copy: &PendingCopy, is_in_shared_memory: bool) -> Option<String> {
+    let PendingCopy {
+        shared,
+        global,
+        bytes,
+        valid_bytes,
+    } = *copy;
+    if valid_bytes > bytes {
+        Some(format!(
+            "a copy of {bytes} bytes of which {valid_bytes} are to be valid."
+        ))
+    } else if !is_in_shared_memory {
+        Some(format!(
+            "a copy to {shared:p}, which is not in the block's shared memory."
+        ))
+    } else if !shared.addr().is_multiple_of(bytes) || !global.addr().is_multiple_of(bytes) {
+        Some(format!(
+            "a copy of {bytes} bytes from {global:p} to {shared:p}; both must be multiples of {bytes}."
+        ))
+    } else {
+        None
+    }
+}
+
+/// Closes the current thread's group of copies.
+#[track_caller]
+pub(crate) fn commit_copies() {
+    current::thread().pending_copies.borrow_mut().commit();
+}
+
+/// Makes the copies of all of the current thread's groups but the newest.
+#[track_caller]
+pub(crate) fn wait_for_copies(but_newest: usize) {
+    let (block, thread) = (current::block(), current::thread());
+    if block.is_unwinding.get() {
+        return;
+    }
+    let site = Location::caller();
+    if block.waits.is_left_out(site) {
+        return;
+    }
+    for copy in thread.pending_copies.borrow_mut().arrived(but_newest) {
+        // SAFETY: the kernel has vouched for both places until this wait.
+        unsafe { copy.make() };
+    }
+}
+
+/// The waits of a block's threads for their copies.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// Those that the launch leaves out.
+    left_out: Vec<BarrierSite>,
+    /// How often threads have waited at each site, over all blocks.
+    passed: RefCell<Vec<(&'static Location<'static>, u64)>>,
+}
+
+impl Waits {
+    pub fn new(left_out: &[BarrierSite]) -> Self {
+        Self {
+            left_out: left_out.to_vec(),
+            passed: RefCell::default(),
+        }
+    }
+
+    /// Whether a thread need not wait here; counts it if it must.
+    fn is_left_out(&self, site: &'static Location<'static>) -> bool {
+        if !self.left_out.is_empty() && self.left_out.contains(&site.into()) {
+            return true;
+        }
+        let mut passed = self.passed.borrow_mut();
+        match passed.iter_mut().find(|(other, _)| *other == site) {
+            Some((_, count)) => *count += 1,
+            None => passed.push((site, 1)),
+        }
+        false
+    }
+
+    /// How often threads have waited at each site.
+    pub fn passed(&self) -> Vec<(BarrierSite, u64)> {
+        let passed = self.passed.borrow();
+        passed
+            .iter()
+            .map(|&(site, count)| (site.into(), count))
+            .collect()
+    }
+}
