@@ -43,6 +43,12 @@ const PASSES: &str = "cgscc(inline),\
 /// build is not older than, `cfg(cuda_arch_at_least = "80")` and its like hold.
 const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute80, "80"), (NvvmArch::Compute90, "90")];
 
+/// How many of the levels the architecture has reached, from 1 on.
+fn level_number(arch: NvvmArch) -> String {
+    let reached = LEVELS.into_iter().filter(|(from, _)| arch >= *from).count();
+    (1 + reached).to_string()
+}
+
 /// The flags that tell device code which instructions it may use.
 fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
     let names = LEVELS.map(|(_, name)| format!("{name:?}")).join(",");
@@ -122,6 +128,9 @@ pub(crate) fn build(
             "CARGO_ENCODED_RUSTFLAGS",
             rustc_flags(arch, debug, &workspace, script),
         )
+        // Cargo does not see to it that files compiled with other flags have other names, where paths are remapped;
+        // with another profile they have. For rustc the flags' own `-Ccodegen-units` comes later and counts.
+        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level_number(arch))
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={}", script.host))

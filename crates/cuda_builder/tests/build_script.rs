@@ -73,6 +73,7 @@ fn run_tests() -> ExitCode {
         line_tables_change_no_instruction,
         line_tables_name_no_folder_of_this_machine,
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
+        device_code_knows_the_architecture_it_is_compiled_for,
         unchanged_kernels_are_not_compiled_again,
         a_changed_kernel_replaces_the_old_one,
         a_crate_without_kernels_is_an_error,
@@ -311,6 +312,33 @@ pub unsafe fn fill(y: *mut f32, value: f32) {
     Ok(())
 }
 
+fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.replace(
+        "kernels/src/lib.rs",
+        "(n + 1) as f32",
+        "if cfg!(cuda_arch_at_least = \"90\") { 90.0 } else if cfg!(cuda_arch_at_least = \"80\") { 80.0 } else { 75.0 }",
+    )?;
+    for (arch, number) in [
+        ("compute_75", 75_f32),
+        ("compute_80", 80.0),
+        ("compute_89", 80.0),
+        ("compute_90", 90.0),
+        ("compute_90a", 90.0),
+        ("compute_100", 90.0),
+        ("compute_75", 75.0),
+    ] {
+        let mut script = kernels.build_script()?;
+        run_to_success(script.env("ARCH", arch).env("LINES", "1"))?;
+        let ptx = fs::read_to_string(kernels.path(&format!("out/kernels.{arch}.ptx")))?;
+        let bits = format!("0f{:08X}", number.to_bits());
+        assert!(ptx.contains(&bits), "{arch} has no {number}: {ptx}");
+    }
+    // Two crates, three levels: none has taken another's place.
+    assert_eq!(kernels.ir_times()?.len(), 6);
+    Ok(())
+}
+
 fn setters_reach_libnvvm() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.build()?;
@@ -507,10 +535,14 @@ fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     let times = kernels.ir_times()?;
     assert_eq!(times.len(), 2, "{times:?}");
     let ptx = kernels.ptx()?;
-    // Nor for another architecture: rustc's part is the same for all.
-    run_to_success(kernels.build_script()?.env("ARCH", "compute_90"))?;
+    // Nor for another architecture of the same level, or after one of another.
+    run_to_success(kernels.build_script()?.env("ARCH", "compute_80"))?;
+    let of_both = kernels.ir_times()?;
+    assert_eq!(of_both.len(), 4, "one file is not the other: {of_both:?}");
+    run_to_success(kernels.build_script()?.env("ARCH", "compute_89"))?;
     let second = kernels.build()?;
-    assert_eq!(kernels.ir_times()?, times);
+    assert_eq!(kernels.ir_times()?, of_both);
+    assert!(times.iter().all(|time| of_both.contains(time)), "{times:?}");
     assert_eq!(first, second);
     assert_eq!(kernels.ptx()?, ptx);
     Ok(())

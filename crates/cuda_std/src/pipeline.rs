@@ -43,7 +43,7 @@
 
 #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
 use core::arch::asm;
-#[cfg(cuda_device)]
+#[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
 use core::mem::MaybeUninit;
 
 /// Begins to copy a value of 4, 8 or 16 bytes from `global` to `shared`.
