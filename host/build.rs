@@ -1,41 +1,58 @@
-//! Compiles the kernels to PTX, which `src/device/ptx.rs` embeds, and lists the Rust files it came from, which
-//! `src/listing/sources.rs` embeds.
+//! Compiles the kernels to PTX for several architectures, which `src/device/ptx.rs` embeds, and lists the Rust files it
+//! came from, which `src/listing/sources.rs` embeds.
 
+use std::collections::BTreeSet;
 use std::error::Error;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
+/// What there is PTX for, oldest first. A GPU runs the newest that it can.
+const ARCHITECTURES: [NvvmArch; 2] = [
+    NvvmArch::Compute75,
+    NvvmArch::Compute80, // copies from global to shared memory that run on their own
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     // cargo sets OUT_DIR for every build script.
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    let ptx = CudaBuilder::new("../gpu-kernels")
-        .arch(NvvmArch::Compute75)
-        .copy_to(out.join("kernels.ptx"))
-        .debug(DebugInfo::LineTables)
-        .libnvvm_optional(true)
-        .build()?;
-    list_sources(&ptx, &out.join("sources.rs"))?;
+    let mut modules = Vec::new();
+    let mut sources = BTreeSet::new();
+    for arch in ARCHITECTURES {
+        let path = CudaBuilder::new("../gpu-kernels")
+            .arch(arch)
+            .copy_to(out.join(format!("kernels.{arch}.ptx")))
+            .debug(DebugInfo::LineTables)
+            .libnvvm_optional(true)
+            .build()?;
+        // There is no file where the kernels do not compile for the CPU either, which cargo is about to say.
+        let ptx = fs::read_to_string(&path).unwrap_or_default();
+        if ptx.is_empty() {
+            break; // nor would there be for the next
+        }
+        sources.extend(ptx.lines().filter_map(named_file).map(str::to_owned));
+        modules.push(format!("include_str!({path:?})"));
+    }
+    write_list(&out.join("modules.rs"), &modules)?;
+    write_list(&out.join("sources.rs"), &texts(&sources)?)?;
     Ok(())
 }
 
-/// Writes a Rust expression: the files of this workspace that the line tables of the PTX name, and their text.
-fn list_sources(ptx: &Path, list: &Path) -> io::Result<()> {
+/// Those of the files that are of this workspace, as Rust expressions: name and text.
+fn texts(files: &BTreeSet<String>) -> io::Result<Vec<String>> {
     let workspace = Path::new("..").canonicalize()?;
-    // There is no PTX where the kernels do not compile for the CPU either, which cargo is about to say.
-    let ptx = fs::read_to_string(ptx).unwrap_or_default();
-    let mut text = String::from("&[\n");
-    for name in ptx.lines().filter_map(named_file) {
+    let texts = files.iter().filter_map(|name| {
         let path = workspace.join(name);
-        if path.starts_with(&workspace) && path.is_file() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "    ({name:?}, include_str!({path:?})),");
-        }
-    }
-    text.push_str("]\n");
-    fs::write(list, text)
+        let is_of_workspace = path.starts_with(&workspace) && path.is_file();
+        is_of_workspace.then(|| format!("({name:?}, include_str!({path:?}))"))
+    });
+    Ok(texts.collect())
+}
+
+/// Writes a Rust expression: a slice of these.
+fn write_list(file: &Path, expressions: &[String]) -> io::Result<()> {
+    fs::write(file, format!("&[\n{}]\n", expressions.join(",\n")))
 }
 
 /// The name in a line `.file 7 "gpu-kernels/src/tiled.rs"`.

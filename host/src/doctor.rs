@@ -28,7 +28,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
         }
         Err(error) => findings.push(missing("GPU", error.to_string())),
     }
-    findings.push(embedded_ptx());
+    findings.extend(embedded_ptx());
     findings.extend(toolkit());
     findings.push(match cublas::find() {
         Some(path) => found_is("cuBLAS", path.display().to_string()),
@@ -68,24 +68,25 @@ fn missing(name: &'static str, advice: String) -> Finding {
     }
 }
 
-fn embedded_ptx() -> Finding {
-    match ptx::why_absent() {
-        Some(reason) => missing("PTX", reason.to_string()),
-        None => {
-            let ptx::Header {
-                isa,
-                target,
-                entries,
-            } = ptx::header(ptx::EMBEDDED);
-            let driver = ptx::driver_needed(isa);
-            found_is(
-                "PTX",
-                format!(
-                    "{entries} kernels for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer"
-                ),
-            )
-        }
+fn embedded_ptx() -> Vec<Finding> {
+    if let Some(reason) = ptx::why_absent() {
+        return vec![missing("PTX", reason.to_string())];
     }
+    let of_module = |module: &&str| {
+        let ptx::Header {
+            isa,
+            target,
+            entries,
+        } = ptx::header(module);
+        let driver = ptx::driver_needed(isa);
+        found_is(
+            "PTX",
+            format!(
+                "{entries} kernels for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer"
+            ),
+        )
+    };
+    ptx::EMBEDDED.iter().map(of_module).collect()
 }
 
 fn toolkit() -> Vec<Finding> {

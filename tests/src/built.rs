@@ -37,8 +37,10 @@ built! {
     "device-kernels" for Compute100 as "compute_100";
 }
 
-/// The probes for the oldest architecture, which every GPU takes.
-pub fn probes() -> &'static str {
-    let probes = BUILT.iter().find(|built| built.kernels == "device-kernels");
-    probes.map_or("", |built| built.ptx)
+/// The probes as modules for several architectures, oldest first. The first one every GPU takes.
+pub fn probes() -> Vec<&'static str> {
+    let probes = BUILT
+        .iter()
+        .filter(|built| built.kernels == "device-kernels");
+    probes.map(|built| built.ptx).collect()
 }

@@ -7,7 +7,9 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::probe::{Launch, ProbeFn, UNWRITTEN};
+use host::device::{driver, ptx};
 
+use crate::built;
 use crate::devices::Backend;
 
 /// What of a probe a launcher needs.
@@ -24,7 +26,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Runs the kernel and returns what it wrote.
+    /// Runs the kernel and returns what it wrote; on a GPU, that of the newest architecture that it takes.
     ///
     /// # Errors
     ///
@@ -32,10 +34,24 @@ impl Job<'_> {
     pub fn run(self, backend: Backend) -> Result<Vec<u32>, String> {
         match backend {
             Backend::Simulator => self.simulate().map_err(|fault| fault.to_string()),
-            Backend::Gpu => self
-                .launch()
-                .map_err(|error| format!("{} fails: {error}", self.entry)),
+            Backend::Gpu => {
+                let found = driver::probe().map_err(|error| error.to_string())?;
+                let gpu = found.first().ok_or("no GPU")?;
+                let version = ptx::version(&gpu.driver);
+                let module = ptx::newest_for(&built::probes(), gpu.architecture(), version);
+                self.run_on_gpu(module)
+            }
         }
+    }
+
+    /// Runs the kernel of this module on the GPU and returns what it wrote.
+    ///
+    /// # Errors
+    ///
+    /// What the driver said.
+    pub fn run_on_gpu(self, module: &str) -> Result<Vec<u32>, String> {
+        self.launch(module)
+            .map_err(|error| format!("{} fails: {error}", self.entry))
     }
 
     fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
@@ -49,10 +65,10 @@ impl Job<'_> {
         Ok(output)
     }
 
-    fn launch(self) -> cust::error::CudaResult<Vec<u32>> {
+    fn launch(self, module: &str) -> cust::error::CudaResult<Vec<u32>> {
         cust::init(cust::CudaFlags::empty())?;
         let _context = Context::new(cust::device::Device::get_device(0)?)?;
-        let module = Module::from_ptx(crate::built::probes(), &[])?;
+        let module = Module::from_ptx(module, &[])?;
         let function = module.get_function(self.entry)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None)?;
         let input = DeviceBuffer::from_slice(self.input)?;

@@ -9,6 +9,7 @@ use device_kernels::planted::misses_a_barrier;
 use device_kernels::print::PRINTED;
 use device_kernels::probe::Probe;
 use libtest_mimic::{Failed, Trial};
+use tests::built;
 use tests::devices::Backend;
 use tests::probes::Job;
 use tests::{on_gpu, on_simulator};
@@ -16,9 +17,17 @@ use tests::{on_gpu, on_simulator};
 fn main() -> ExitCode {
     let mut trials = Vec::new();
     for probe in PROBES.iter().copied().flatten() {
-        let check = |backend| move || computes_what_it_must(probe, backend);
-        trials.push(on_simulator(probe.entry, check(Backend::Simulator)));
-        trials.push(on_gpu(probe.entry, check(Backend::Gpu)));
+        trials.push(on_simulator(probe.entry, || {
+            computes_what_it_must(probe, |job| job.run(Backend::Simulator))
+        }));
+        trials.push(on_gpu(probe.entry, || {
+            computes_what_it_must(probe, |job| job.run(Backend::Gpu))
+        }));
+        // Newer GPUs run the oldest code, too.
+        trials.push(on_gpu(format!("oldest::{}", probe.entry), || {
+            let module = built::probes().swap_remove(0);
+            computes_what_it_must(probe, |job| job.run_on_gpu(module))
+        }));
     }
     trials.push(on_simulator("print_lines", || prints_its_lines("sim")));
     trials.push(on_gpu("print_lines", || prints_its_lines("cuda")));
@@ -26,18 +35,20 @@ fn main() -> ExitCode {
     tests::run(trials)
 }
 
-fn computes_what_it_must(probe: &Probe, backend: Backend) -> Result<(), Failed> {
+fn computes_what_it_must(
+    probe: &Probe,
+    run: impl Fn(Job<'_>) -> Result<Vec<u32>, String>,
+) -> Result<(), Failed> {
     let input = (probe.input)();
     let expected = (probe.expected)(&probe.launch, &input);
-    let output = Job {
+    let output = run(Job {
         entry: probe.entry,
         function: probe.function,
         launch: &probe.launch,
         input: &input,
         length: expected.len(),
         fill: true,
-    }
-    .run(backend)?;
+    })?;
     for (i, (&got, &want)) in output.iter().zip(&expected).enumerate() {
         if !agree(got, want, probe.ulps) {
             return Err(format!(

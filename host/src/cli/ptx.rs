@@ -34,8 +34,8 @@ pub(super) struct Ptx {
     #[arg(long, requires = "sass")]
     statistics: bool,
 
-    /// The GPUs that ptxas compiles for, such as `sm_90` [default: the GPU here, else sm_90]
-    #[arg(long, requires = "sass", value_parser = architecture)]
+    /// The GPUs that the code is for, such as `sm_90` [default: the GPU here, else sm_90]
+    #[arg(long, value_parser = architecture)]
     arch: Option<NvvmArch>,
 }
 
@@ -82,15 +82,17 @@ fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
     if let Some(reason) = embedded::why_absent() {
         return Err(PtxError::NoPtx { reason });
     }
-    let module =
-        ptx::with_one_kernel(embedded::EMBEDDED, entry).ok_or(PtxError::NoEntry { entry })?;
+    let arch = asked.arch.unwrap_or_else(architecture_here);
+    let for_arch = embedded::architecture(&arch.sm())
+        .map(|number| embedded::newest_for(embedded::EMBEDDED, number, None))
+        .unwrap_or_default();
+    let module = ptx::with_one_kernel(for_arch, entry).ok_or(PtxError::NoEntry { entry })?;
     if asked.raw {
         return Ok(ptx::without_lines(&module).into_bytes());
     }
     let lines = match asked.sass {
         false => ptx::kernel(&module, entry),
         true => {
-            let arch = asked.arch.unwrap_or_else(architecture_here);
             let code = machine_code(&module, entry, arch)?;
             if asked.statistics {
                 let statistics = Statistics::of(&code);

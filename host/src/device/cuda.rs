@@ -48,7 +48,10 @@ impl CudaDevice {
                 reason: reason.to_string(),
             });
         }
-        CudaDevice::open_with(found.swap_remove(ordinal as usize), ptx::EMBEDDED)
+        let properties = found.swap_remove(ordinal as usize);
+        let driver = ptx::version(&properties.driver);
+        let ptx = ptx::newest_for(ptx::EMBEDDED, properties.architecture(), driver);
+        CudaDevice::open_with(properties, ptx)
     }
 
     /// Opens a GPU and loads `ptx` instead of what is embedded.

@@ -29,6 +29,11 @@ pub struct Properties {
 }
 
 impl Properties {
+    /// Ten times the compute capability.
+    pub fn architecture(&self) -> i32 {
+        10 * self.capability.0 + self.capability.1
+    }
+
     fn of(ordinal: u32) -> CudaResult<Properties> {
         let device = Device::get_device(ordinal)?;
         let attribute = |attribute| device.get_attribute(attribute);
@@ -174,9 +179,8 @@ fn refusal_error(
 ) -> DeviceError {
     let (major, minor) = properties.capability;
     // For PTX of a newer architecture drivers answer 209 or 218.
-    let too_new = header
-        .architecture()
-        .is_some_and(|needed| needed > 10 * major + minor);
+    let too_new =
+        ptx::architecture(header.target).is_some() && !header.runs_on(properties.architecture());
     match code {
         222 => DeviceError::DriverTooOld {
             driver: properties.driver.clone(),

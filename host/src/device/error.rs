@@ -33,7 +33,7 @@ pub enum DeviceError {
     DriverTooOld {
         driver: String,
         isa: String,
-        needed: &'static str,
+        needed: String,
     },
     #[error(
         "The GPU has compute capability {capability}, but this build's PTX is for {target} and newer (CUDA error {code}). Use a newer GPU, or `--device sim`."
@@ -187,7 +187,7 @@ mod tests {
             DeviceError::DriverTooOld {
                 driver: "12.4".into(),
                 isa: "8.8".into(),
-                needed: "575 (CUDA 12.9)",
+                needed: "575 (CUDA 12.9)".into(),
             },
             DeviceError::NoCodeForGpu {
                 code: 209,

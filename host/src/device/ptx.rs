@@ -1,7 +1,7 @@
 //! The PTX that is embedded in this build, and what it asks of a driver and of a GPU.
 
-/// The kernels, compiled by the build script; empty where that had no libNVVM.
-pub const EMBEDDED: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
+/// The kernels as modules for several architectures, the oldest first; none where the build script had no libNVVM.
+pub static EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 
 /// Why there is no PTX in this build, and what to do about it; `None` if there is.
 pub fn why_absent() -> Option<&'static str> {
@@ -10,6 +10,29 @@ pub fn why_absent() -> Option<&'static str> {
         None if EMBEDDED.is_empty() => Some("The build script left none, and does not say why."),
         None => None,
     }
+}
+
+/// Of modules in ascending order the newest for a GPU of this architecture (ten times its compute capability) and a
+/// driver that supports this version of CUDA (any, if not given); the oldest, for the driver to say why it does not
+/// take it, where there is none. Empty where there are no modules.
+pub fn newest_for<'a>(
+    modules: &[&'a str],
+    architecture: i32,
+    driver: Option<(u32, u32)>,
+) -> &'a str {
+    let suits = |ptx: &str| {
+        let header = header(ptx);
+        let is_taken = |driver| cuda_needed(header.isa).is_none_or(|needed| driver >= needed);
+        header.runs_on(architecture) && driver.is_none_or(is_taken)
+    };
+    let newest = modules.iter().rfind(|ptx| suits(ptx));
+    newest.or(modules.first()).copied().unwrap_or_default()
+}
+
+/// The number of an architecture, ten times its compute capability: 90 for `sm_90` and `sm_90a`.
+pub fn architecture(name: &str) -> Option<i32> {
+    let number = name.strip_prefix("sm_")?;
+    number.trim_end_matches(char::is_alphabetic).parse().ok()
 }
 
 /// What the head of a PTX module says.
@@ -24,10 +47,11 @@ pub struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// The target as a number, ten times its compute capability: 90 for `sm_90a`.
-    pub fn architecture(&self) -> Option<i32> {
-        let number = self.target.strip_prefix("sm_")?;
-        number.trim_end_matches(char::is_alphabetic).parse().ok()
+    /// Whether a GPU of this architecture runs it: that of `sm_90a` only one of 90, that of `sm_80` every one from 80 on.
+    pub fn runs_on(&self, gpu: i32) -> bool {
+        let is_of_one = self.target.ends_with(char::is_alphabetic);
+        architecture(self.target)
+            .is_some_and(|target| gpu == target || (gpu > target && !is_of_one))
     }
 }
 
@@ -50,32 +74,55 @@ fn is_entry(line: &str) -> bool {
     line.split_whitespace().any(|word| word == ".entry")
 }
 
-/// The first driver that takes an instruction set, with its CUDA version. From the release notes of PTX ("PTX ISA
-/// release history") and of the CUDA toolkit ("Toolkit driver version").
-pub fn driver_needed(isa: &str) -> &'static str {
-    const FIRST: [((u32, u32), &str); 10] = [
-        ((7, 8), "520 (CUDA 11.8)"),
-        ((8, 0), "525 (CUDA 12.0)"),
-        ((8, 2), "535 (CUDA 12.2)"),
-        ((8, 3), "545 (CUDA 12.3)"),
-        ((8, 4), "550 (CUDA 12.4)"),
-        ((8, 5), "555 (CUDA 12.5)"),
-        ((8, 6), "565 (CUDA 12.7)"),
-        ((8, 7), "570 (CUDA 12.8)"),
-        ((8, 8), "575 (CUDA 12.9)"),
-        ((9, 0), "580 (CUDA 13.0)"),
-    ];
-    let mut parts = isa
-        .split('.')
-        .map(|part| part.parse::<u32>().unwrap_or(u32::MAX));
-    let version = (
-        parts.next().unwrap_or(u32::MAX),
-        parts.next().unwrap_or(u32::MAX),
-    );
-    FIRST
-        .iter()
-        .find(|(isa, _)| version <= *isa)
-        .map_or("the newest that there is", |(_, driver)| driver)
+/// An instruction set, the first driver that takes it, and the version of CUDA which that supports.
+struct Release {
+    isa: (u32, u32),
+    driver: u32,
+    cuda: (u32, u32),
+}
+
+/// In ascending order. From the release notes of PTX ("PTX ISA release history") and of the CUDA toolkit ("Toolkit
+/// driver version").
+const RELEASES: [Release; 10] = [
+    release((7, 8), 520, (11, 8)),
+    release((8, 0), 525, (12, 0)),
+    release((8, 2), 535, (12, 2)),
+    release((8, 3), 545, (12, 3)),
+    release((8, 4), 550, (12, 4)),
+    release((8, 5), 555, (12, 5)),
+    release((8, 6), 565, (12, 7)),
+    release((8, 7), 570, (12, 8)),
+    release((8, 8), 575, (12, 9)),
+    release((9, 0), 580, (13, 0)),
+];
+
+const fn release(isa: (u32, u32), driver: u32, cuda: (u32, u32)) -> Release {
+    Release { isa, driver, cuda }
+}
+
+/// The first release that takes an instruction set, if it is known.
+fn release_of(isa: &str) -> Option<&'static Release> {
+    let isa = version(isa)?;
+    RELEASES.iter().find(|release| isa <= release.isa)
+}
+
+/// Reads `12.9`.
+pub fn version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The first version of CUDA that takes an instruction set, if it is known.
+fn cuda_needed(isa: &str) -> Option<(u32, u32)> {
+    Some(release_of(isa)?.cuda)
+}
+
+/// The first driver that takes an instruction set, with its CUDA version.
+pub fn driver_needed(isa: &str) -> String {
+    match release_of(isa) {
+        Some(Release { driver, cuda, .. }) => format!("{driver} (CUDA {}.{})", cuda.0, cuda.1),
+        None => "the newest that there is".to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -93,7 +140,31 @@ mod tests {
             entries: 2,
         };
         assert_eq!(header(ptx), expected);
-        assert_eq!(expected.architecture(), Some(75));
+    }
+
+    #[test]
+    fn a_gpu_gets_the_newest_module_that_it_and_its_driver_take() {
+        const MODULES: [&str; 4] = [
+            ".version 8.6\n.target sm_75\n",
+            ".version 8.6\n.target sm_80\n",
+            ".version 8.8\n.target sm_90a\n",
+            ".version 9.0\n.target sm_100\n",
+        ];
+        for (architecture, driver, expected) in [
+            (75, None, 0),
+            (80, None, 1),
+            (89, Some((13, 0)), 1),
+            (90, Some((12, 9)), 2),
+            (90, Some((12, 8)), 1),  // it does not read 8.8
+            (100, Some((12, 9)), 1), // nor 9.0, and sm_90a is for 90 alone
+            (100, Some((13, 1)), 3),
+            (70, None, 0),          // too old for all
+            (90, Some((11, 8)), 0), // the driver is
+        ] {
+            let chosen = newest_for(&MODULES, architecture, driver);
+            assert_eq!(chosen, MODULES[expected], "{architecture}, {driver:?}");
+        }
+        assert_eq!(newest_for(&[], 90, None), "");
     }
 
     #[test]
@@ -107,7 +178,17 @@ mod tests {
     fn this_build_has_ptx_or_a_reason() {
         match why_absent() {
             Some(reason) => assert!(!reason.is_empty()),
-            None => assert!(header(EMBEDDED).entries > 0),
+            None => {
+                let targets: Vec<i32> = EMBEDDED
+                    .iter()
+                    .map(|ptx| {
+                        let header = header(ptx);
+                        assert!(header.entries > 0);
+                        architecture(header.target).expect("PTX names its target")
+                    })
+                    .collect();
+                assert!(targets.is_sorted(), "{targets:?}");
+            }
         }
     }
 }

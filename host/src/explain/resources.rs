@@ -37,7 +37,10 @@ impl Resources {
             .into_iter()
             .find(|arch| arch.sm() == sm)
             .ok_or_else(|| format!("ptxas is not known to take {sm}."))?;
-        let assembled = ptxas::assemble_entry(&toolkit, ptx::EMBEDDED, arch, variant.entry)
+        let module = ptx::architecture(&sm)
+            .map(|number| ptx::newest_for(ptx::EMBEDDED, number, None))
+            .unwrap_or_default();
+        let assembled = ptxas::assemble_entry(&toolkit, module, arch, variant.entry)
             .map_err(|error| error.to_string())?;
         let found = assembled
             .kernels

@@ -25,7 +25,11 @@ pub fn quote(kind: &str, arguments: &str) -> Result<String, String> {
     let text = match kind {
         "llvm" => llvm_ir()?.swap_remove(0),
         "nvvm" => nvvm_ir()?,
-        _ => ptx::EMBEDDED.to_string(),
+        _ => ptx::EMBEDDED
+            .first()
+            .copied()
+            .unwrap_or_default()
+            .to_string(),
     };
     let body = match kind {
         "ptx" => body(&text, &format!(".entry {entry}(")),
