@@ -43,20 +43,18 @@ const PASSES: &str = "cgscc(inline),\
 /// build is not older than, `cfg(cuda_arch_at_least = "80")` and its like hold.
 const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute80, "80"), (NvvmArch::Compute90, "90")];
 
-/// How many of the levels the architecture has reached, from 1 on.
-fn level_number(arch: NvvmArch) -> String {
-    let reached = LEVELS.into_iter().filter(|(from, _)| arch >= *from).count();
-    (1 + reached).to_string()
+/// The levels that an architecture has reached.
+fn levels_of(arch: NvvmArch) -> impl Iterator<Item = &'static str> {
+    let reached = LEVELS.into_iter().filter(move |(from, _)| arch >= *from);
+    reached.map(|(_, name)| name)
 }
 
 /// The flags that tell device code which instructions it may use.
 fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
     let names = LEVELS.map(|(_, name)| format!("{name:?}")).join(",");
     let known = format!("--check-cfg=cfg(cuda_arch_at_least,values({names}))");
-    let reached = LEVELS.into_iter().filter(move |(from, _)| arch >= *from);
-    [known]
-        .into_iter()
-        .chain(reached.map(|(_, name)| format!("--cfg=cuda_arch_at_least={name:?}")))
+    let reached = levels_of(arch).map(|name| format!("--cfg=cuda_arch_at_least={name:?}"));
+    [known].into_iter().chain(reached)
 }
 
 /// The flags that device code is compiled with.
@@ -123,14 +121,15 @@ pub(crate) fn build(
     let workspace = workspace_manifest(folder, script)?;
     let target_dir = nested_cargo::target_dir(script);
     let mut command = nested_cargo::cargo(folder, script);
+    let level = 1 + levels_of(arch).count();
     command
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
             rustc_flags(arch, debug, &workspace, script),
         )
-        // Cargo does not see to it that files compiled with other flags have other names, where paths are remapped;
-        // with another profile they have. For rustc the flags' own `-Ccodegen-units` comes later and counts.
-        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level_number(arch))
+        // One level's files must not take the place of another's. With flags that remap paths cargo gives both the same
+        // names; with another profile it does not. For rustc `-Ccodegen-units` of the flags comes later, and counts.
+        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level.to_string())
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={}", script.host))
