@@ -1,9 +1,12 @@
 //! Double buffering: the next tiles travel from global memory while these are multiplied.
 //!
 //! Over `conflict-free`:
-//! - two shared buffers: the loads of step i + 1 are issued before the FMAs of step i, wait in registers while those
-//!   run, and go to the buffer that nobody reads. One barrier a step instead of two;
-//! - the lanes of a warp as 4 x 8 instead of 2 x 16: 4 + 8 different fours to read a step instead of 2 + 16;
+//! - two shared buffers: the loads of step i + 1 are issued before the FMAs of step i, and go to the buffer that nobody reads.
+//!   A waits in registers while those run, since it is transposed on its way; B is copied straight to shared memory
+//!   (`cp.async`, from compute capability 8.0 on; before, over registers too). One barrier a step instead of two;
+//! - what a thread multiplies is read from shared memory one step ahead, over the barrier too;
+//! - the lanes of a warp as 4 x 8, neighbours in pairs along M: a quarter of a warp, which is what shared memory serves at a
+//!   time when each lane reads 16 bytes, asks for 2 + 4 different fours instead of 1 + 8;
 //! - the outer product walked to and fro, so that registers are read less often.
 //!
 //! Global-memory reads: M*N*K * (1/128 + 1/128), as before, behind 64*SN FMAs a thread that hide their latency
@@ -20,7 +23,7 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::launch_bounds;
+use crate::beyond::{launch_bounds, pipeline};
 use crate::float4::Float4;
 use crate::gemm::{gemm_kernel, Gemm};
 #[cfg(not(published_cuda_std))]
@@ -85,7 +88,7 @@ gemm_kernel! {
 
 gemm_kernel! {
     fn double_buffer_sn8_block8(gemm: f32) {
-        launch_bounds::<64, 8>();
+        launch_bounds::<64, 6>();
         multiply::<8, 2>(gemm, shared_array![f32; 2 * 8 * 68], shared_array![f32; 2 * 8 * 64])
     }
 }
@@ -138,76 +141,99 @@ unsafe fn pipeline<const BLOCK: usize, const SHARE: usize, const GUARDED: bool>(
 
     // What this thread computes: the block's warps are 4 x 2 (or 2 x 1) tiles of 32 x 64, a warp's lanes 4 x 8 of four
     // chunks each.
-    // (8 x 4 lanes gave 43 and 42 TFLOP/s at 4096 on an H200, for SN 16 and 8; 4 x 8 give 47.)
     let (warp, lane) = (thread / 32, thread % 32);
-    let row = warp / (tile / 64) * 32 + lane / 8 * 4;
-    let col = warp % (tile / 64) * 64 + lane % 8 * 4;
+    let (lane_m, lane_n) = (lane / 16 * 2 + lane % 2, lane / 2 % 8);
+    let row = warp / (tile / 64) * 32 + lane_m * 4;
+    let col = warp % (tile / 64) * 64 + lane_n * 4;
 
-    let fetch = |k0: usize| {
+    // A takes the way over registers, because it is transposed on it; B goes straight to shared memory. The pointers walk
+    // along, since a multiplication for each address would cost as many instructions as the copies.
+    let mut a_global = gemm
+        .a
+        .as_ptr()
+        .wrapping_add((tile_row + a_row) * gemm.lda + a_col);
+    let mut b_global = gemm
+        .b
+        .as_ptr()
+        .wrapping_add(b_row * gemm.ldb + tile_col + b_col);
+    let mut fetch = |buffer: usize, k0: usize| {
+        let b_tile = b_tiles.add(buffer * sn * tile + b_row * tile + b_col);
         let mut a = [Float4::ZERO; SHARE];
-        let mut b = [Float4::ZERO; SHARE];
         for i in 0..SHARE {
-            a[i] = gemm.a4::<GUARDED>(tile_row + a_row + i * a_rows, k0 + a_col);
-            b[i] = gemm.b4::<GUARDED>(k0 + b_row + i * b_rows, tile_col + b_col);
+            let b_target = b_tile.add(i * b_rows * tile);
+            if GUARDED {
+                a[i] = gemm.a4::<true>(tile_row + a_row + i * a_rows, k0 + a_col);
+                gemm.copy_b4_guarded(k0 + b_row + i * b_rows, tile_col + b_col, b_target);
+            } else {
+                a[i] = Float4::read(a_global.wrapping_add(i * a_rows * gemm.lda));
+                let b = b_global.wrapping_add(i * b_rows * gemm.ldb);
+                pipeline::memcpy_async(b_target.cast::<Float4>(), b.cast());
+            }
         }
-        (a, b)
+        pipeline::commit();
+        a_global = a_global.wrapping_add(sn);
+        b_global = b_global.wrapping_add(sn * gemm.ldb);
+        a
     };
-    let store = |buffer: usize, a: [Float4; SHARE], b: [Float4; SHARE]| {
+    let store = |buffer: usize, a: [Float4; SHARE]| {
         let a_tile = a_tiles.add(buffer * sn * a_stride);
-        let b_tile = b_tiles.add(buffer * sn * tile);
         for i in 0..SHARE {
             for j in 0..4 {
                 *a_tile.add((a_col + j) * a_stride + a_row + i * a_rows) = a[i].0[j];
             }
-            b[i].write(b_tile.add((b_row + i * b_rows) * tile + b_col));
         }
+        pipeline::wait_prior::<0>(); // this thread's share of B has arrived
+    };
+    let read = |buffer: usize, kk: usize| {
+        let a_column = a_tiles.add((buffer * sn + kk) * a_stride + row);
+        let b_row = b_tiles.add((buffer * sn + kk) * tile + col);
+        (
+            [
+                Float4::read(a_column),
+                Float4::read(a_column.add(NEXT_ROWS)),
+            ],
+            [Float4::read(b_row), Float4::read(b_row.add(NEXT_COLS))],
+        )
     };
 
     let mut sums = [[0.0f32; 8]; 8];
+    let mut multiply = |(a_frag, b_frag): ([Float4; 2], [Float4; 2])| {
+        for i in 0..8 {
+            for turn in 0..8 {
+                let j = if i % 2 == 0 { turn } else { 7 - turn };
+                sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
+            }
+        }
+    };
     let depth = gemm.depth();
     if depth > 0 {
-        let (a, b) = fetch(0);
-        store(0, a, b);
+        let a = fetch(0, 0);
+        store(0, a);
         thread::sync_threads(); // the first tiles are whole
 
         let mut buffer = 0;
-        let mut k0 = 0;
-        loop {
-            k0 += sn;
-            let more = k0 < depth;
-            let (mut a, mut b) = ([Float4::ZERO; SHARE], [Float4::ZERO; SHARE]);
-            if more {
-                (a, b) = fetch(k0); // on its way while the FMAs below run
-            }
-
-            let a_tile = a_tiles.add(buffer * sn * a_stride + row);
-            let b_tile = b_tiles.add(buffer * sn * tile + col);
-            for kk in 0..sn {
-                let a_frag = [
-                    Float4::read(a_tile.add(kk * a_stride)),
-                    Float4::read(a_tile.add(kk * a_stride + NEXT_ROWS)),
-                ];
-                let b_frag = [
-                    Float4::read(b_tile.add(kk * tile)),
-                    Float4::read(b_tile.add(kk * tile + NEXT_COLS)),
-                ];
-                // To and fro, so that each FMA shares an operand with the one before it, which the multiprocessor need
-                // not read again. (Always from left to right: 42 and 45 TFLOP/s at 4096 on an H200, for SN 16 and 8; so, 47.)
-                for i in 0..8 {
-                    for turn in 0..8 {
-                        let j = if i % 2 == 0 { turn } else { 7 - turn };
-                        sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
-                    }
-                }
-            }
-
-            if !more {
-                break;
+        let mut now = read(0, 0);
+        // Counted in 32 bits: one register less, and 2^32 steps are more than any memory holds.
+        for step in 1..depth.div_ceil(sn) as u32 {
+            let a = fetch(1 - buffer, step as usize * sn); // on its way while the FMAs below run
+            for kk in 1..sn {
+                let next = read(buffer, kk);
+                multiply(now);
+                now = next;
             }
             buffer = 1 - buffer;
-            store(buffer, a, b);
+            store(buffer, a);
             thread::sync_threads(); // the next tiles are whole, and every thread has finished reading these
+            let next = read(buffer, 0);
+            multiply(now);
+            now = next;
         }
+        for kk in 1..sn {
+            let next = read(buffer, kk);
+            multiply(now);
+            now = next;
+        }
+        multiply(now);
     }
 
     for i in 0..8 {

@@ -1,5 +1,6 @@
 //! The product that every kernel computes, as one value: `C = alpha * A * B + beta * C`.
 
+use crate::beyond::pipeline;
 use crate::element::Element;
 use crate::float4::Float4;
 
@@ -187,6 +188,24 @@ impl Gemm<'_, f32> {
             up_to_four(self.b, row * self.ldb + col, inside)
         } else {
             Float4::read(self.b.as_ptr().add(row * self.ldb + col))
+        }
+    }
+
+    /// Begins to copy `B[row][col..col + 4]`, zeros outside of B, to `target` in shared memory, one by one.
+    ///
+    /// # Safety
+    ///
+    /// What [`pipeline::memcpy_async`] asks of `target`.
+    #[inline(always)]
+    pub unsafe fn copy_b4_guarded(&self, row: usize, col: usize, target: *mut f32) {
+        let first = self.b.as_ptr().wrapping_add(row * self.ldb + col);
+        let inside = match row < self.k {
+            true => self.n.saturating_sub(col).min(4) as u32,
+            false => 0,
+        };
+        for i in 0..4 {
+            let bytes = if (i as u32) < inside { 4 } else { 0 };
+            pipeline::memcpy_async_zfill(target.add(i), first.wrapping_add(i), bytes);
         }
     }
 

@@ -1,12 +1,9 @@
-//! Warp tiling: each warp owns a 64 x 64 patch of C, each of its threads 16 x 8 of that, and fragments are read one step ahead.
+//! Warp tiling: each warp owns a 64 x 64 patch of C, and each of its threads 16 x 8 of that.
 //!
-//! Over `double-buffer`:
-//! - a patch of 16 x 8 instead of 8 x 8: six reads of four feed 128 FMAs, not 64 with four, so that 92 % of the inner loop are
-//!   FMAs (before: 88 %). It takes 254 registers a thread, which leaves room for 8 warps a multiprocessor instead of 16;
-//! - so few warps do not hide each other's waiting: the fragments of column k + 1 are read while column k is multiplied,
-//!   over the barrier between two tiles too. (Read where they are needed: 40 instead of 52 TFLOP/s at 4096 on an H200);
-//! - the lanes of a warp as 4 x 8, neighbours in pairs along M: a quarter of a warp, which is what shared memory serves at a
-//!   time when each lane reads 16 bytes, asks for 2 + 4 different fours instead of 1 + 8.
+//! Over `double-buffer`: a patch of 16 x 8 instead of 8 x 8. Six reads of four feed 128 FMAs, not four of them 64, so that 92 % of
+//! the inner loop are FMAs (before: 88 %). It takes twice the registers a thread, which leaves room for 8 warps a
+//! multiprocessor instead of 16. So few warps do not hide each other's waiting: here all depends on reading one step ahead
+//! (read where it is needed, 40 instead of 51 TFLOP/s at 4096 on an H200).
 //!
 //! Global-memory reads: M*N*K * (1/128 + 1/128), as before
 //! Shared-memory reads: M*N*K * (1/16 + 1/8), four at a time; 2 * 4 * 8 * (132 + 128) bytes a block
@@ -53,7 +50,7 @@ const SHARE: usize = TILE * DEPTH / 4 / THREADS;
 #[cfg(not(published_cuda_std))]
 pub static KERNEL: Kernel = Kernel {
     name: "warp-tiled",
-    idea: "16 x 8 elements a thread, 64 x 64 a warp, fragments read one step ahead",
+    idea: "16 x 8 elements of C a thread, 64 x 64 a warp: six reads feed 128 FMAs",
     source: file!(),
     variants: &[variant!(
         "warp-tiled",

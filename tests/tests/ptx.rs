@@ -141,16 +141,28 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             }
         }
         if entry.name.starts_with("double_buffer") {
-            let loads_four = |space: &str| {
+            let moves_four = |instruction: &str| {
                 entry
                     .text
                     .split_whitespace()
-                    .any(|word| word.starts_with(space) && word.ends_with("v4.f32"))
+                    .any(|word| word.starts_with(instruction) && word.ends_with("v4.f32"))
             };
-            for space in ["ld.global", "ld.shared", "st.shared", "st.global"] {
-                if !loads_four(space) {
-                    return Err(format!("{} has no {space} of four floats", entry.name).into());
+            for instruction in ["ld.global", "ld.shared", "st.global"] {
+                if !moves_four(instruction) {
+                    return Err(
+                        format!("{} has no {instruction} of four floats", entry.name).into(),
+                    );
                 }
+            }
+            // B goes straight to shared memory where there is an instruction for it, else four floats at a time.
+            let copies = entry.text.contains("cp.async.cg.shared.global");
+            let stores = entry.text.contains("st.shared.v4");
+            if (copies, stores) != (built.arch >= NvvmArch::Compute80, !copies) {
+                return Err(format!(
+                    "{}: copies B: {copies}, stores it by fours: {stores}",
+                    entry.name
+                )
+                .into());
             }
         }
     }
