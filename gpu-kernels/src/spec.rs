@@ -91,10 +91,11 @@ impl Variant {
         (self.tile.m / self.block.y, self.tile.n / self.block.x)
     }
 
-    /// Elements of dynamic shared memory that a block needs for sums of `k` products.
+    /// Elements of dynamic shared memory that a block needs for sums of `k` products: whole fours, since the compiler reads
+    /// shared memory by fours, also where the last of them is not used.
     pub const fn dynamic_shared_elements(&self, k: usize) -> u32 {
         match self.stages {
-            Stages::RowOfA if k < self.tile.k as usize => k as u32,
+            Stages::RowOfA if k < self.tile.k as usize => (k as u32).next_multiple_of(4),
             Stages::RowOfA => self.tile.k,
             Stages::Nothing | Stages::Tiles => 0,
         }

@@ -26,7 +26,7 @@ pub fn quote(kind: &str, arguments: &str) -> Result<String, String> {
         "llvm" => llvm_ir()?.swap_remove(0),
         "nvvm" => nvvm_ir()?,
         _ => ptx::EMBEDDED
-            .first()
+            .last()
             .copied()
             .unwrap_or_default()
             .to_string(),
