@@ -49,7 +49,7 @@ plant synccheck leaves_itself_out
 for tool in memcheck racecheck initcheck synccheck; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
-        for dtype in f32 i32; do
+        for dtype in f32 f64 i32; do
             if sanitize "$tool" "$folder/host" --kernel all --dtype "$dtype" --device cuda --baseline none \
                 --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0; then
                 echo "ok      $tool: all $dtype kernels, $m x $n x $k"
