@@ -26,8 +26,6 @@ pub mod pipeline {
     pub fn commit() {}
 
     pub fn wait_prior<const GROUPS: u32>() {}
-
-    pub unsafe fn prefetch_l2<T>(_global: *const T) {}
 }
 
 /// Without it the compiler decides how often a loop's body is repeated.

@@ -9,7 +9,7 @@
 // Loops go over rows, columns and lanes, and an iterator over one array would hide which.
 #![allow(clippy::needless_range_loop)]
 
-pub mod beyond;
+mod beyond;
 mod element;
 mod float4;
 mod gemm;
