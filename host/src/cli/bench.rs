@@ -5,13 +5,12 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::{FAILED, PROVEN, USAGE, fail, finish};
+use super::{FAILED, PROVEN, Running, USAGE, fail, finish};
 use crate::bench::export::Exports;
 use crate::bench::{self, Plan, Sort, preset, table};
-use crate::device::{Device, DeviceChoice};
+use crate::device::Device;
 use crate::element::DataType;
-use crate::evaluate::{Baseline, EvaluateError};
-use crate::measure::Effort;
+use crate::evaluate::EvaluateError;
 use crate::problem::Shape;
 use crate::select;
 
@@ -47,25 +46,8 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = Sort::Ladder)]
     sort: Sort,
 
-    /// The seed of the random data
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER` or `sim`
-    #[arg(long, default_value_t = DeviceChoice::Auto)]
-    device: DeviceChoice,
-
-    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: Option<u32>,
-
-    /// Runs before the timed ones [default: up to 3 on a GPU, 0 on the simulator]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    warmup: Option<u32>,
-
-    /// What to compare times with, on a GPU
-    #[arg(long, value_enum, default_value_t = Baseline::Auto)]
-    baseline: Baseline,
+    #[command(flatten)]
+    running: Running,
 
     #[command(flatten)]
     exports: Exports,
@@ -95,7 +77,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };
-    let opened = match Device::open(arguments.device) {
+    let opened = match Device::open(arguments.running.device) {
         Ok(opened) => opened,
         Err(error) => return fail(notes, &error, FAILED),
     };
@@ -107,12 +89,9 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         variants,
         data_type: arguments.dtype,
         shapes: shapes(arguments, &opened.device),
-        seed: arguments.seed,
-        effort: Effort {
-            runs: arguments.runs,
-            warmup: arguments.warmup,
-        },
-        baseline: arguments.baseline,
+        seed: arguments.running.seed,
+        effort: arguments.running.effort(),
+        baseline: arguments.running.baseline,
     };
     let (results, outcome) = bench::run(&opened, &plan);
     let report = arguments.preset == Some(Preset::Report);

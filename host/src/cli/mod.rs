@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::cpu::{self, Schedule, strassen};
 use crate::device::DeviceChoice;
@@ -18,6 +18,7 @@ use crate::doctor;
 use crate::element::DataType;
 use crate::evaluate::Baseline;
 use crate::interrupt;
+use crate::measure::Effort;
 use crate::report::{self, Format};
 use matrices::MatrixArguments;
 
@@ -75,29 +76,12 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
 
-    /// The seed of the random data
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER` or `sim`
-    #[arg(long, default_value_t = DeviceChoice::Auto)]
-    device: DeviceChoice,
-
-    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: Option<u32>,
-
-    /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a GPU, else 0]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    warmup: Option<u32>,
-
     /// How to write the report
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// What to compare times with, on a GPU
-    #[arg(long, value_enum, default_value_t = Baseline::Auto)]
-    baseline: Baseline,
+    #[command(flatten)]
+    running: Running,
 
     /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -122,6 +106,39 @@ impl Arguments {
             threads: self.threads.map(usize::from),
             schedule: self.schedule,
             cutoff: self.cutoff,
+        }
+    }
+}
+
+/// Where and how often to run: the same for one call and for a benchmark.
+#[derive(Debug, Args)]
+struct Running {
+    /// The seed of the random data
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER` or `sim`
+    #[arg(long, default_value_t = DeviceChoice::Auto)]
+    device: DeviceChoice,
+
+    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+
+    /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a GPU, else 0]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    warmup: Option<u32>,
+
+    /// What to compare times with, on a GPU
+    #[arg(long, value_enum, default_value_t = Baseline::Auto)]
+    baseline: Baseline,
+}
+
+impl Running {
+    fn effort(&self) -> Effort {
+        Effort {
+            runs: self.runs,
+            warmup: self.warmup,
         }
     }
 }
@@ -236,9 +253,9 @@ mod tests {
         assert_eq!(arguments.size, 1024);
         assert_eq!(arguments.dtype, None);
         assert_eq!((arguments.alpha, arguments.beta), (1.0, 0.0));
-        assert_eq!(arguments.device, DeviceChoice::Auto);
+        assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
-        assert_eq!(arguments.baseline, Baseline::Auto);
+        assert_eq!(arguments.running.baseline, Baseline::Auto);
         assert_eq!(arguments.cpu(), cpu::Settings::default());
     }
 

@@ -7,7 +7,6 @@ use super::{Arguments, FAILED, PROVEN, USAGE, fail, finish};
 use crate::cpu;
 use crate::device::{Device, DeviceChoice};
 use crate::evaluate::{self, Baseline, EvaluateError, Request};
-use crate::measure::Effort;
 use crate::output::Output;
 use crate::report::{Format, Report};
 use crate::select;
@@ -56,20 +55,17 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         alpha: arguments.alpha,
         beta: arguments.beta,
         source: matrices.source,
-        seed: arguments.seed,
+        seed: arguments.running.seed,
         corner: options.show,
-        effort: Effort {
-            runs: arguments.runs,
-            warmup: arguments.warmup,
-        },
-        baseline: arguments.baseline,
+        effort: arguments.running.effort(),
+        baseline: arguments.running.baseline,
         tensor_cores: false,
         cpu: arguments.cpu(),
     };
     // CPU rungs need no device, and so none that might not open.
     let device = match request.is_native() && request.baseline != Baseline::Cublas {
         true => DeviceChoice::Simulator,
-        false => arguments.device,
+        false => arguments.running.device,
     };
     let opened = match Device::open(device) {
         Ok(opened) => opened,
