@@ -145,6 +145,18 @@ impl Gemm<'_, f32> {
         row + tile <= self.m && col + tile <= self.n && self.k.is_multiple_of(depth)
     }
 
+    /// Whether a `rows x cols` tile lies inside C.
+    #[inline(always)]
+    pub fn tile_is_inside(&self, row: usize, col: usize, rows: usize, cols: usize) -> bool {
+        row + rows <= self.m && col + cols <= self.n
+    }
+
+    /// Whether every row of C starts at a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn c_is_float4_aligned(&self) -> bool {
+        (self.c as usize).is_multiple_of(16) && self.ldc.is_multiple_of(4)
+    }
+
     /// Whether every row of A, B and C starts at a multiple of 16 bytes. (Asked apart from [`Gemm::tile_is_whole`]: as one
     /// condition, `double_buffer_sn16` came out with 8 registers more and ran at 43 instead of 47 TFLOP/s.)
     #[inline(always)]
@@ -268,3 +280,41 @@ macro_rules! gemm_kernel {
     };
 }
 pub(crate) use gemm_kernel;
+
+/// [`gemm_kernel`] of a kernel that is a [`crate::spec::StreamFn`].
+macro_rules! stream_kernel {
+    (fn $entry:ident($gemm:ident: $element:ty, $partials:ident) $body:block) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own, and one
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: $element,
+            a: &[$element],
+            lda: usize,
+            b: &[$element],
+            ldb: usize,
+            beta: $element,
+            c: *mut $element,
+            ldc: usize,
+            $partials: *mut $element,
+        ) {
+            let $gemm = $crate::gemm::Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                beta,
+                c,
+                ldc,
+            };
+            $body
+        }
+    };
+}
+pub(crate) use stream_kernel;

@@ -11,11 +11,14 @@
 
 mod beyond;
 mod element;
+pub mod fix_up;
 mod float4;
 mod gemm;
 #[cfg(not(published_cuda_std))]
 pub mod spec;
+pub mod streams;
 mod sum;
+pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line a kernel.
 macro_rules! ladder {
@@ -43,3 +46,5 @@ ladder! {
     double_buffer,
     warp_tiled,
 }
+
+pub mod async_pipeline;

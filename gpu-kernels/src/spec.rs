@@ -27,6 +27,27 @@ pub type GemmFn<T> = unsafe fn(
     ldc: usize,
 );
 
+/// [`GemmFn`] of a kernel whose blocks share the sums among themselves ([`Grid::Streams`]): A and B are stored as its [`Variant`] says, and
+/// `partials` holds `2 * G` tiles, where blocks leave what another kernel, `fix_up`, is to add.
+///
+/// # Safety
+///
+/// As for [`GemmFn`], A and B read by [`Storage`]; nothing else touches `partials`.
+pub type StreamFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: T,
+    a: &[T],
+    lda: usize,
+    b: &[T],
+    ldb: usize,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+    partials: *mut T,
+);
+
 /// A rung of the ladder: one idea, in one file, with the variants that it is built in.
 #[derive(Debug)]
 pub struct Kernel {
@@ -57,6 +78,12 @@ pub struct Variant {
     pub stages: Stages,
     /// How the matrices lie in the GPU's memory.
     pub allocation: Allocation,
+    /// How A and B must be stored.
+    pub a: Storage,
+    pub b: Storage,
+    /// Whether it reads whole tiles only: as many rows, columns and products as there are must be multiples of the tile's, or A and B
+    /// be stored with zeros up to there.
+    pub whole: bool,
     /// The kernel as a function, for the simulator, by element type.
     pub function: Function,
 }
@@ -82,6 +109,9 @@ impl Variant {
                 Stages::Tiles
             },
             allocation: Allocation::Packed,
+            a: Storage::RowMajor,
+            b: Storage::RowMajor,
+            whole: false,
             function,
         }
     }
@@ -135,6 +165,8 @@ pub enum Grid {
     /// The elements of C one after the other, row by row, along x: a block takes as many as its tile has columns, and may
     /// begin in the middle of a row and end in another.
     Linear,
+    /// `G` blocks along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see [`crate::streams::Streams`].
+    Streams,
 }
 
 /// What a block brings to shared memory.
@@ -146,6 +178,18 @@ pub enum Stages {
     RowOfA,
     /// A tile of A, `m x k`, and a tile of B, `k x n`.
     Tiles,
+}
+
+/// How a matrix that is multiplied is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// Row by row, A as `m x k` and B as `k x n`, with any leading dimension.
+    RowMajor,
+    /// A as `k x m`, B as `k x n`: its rows run along the tile. It begins at a multiple of 16 bytes, and its leading dimension is a
+    /// multiple of 4.
+    AlongTile,
+    /// A as `m x k`, B as `n x k`: its rows run along the sums. Any beginning and any leading dimension.
+    AlongSums,
 }
 
 /// How the matrices lie in the GPU's memory.
@@ -163,6 +207,7 @@ pub enum Function {
     F32(GemmFn<f32>),
     F64(GemmFn<f64>),
     I32(GemmFn<i32>),
+    Streamed(StreamFn<f32>),
 }
 
 /// A [`Variant`], its entry point spelled once:

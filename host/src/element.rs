@@ -29,7 +29,7 @@ impl DataType {
     /// The element type that `variant` multiplies.
     pub fn of(variant: &Variant) -> DataType {
         match variant.function {
-            Function::F32(_) => DataType::F32,
+            Function::F32(_) | Function::Streamed(_) => DataType::F32,
             Function::F64(_) => DataType::F64,
             Function::I32(_) => DataType::I32,
         }

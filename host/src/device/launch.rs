@@ -59,8 +59,8 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
     let (tile_m, tile_n) = (tile.m as usize, tile.n as usize);
     let most_x = MOST_BLOCKS_X as usize;
     let most_rows = match variant.grid {
-        Grid::Tiles if n.div_ceil(tile_n) > most_x => 0,
-        Grid::Tiles => MOST_BLOCKS_Y as usize * tile_m,
+        Grid::Tiles | Grid::Streams if n.div_ceil(tile_n) > most_x => 0,
+        Grid::Tiles | Grid::Streams => MOST_BLOCKS_Y as usize * tile_m,
         Grid::Rows => most_x,
         Grid::Linear => most_x * tile_n / n,
     };
@@ -69,7 +69,7 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
     }
     // Neither product nor quotient is more than `most_rows` allows.
     let grid = |rows: usize| match variant.grid {
-        Grid::Tiles => (n.div_ceil(tile_n) as u32, rows.div_ceil(tile_m) as u32),
+        Grid::Tiles | Grid::Streams => (n.div_ceil(tile_n) as u32, rows.div_ceil(tile_m) as u32),
         Grid::Rows => (rows as u32, 1),
         Grid::Linear => ((rows * n).div_ceil(tile_n) as u32, 1),
     };

@@ -163,7 +163,7 @@ fn matrices(variant: &Variant, shape: Shape) -> String {
 fn covered(variant: &Variant, shape: Shape) -> (usize, usize) {
     let (tile_m, tile_n) = (variant.tile.m as usize, variant.tile.n as usize);
     match variant.grid {
-        Grid::Tiles | Grid::Rows => (tile_m.min(shape.m), tile_n.min(shape.n)),
+        Grid::Tiles | Grid::Rows | Grid::Streams => (tile_m.min(shape.m), tile_n.min(shape.n)),
         // Elements in a row, as far as the row goes.
         Grid::Linear => (1, tile_n.min(shape.n)),
     }
@@ -220,7 +220,7 @@ fn block(variant: &Variant, shape: Shape) -> String {
     let beside = right + digits(tile_m) + 3;
     let words = [
         match variant.grid {
-            Grid::Tiles => format!(
+            Grid::Tiles | Grid::Streams => format!(
                 "▒ one block's {rows} x {columns} of C: {} x {} threads",
                 block.x, block.y
             ),

@@ -1,0 +1,418 @@
+//! An asynchronous pipeline: tiles arrive in shared memory on their own, several steps ahead, and blocks share the sums.
+//!
+//! Over `warp-tiled`:
+//! - A and B are both copied straight to shared memory (`cp.async`), into a ring of STAGES tiles. No register carries
+//!   a tile, no instruction stores one, and what is needed in step i was asked for in step i - STAGES;
+//! - a 16-byte copy cannot transpose. So A is wanted as `k x m`, its rows along the tile, as B's are: whoever launches this kernel
+//!   has transposed A before, which reads and writes it once (1.3 % of the time at 4096, half of that at 8192).
+//!   Where a tile is so flat that this would cost more than the product, A is copied element by element;
+//! - what does not exist is asked for as zeros by the copy itself, so that edges need no branches;
+//! - the blocks of the last round share its steps evenly, whatever tile they belong to ([`crate::streams`]).
+//!
+//! Global-memory reads: M*N*K * (1/TILE_M + 1/TILE_N)
+//! Shared-memory reads: M*N*K * (1/16 + 1/8), four at a time; 4 * STAGES * SN * (TILE_M + TILE_N) bytes a block
+//! Block: 128 threads (64 for the tile of 64 x 64), a patch of C of TILE_M x TILE_N at a time, 8 or 16 deep. Any M, N, K; for
+//! `async-pipeline` itself, M, N and K in whole tiles, or A and B stored with zeros up to there.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel async-pipeline --m 1000 --n 777 --k 123
+//! ```
+
+use cuda_std::prelude::*;
+use cuda_std::shared_array;
+
+use crate::beyond::{launch_bounds, pipeline};
+use crate::float4::Float4;
+use crate::gemm::{stream_kernel, Gemm};
+#[cfg(not(published_cuda_std))]
+use crate::spec::{variant, Grid, Kernel, Storage};
+use crate::streams::Streams;
+
+/// Tiles of A, and of B, in shared memory.
+const STAGES: usize = 4;
+
+#[cfg(not(published_cuda_std))]
+pub static KERNEL: Kernel = Kernel {
+    name: "async-pipeline",
+    idea: "tiles arrive on their own, four steps ahead; blocks share the sums",
+    source: file!(),
+    variants: &[
+        variant!("async-pipeline", Streamed(async_pipeline), block(128, 1), tile(128, 128, 8),
+            grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile, whole: true),
+        variant!("async-pipeline-edges", Streamed(async_pipeline_edges), block(128, 1), tile(128, 128, 8),
+            grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile),
+        variant!("async-pipeline-64x64", Streamed(async_pipeline_64x64), block(64, 1), tile(64, 64, 8),
+            grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile),
+        variant!("async-pipeline-128x32", Streamed(async_pipeline_128x32), block(128, 1), tile(128, 32, 16),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
+        variant!("async-pipeline-32x128", Streamed(async_pipeline_32x128), block(128, 1), tile(32, 128, 16),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
+        variant!("async-pipeline-32x128-nt", Streamed(async_pipeline_32x128_nt), block(128, 1), tile(32, 128, 16),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongSums),
+        variant!("async-pipeline-16x128", Streamed(async_pipeline_16x128), block(128, 1), tile(16, 128, 16),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
+        variant!("async-pipeline-16x128-nt", Streamed(async_pipeline_16x128_nt), block(128, 1), tile(16, 128, 16),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongSums),
+    ],
+};
+
+/// Writes an entry point: tile and patch, lanes of a warp along M, how A and B are stored, and the blocks that a multiprocessor holds.
+macro_rules! entry {
+    (
+        $entry:ident, tile($tile_m:literal, $tile_n:literal, $depth:literal), patch($patch_m:literal, $patch_n:literal),
+        lanes_m $lanes_m:literal, $a:ident, $b:ident, whole $whole:literal, blocks $blocks:literal
+    ) => {
+        stream_kernel! {
+            fn $entry(gemm: f32, partials) {
+                const THREADS: usize = $tile_m / $patch_m * ($tile_n / $patch_n);
+                launch_bounds::<{ THREADS as u32 }, $blocks>();
+                multiply::<
+                    $a<$tile_m, $depth, THREADS, $whole>,
+                    $b<$tile_n, $depth, THREADS, $whole>,
+                    $tile_m, $tile_n, $depth, $patch_m, $patch_n, { $patch_m / 4 }, { $patch_n / 4 }, $lanes_m,
+                >(
+                    gemm,
+                    partials,
+                    shared_array![f32; STAGES * $a::<$tile_m, $depth, THREADS, $whole>::STAGE],
+                    shared_array![f32; STAGES * $b::<$tile_n, $depth, THREADS, $whole>::STAGE],
+                )
+            }
+        }
+    };
+}
+
+entry!(async_pipeline, tile(128, 128, 8), patch(16, 8), lanes_m 4, AlongTile, AlongTile, whole true, blocks 2);
+entry!(async_pipeline_edges, tile(128, 128, 8), patch(16, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 2);
+entry!(async_pipeline_64x64, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 6);
+entry!(async_pipeline_128x32, tile(128, 32, 16), patch(8, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 4);
+entry!(async_pipeline_32x128, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
+entry!(async_pipeline_32x128_nt, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongSums, whole false, blocks 4);
+entry!(async_pipeline_16x128, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 5);
+entry!(async_pipeline_16x128_nt, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongSums, whole false, blocks 5);
+
+/// Brings tiles of one operand to shared memory, one step after the other.
+trait Feed: Sized {
+    /// Elements from the k-th row of a tile in shared memory to the next.
+    const STRIDE: usize;
+    /// Elements of a tile in shared memory.
+    const STAGE: usize;
+
+    /// Of the operand that starts at `matrix`: `extent` rows or columns of C, of which the tile begins with `first`, and sums of `depth`,
+    /// from `k0` on.
+    fn new(
+        matrix: &[f32],
+        leading: usize,
+        extent: usize,
+        depth: usize,
+        first: usize,
+        k0: usize,
+    ) -> Self;
+
+    /// Begins to copy what this thread brings of the next tile to the one at `tile`.
+    ///
+    /// # Safety
+    ///
+    /// The next tile exists, and `tile` is [`Feed::STAGE`] elements of shared memory that nobody reads.
+    unsafe fn copy(&mut self, tile: *mut f32);
+}
+
+/// From a matrix whose rows run along the tile: fours, side by side. `WHOLE`: each of them exists.
+struct AlongTile<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> {
+    source: *const f32,
+    /// From a row to the row of the next step.
+    step: usize,
+    /// Where the first four of this thread go.
+    target: usize,
+    /// Columns of the matrix from its first four on.
+    columns: u32,
+    /// Rows of the matrix from its own on.
+    rows: u32,
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool>
+    AlongTile<TILE, DEPTH, THREADS, WHOLE>
+{
+    /// Neighbours that bring one row, and fours that each brings of it.
+    const ROW_THREADS: usize = THREADS / DEPTH;
+    const SHARE: usize = TILE / 4 / Self::ROW_THREADS;
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> Feed
+    for AlongTile<TILE, DEPTH, THREADS, WHOLE>
+{
+    const STRIDE: usize = TILE;
+    const STAGE: usize = DEPTH * TILE;
+
+    #[inline(always)]
+    fn new(
+        matrix: &[f32],
+        leading: usize,
+        extent: usize,
+        depth: usize,
+        first: usize,
+        k0: usize,
+    ) -> Self {
+        let thread = thread::thread_idx_x() as usize;
+        let (row, col) = (thread / Self::ROW_THREADS, thread % Self::ROW_THREADS * 4);
+        Self {
+            source: matrix
+                .as_ptr()
+                .wrapping_add((k0 + row) * leading + first + col),
+            step: DEPTH * leading,
+            target: row * TILE + col,
+            columns: clamped(extent, first + col),
+            rows: clamped(depth, k0 + row),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, tile: *mut f32) {
+        for i in 0..Self::SHARE {
+            let next = i * Self::ROW_THREADS * 4;
+            let source = self.source.wrapping_add(next).cast::<Float4>();
+            let target = tile.add(self.target + next).cast::<Float4>();
+            if WHOLE {
+                pipeline::memcpy_async(target, source);
+            } else {
+                let columns = if self.rows > 0 {
+                    self.columns.saturating_sub(next as u32)
+                } else {
+                    0
+                };
+                let elements = if columns < 4 { columns } else { 4 };
+                pipeline::memcpy_async_zfill(target, source, 4 * elements);
+            }
+        }
+        self.source = self.source.wrapping_add(self.step);
+        self.rows = self.rows.saturating_sub(DEPTH as u32);
+    }
+}
+
+/// From a matrix whose rows run along the sums: element by element, and so transposed.
+struct AlongSums<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> {
+    source: *const f32,
+    /// From a row of the matrix to the next that this thread brings.
+    next: usize,
+    target: usize,
+    /// Rows of the matrix from this thread's first on.
+    rows: u32,
+    /// Products of the sums from this thread's own on.
+    products: u32,
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool>
+    AlongSums<TILE, DEPTH, THREADS, WHOLE>
+{
+    /// Rows of the matrix that the threads bring at a time.
+    const ROWS: usize = THREADS / DEPTH;
+    const SHARE: usize = TILE / Self::ROWS;
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> Feed
+    for AlongSums<TILE, DEPTH, THREADS, WHOLE>
+{
+    /// 4 more than it holds: what neighbours bring lies in different rows, and so in different banks.
+    const STRIDE: usize = TILE + 4;
+    const STAGE: usize = DEPTH * (TILE + 4);
+
+    #[inline(always)]
+    fn new(
+        matrix: &[f32],
+        leading: usize,
+        extent: usize,
+        depth: usize,
+        first: usize,
+        k0: usize,
+    ) -> Self {
+        let thread = thread::thread_idx_x() as usize;
+        let (row, k) = (thread / DEPTH, thread % DEPTH);
+        Self {
+            source: matrix
+                .as_ptr()
+                .wrapping_add((first + row) * leading + k0 + k),
+            next: Self::ROWS * leading,
+            target: k * Self::STRIDE + row,
+            rows: clamped(extent, first + row),
+            products: clamped(depth, k0 + k),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, tile: *mut f32) {
+        for i in 0..Self::SHARE {
+            let exists = self.products > 0 && self.rows > (i * Self::ROWS) as u32;
+            pipeline::memcpy_async_zfill(
+                tile.add(self.target + i * Self::ROWS),
+                self.source.wrapping_add(i * self.next),
+                if exists { 4 } else { 0 },
+            );
+        }
+        self.source = self.source.wrapping_add(DEPTH);
+        self.products = self.products.saturating_sub(DEPTH as u32);
+    }
+}
+
+/// How far it is from `start` to `end`: 0 if that is before it, and never more than a `u32` holds, which takes one register, not two.
+#[inline(always)]
+fn clamped(end: usize, start: usize) -> u32 {
+    let distance = end.saturating_sub(start);
+    if distance < u32::MAX as usize {
+        distance as u32
+    } else {
+        u32::MAX
+    }
+}
+
+/// What a thread multiplies at a time: PATCH_M elements of a column of A, PATCH_N of a row of B.
+type Fragments<const M4: usize, const N4: usize> = ([Float4; M4], [Float4; N4]);
+
+/// The body of every variant. `a_tiles` and `b_tiles` are STAGES tiles each, in shared memory.
+#[inline(always)]
+unsafe fn multiply<
+    A: Feed,
+    B: Feed,
+    const TILE_M: usize,
+    const TILE_N: usize,
+    const DEPTH: usize,
+    const PATCH_M: usize,
+    const PATCH_N: usize,
+    const M4: usize, // PATCH_M / 4
+    const N4: usize, // PATCH_N / 4
+    const LANES_M: usize,
+>(
+    gemm: Gemm<'_, f32>,
+    partials: *mut f32,
+    a_tiles: *mut f32,
+    b_tiles: *mut f32,
+) {
+    let lanes_n = 32 / LANES_M;
+    let (next_rows, next_cols) = (4 * LANES_M, 4 * lanes_n);
+    let (warp_m, warp_n) = (PATCH_M * LANES_M, PATCH_N * lanes_n);
+
+    // What this thread computes: the first of its rows and columns in the block's tile. Lanes in pairs along the shorter side.
+    let thread = thread::thread_idx_x() as usize;
+    let (warp, lane) = (thread / 32, thread % 32);
+    let (short, long) = (lane / 16 * 2 + lane % 2, lane / 2 % 8);
+    let (lane_m, lane_n) = if LANES_M == 4 {
+        (short, long)
+    } else {
+        (long, short)
+    };
+    let warps_n = TILE_N / warp_n;
+    let row = warp / warps_n * warp_m + lane_m * 4;
+    let col = warp % warps_n * warp_n + lane_n * 4;
+
+    let read = |stage: u32, k: usize| -> Fragments<M4, N4> {
+        let a_column = a_tiles.add(stage as usize * A::STAGE + k * A::STRIDE + row);
+        let b_row = b_tiles.add(stage as usize * B::STAGE + k * B::STRIDE + col);
+        let mut a_frag = [Float4::ZERO; M4];
+        let mut b_frag = [Float4::ZERO; N4];
+        for i in 0..M4 {
+            a_frag[i] = Float4::read(a_column.add(i * next_rows));
+        }
+        for j in 0..N4 {
+            b_frag[j] = Float4::read(b_row.add(j * next_cols));
+        }
+        (a_frag, b_frag)
+    };
+
+    let depth = gemm.depth();
+    let (block_x, block_y) = (
+        thread::block_idx_x() as usize,
+        thread::block_idx_y() as usize,
+    );
+    let streams = Streams::new(
+        (gemm.m, gemm.n, depth),
+        (TILE_M, TILE_N, DEPTH),
+        thread::grid_dim_x() as usize,
+        thread::grid_dim_y() as usize - 1,
+    );
+    let mut share = streams.share(block_x, block_y);
+    let mut slot = 2 * block_x;
+    while share.begin < share.end {
+        let part = streams.part(share);
+        let (tile_row, tile_col) = streams.place(part.tile);
+        let (tile_row, tile_col) = (tile_row * TILE_M, tile_col * TILE_N);
+        let k0 = part.from * DEPTH;
+        let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0);
+        let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0);
+        let mut sums = [[0.0f32; PATCH_N]; PATCH_M];
+        // To and fro, so that each FMA shares an operand with the one before it.
+        let mut multiply = |(a_frag, b_frag): Fragments<M4, N4>| {
+            for i in 0..PATCH_M {
+                for turn in 0..PATCH_N {
+                    let j = if i % 2 == 0 { turn } else { PATCH_N - 1 - turn };
+                    sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
+                }
+            }
+        };
+
+        // Steps that are left to multiply, this one included.
+        let mut left = (part.to - part.from) as u32;
+        if depth == 0 {
+            left = 0;
+        }
+        if left > 0 {
+            thread::sync_threads(); // every thread has finished reading the tiles of the part before
+            for stage in 0..STAGES {
+                if (stage as u32) < left {
+                    a.copy(a_tiles.add(stage * A::STAGE));
+                    b.copy(b_tiles.add(stage * B::STAGE));
+                }
+                pipeline::commit();
+            }
+            pipeline::wait_prior::<{ STAGES as u32 - 1 }>();
+            thread::sync_threads(); // the first tiles are whole
+
+            let mut stage = 0;
+            let mut now = read(stage, 0);
+            while left > 1 {
+                for k in 1..DEPTH {
+                    let next = read(stage, k);
+                    multiply(now);
+                    now = next;
+                }
+                pipeline::wait_prior::<{ STAGES as u32 - 2 }>();
+                thread::sync_threads(); // the next tiles are whole, and every thread has finished reading these
+                let free = stage as usize;
+                stage = (stage + 1) % STAGES as u32;
+                let next = read(stage, 0);
+                if left > STAGES as u32 {
+                    a.copy(a_tiles.add(free * A::STAGE));
+                    b.copy(b_tiles.add(free * B::STAGE));
+                }
+                pipeline::commit();
+                multiply(now);
+                now = next;
+                left -= 1;
+            }
+            for k in 1..DEPTH {
+                let next = read(stage, k);
+                multiply(now);
+                now = next;
+            }
+            multiply(now);
+        }
+
+        let whole = streams.is_whole(part);
+        let inside =
+            gemm.tile_is_inside(tile_row, tile_col, TILE_M, TILE_N) && gemm.c_is_float4_aligned();
+        let partial = partials.wrapping_add(slot * TILE_M * TILE_N);
+        for i in 0..PATCH_M {
+            for j in 0..N4 {
+                let [p, q, r, s] = [0, 1, 2, 3].map(|lane| sums[i][4 * j + lane]);
+                let four = Float4([p, q, r, s]);
+                let (row, col) = (row + i / 4 * next_rows + i % 4, col + j * next_cols);
+                if !whole {
+                    four.write(partial.add(row * TILE_N + col));
+                } else if inside {
+                    gemm.update4::<false>(tile_row + row, tile_col + col, four);
+                } else {
+                    gemm.update4::<true>(tile_row + row, tile_col + col, four);
+                }
+            }
+        }
+        share.begin += part.to - part.from;
+        slot = 2 * block_x + 1;
+    }
+}

@@ -1,0 +1,88 @@
+//! The sums that several blocks share, added up: `C = alpha * (part + part + ..) + beta * C` for each split tile, in the order of k.
+//!
+//! It follows a kernel of [`crate::spec::Grid::Streams`] and is no rung: it multiplies nothing. A tile that one block computed all of is in C already.
+
+use cuda_std::prelude::*;
+
+use crate::float4::Float4;
+use crate::gemm::Gemm;
+use crate::streams::Streams;
+
+/// Threads of a block.
+pub const THREADS: usize = 128;
+
+/// Elements of a tile that a block adds up.
+pub const ELEMENTS: usize = 4 * THREADS;
+
+/// `partials`, `streams` and `whole_waves` are those of the launch before; `depth` is 0 where `alpha` is, else k.
+///
+/// A launch has `tile_m * tile_n / ELEMENTS` blocks along x and as many along y as there are tiles that are not handed out whole.
+///
+/// # Safety
+///
+/// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches, `partials` is as the kernel
+/// before left it, and the launch has the shape above.
+#[kernel(max_threads = 128)]
+#[allow(clippy::too_many_arguments)] // those of two kernels
+pub unsafe fn fix_up(
+    m: usize,
+    n: usize,
+    depth: usize,
+    alpha: f32,
+    beta: f32,
+    c: *mut f32,
+    ldc: usize,
+    partials: *const f32,
+    tile_m: usize,
+    tile_n: usize,
+    tile_k: usize,
+    streams: usize,
+    whole_waves: usize,
+) {
+    let streams = Streams::new(
+        (m, n, depth),
+        (tile_m, tile_n, tile_k),
+        streams,
+        whole_waves,
+    );
+    let tile = thread::block_idx_y() as usize;
+    let first = streams.block_of(tile * streams.steps);
+    let last = streams.block_of((tile + 1) * streams.steps - 1);
+    if first == last {
+        return;
+    }
+
+    let thread = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
+    let element = 4 * thread;
+    let mut sums = [0.0f32; 4];
+    for block in first..=last {
+        let (begin, end) = (streams.first_step(block), streams.first_step(block + 1));
+        if begin < end {
+            let slot = 2 * block + (begin < tile * streams.steps) as usize;
+            let part = Float4::read(partials.add(slot * tile_m * tile_n + element)).0;
+            for i in 0..4 {
+                sums[i] += part[i];
+            }
+        }
+    }
+
+    let (tile_row, tile_col) = streams.place(streams.first_shared() + tile);
+    let gemm = Gemm {
+        m,
+        n,
+        k: depth,
+        alpha,
+        a: &[],
+        lda: 0,
+        b: &[],
+        ldb: 0,
+        beta,
+        c,
+        ldc,
+    };
+    let (row, col) = (
+        tile_row * tile_m + element / tile_n,
+        tile_col * tile_n + element % tile_n,
+    );
+    gemm.update4::<true>(row, col, Float4(sums));
+}
