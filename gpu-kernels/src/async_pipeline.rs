@@ -1,18 +1,20 @@
-//! An asynchronous pipeline: tiles arrive in shared memory on their own, several steps ahead, and blocks share the sums.
+//! An asynchronous pipeline: tiles arrive in shared memory on their own, four steps ahead, and blocks share the sums.
 //!
 //! Over `warp-tiled`:
-//! - A and B are both copied straight to shared memory (`cp.async`), into a ring of STAGES tiles. No register carries
-//!   a tile, no instruction stores one, and what is needed in step i was asked for in step i - STAGES;
+//! - A and B are both copied straight to shared memory (`cp.async`), into a ring of STAGES tiles: no register carries a tile, no
+//!   instruction stores one. 93 % of the loop are FMAs (before: 90 %);
 //! - a 16-byte copy cannot transpose. So A is wanted as `k x m`, its rows along the tile, as B's are: whoever launches this kernel
-//!   has transposed A before, which reads and writes it once (1.3 % of the time at 4096, half of that at 8192).
-//!   Where a tile is so flat that this would cost more than the product, A is copied element by element;
-//! - what does not exist is asked for as zeros by the copy itself, so that edges need no branches;
-//! - the blocks of the last round share its steps evenly, whatever tile they belong to ([`crate::streams`]).
+//!   transposes A before (`transpose.rs`), which costs 1.5 % of the time at 4096 and half of that at 8192. Where a tile
+//!   is so flat that it would cost more, A is copied element by element (the variants `-nn` and `-nt`);
+//! - what does not exist is asked for as zeros by the copy itself: edges take no branches;
+//! - a turn of the loop goes from the middle of a tile to the middle of the next. With the barrier at its end, `ptxas` puts the reads
+//!   behind it next to their uses (54.3 instead of 55.2 TFLOP/s at 8192 on an H200);
+//! - the blocks of the last round share its steps evenly, whatever tile they belong to (`streams.rs`): 53.9 instead of 55.4.
 //!
 //! Global-memory reads: M*N*K * (1/TILE_M + 1/TILE_N)
-//! Shared-memory reads: M*N*K * (1/16 + 1/8), four at a time; 4 * STAGES * SN * (TILE_M + TILE_N) bytes a block
-//! Block: 128 threads (64 for the tile of 64 x 64), a patch of C of TILE_M x TILE_N at a time, 8 or 16 deep. Any M, N, K; for
-//! `async-pipeline` itself, M, N and K in whole tiles, or A and B stored with zeros up to there.
+//! Shared-memory reads: M*N*K * (1/PATCH_M + 1/PATCH_N), four at a time; 16 * SN * (TILE_M + TILE_N) bytes a block
+//! Block: 64 or 128 threads, a TILE_M x TILE_N patch of C at a time, PATCH_M x PATCH_N a thread, SN = 8 or 16 deep. Any M, N, K; where
+//! a variant wants whole tiles, A and B are stored with zeros up to there.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel async-pipeline --m 1000 --n 777 --k 123
@@ -21,13 +23,15 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::{launch_bounds, pipeline};
+use crate::beyond::{kept, launch_bounds, pipeline};
 use crate::float4::Float4;
 use crate::gemm::{stream_kernel, Gemm};
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Grid, Kernel, Storage};
 use crate::streams::Streams;
 
+/// Fours that a thread brings of a tile's row, at most.
+const MOST_FOURS: usize = 4;
 /// Tiles of A, and of B, in shared memory.
 const STAGES: usize = 4;
 
@@ -42,14 +46,18 @@ pub static KERNEL: Kernel = Kernel {
         variant!("async-pipeline-edges", Streamed(async_pipeline_edges), block(128, 1), tile(128, 128, 8),
             grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile),
         variant!("async-pipeline-64x64", Streamed(async_pipeline_64x64), block(64, 1), tile(64, 64, 8),
+            grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile, whole: true),
+        variant!("async-pipeline-64x64-edges", Streamed(async_pipeline_64x64_edges), block(64, 1), tile(64, 64, 8),
             grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile),
-        variant!("async-pipeline-128x32", Streamed(async_pipeline_128x32), block(128, 1), tile(128, 32, 16),
+        variant!("async-pipeline-64x64-nn", Streamed(async_pipeline_64x64_nn), block(64, 1), tile(64, 64, 8),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
-        variant!("async-pipeline-32x128", Streamed(async_pipeline_32x128), block(128, 1), tile(32, 128, 16),
+        variant!("async-pipeline-64x128-nn", Streamed(async_pipeline_64x128_nn), block(128, 1), tile(64, 128, 8),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
+        variant!("async-pipeline-32x128-nn", Streamed(async_pipeline_32x128_nn), block(128, 1), tile(32, 128, 16),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-32x128-nt", Streamed(async_pipeline_32x128_nt), block(128, 1), tile(32, 128, 16),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongSums),
-        variant!("async-pipeline-16x128", Streamed(async_pipeline_16x128), block(128, 1), tile(16, 128, 16),
+        variant!("async-pipeline-16x128-nn", Streamed(async_pipeline_16x128_nn), block(128, 1), tile(16, 128, 16),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-16x128-nt", Streamed(async_pipeline_16x128_nt), block(128, 1), tile(16, 128, 16),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongSums),
@@ -73,8 +81,8 @@ macro_rules! entry {
                 >(
                     gemm,
                     partials,
-                    shared_array![f32; STAGES * $a::<$tile_m, $depth, THREADS, $whole>::STAGE],
-                    shared_array![f32; STAGES * $b::<$tile_n, $depth, THREADS, $whole>::STAGE],
+                    shared_array![f32; STAGES * ($a::<$tile_m, $depth, THREADS, $whole>::STAGE
+                        + $b::<$tile_n, $depth, THREADS, $whole>::STAGE)],
                 )
             }
         }
@@ -83,11 +91,13 @@ macro_rules! entry {
 
 entry!(async_pipeline, tile(128, 128, 8), patch(16, 8), lanes_m 4, AlongTile, AlongTile, whole true, blocks 2);
 entry!(async_pipeline_edges, tile(128, 128, 8), patch(16, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 2);
-entry!(async_pipeline_64x64, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 6);
-entry!(async_pipeline_128x32, tile(128, 32, 16), patch(8, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 4);
-entry!(async_pipeline_32x128, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
+entry!(async_pipeline_64x64, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole true, blocks 5);
+entry!(async_pipeline_64x64_edges, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 6);
+entry!(async_pipeline_64x64_nn, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 6);
+entry!(async_pipeline_64x128_nn, tile(64, 128, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 3);
+entry!(async_pipeline_32x128_nn, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
 entry!(async_pipeline_32x128_nt, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongSums, whole false, blocks 4);
-entry!(async_pipeline_16x128, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 5);
+entry!(async_pipeline_16x128_nn, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 5);
 entry!(async_pipeline_16x128_nt, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongSums, whole false, blocks 5);
 
 /// Brings tiles of one operand to shared memory, one step after the other.
@@ -123,10 +133,10 @@ struct AlongTile<const TILE: usize, const DEPTH: usize, const THREADS: usize, co
     step: usize,
     /// Where the first four of this thread go.
     target: usize,
-    /// Columns of the matrix from its first four on.
-    columns: u32,
-    /// Rows of the matrix from its own on.
-    rows: u32,
+    /// Bytes that there are of each of its fours.
+    bytes: [u32; MOST_FOURS],
+    /// Rows of the matrix from its own on: none if negative.
+    rows: i32,
 }
 
 impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool>
@@ -154,13 +164,18 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
     ) -> Self {
         let thread = thread::thread_idx_x() as usize;
         let (row, col) = (thread / Self::ROW_THREADS, thread % Self::ROW_THREADS * 4);
+        let mut bytes = [0; MOST_FOURS];
+        for i in 0..Self::SHARE {
+            let columns = clamped(extent, first + col + i * Self::ROW_THREADS * 4);
+            bytes[i] = if columns < 4 { 4 * columns as u32 } else { 16 };
+        }
         Self {
             source: matrix
                 .as_ptr()
                 .wrapping_add((k0 + row) * leading + first + col),
             step: DEPTH * leading,
-            target: row * TILE + col,
-            columns: clamped(extent, first + col),
+            target: kept((row * TILE + col) as u32) as usize,
+            bytes,
             rows: clamped(depth, k0 + row),
         }
     }
@@ -174,17 +189,12 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
             if WHOLE {
                 pipeline::memcpy_async(target, source);
             } else {
-                let columns = if self.rows > 0 {
-                    self.columns.saturating_sub(next as u32)
-                } else {
-                    0
-                };
-                let elements = if columns < 4 { columns } else { 4 };
-                pipeline::memcpy_async_zfill(target, source, 4 * elements);
+                let bytes = if self.rows > 0 { self.bytes[i] } else { 0 };
+                pipeline::memcpy_async_zfill(target, source, bytes);
             }
         }
         self.source = self.source.wrapping_add(self.step);
-        self.rows = self.rows.saturating_sub(DEPTH as u32);
+        self.rows -= DEPTH as i32;
     }
 }
 
@@ -195,9 +205,9 @@ struct AlongSums<const TILE: usize, const DEPTH: usize, const THREADS: usize, co
     next: usize,
     target: usize,
     /// Rows of the matrix from this thread's first on.
-    rows: u32,
-    /// Products of the sums from this thread's own on.
-    products: u32,
+    rows: i32,
+    /// Products of the sums from this thread's own on: none if negative.
+    products: i32,
 }
 
 impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool>
@@ -231,7 +241,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
                 .as_ptr()
                 .wrapping_add((first + row) * leading + k0 + k),
             next: Self::ROWS * leading,
-            target: k * Self::STRIDE + row,
+            target: kept((k * Self::STRIDE + row) as u32) as usize,
             rows: clamped(extent, first + row),
             products: clamped(depth, k0 + k),
         }
@@ -240,7 +250,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
     #[inline(always)]
     unsafe fn copy(&mut self, tile: *mut f32) {
         for i in 0..Self::SHARE {
-            let exists = self.products > 0 && self.rows > (i * Self::ROWS) as u32;
+            let exists = self.products > 0 && self.rows > (i * Self::ROWS) as i32;
             pipeline::memcpy_async_zfill(
                 tile.add(self.target + i * Self::ROWS),
                 self.source.wrapping_add(i * self.next),
@@ -248,25 +258,25 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
             );
         }
         self.source = self.source.wrapping_add(DEPTH);
-        self.products = self.products.saturating_sub(DEPTH as u32);
+        self.products -= DEPTH as i32;
     }
 }
 
-/// How far it is from `start` to `end`: 0 if that is before it, and never more than a `u32` holds, which takes one register, not two.
+/// How far it is from `start` to `end`: 0 if that is before it, and at most 2^30, which is further than a tile or a part goes.
 #[inline(always)]
-fn clamped(end: usize, start: usize) -> u32 {
+fn clamped(end: usize, start: usize) -> i32 {
     let distance = end.saturating_sub(start);
-    if distance < u32::MAX as usize {
-        distance as u32
+    if distance < 1 << 30 {
+        distance as i32
     } else {
-        u32::MAX
+        1 << 30
     }
 }
 
 /// What a thread multiplies at a time: PATCH_M elements of a column of A, PATCH_N of a row of B.
 type Fragments<const M4: usize, const N4: usize> = ([Float4; M4], [Float4; N4]);
 
-/// The body of every variant. `a_tiles` and `b_tiles` are STAGES tiles each, in shared memory.
+/// The body of every variant. `tiles` has room for STAGES tiles of A and of B.
 #[inline(always)]
 unsafe fn multiply<
     A: Feed,
@@ -282,9 +292,10 @@ unsafe fn multiply<
 >(
     gemm: Gemm<'_, f32>,
     partials: *mut f32,
-    a_tiles: *mut f32,
-    b_tiles: *mut f32,
+    tiles: *mut f32,
 ) {
+    // A stage is a tile of A and one of B.
+    let (a_tiles, b_tiles, stage_size) = (tiles, tiles.add(A::STAGE), A::STAGE + B::STAGE);
     let lanes_n = 32 / LANES_M;
     let (next_rows, next_cols) = (4 * LANES_M, 4 * lanes_n);
     let (warp_m, warp_n) = (PATCH_M * LANES_M, PATCH_N * lanes_n);
@@ -299,12 +310,12 @@ unsafe fn multiply<
         (long, short)
     };
     let warps_n = TILE_N / warp_n;
-    let row = warp / warps_n * warp_m + lane_m * 4;
-    let col = warp % warps_n * warp_n + lane_n * 4;
+    let row = kept((warp / warps_n * warp_m + lane_m * 4) as u32) as usize;
+    let col = kept((warp % warps_n * warp_n + lane_n * 4) as u32) as usize;
 
     let read = |stage: u32, k: usize| -> Fragments<M4, N4> {
-        let a_column = a_tiles.add(stage as usize * A::STAGE + k * A::STRIDE + row);
-        let b_row = b_tiles.add(stage as usize * B::STAGE + k * B::STRIDE + col);
+        let a_column = a_tiles.add(stage as usize * stage_size + k * A::STRIDE + row);
+        let b_row = b_tiles.add(stage as usize * stage_size + k * B::STRIDE + col);
         let mut a_frag = [Float4::ZERO; M4];
         let mut b_frag = [Float4::ZERO; N4];
         for i in 0..M4 {
@@ -356,18 +367,26 @@ unsafe fn multiply<
             thread::sync_threads(); // every thread has finished reading the tiles of the part before
             for stage in 0..STAGES {
                 if (stage as u32) < left {
-                    a.copy(a_tiles.add(stage * A::STAGE));
-                    b.copy(b_tiles.add(stage * B::STAGE));
+                    a.copy(a_tiles.add(stage * stage_size));
+                    b.copy(b_tiles.add(stage * stage_size));
                 }
                 pipeline::commit();
             }
             pipeline::wait_prior::<{ STAGES as u32 - 1 }>();
             thread::sync_threads(); // the first tiles are whole
 
+            // A turn of the loop goes from the middle of one tile to the middle of the next, so that the barrier and the reads behind it lie in
+            // its midst: at its end, `ptxas` puts them next to their uses.
+            let middle = DEPTH / 2;
             let mut stage = 0;
             let mut now = read(stage, 0);
+            for k in 1..middle + 1 {
+                let next = read(stage, k);
+                multiply(now);
+                now = next;
+            }
             while left > 1 {
-                for k in 1..DEPTH {
+                for k in middle + 1..DEPTH {
                     let next = read(stage, k);
                     multiply(now);
                     now = next;
@@ -378,15 +397,20 @@ unsafe fn multiply<
                 stage = (stage + 1) % STAGES as u32;
                 let next = read(stage, 0);
                 if left > STAGES as u32 {
-                    a.copy(a_tiles.add(free * A::STAGE));
-                    b.copy(b_tiles.add(free * B::STAGE));
+                    a.copy(a_tiles.add(free * stage_size));
+                    b.copy(b_tiles.add(free * stage_size));
                 }
                 pipeline::commit();
                 multiply(now);
                 now = next;
+                for k in 1..middle + 1 {
+                    let next = read(stage, k);
+                    multiply(now);
+                    now = next;
+                }
                 left -= 1;
             }
-            for k in 1..DEPTH {
+            for k in middle + 1..DEPTH {
                 let next = read(stage, k);
                 multiply(now);
                 now = next;
@@ -404,7 +428,9 @@ unsafe fn multiply<
                 let four = Float4([p, q, r, s]);
                 let (row, col) = (row + i / 4 * next_rows + i % 4, col + j * next_cols);
                 if !whole {
-                    four.write(partial.add(row * TILE_N + col));
+                    if tile_row + row < gemm.m {
+                        four.write(partial.add(row * TILE_N + col));
+                    }
                 } else if inside {
                     gemm.update4::<false>(tile_row + row, tile_col + col, four);
                 } else {

@@ -11,10 +11,13 @@ use crate::streams::Streams;
 /// Threads of a block.
 pub const THREADS: usize = 128;
 
+/// Parts that a thread reads at a time.
+const AT_ONCE: usize = 8;
+
 /// Elements of a tile that a block adds up.
 pub const ELEMENTS: usize = 4 * THREADS;
 
-/// `partials`, `streams` and `whole_waves` are those of the launch before; `depth` is 0 where `alpha` is, else k.
+/// `partials`, `streams` and `whole_waves` are those of the launch before, which had no more streams than shared steps; `depth` is 0 where `alpha` is, else k.
 ///
 /// A launch has `tile_m * tile_n / ELEMENTS` blocks along x and as many along y as there are tiles that are not handed out whole.
 ///
@@ -52,21 +55,44 @@ pub unsafe fn fix_up(
         return;
     }
 
-    let thread = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
-    let element = 4 * thread;
-    let mut sums = [0.0f32; 4];
-    for block in first..=last {
-        let (begin, end) = (streams.first_step(block), streams.first_step(block + 1));
-        if begin < end {
-            let slot = 2 * block + (begin < tile * streams.steps) as usize;
-            let part = Float4::read(partials.add(slot * tile_m * tile_n + element)).0;
-            for i in 0..4 {
-                sums[i] += part[i];
-            }
-        }
+    let (tile_row, tile_col) = streams.place(streams.first_shared() + tile);
+    let element = 4 * (thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize);
+    let row = tile_row * tile_m + element / tile_n;
+    let col = tile_col * tile_n + element % tile_n;
+    if row >= m || col >= n {
+        return;
     }
 
-    let (tile_row, tile_col) = streams.place(streams.first_shared() + tile);
+    // Only the first block's share can begin in an earlier tile: each has a step at least.
+    let parts = last - first + 1;
+    let began_before = streams.first_step(first) < tile * streams.steps;
+    let part = |i: usize| {
+        let slot = 2 * (first + i) + (i == 0 && began_before) as usize;
+        Float4::read(partials.add(slot * tile_m * tile_n + element)).0
+    };
+    let mut sums = [0.0f32; 4];
+    let mut next = 0;
+    // Several at a time are on their way; added one after the other.
+    while next + AT_ONCE <= parts {
+        let mut some = [[0.0f32; 4]; AT_ONCE];
+        for i in 0..AT_ONCE {
+            some[i] = part(next + i);
+        }
+        for i in 0..AT_ONCE {
+            for j in 0..4 {
+                sums[j] += some[i][j];
+            }
+        }
+        next += AT_ONCE;
+    }
+    while next < parts {
+        let one = part(next);
+        for j in 0..4 {
+            sums[j] += one[j];
+        }
+        next += 1;
+    }
+
     let gemm = Gemm {
         m,
         n,
@@ -80,9 +106,5 @@ pub unsafe fn fix_up(
         c,
         ldc,
     };
-    let (row, col) = (
-        tile_row * tile_m + element / tile_n,
-        tile_col * tile_n + element % tile_n,
-    );
     gemm.update4::<true>(row, col, Float4(sums));
 }
