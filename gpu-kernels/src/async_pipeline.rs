@@ -98,7 +98,7 @@ entry!(async_pipeline_64x128_nn, tile(64, 128, 8), patch(8, 8), lanes_m 4, Along
 entry!(async_pipeline_32x128_nn, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
 entry!(async_pipeline_32x128_nt, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongSums, whole false, blocks 4);
 entry!(async_pipeline_16x128_nn, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 5);
-entry!(async_pipeline_16x128_nt, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongSums, whole false, blocks 5);
+entry!(async_pipeline_16x128_nt, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongSums, whole false, blocks 4);
 
 /// Brings tiles of one operand to shared memory, one step after the other.
 trait Feed: Sized {
