@@ -7,9 +7,10 @@
 //!   transposes A before (`transpose.rs`), which costs 1.5 % of the time at 4096 and half of that at 8192. Where a tile
 //!   is so flat that it would cost more, A is copied element by element (the variants `-nn` and `-nt`);
 //! - what does not exist is asked for as zeros by the copy itself: edges take no branches;
-//! - a turn of the loop goes from the middle of a tile to the middle of the next. With the barrier at its end, `ptxas` puts the reads
-//!   behind it next to their uses (54.3 instead of 55.2 TFLOP/s at 8192 on an H200);
-//! - the blocks of the last round share its steps evenly, whatever tile they belong to (`streams.rs`): 53.9 instead of 55.4.
+//! - a turn of the loop goes from a quarter of a tile to a quarter of the next. With the barrier at its end, `ptxas` puts the reads
+//!   behind it next to their uses (54.3 instead of 56.6 TFLOP/s at 8192 on an H200; of 144 places for the barrier, orders of the reads and
+//!   walks of the patch this is the fastest: what differs is how well `ptxas` spreads operands over register banks);
+//! - the blocks of the last round share its steps evenly, whatever tile they belong to (`streams.rs`): 55.1 instead of 56.6.
 //!
 //! Global-memory reads: M*N*K * (1/TILE_M + 1/TILE_N)
 //! Shared-memory reads: M*N*K * (1/PATCH_M + 1/PATCH_N), four at a time; 16 * SN * (TILE_M + TILE_N) bytes a block
@@ -318,11 +319,11 @@ unsafe fn multiply<
         let b_row = b_tiles.add(stage as usize * stage_size + k * B::STRIDE + col);
         let mut a_frag = [Float4::ZERO; M4];
         let mut b_frag = [Float4::ZERO; N4];
-        for i in 0..M4 {
-            a_frag[i] = Float4::read(a_column.add(i * next_rows));
-        }
         for j in 0..N4 {
             b_frag[j] = Float4::read(b_row.add(j * next_cols));
+        }
+        for i in 0..M4 {
+            a_frag[i] = Float4::read(a_column.add(i * next_rows));
         }
         (a_frag, b_frag)
     };
@@ -375,18 +376,18 @@ unsafe fn multiply<
             pipeline::wait_prior::<{ STAGES as u32 - 1 }>();
             thread::sync_threads(); // the first tiles are whole
 
-            // A turn of the loop goes from the middle of one tile to the middle of the next, so that the barrier and the reads behind it lie in
-            // its midst: at its end, `ptxas` puts them next to their uses.
-            let middle = DEPTH / 2;
+            // A turn of the loop goes from a quarter of one tile to a quarter of the next, so that the barrier and the reads behind it lie
+            // inside it: at its end, `ptxas` puts them next to their uses.
+            let quarter = DEPTH / 4;
             let mut stage = 0;
             let mut now = read(stage, 0);
-            for k in 1..middle + 1 {
+            for k in 1..quarter + 1 {
                 let next = read(stage, k);
                 multiply(now);
                 now = next;
             }
             while left > 1 {
-                for k in middle + 1..DEPTH {
+                for k in quarter + 1..DEPTH {
                     let next = read(stage, k);
                     multiply(now);
                     now = next;
@@ -403,14 +404,14 @@ unsafe fn multiply<
                 pipeline::commit();
                 multiply(now);
                 now = next;
-                for k in 1..middle + 1 {
+                for k in 1..quarter + 1 {
                     let next = read(stage, k);
                     multiply(now);
                     now = next;
                 }
                 left -= 1;
             }
-            for k in middle + 1..DEPTH {
+            for k in quarter + 1..DEPTH {
                 let next = read(stage, k);
                 multiply(now);
                 now = next;
