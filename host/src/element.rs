@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cust::memory::DeviceCopy;
-use gpu_kernels::spec::{Function, GemmFn, Variant};
+use gpu_kernels::spec::{Function, GemmFn, StreamFn, Variant};
 use ndarray_npy::{ReadableElement, WritableElement};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -81,6 +81,13 @@ pub enum Arithmetic {
     },
 }
 
+/// A kernel as a function of an element type.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<T> {
+    Gemm(GemmFn<T>),
+    Streamed(StreamFn<T>),
+}
+
 /// An element of a matrix.
 pub trait Element:
     Copy
@@ -105,8 +112,8 @@ pub trait Element:
     /// How it rounds.
     const ARITHMETIC: Arithmetic;
 
-    /// The function of a variant, if it multiplies this type.
-    fn function(variant: &Variant) -> Option<GemmFn<Self>>;
+    /// The function of a variant, if it multiplies this type, and streams or does not.
+    fn function(variant: &Variant) -> Option<Entry<Self>>;
 
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
@@ -152,9 +159,10 @@ impl Element for f32 {
         exact_integers: 16_777_216.0,
     };
 
-    fn function(variant: &Variant) -> Option<GemmFn<f32>> {
+    fn function(variant: &Variant) -> Option<Entry<f32>> {
         match variant.function {
-            Function::F32(function) => Some(function),
+            Function::F32(function) => Some(Entry::Gemm(function)),
+            Function::Streamed(function) => Some(Entry::Streamed(function)),
             _ => None,
         }
     }
@@ -226,9 +234,9 @@ impl Element for f64 {
         exact_integers: 9_007_199_254_740_992.0,
     };
 
-    fn function(variant: &Variant) -> Option<GemmFn<f64>> {
+    fn function(variant: &Variant) -> Option<Entry<f64>> {
         match variant.function {
-            Function::F64(function) => Some(function),
+            Function::F64(function) => Some(Entry::Gemm(function)),
             _ => None,
         }
     }
@@ -301,9 +309,9 @@ impl Element for i32 {
     const POISON: i32 = 0x5a5a_5a5b;
     const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: 32 };
 
-    fn function(variant: &Variant) -> Option<GemmFn<i32>> {
+    fn function(variant: &Variant) -> Option<Entry<i32>> {
         match variant.function {
-            Function::I32(function) => Some(function),
+            Function::I32(function) => Some(Entry::Gemm(function)),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@
 //! ```
 
 pub mod bench;
+pub mod blas;
 pub mod cli;
 pub mod cpu;
 pub mod device;

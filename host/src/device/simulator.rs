@@ -9,7 +9,7 @@ use super::Run;
 use super::error::{DeviceError, Trespass};
 use super::guard::{self, GUARD};
 use super::launch::bands;
-use crate::element::Element;
+use crate::element::{Element, Entry};
 use crate::problem::{Layout, Matrix, Problem};
 
 /// Bytes that every buffer starts at a multiple of, as the driver's allocations do: kernels choose by alignment.
@@ -83,7 +83,7 @@ impl Simulator {
         problem: &Problem<T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
-        let Some(function) = T::function(variant) else {
+        let Some(Entry::Gemm(function)) = T::function(variant) else {
             unreachable!("the caller has compared the types");
         };
         let shape = problem.shape();
