@@ -1,11 +1,11 @@
 //! Which plan a call gets if none is asked for.
 
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Function, Variant};
+use gpu_kernels::spec::{Function, Grid, Variant};
 
-use super::plan::{Call, Plan, Side};
+use super::plan::{Call, Plan};
 use super::processor::Processor;
-use super::streams::Streams;
+use super::sharing::Sharing;
 
 /// The plan of `call` that needs no more than `workspace` elements and seems to be the fastest.
 ///
@@ -31,19 +31,22 @@ pub fn candidates(call: Call, processor: &Processor) -> impl Iterator<Item = Pla
     let usable = variants.filter(|variant| is_usable(variant, processor));
     usable.flat_map(move |variant| {
         let shared = shared(variant, call, processor);
-        let all = [Some(shared), variant.streams().then_some(Streams::UNSHARED)];
+        let all = [
+            Some(shared),
+            (variant.grid == Grid::Streams).then_some(Sharing::NONE),
+        ];
         all.into_iter()
             .flatten()
-            .filter_map(move |streams| Plan::new(variant, call, streams))
+            .filter_map(move |sharing| Plan::new(variant, call, sharing))
     })
 }
 
 /// How a kernel shares its steps if nothing else is known.
-pub fn shared(variant: &Variant, call: Call, processor: &Processor) -> Streams {
+pub fn shared(variant: &Variant, call: Call, processor: &Processor) -> Sharing {
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
     let tiles =
         tiles(call.shape.m, variant.tile.m).saturating_mul(tiles(call.shape.n, variant.tile.n));
-    Streams::shared(tiles, processor.blocks_at_once(variant))
+    Sharing::even(tiles, processor.blocks_at_once(variant))
 }
 
 /// Kernels that stream live on asynchronous copies, which there are from compute capability 8.0 on.
@@ -71,10 +74,6 @@ fn cost(plan: &Plan<'_>, processor: &Processor) -> f64 {
         true => tiles / at_once,
         false => (tiles / at_once).ceil(),
     };
-    let copied: usize = [Side::A, Side::B]
-        .into_iter()
-        .filter_map(|side| plan.packed(side))
-        .map(|pack| pack.elements())
-        .sum();
+    let copied: usize = plan.packs().map(|pack| pack.elements()).sum();
     waves * at_once * work / intensity.min(1.0) + 50.0 * copied as f64
 }

@@ -3,9 +3,9 @@
 pub mod choose;
 mod plan;
 mod processor;
-mod streams;
+mod sharing;
 
 pub use choose::choose;
-pub use plan::{Call, Pack, Plan, Side, Stored, Transpose};
+pub use plan::{Call, Pack, Plan, Role, Stored, Transpose};
 pub use processor::Processor;
-pub use streams::Streams;
+pub use sharing::Sharing;

@@ -8,9 +8,10 @@
 //!                                                      partial sums --- fix up ---> C, where tiles are split
 //! ```
 
-use gpu_kernels::spec::{Storage, Tile, Variant};
+use gpu_kernels::spec::{Grid, Storage, Variant};
+use gpu_kernels::streams::Streams;
 
-use super::streams::Streams;
+use super::sharing::{Sharing, splits};
 use crate::problem::Shape;
 
 /// Whether a matrix is multiplied as it is stored, or transposed.
@@ -64,8 +65,6 @@ pub struct Call {
     pub shape: Shape,
     pub a: Stored,
     pub b: Stored,
-    /// Whether every row of C begins at a multiple of 16 bytes.
-    pub c_aligned: bool,
 }
 
 impl Call {
@@ -79,14 +78,13 @@ impl Call {
             shape,
             a: Stored::at(0, leading(a, shape.k, shape.m), a),
             b: Stored::at(0, leading(b, shape.n, shape.k), b),
-            c_aligned: shape.n.is_multiple_of(FLOATS),
         }
     }
 }
 
-/// One of the two operands.
+/// One of the two factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Role {
     A,
     B,
 }
@@ -94,13 +92,13 @@ pub enum Side {
 /// A copy of an operand that suits the kernel, in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pack {
-    pub side: Side,
+    pub role: Role,
     /// Whether the copy is the transpose of what is stored.
     pub transposed: bool,
     /// Rows and columns of what is stored.
     pub source: (usize, usize),
-    /// Rows and columns of the copy, whole tiles of the kernel: what the source does not have is zero. There are no gaps between
-    /// rows.
+    /// Rows and columns of the copy, whole tiles if the kernel takes no others: what the source does not have is zero. There are no
+    /// gaps between rows.
     pub target: (usize, usize),
     /// Where the copy begins in the workspace, in elements.
     pub offset: usize,
@@ -110,6 +108,16 @@ impl Pack {
     /// Elements of the copy.
     pub fn elements(&self) -> usize {
         self.target.0 * self.target.1
+    }
+
+    /// Where it ends in the workspace; none if no memory has so much.
+    fn end(&self) -> Option<usize> {
+        let end = self
+            .target
+            .0
+            .checked_mul(self.target.1)?
+            .checked_add(self.offset)?;
+        end.checked_mul(size_of::<f32>()).map(|_| end)
     }
 
     /// Elements from the start of a row of the copy to the start of the next.
@@ -123,11 +131,9 @@ impl Pack {
 pub struct Plan<'v> {
     variant: &'v Variant,
     call: Call,
-    /// What the kernel gets as k: that of the copies, where both operands are copied.
-    depth: usize,
     a: Option<Pack>,
     b: Option<Pack>,
-    streams: Option<Streams>,
+    sharing: Option<Sharing>,
     split: bool,
     /// Where the partial sums begin in the workspace.
     partials: usize,
@@ -138,57 +144,34 @@ pub struct Plan<'v> {
 const PART: usize = 64;
 
 impl<'v> Plan<'v> {
-    /// The plan of `call` by `variant`. A kernel that streams shares its steps as `streams` says, which others ignore.
+    /// The plan of `call` by `variant`. A kernel that streams shares its steps as `sharing` says; others ignore it.
     ///
-    /// None if the kernel does not take such a shape, or the copies would be larger than any memory.
-    pub fn new(variant: &'v Variant, call: Call, streams: Streams) -> Option<Plan<'v>> {
-        let Shape { m, n, k } = call.shape;
-        let tile = variant.tile;
-        let whole = |size: usize, tile: u32| size.is_multiple_of(tile as usize);
-        if variant.whole && !(whole(m, tile.m) && whole(n, tile.n) && call.c_aligned) {
-            return None;
-        }
-        let mut packed = [(Side::A, variant.a, call.a), (Side::B, variant.b, call.b)]
-            .map(|(side, storage, stored)| packing(side, storage, stored));
-        if call.shape.is_empty() || k == 0 {
-            packed = [Packing::InPlace; 2];
-        } else if variant.whole && !whole(k, tile.k) {
-            packed = packed.map(Packing::or_copied);
-        }
-        let mut end = 0;
-        let mut place = |side, packing| {
-            let pack = pack(side, packing, variant, &call, end)?;
-            if let Some(pack) = pack {
-                end = (pack.offset + pack.elements()).checked_next_multiple_of(PART)?;
-            }
-            Some(pack)
-        };
-        let a = place(Side::A, packed[0])?;
-        let b = place(Side::B, packed[1])?;
-        let depth = match (a, b) {
-            (Some(_), Some(_)) => k.next_multiple_of(tile.k as usize),
-            _ => k,
-        };
+    /// None if the copies would be larger than any memory.
+    pub fn new(variant: &'v Variant, call: Call, sharing: Sharing) -> Option<Plan<'v>> {
+        let [a, b] = packings(variant, &call);
+        let a = pack(Role::A, a, variant, &call, 0)?;
+        let b_offset = end(&a, 0)?;
+        let b = pack(Role::B, b, variant, &call, b_offset)?;
+        let partials = end(&b, b_offset)?;
         let mut plan = Plan {
             variant,
             call,
-            depth,
             a,
             b,
-            streams: None,
+            sharing: None,
             split: false,
-            partials: end,
-            workspace: end,
+            partials,
+            workspace: partials,
         };
-        if variant.streams() && !call.shape.is_empty() {
-            let (tiles, steps) = (plan.tiles(), plan.steps_per_tile());
-            let streams = streams.for_work(tiles, steps);
-            plan.split = streams.split(tiles, steps);
-            plan.streams = Some(streams);
+        if variant.grid == Grid::Streams && !call.shape.is_empty() {
+            let tile = variant.tile;
+            let sharing = sharing.limited(call.shape, tile);
+            plan.sharing = Some(sharing);
+            plan.split = splits(&sharing.of(call.shape, tile));
             if plan.split {
-                let slots = 2 * streams.count as usize;
-                let partials = slots.checked_mul((tile.m * tile.n) as usize)?;
-                plan.workspace = plan.partials.checked_add(partials)?;
+                let slots = 2 * sharing.streams as usize;
+                let elements = slots.checked_mul((tile.m * tile.n) as usize)?;
+                plan.workspace = plan.partials.checked_add(elements)?;
             }
         }
         Some(plan)
@@ -204,27 +187,28 @@ impl<'v> Plan<'v> {
         &self.call
     }
 
-    /// The sums that the kernel is told to compute: those of the call, with zeros behind them if both operands are copied.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
-
     /// The copies to make first, in this order.
     pub fn packs(&self) -> impl Iterator<Item = Pack> + use<> {
         self.a.into_iter().chain(self.b)
     }
 
-    /// The copy of A or B that the kernel reads, if it does not read the operand itself.
-    pub fn packed(&self, side: Side) -> Option<Pack> {
-        match side {
-            Side::A => self.a,
-            Side::B => self.b,
+    /// The copy of A or B that the kernel reads, if it does not read the matrix itself.
+    pub fn packed(&self, role: Role) -> Option<Pack> {
+        match role {
+            Role::A => self.a,
+            Role::B => self.b,
         }
     }
 
-    /// How a kernel that streams shares its steps; none for other kernels, and for a C without elements.
+    /// How the blocks of a kernel that streams share its steps; none for other kernels, and for a C without elements.
+    pub fn sharing(&self) -> Option<Sharing> {
+        self.sharing
+    }
+
+    /// The same, as the kernel sees it.
     pub fn streams(&self) -> Option<Streams> {
-        self.streams
+        let of = |sharing: Sharing| sharing.of(self.call.shape, self.variant.tile);
+        self.sharing.map(of)
     }
 
     /// Whether partial sums of tiles are to be added up after the kernel.
@@ -244,22 +228,26 @@ impl<'v> Plan<'v> {
 
     /// Tiles of C.
     pub fn tiles(&self) -> usize {
-        let Shape { m, n, .. } = self.call.shape;
-        let Tile {
-            m: tile_m,
-            n: tile_n,
-            ..
-        } = self.variant.tile;
-        m.div_ceil(tile_m as usize) * n.div_ceil(tile_n as usize)
+        let (shape, tile) = (self.call.shape, self.variant.tile);
+        let tiles = shape.m.div_ceil(tile.m as usize);
+        tiles.saturating_mul(shape.n.div_ceil(tile.n as usize))
     }
 
     /// Steps of the tile's depth that a tile's sums take.
     pub fn steps_per_tile(&self) -> usize {
-        self.depth.div_ceil(self.variant.tile.k as usize)
+        self.call.shape.k.div_ceil(self.variant.tile.k as usize)
     }
 }
 
-/// What an operand needs before a kernel can read it.
+/// Where the part of the workspace after `pack` begins, if that begins at `offset`.
+fn end(pack: &Option<Pack>, offset: usize) -> Option<usize> {
+    match pack {
+        Some(pack) => pack.end()?.checked_next_multiple_of(PART),
+        None => Some(offset),
+    }
+}
+
+/// What a matrix needs before a kernel can read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     InPlace,
@@ -267,74 +255,79 @@ enum Packing {
     Transposed,
 }
 
-impl Packing {
-    /// A copy in any case.
-    fn or_copied(self) -> Packing {
-        match self {
-            Packing::InPlace => Packing::Copied,
-            packed => packed,
-        }
+/// What A and B need.
+fn packings(variant: &Variant, call: &Call) -> [Packing; 2] {
+    let Shape { m, n, k } = call.shape;
+    if call.shape.is_empty() || k == 0 {
+        return [Packing::InPlace; 2];
     }
+    let tile = variant.tile;
+    let ragged = |size: usize, tile: u32| variant.whole && !size.is_multiple_of(tile as usize);
+    let ragged_k = ragged(k, tile.k);
+    [
+        packing(Role::A, variant.a, call.a, ragged(m, tile.m) || ragged_k),
+        packing(Role::B, variant.b, call.b, ragged(n, tile.n) || ragged_k),
+    ]
 }
 
-/// How an operand must be stored for `storage`: in the sense of [`Stored::transpose`].
-fn wanted(side: Side, storage: Storage) -> Transpose {
-    match (side, storage) {
-        (Side::A, Storage::AlongTile) | (Side::B, Storage::AcrossTile) => Transpose::Yes,
-        (_, Storage::RowMajor) | (Side::A, Storage::AcrossTile) | (Side::B, Storage::AlongTile) => {
-            Transpose::No
-        }
-    }
-}
-
-fn packing(side: Side, storage: Storage, stored: Stored) -> Packing {
-    if wanted(side, storage) != stored.transpose {
+fn packing(role: Role, storage: Storage, stored: Stored, ragged: bool) -> Packing {
+    if wanted(role, storage) != stored.transpose {
         Packing::Transposed
-    } else if storage == Storage::AlongTile && !stored.aligned {
+    } else if ragged || (storage == Storage::AlongTile && !stored.aligned) {
         Packing::Copied
     } else {
         Packing::InPlace
     }
 }
 
-/// The copy of an operand, at the next place in the workspace. The outer option is none if it is larger than any memory.
+/// How a matrix must be stored for `storage`, in the sense of [`Stored::transpose`].
+fn wanted(role: Role, storage: Storage) -> Transpose {
+    match (role, storage) {
+        (Role::A, Storage::AlongTile) | (Role::B, Storage::AlongSums) => Transpose::Yes,
+        (Role::A, Storage::RowMajor | Storage::AlongSums)
+        | (Role::B, Storage::RowMajor | Storage::AlongTile) => Transpose::No,
+    }
+}
+
+/// The copy of a matrix, if it needs one, at `offset` of the workspace. The outer option is none if no memory has so much.
 fn pack(
-    side: Side,
+    role: Role,
     packing: Packing,
     variant: &Variant,
     call: &Call,
     offset: usize,
 ) -> Option<Option<Pack>> {
-    if packing == Packing::InPlace {
-        return Some(None);
-    }
-    let Shape { m, n, k } = call.shape;
-    let tile = variant.tile;
-    let (storage, stored, plain, tiled) = match side {
-        Side::A => (variant.a, call.a, (m, k), (tile.m, tile.k)),
-        Side::B => (variant.b, call.b, (k, n), (tile.k, tile.n)),
+    let stored = match role {
+        Role::A => call.a.transpose,
+        Role::B => call.b.transpose,
     };
-    let whole = |size: usize, tile: u32| {
-        // Rows of a copy begin at multiples of 16 bytes, however small the tile.
-        let size = size.checked_next_multiple_of(tile as usize)?;
-        size.checked_next_multiple_of(FLOATS)
+    let copied = match packing {
+        Packing::InPlace => return Some(None),
+        Packing::Copied => stored,
+        Packing::Transposed => stored.other(),
     };
-    let padded = (whole(plain.0, tiled.0)?, whole(plain.1, tiled.1)?);
-    let turned = |(rows, columns), transpose| match transpose {
+    let (shape, tile) = (call.shape, variant.tile);
+    let sides = match role {
+        Role::A => [(shape.m, tile.m), (shape.k, tile.k)],
+        Role::B => [(shape.k, tile.k), (shape.n, tile.n)],
+    };
+    let turned = |[rows, columns]: [usize; 2], transpose| match transpose {
         Transpose::No => (rows, columns),
         Transpose::Yes => (columns, rows),
     };
-    let target = turned(padded, wanted(side, storage));
-    target
-        .0
-        .checked_mul(target.1)?
-        .checked_add(offset)?
-        .checked_mul(size_of::<f32>())?;
-    Some(Some(Pack {
-        side,
+    let padded = |(size, tile): (usize, u32)| match variant.whole {
+        true => size.checked_next_multiple_of(tile as usize),
+        false => Some(size),
+    };
+    let (rows, columns) = turned([padded(sides[0])?, padded(sides[1])?], copied);
+    let pack = Pack {
+        role,
         transposed: packing == Packing::Transposed,
-        source: turned(plain, stored.transpose),
-        target,
+        source: turned(sides.map(|(size, _)| size), stored),
+        // Rows begin at multiples of 16 bytes.
+        target: (rows, columns.checked_next_multiple_of(FLOATS)?),
         offset,
-    }))
+    };
+    pack.end()?;
+    Some(Some(pack))
 }

@@ -63,7 +63,6 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
         Grid::Tiles | Grid::Streams => MOST_BLOCKS_Y as usize * tile_m,
         Grid::Rows => most_x,
         Grid::Linear => most_x * tile_n / n,
-        Grid::Streams => most_x / n.div_ceil(tile_n) * tile_m,
     };
     if most_rows == 0 || m.div_ceil(most_rows) > MOST_BANDS {
         return Err(too_large);
@@ -73,7 +72,6 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
         Grid::Tiles | Grid::Streams => (n.div_ceil(tile_n) as u32, rows.div_ceil(tile_m) as u32),
         Grid::Rows => (rows as u32, 1),
         Grid::Linear => ((rows * n).div_ceil(tile_n) as u32, 1),
-        Grid::Streams => ((n.div_ceil(tile_n) * rows.div_ceil(tile_m)) as u32, 1),
     };
     let bands = (0..m).step_by(most_rows).map(|first_row| {
         let rows = most_rows.min(m - first_row);
