@@ -4,6 +4,7 @@ use std::fmt;
 
 use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{Function, GemmFn, StreamFn, Variant};
+use gpu_kernels::{fix_up, transpose};
 use ndarray_npy::{ReadableElement, WritableElement};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -88,6 +89,42 @@ pub enum Entry<T> {
     Streamed(StreamFn<T>),
 }
 
+/// [`gpu_kernels::transpose::transpose`] and its like.
+pub type PackFn<T> = unsafe fn(
+    source: &[T],
+    rows: usize,
+    cols: usize,
+    leading: usize,
+    target: *mut T,
+    target_rows: usize,
+    target_leading: usize,
+);
+
+/// [`gpu_kernels::fix_up::fix_up`].
+pub type FixUpFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    depth: usize,
+    alpha: T,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+    partials: *const T,
+    tile_m: usize,
+    tile_n: usize,
+    tile_k: usize,
+    streams: usize,
+    whole_waves: usize,
+);
+
+/// The kernels that run before and after one that multiplies, as functions of an element type.
+#[derive(Clone, Copy, Debug)]
+pub struct Helpers<T> {
+    pub transpose: PackFn<T>,
+    pub pad: PackFn<T>,
+    pub fix_up: FixUpFn<T>,
+}
+
 /// An element of a matrix.
 pub trait Element:
     Copy
@@ -114,6 +151,9 @@ pub trait Element:
 
     /// The function of a variant, if it multiplies this type, and streams or does not.
     fn function(variant: &Variant) -> Option<Entry<Self>>;
+
+    /// The kernels beside those that multiply, if there are any for this type.
+    const HELPERS: Option<Helpers<Self>> = None;
 
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
@@ -158,6 +198,12 @@ impl Element for f32 {
         largest: f32::MAX as f64,
         exact_integers: 16_777_216.0,
     };
+
+    const HELPERS: Option<Helpers<f32>> = Some(Helpers {
+        transpose: transpose::transpose,
+        pad: transpose::pad,
+        fix_up: fix_up::fix_up,
+    });
 
     fn function(variant: &Variant) -> Option<Entry<f32>> {
         match variant.function {

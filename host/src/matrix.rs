@@ -115,6 +115,19 @@ impl<T: Element> Matrix<T> {
         })
     }
 
+    /// A row of so many elements of [`Element::POISON`].
+    pub fn poison(columns: usize) -> Self {
+        Matrix {
+            buffer: vec![T::POISON; columns],
+            rows: 1,
+            columns,
+            placement: Placement {
+                offset: 0,
+                leading: columns,
+            },
+        }
+    }
+
     /// Random `data`. The same seed gives the same matrix, whatever its placement.
     ///
     /// # Errors

@@ -30,9 +30,9 @@ pub fn candidates(call: Call, processor: &Processor) -> impl Iterator<Item = Pla
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let usable = variants.filter(|variant| is_usable(variant, processor));
     usable.flat_map(move |variant| {
-        let shared = shared(variant, call, processor);
+        let even = even(variant, call, processor);
         let all = [
-            Some(shared),
+            Some(even),
             (variant.grid == Grid::Streams).then_some(Sharing::NONE),
         ];
         all.into_iter()
@@ -42,7 +42,7 @@ pub fn candidates(call: Call, processor: &Processor) -> impl Iterator<Item = Pla
 }
 
 /// How a kernel shares its steps if nothing else is known.
-pub fn shared(variant: &Variant, call: Call, processor: &Processor) -> Sharing {
+pub fn even(variant: &Variant, call: Call, processor: &Processor) -> Sharing {
     let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
     let tiles =
         tiles(call.shape.m, variant.tile.m).saturating_mul(tiles(call.shape.n, variant.tile.n));

@@ -6,6 +6,6 @@ mod processor;
 mod sharing;
 
 pub use choose::choose;
-pub use plan::{Call, Pack, Plan, Role, Stored, Transpose};
+pub use plan::{Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Role, Stored, Transpose};
 pub use processor::Processor;
 pub use sharing::Sharing;

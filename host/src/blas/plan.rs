@@ -8,10 +8,13 @@
 //!                                                      partial sums --- fix up ---> C, where tiles are split
 //! ```
 
+use gpu_kernels::fix_up;
 use gpu_kernels::spec::{Grid, Storage, Variant};
 use gpu_kernels::streams::Streams;
+use gpu_kernels::transpose::{self, TILE as PACKED};
 
 use super::sharing::{Sharing, splits};
+use crate::device::launch::{MOST_BLOCKS_X, MOST_BLOCKS_Y, TooLarge, bands};
 use crate::problem::Shape;
 
 /// Whether a matrix is multiplied as it is stored, or transposed.
@@ -110,6 +113,15 @@ impl Pack {
         self.target.0 * self.target.1
     }
 
+    /// Blocks along x and y of the launch that makes the copy.
+    pub fn grid(&self) -> (u32, u32) {
+        let blocks = |size: usize, most: u32| size.div_ceil(PACKED).min(most as usize) as u32;
+        (
+            blocks(self.target.1, MOST_BLOCKS_X),
+            blocks(self.target.0, MOST_BLOCKS_Y),
+        )
+    }
+
     /// Where it ends in the workspace; none if no memory has so much.
     fn end(&self) -> Option<usize> {
         let end = self
@@ -125,6 +137,12 @@ impl Pack {
         self.target.1
     }
 }
+
+/// Threads of the blocks that make copies.
+pub const PACK_BLOCK: (u32, u32) = (PACKED as u32, transpose::BLOCK_Y as u32);
+
+/// Threads of the blocks that add up partial sums.
+pub const FIX_UP_BLOCK: (u32, u32) = (fix_up::THREADS as u32, 1);
 
 /// What one multiplication launches.
 #[derive(Clone, Copy, Debug)]
@@ -209,6 +227,38 @@ impl<'v> Plan<'v> {
     pub fn streams(&self) -> Option<Streams> {
         let of = |sharing: Sharing| sharing.of(self.call.shape, self.variant.tile);
         self.sharing.map(of)
+    }
+
+    /// Blocks along x and y of a kernel that streams; none for others.
+    pub fn grid(&self) -> Option<(u32, u32)> {
+        let sharing = self.sharing?;
+        Some((sharing.streams, sharing.whole_waves + 1))
+    }
+
+    /// Blocks along x and y of the launch that adds up partial sums; none if there are none.
+    pub fn fix_up_grid(&self) -> Option<(u32, u32)> {
+        let streams = self.streams().filter(|_| self.split)?;
+        let tile = self.variant.tile;
+        let parts = (tile.m * tile.n).div_ceil(fix_up::ELEMENTS as u32);
+        Some((parts, streams.shared() as u32))
+    }
+
+    /// The grids of all launches, in order.
+    ///
+    /// # Errors
+    ///
+    /// C is too large for any number of launches.
+    pub fn grids(&self) -> Result<Vec<(u32, u32)>, TooLarge> {
+        let mut grids: Vec<(u32, u32)> = self.packs().map(|pack| pack.grid()).collect();
+        match self.variant.grid {
+            Grid::Streams => grids.extend(self.grid()),
+            _ => {
+                let bands = bands(self.variant, self.call.shape)?;
+                grids.extend(bands.iter().map(|band| band.grid));
+            }
+        }
+        grids.extend(self.fix_up_grid());
+        Ok(grids)
     }
 
     /// Whether partial sums of tiles are to be added up after the kernel.

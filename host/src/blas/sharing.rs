@@ -3,11 +3,11 @@
 use gpu_kernels::spec::Tile;
 use gpu_kernels::streams::Streams;
 
+use crate::device::launch::{MOST_BLOCKS_X, MOST_BLOCKS_Y};
 use crate::problem::Shape;
 
-/// Blocks that a grid may have along x and y.
-const MOST_X: usize = i32::MAX as usize;
-const MOST_Y: usize = 65_535;
+const MOST_X: usize = MOST_BLOCKS_X as usize;
+const MOST_Y: usize = MOST_BLOCKS_Y as usize;
 
 /// A grid of `streams x (whole_waves + 1)` blocks. In the first `whole_waves` rows each block computes a tile of its own; those of the
 /// last row share the steps of the remaining tiles evenly, and may begin and end in the middle of a tile.

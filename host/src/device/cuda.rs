@@ -1,5 +1,6 @@
 //! Kernels on an NVIDIA GPU: a device's primary context with the embedded PTX in it, memory, and launches.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use cust::context::{Context, CurrentContext};
@@ -8,19 +9,21 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::launch;
-use cust::memory::{DeviceBuffer, mem_get_info};
+use cust::memory::{DeviceBuffer, DevicePointer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use gpu_kernels::spec::{Allocation, Variant};
+use gpu_kernels::spec::{Allocation, Grid, Variant};
 
 use super::Run;
 use super::driver::{self, Properties};
 use super::error::DeviceError;
 use super::launch::bands;
+use super::planned::{self, Functions, Launcher};
 use super::ptx;
 use super::uploaded::{Guarded, Operands, Pitched, Uploaded};
+use crate::blas::{Plan, Processor, Sharing, choose};
 use crate::element::Element;
-use crate::problem::{Problem, Shape};
+use crate::problem::{Matrix, Problem, ProblemError, Shape};
 
 /// A GPU with the embedded kernels loaded.
 pub struct CudaDevice {
@@ -29,6 +32,7 @@ pub struct CudaDevice {
     module: Module,
     context: Context,
     properties: Properties,
+    processor: OnceLock<Processor>,
 }
 
 impl CudaDevice {
@@ -70,6 +74,7 @@ impl CudaDevice {
             module,
             context,
             properties,
+            processor: OnceLock::new(),
         })
     }
 
@@ -93,26 +98,33 @@ impl CudaDevice {
         mem_get_info().map_err(during("Asking for free memory"))
     }
 
-    /// Looks the entry point of a variant up.
-    pub(crate) fn function(&self, variant: &Variant) -> Result<Function<'_>, DeviceError> {
+    /// What is known of it for plans, if anything has been asked.
+    pub(super) fn known_processor(&self) -> &OnceLock<Processor> {
+        &self.processor
+    }
+
+    /// Looks an entry point up.
+    pub(crate) fn function(&self, entry: &str) -> Result<Function<'_>, DeviceError> {
         self.module
-            .get_function(variant.entry)
+            .get_function(entry)
             .map_err(|error| match error {
                 CudaError::NotFound => DeviceError::NoSuchEntry {
-                    entry: variant.entry.to_string(),
+                    entry: entry.to_string(),
                 },
                 error => during("Looking a kernel up")(error),
             })
     }
 
-    /// Launches `variant` on matrices in the GPU's memory, in as many launches as it takes, and does not wait.
+    /// Launches `variant`, which does not stream, on matrices in the GPU's memory, in as many launches as it takes, and does not wait.
     ///
     /// # Safety
     ///
     /// `operands` hold the matrices of a problem of this shape until the launches have ended.
-    pub(crate) unsafe fn launch<T: Element>(
+    #[allow(clippy::too_many_arguments)] // a launch and a product
+    pub(super) unsafe fn launch<T: Element>(
         &self,
         function: &Function<'_>,
+        stream: &Stream,
         variant: &Variant,
         shape: Shape,
         alpha: T,
@@ -121,7 +133,6 @@ impl CudaDevice {
     ) -> Result<(), DeviceError> {
         let Shape { n, k, .. } = shape;
         let (a, b, c) = (operands.a, operands.b, operands.c);
-        let stream = &self.stream;
         for band in bands(variant, shape)? {
             let skipped = band.first_row * a.leading;
             let a_pointer = a.pointer.wrapping_add(skipped);
@@ -198,12 +209,35 @@ impl CudaDevice {
         }
     }
 
+    /// The plan by which `variant` multiplies the matrices of `problem`, at `operands`; it shares its steps evenly unless told
+    /// otherwise.
+    pub(crate) fn plan<'v, T: Element>(
+        &self,
+        variant: &'v Variant,
+        problem: &Problem<T>,
+        operands: &Operands<T>,
+        sharing: Option<Sharing>,
+    ) -> Result<Plan<'v>, DeviceError> {
+        let call = planned::call_of(problem.shape(), problem.alpha, operands);
+        let sharing = match (sharing, variant.grid) {
+            (Some(sharing), _) => sharing,
+            (None, Grid::Streams) => choose::even(variant, call, self.processor()?),
+            (None, _) => Sharing::NONE,
+        };
+        let Shape { m, n, .. } = problem.shape();
+        let too_large = ProblemError::Overflow {
+            rows: m,
+            leading: n,
+        };
+        Plan::new(variant, call, sharing).ok_or(DeviceError::Host(too_large))
+    }
+
     fn run_on<T: Element, U: Uploaded<T>>(
         &self,
         variant: &Variant,
         problem: &Problem<T>,
     ) -> Result<Run<T>, DeviceError> {
-        let function = self.function(variant)?;
+        let functions = Functions::of(self, variant)?;
         let a = U::upload(self, &problem.a)?;
         let b = U::upload(self, &problem.b)?;
         let c = U::upload(self, &problem.c)?;
@@ -212,20 +246,34 @@ impl CudaDevice {
             b: b.operand(&problem.b),
             c: c.operand(&problem.c),
         };
+        let plan = self.plan(variant, problem, &operands, None)?;
+        let poison = Matrix::poison(plan.workspace_elements());
+        let workspace = match poison.buffer().len() {
+            0 => None,
+            _ => Some(Guarded::upload(self, &poison)?),
+        };
+        let launcher = Launcher {
+            device: self,
+            functions: &functions,
+            stream: &self.stream,
+        };
         let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
         let (start, end) = (event()?, event()?);
         start
             .record(&self.stream)
             .map_err(during("Recording an event"))?;
-        // SAFETY: the matrices live until the stream has been waited for.
+        let start_of_workspace = match &workspace {
+            Some(workspace) => workspace.operand(&poison).pointer,
+            None => DevicePointer::null(),
+        };
+        // SAFETY: the matrices and the workspace live until the stream has been waited for, and the plan is that of this problem.
         let launched = unsafe {
-            self.launch(
-                &function,
-                variant,
-                problem.shape(),
+            launcher.launch(
+                &plan,
                 problem.alpha,
                 problem.beta,
                 &operands,
+                start_of_workspace,
             )
         };
         let recorded = end.record(&self.stream);
@@ -240,6 +288,9 @@ impl CudaDevice {
             kernel: variant.name.to_string(),
             what,
         };
+        if let Some(workspace) = &workspace {
+            workspace.check_bands('W')?.map_err(trespass)?;
+        }
         a.check_unchanged('A', &problem.a)?.map_err(trespass)?;
         b.check_unchanged('B', &problem.b)?.map_err(trespass)?;
         let c = c.result('C', &problem.c)?.map_err(trespass)?;
@@ -259,7 +310,7 @@ pub(crate) fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {
 }
 
 /// Tells a kernel that crashed from a launch that the driver refuses.
-fn launch_error(variant: &Variant, error: CudaError) -> DeviceError {
+pub(super) fn launch_error(variant: &Variant, error: CudaError) -> DeviceError {
     let kernel = variant.name.to_string();
     match is_sticky(error) {
         true => DeviceError::Crashed { kernel, error },

@@ -6,8 +6,8 @@ use thiserror::Error;
 use crate::problem::Shape;
 
 /// Blocks that a grid may have along y, on every GPU so far; along x it is 2^31 - 1.
-const MOST_BLOCKS_Y: u32 = 65_535;
-const MOST_BLOCKS_X: u32 = i32::MAX as u32;
+pub const MOST_BLOCKS_Y: u32 = 65_535;
+pub const MOST_BLOCKS_X: u32 = i32::MAX as u32;
 
 /// Some consecutive rows of C, computed by one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

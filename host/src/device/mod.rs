@@ -7,6 +7,7 @@ pub mod error;
 pub mod guard;
 pub mod launch;
 mod pitch;
+pub(crate) mod planned;
 pub mod ptx;
 pub mod simulator;
 pub(crate) mod uploaded;

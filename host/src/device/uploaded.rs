@@ -119,7 +119,8 @@ impl<T: Element> Guarded<T> {
         Ok(elements)
     }
 
-    fn check_bands(&self, name: char) -> Checked<()> {
+    /// Checks the bands of `name`.
+    pub fn check_bands(&self, name: char) -> Checked<()> {
         let before = self.read(0, GUARD)?;
         let after = self.read(GUARD + self.length, GUARD)?;
         Ok(guard::check_bands(name, &before, &after))

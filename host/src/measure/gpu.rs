@@ -8,16 +8,17 @@
 
 use cust::error::CudaResult;
 use cust::event::{Event, EventFlags};
-use cust::function::Function;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::Stream;
 use gpu_kernels::spec::{Allocation, Variant};
 use thiserror::Error;
 
 use super::{Effort, Timing};
+use crate::blas::{self, Sharing};
 use crate::device::DeviceError;
 use crate::device::cublas::{Cublas, CublasError};
 use crate::device::cuda::{CudaDevice, during};
+use crate::device::planned::{Functions, Launcher, Workspace};
 use crate::device::uploaded::{Operand, Operands, Pitched, Uploaded};
 use crate::element::Element;
 use crate::problem::Problem;
@@ -37,6 +38,8 @@ const MOST_COPIES: usize = 1024;
 /// Something that multiplies.
 pub enum Contender<'a> {
     Kernel(&'static Variant),
+    /// A kernel that streams, its steps shared like this.
+    Sharing(&'static Variant, Sharing),
     Cublas(&'a Cublas<'a>),
 }
 
@@ -53,7 +56,7 @@ impl Contender<'_> {
     /// How it wants its matrices.
     fn allocation(&self) -> Allocation {
         match self {
-            Contender::Kernel(variant) => variant.allocation,
+            Contender::Kernel(variant) | Contender::Sharing(variant, _) => variant.allocation,
             Contender::Cublas(_) => Allocation::Packed,
         }
     }
@@ -63,24 +66,62 @@ impl Contender<'_> {
 struct Runner<'a, T: Element> {
     device: &'a CudaDevice,
     contender: &'a Contender<'a>,
-    function: Option<Function<'a>>,
+    /// Of a kernel.
+    planned: Option<(Functions<'a>, blas::Plan<'a>)>,
     problem: &'a Problem<T>,
 }
 
-impl<T: Element> Runner<'_, T> {
-    fn launch(&self, operands: &Operands<T>) -> Result<(), MeasureError> {
-        let (shape, alpha, beta) = (self.problem.shape(), self.problem.alpha, self.problem.beta);
-        match (self.contender, &self.function) {
-            // SAFETY: the operands are copies of the problem's matrices, which outlive `measure`'s last wait.
-            (Contender::Kernel(variant), Some(function)) => unsafe {
-                self.device
-                    .launch(function, variant, shape, alpha, beta, operands)?;
+impl<'a, T: Element> Runner<'a, T> {
+    /// `operands` are like all those that it will be launched on.
+    fn new(
+        device: &'a CudaDevice,
+        contender: &'a Contender<'a>,
+        problem: &'a Problem<T>,
+        operands: &Operands<T>,
+    ) -> Result<Self, DeviceError> {
+        let planned = match contender {
+            Contender::Kernel(variant) => {
+                let plan = device.plan(variant, problem, operands, None)?;
+                Some((Functions::of(device, variant)?, plan))
+            }
+            Contender::Sharing(variant, sharing) => {
+                let plan = device.plan(variant, problem, operands, Some(*sharing))?;
+                Some((Functions::of(device, variant)?, plan))
+            }
+            Contender::Cublas(_) => None,
+        };
+        Ok(Runner {
+            device,
+            contender,
+            planned,
+            problem,
+        })
+    }
+
+    /// Elements of workspace that it takes.
+    fn workspace_elements(&self) -> usize {
+        let planned = self.planned.as_ref();
+        planned.map_or(0, |(_, plan)| plan.workspace_elements())
+    }
+
+    fn launch(&self, operands: &Operands<T>, workspace: &Workspace<T>) -> Result<(), MeasureError> {
+        let (alpha, beta) = (self.problem.alpha, self.problem.beta);
+        match (self.contender, &self.planned) {
+            // SAFETY: the operands are copies of the problem's matrices, which outlive `measure`'s last wait, and lie like those
+            // that the plan was made for; the workspace outlives it, too, and is as large as any plan asks for.
+            (_, Some((functions, plan))) => unsafe {
+                let launcher = Launcher {
+                    device: self.device,
+                    functions,
+                    stream: self.device.stream(),
+                };
+                launcher.launch(plan, alpha, beta, operands, workspace.start())?;
             },
             // SAFETY: as above.
-            (Contender::Cublas(cublas), _) => unsafe {
-                cublas.gemm(shape, alpha, beta, operands)?;
+            (Contender::Cublas(cublas), None) => unsafe {
+                cublas.gemm(self.problem.shape(), alpha, beta, operands)?;
             },
-            (Contender::Kernel(_), None) => {
+            (Contender::Kernel(_) | Contender::Sharing(..), None) => {
                 unreachable!("a kernel is looked up when it is made a runner")
             }
         }
@@ -101,8 +142,16 @@ pub fn measure<T: Element>(
 ) -> Result<Vec<Timing>, MeasureError> {
     device.enter()?;
     let copies = Copies::new(device, contenders, problem)?;
-    // Whatever happens below, the copies must not be freed under a running launch.
-    let result = measure_on(device, contenders, problem, effort, &copies);
+    let mut runners = Vec::new();
+    for contender in contenders {
+        let operands = &copies.operands(contender.allocation())[0];
+        runners.push(Runner::new(device, contender, problem, operands)?);
+    }
+    // One launch after the other: one workspace is enough for all.
+    let needed = runners.iter().map(Runner::workspace_elements).max();
+    let workspace = Workspace::allocate(device, needed.unwrap_or(0))?;
+    // Whatever happens below, neither copies nor workspace must be freed under a running launch.
+    let result = measure_on(device, runners, effort, &copies, &workspace);
     let ended = device.stream().synchronize();
     let timings = result?;
     ended.map_err(during("Waiting for the GPU"))?;
@@ -111,36 +160,26 @@ pub fn measure<T: Element>(
 
 fn measure_on<T: Element>(
     device: &CudaDevice,
-    contenders: &[Contender<'_>],
-    problem: &Problem<T>,
+    runners: Vec<Runner<'_, T>>,
     effort: Effort,
     copies: &Copies<T>,
+    workspace: &Workspace<T>,
 ) -> Result<Vec<Timing>, MeasureError> {
     let stream = device.stream();
     let mut turn = 0;
-    let mut next = |contender: &Contender<'_>| {
+    let mut launch = |runner: &Runner<'_, T>| {
         turn += 1;
-        let operands = copies.operands(contender.allocation());
-        &operands[turn % operands.len()]
+        let operands = copies.operands(runner.contender.allocation());
+        runner.launch(&operands[turn % operands.len()], workspace)
     };
 
     let mut plans = Vec::new();
-    for contender in contenders {
-        let function = match contender {
-            Contender::Kernel(variant) => Some(device.function(variant)?),
-            Contender::Cublas(_) => None,
-        };
-        let runner = Runner {
-            device,
-            contender,
-            function,
-            problem,
-        };
+    for runner in runners {
         // The first launch loads code; the second is timed.
-        runner.launch(next(runner.contender))?;
+        launch(&runner)?;
         let span = Span::new()?;
         span.begin(stream)?;
-        runner.launch(next(runner.contender))?;
+        launch(&runner)?;
         span.end(stream)?;
         stream
             .synchronize()
@@ -150,7 +189,7 @@ fn measure_on<T: Element>(
 
     for (runner, plan) in &plans {
         for _ in 0..plan.warmup * plan.launches_per_run {
-            runner.launch(next(runner.contender))?;
+            launch(runner)?;
         }
     }
     let most_runs = plans.iter().map(|(_, plan)| plan.runs).max().unwrap_or(0);
@@ -163,7 +202,7 @@ fn measure_on<T: Element>(
             let span = Span::new()?;
             span.begin(stream)?;
             for _ in 0..plan.launches_per_run {
-                runner.launch(next(runner.contender))?;
+                launch(runner)?;
             }
             span.end(stream)?;
             spans.push(span);

@@ -1,5 +1,8 @@
 //! Kernels on the CPU: the launch that `cuda.rs` gives a GPU, given to `cuda_std`'s simulator.
 
+mod buffer;
+mod planned;
+
 use std::time::Instant;
 
 use cuda_std::simulator::Launch;
@@ -7,13 +10,12 @@ use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
 use super::error::{DeviceError, Trespass};
-use super::guard::{self, GUARD};
-use super::launch::bands;
-use crate::element::{Element, Entry};
-use crate::problem::{Layout, Matrix, Problem};
-
-/// Bytes that every buffer starts at a multiple of, as the driver's allocations do: kernels choose by alignment.
-const ALIGNMENT: usize = 256;
+use super::guard;
+use crate::blas::{Call, Plan, Processor, Stored, Transpose, choose};
+use crate::element::Element;
+use crate::problem::{Layout, Matrix, Problem, ProblemError, Shape};
+use buffer::{Guarded, SharedPointer};
+use planned::Matrices;
 
 /// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
 const PITCH_BYTES: usize = 512;
@@ -83,59 +85,105 @@ impl Simulator {
         problem: &Problem<T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
-        let Some(Entry::Gemm(function)) = T::function(variant) else {
-            unreachable!("the caller has compared the types");
+        let product = Product {
+            alpha: problem.alpha,
+            a: (&problem.a, Transpose::No),
+            b: (&problem.b, Transpose::No),
+            beta: problem.beta,
+            c: &problem.c,
         };
-        let shape = problem.shape();
-        let a = Guarded::new(&problem.a);
-        let b = Guarded::new(&problem.b);
-        let mut c = Guarded::new(&problem.c);
-        let (lda, ldb, ldc) = (a.leading, b.leading, c.leading);
-        let c_pointer = SharedPointer(c.elements_pointer());
+        let plan = |call| {
+            let sharing = choose::even(variant, call, &Processor::simulator());
+            Plan::new(variant, call, sharing)
+        };
+        self.gemm(&product, plan, block_done)
+    }
 
-        let bands = bands(variant, shape)?;
+    /// Does a product as `plan` says of it, and returns C. A, B, C and the workspace lie between guard bands; what a kernel wrote
+    /// there, into A, into B or between the rows of C is an error.
+    ///
+    /// # Errors
+    ///
+    /// There is no plan, a kernel fails, or writes where it must not.
+    ///
+    /// # Panics
+    ///
+    /// If the matrices do not fit each other, or the plan's kernel does not multiply this type.
+    pub fn gemm<'v, T: Element>(
+        &self,
+        product: &Product<'_, T>,
+        plan: impl FnOnce(Call) -> Option<Plan<'v>>,
+        block_done: &(dyn Fn() + Sync),
+    ) -> Result<Run<T>, DeviceError> {
+        let shape = product.shape();
+        let a = Guarded::new(product.a.0);
+        let b = Guarded::new(product.b.0);
+        let mut c = Guarded::new(product.c);
+        let stored = |matrix: &Guarded<T>, transpose| {
+            let address = matrix.elements().as_ptr() as usize;
+            Stored::at(address, matrix.leading, transpose)
+        };
+        let call = Call {
+            shape: match product.alpha == T::default() {
+                true => Shape { k: 0, ..shape },
+                false => shape,
+            },
+            a: stored(&a, product.a.1),
+            b: stored(&b, product.b.1),
+        };
+        let too_large = ProblemError::Overflow {
+            rows: shape.m,
+            leading: shape.n,
+        };
+        let plan = plan(call).ok_or(DeviceError::Host(too_large))?;
+        let mut workspace = Guarded::poison(plan.workspace_elements());
+        let matrices = Matrices {
+            a: (a.elements(), a.leading),
+            b: (b.elements(), b.leading),
+            c: (SharedPointer(c.elements_pointer()), c.leading),
+            workspace: SharedPointer(workspace.elements_pointer()),
+        };
         let start = Instant::now();
-        for band in bands {
-            let a_rows = a.rows_from(band.first_row);
-            let b_rows = b.rows_from(0);
-            let c_rows = SharedPointer(c_pointer.get().wrapping_add(band.first_row * ldc));
-            let kernel = || {
-                // SAFETY: the slices end with A and B, `c_rows` is valid for the band's rows of C, which nothing else
-                // touches until the launch ends, and the launch has the shape that the variant asks for.
-                unsafe {
-                    function(
-                        band.rows,
-                        shape.n,
-                        shape.k,
-                        problem.alpha,
-                        a_rows,
-                        lda,
-                        b_rows,
-                        ldb,
-                        problem.beta,
-                        c_rows.get(),
-                        ldc,
-                    )
-                }
-            };
-            let shared_bytes = variant.dynamic_shared_elements(shape.k) as usize * size_of::<T>();
-            let launch = Launch::new(band.grid, (variant.block.x, variant.block.y))
-                .dynamic_shared_bytes(shared_bytes);
-            (self.configure)(launch)
-                .run_observed(kernel, block_done)
-                .map_err(|fault| DeviceError::Simulator {
-                    kernel: variant.name.to_string(),
-                    fault,
-                })?;
-        }
+        self.launch_plan(&plan, product, &matrices, block_done)?;
         let time = start.elapsed();
 
-        check(&a, &b, &c, problem).map_err(|what| DeviceError::Trespass {
-            kernel: variant.name.to_string(),
+        let checked = workspace
+            .check('W')
+            .and_then(|()| check(&a, &b, &c, product));
+        checked.map_err(|what| DeviceError::Trespass {
+            kernel: plan.variant().name.to_string(),
             what,
         })?;
-        let c = problem.c.with_buffer(c.buffer().to_vec());
+        let c = product.c.with_buffer(c.buffer().to_vec());
         Ok(Run { c, time })
+    }
+}
+
+/// `C = alpha * op(A) * op(B) + beta * C`, on matrices of this machine: with `Transpose::Yes`, a matrix is stored as the transpose of
+/// what is multiplied.
+pub struct Product<'a, T> {
+    pub alpha: T,
+    pub a: (&'a Matrix<T>, Transpose),
+    pub b: (&'a Matrix<T>, Transpose),
+    pub beta: T,
+    pub c: &'a Matrix<T>,
+}
+
+impl<T: Element> Product<'_, T> {
+    /// Its dimensions.
+    ///
+    /// # Panics
+    ///
+    /// If the matrices do not fit each other.
+    pub fn shape(&self) -> Shape {
+        let turned = |(matrix, transpose): (&Matrix<T>, Transpose)| match transpose {
+            Transpose::No => (matrix.rows(), matrix.columns()),
+            Transpose::Yes => (matrix.columns(), matrix.rows()),
+        };
+        let (m, k) = turned(self.a);
+        let n = self.c.columns();
+        assert_eq!((m, (k, n)), (self.c.rows(), turned(self.b)));
+        Shape { m, n, k }
     }
 }
 
@@ -144,80 +192,14 @@ fn check<T: Element>(
     a: &Guarded<T>,
     b: &Guarded<T>,
     c: &Guarded<T>,
-    problem: &Problem<T>,
+    product: &Product<'_, T>,
 ) -> Result<(), Trespass> {
     for (name, guarded) in [('A', a), ('B', b), ('C', c)] {
-        let (before, after) = guarded.guards();
-        guard::check_bands(name, before, after)?;
+        guarded.check(name)?;
     }
-    guard::check_input('A', problem.a.buffer(), a.buffer(), 0)?;
-    guard::check_input('B', problem.b.buffer(), b.buffer(), 0)?;
-    guard::check_padding(&problem.c, c.buffer())
-}
-
-/// A copy of a matrix's buffer, aligned, between guard bands.
-struct Guarded<T> {
-    storage: Vec<T>,
-    /// Where the buffer starts in `storage`.
-    start: usize,
-    /// Elements of the buffer.
-    length: usize,
-    /// Where the matrix starts in the buffer, and its extent from there.
-    offset: usize,
-    extent: usize,
-    leading: usize,
-}
-
-impl<T: Element> Guarded<T> {
-    fn new(matrix: &Matrix<T>) -> Self {
-        let buffer = matrix.buffer();
-        let slack = ALIGNMENT / size_of::<T>();
-        let mut storage = vec![T::POISON; buffer.len() + 2 * GUARD + slack];
-        let start = GUARD + storage[GUARD..].as_ptr().align_offset(ALIGNMENT).min(slack);
-        storage[start..start + buffer.len()].copy_from_slice(buffer);
-        Guarded {
-            storage,
-            start,
-            length: buffer.len(),
-            offset: matrix.placement().offset,
-            extent: matrix.extent(),
-            leading: matrix.leading(),
-        }
-    }
-
-    fn buffer(&self) -> &[T] {
-        &self.storage[self.start..self.start + self.length]
-    }
-
-    fn guards(&self) -> (&[T], &[T]) {
-        (
-            &self.storage[..self.start],
-            &self.storage[self.start + self.length..],
-        )
-    }
-
-    /// From the first element of `row` to the last element of the matrix; empty for an empty matrix.
-    fn rows_from(&self, row: usize) -> &[T] {
-        let skipped = (row * self.leading).min(self.extent);
-        let first = self.start + self.offset;
-        &self.storage[first + skipped..first + self.extent]
-    }
-
-    fn elements_pointer(&mut self) -> *mut T {
-        self.storage[self.start + self.offset..].as_mut_ptr()
-    }
-}
-
-/// A pointer that the threads of a launch share, as they do on a GPU.
-struct SharedPointer<T>(*mut T);
-
-// SAFETY: it only carries an address; the kernels that write through it promise to write disjoint elements.
-unsafe impl<T: Send> Sync for SharedPointer<T> {}
-
-impl<T> SharedPointer<T> {
-    fn get(&self) -> *mut T {
-        self.0
-    }
+    guard::check_input('A', product.a.0.buffer(), a.buffer(), 0)?;
+    guard::check_input('B', product.b.0.buffer(), b.buffer(), 0)?;
+    guard::check_padding(product.c, c.buffer())
 }
 
 #[cfg(test)]
@@ -339,7 +321,7 @@ mod tests {
             Problem::<f32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0)
                 .unwrap();
         assert_eq!(
-            Guarded::new(&problem.a).buffer().as_ptr() as usize % ALIGNMENT,
+            Guarded::new(&problem.a).buffer().as_ptr() as usize % buffer::ALIGNMENT,
             0
         );
     }

@@ -1,0 +1,293 @@
+//! The launches of a plan on a GPU.
+
+use std::collections::HashMap;
+
+use cust::function::{BlockSize, Function};
+use cust::launch;
+use cust::memory::{DeviceBuffer, DevicePointer};
+use cust::stream::Stream;
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{Grid, Variant};
+
+use super::cuda::{CudaDevice, during, launch_error};
+use super::error::DeviceError;
+use super::uploaded::{Operand, Operands};
+use crate::blas::{Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Stored, Transpose};
+use crate::element::Element;
+use crate::problem::Shape;
+
+/// Entry points of the kernels beside those that multiply.
+const TRANSPOSE: &str = "transpose";
+const PAD: &str = "pad";
+const FIX_UP: &str = "fix_up";
+
+/// Kernels, looked up by their entry points.
+pub(crate) struct Functions<'device> {
+    found: HashMap<&'static str, Function<'device>>,
+}
+
+impl<'device> Functions<'device> {
+    /// What plans need that multiply by `variants`, A and B as [`Stored`] says or not.
+    pub fn load<'v>(
+        device: &'device CudaDevice,
+        variants: impl IntoIterator<Item = &'v Variant>,
+    ) -> Result<Self, DeviceError> {
+        let multiplying = variants.into_iter().map(|variant| variant.entry);
+        let mut found = HashMap::new();
+        for entry in multiplying.chain([TRANSPOSE, PAD, FIX_UP]) {
+            found.insert(entry, device.function(entry)?);
+        }
+        Ok(Functions { found })
+    }
+
+    /// What a variant needs for row-major matrices.
+    pub fn of(device: &'device CudaDevice, variant: &Variant) -> Result<Self, DeviceError> {
+        match variant.grid {
+            Grid::Streams => Functions::load(device, [variant]),
+            _ => {
+                let function = device.function(variant.entry)?;
+                Ok(Functions {
+                    found: HashMap::from([(variant.entry, function)]),
+                })
+            }
+        }
+    }
+
+    fn get(&self, entry: &str) -> Result<&Function<'device>, DeviceError> {
+        self.found
+            .get(entry)
+            .ok_or_else(|| DeviceError::NoSuchEntry {
+                entry: entry.to_string(),
+            })
+    }
+}
+
+/// One multiplication on a GPU: the kernels for it, and the stream to launch them on.
+pub(crate) struct Launcher<'a> {
+    pub device: &'a CudaDevice,
+    pub functions: &'a Functions<'a>,
+    pub stream: &'a Stream,
+}
+
+impl Launcher<'_> {
+    /// Launches what `plan` says, and does not wait.
+    ///
+    /// # Safety
+    ///
+    /// The device's context is current. `operands` hold the matrices of the plan's call, stored as that says, and `workspace` the
+    /// elements that the plan asks for, until the launches have ended. `alpha` is not 0, unless the call has no depth.
+    pub unsafe fn launch<T: Element>(
+        &self,
+        plan: &Plan<'_>,
+        alpha: T,
+        beta: T,
+        operands: &Operands<T>,
+        workspace: DevicePointer<T>,
+    ) -> Result<(), DeviceError> {
+        let mut operands = *operands;
+        for pack in plan.packs() {
+            let source = match pack.role {
+                Role::A => &mut operands.a,
+                Role::B => &mut operands.b,
+            };
+            let target = Operand {
+                pointer: workspace.wrapping_add(pack.offset),
+                extent: pack.elements(),
+                leading: pack.leading(),
+            };
+            // SAFETY: the caller vouches for the matrix and for the workspace.
+            unsafe { self.pack(plan, &pack, source, &target)? };
+            *source = target;
+        }
+        let partials = workspace.wrapping_add(plan.partials_offset());
+        // SAFETY: as above; the operands are stored as the kernel asks for them.
+        unsafe {
+            self.multiply(plan, alpha, beta, &operands, partials)?;
+            self.fix_up(plan, alpha, beta, &operands.c, partials)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `source` is the matrix that `pack` speaks of, and `target` has room for its copy.
+    unsafe fn pack<T: Element>(
+        &self,
+        plan: &Plan<'_>,
+        pack: &Pack,
+        source: &Operand<T>,
+        target: &Operand<T>,
+    ) -> Result<(), DeviceError> {
+        let function = self.functions.get(match pack.transposed {
+            true => TRANSPOSE,
+            false => PAD,
+        })?;
+        let (grid, stream) = (pack.grid(), self.stream);
+        let ((rows, columns), (target_rows, target_leading)) = (pack.source, pack.target);
+        // SAFETY: these are the parameters of both kernels, in order and type; the caller vouches for the memory.
+        unsafe {
+            launch!(function<<<grid, PACK_BLOCK, 0, stream>>>(
+                source.pointer,
+                source.extent,
+                rows,
+                columns,
+                source.leading,
+                target.pointer,
+                target_rows,
+                target_leading
+            ))
+        }
+        .map_err(|error| launch_error(plan.variant(), error))
+    }
+
+    /// # Safety
+    ///
+    /// As [`Launcher::launch`], with A and B stored as the kernel asks for them.
+    unsafe fn multiply<T: Element>(
+        &self,
+        plan: &Plan<'_>,
+        alpha: T,
+        beta: T,
+        operands: &Operands<T>,
+        partials: DevicePointer<T>,
+    ) -> Result<(), DeviceError> {
+        let variant = plan.variant();
+        let Shape { m, n, k } = plan.call().shape;
+        let function = self.functions.get(variant.entry)?;
+        let stream = self.stream;
+        let Some(grid) = plan.grid() else {
+            // SAFETY: the caller vouches for the memory.
+            return unsafe {
+                let shape = plan.call().shape;
+                self.device
+                    .launch(function, stream, variant, shape, alpha, beta, operands)
+            };
+        };
+        let block = (variant.block.x, variant.block.y);
+        let (a, b, c) = (operands.a, operands.b, operands.c);
+        // SAFETY: these are the parameters of every kernel that streams, in order and type; the caller vouches for the memory.
+        unsafe {
+            launch!(function<<<grid, block, 0, stream>>>(
+                m,
+                n,
+                k,
+                alpha,
+                a.pointer,
+                a.extent,
+                a.leading,
+                b.pointer,
+                b.extent,
+                b.leading,
+                beta,
+                c.pointer,
+                c.leading,
+                partials
+            ))
+        }
+        .map_err(|error| launch_error(variant, error))
+    }
+
+    /// # Safety
+    ///
+    /// As [`Launcher::launch`]; the kernel before has left its partial sums at `partials`.
+    unsafe fn fix_up<T: Element>(
+        &self,
+        plan: &Plan<'_>,
+        alpha: T,
+        beta: T,
+        c: &Operand<T>,
+        partials: DevicePointer<T>,
+    ) -> Result<(), DeviceError> {
+        let (Some(grid), Some(streams)) = (plan.fix_up_grid(), plan.streams()) else {
+            return Ok(());
+        };
+        let function = self.functions.get(FIX_UP)?;
+        let Shape { m, n, k } = plan.call().shape;
+        let tile = plan.variant().tile;
+        let [tile_m, tile_n, tile_k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
+        let stream = self.stream;
+        // SAFETY: these are the kernel's parameters, in order and type; the caller vouches for the memory.
+        unsafe {
+            launch!(function<<<grid, FIX_UP_BLOCK, 0, stream>>>(
+                m,
+                n,
+                k,
+                alpha,
+                beta,
+                c.pointer,
+                c.leading,
+                partials,
+                tile_m,
+                tile_n,
+                tile_k,
+                streams.streams,
+                streams.whole_waves
+            ))
+        }
+        .map_err(|error| launch_error(plan.variant(), error))
+    }
+}
+
+impl CudaDevice {
+    /// What plans need to know of this GPU: asked of the driver once. The device's context is current.
+    pub(crate) fn processor(&self) -> Result<&Processor, DeviceError> {
+        if let Some(known) = self.known_processor().get() {
+            return Ok(known);
+        }
+        let properties = self.properties();
+        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        let mut resident = Vec::new();
+        for variant in variants.filter(|variant| variant.grid == Grid::Streams) {
+            // PTX that is not this build's need not have it; a launch will say so.
+            let Ok(function) = self.function(variant.entry) else {
+                continue;
+            };
+            let block = BlockSize::xy(variant.block.x, variant.block.y);
+            let blocks = function
+                .max_active_blocks_per_multiprocessor(block, 0)
+                .map_err(during("Asking how many blocks run at once"))?;
+            resident.push((variant.entry, blocks));
+        }
+        let multiprocessors = u32::try_from(properties.multiprocessors).unwrap_or(1);
+        let processor = Processor::new(properties.architecture(), multiprocessors, resident);
+        Ok(self.known_processor().get_or_init(|| processor))
+    }
+}
+
+/// The call of a product without transpositions.
+pub(crate) fn call_of<T: Element>(shape: Shape, alpha: T, operands: &Operands<T>) -> Call {
+    let stored = |operand: &Operand<T>| {
+        let address = operand.pointer.as_raw() as usize;
+        Stored::at(address, operand.leading, Transpose::No)
+    };
+    Call {
+        shape: match alpha == T::default() {
+            true => Shape { k: 0, ..shape },
+            false => shape,
+        },
+        a: stored(&operands.a),
+        b: stored(&operands.b),
+    }
+}
+
+/// Memory for a plan's copies and partial sums. None where the plan needs none.
+pub(crate) struct Workspace<T: Element> {
+    buffer: Option<DeviceBuffer<T>>,
+}
+
+impl<T: Element> Workspace<T> {
+    pub fn allocate(device: &CudaDevice, elements: usize) -> Result<Self, DeviceError> {
+        let buffer = match elements {
+            0 => None,
+            elements => Some(device.allocate(elements)?),
+        };
+        Ok(Workspace { buffer })
+    }
+
+    /// Its first element.
+    pub fn start(&self) -> DevicePointer<T> {
+        match &self.buffer {
+            Some(buffer) => buffer.as_device_ptr(),
+            None => DevicePointer::null(),
+        }
+    }
+}
