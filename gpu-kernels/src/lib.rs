@@ -45,6 +45,5 @@ ladder! {
     conflict_free,
     double_buffer,
     warp_tiled,
+    async_pipeline,
 }
-
-pub mod async_pipeline;

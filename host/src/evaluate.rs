@@ -95,6 +95,14 @@ impl From<ReadError> for EvaluateError {
 }
 
 impl Request {
+    /// The shape, without depth if alpha says that neither A nor B is read.
+    fn shape_read(&self) -> Shape {
+        match self.alpha {
+            0.0 => Shape { k: 0, ..self.shape },
+            _ => self.shape,
+        }
+    }
+
     /// Whether nothing is asked of a device: CPU rungs need none.
     pub fn is_native(&self) -> bool {
         self.rungs.iter().all(|rung| rung.variant().is_none())
@@ -522,8 +530,9 @@ pub fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
             (Rung::Cpu(_), _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
             (Rung::Gpu(_), Device::Cuda(_)) => GATES as u64,
             (Rung::Gpu(variant), Device::Simulator(_)) => {
-                let bands = bands(variant, request.shape)?;
-                let blocks: u64 = bands.iter().map(|band| band.blocks()).sum();
+                let grids = device.plan(variant, request.shape_read())?.grids()?;
+                let blocks = grids.iter().map(|&(x, y)| u64::from(x) * u64::from(y));
+                let blocks: u64 = blocks.sum();
                 blocks * (GATES as u64 + u64::from(runs) - 1)
             }
         };
@@ -611,14 +620,21 @@ fn record(
             })
         }
         Rung::Gpu(variant) => {
-            let bands = bands(variant, request.shape)?;
+            let plan = machine.device.plan(variant, request.shape_read())?;
+            let multiplying = match plan.grid() {
+                Some(grid) => vec![grid],
+                None => bands(variant, request.shape)?
+                    .iter()
+                    .map(|band| band.grid)
+                    .collect(),
+            };
             Ok(Record {
                 backend: machine.device.backend().to_string(),
-                grid_x: bands.first().map_or(0, |band| band.grid.0),
-                grid_y: bands.iter().map(|band| u64::from(band.grid.1)).sum(),
+                grid_x: multiplying.first().map_or(0, |grid| grid.0),
+                grid_y: multiplying.iter().map(|grid| u64::from(grid.1)).sum(),
                 block_x: variant.block.x,
                 block_y: variant.block.y,
-                launches: bands.len(),
+                launches: plan.grids()?.len(),
                 ..record
             })
         }

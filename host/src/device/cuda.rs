@@ -21,9 +21,9 @@ use super::launch::bands;
 use super::planned::{self, Functions, Launcher};
 use super::ptx;
 use super::uploaded::{Guarded, Operands, Pitched, Uploaded};
-use crate::blas::{Plan, Processor, Sharing, choose};
+use crate::blas::{Plan, Processor, Sharing};
 use crate::element::Element;
-use crate::problem::{Matrix, Problem, ProblemError, Shape};
+use crate::problem::{Matrix, Problem, Shape};
 
 /// A GPU with the embedded kernels loaded.
 pub struct CudaDevice {
@@ -219,17 +219,11 @@ impl CudaDevice {
         sharing: Option<Sharing>,
     ) -> Result<Plan<'v>, DeviceError> {
         let call = planned::call_of(problem.shape(), problem.alpha, operands);
-        let sharing = match (sharing, variant.grid) {
-            (Some(sharing), _) => sharing,
-            (None, Grid::Streams) => choose::even(variant, call, self.processor()?),
-            (None, _) => Sharing::NONE,
-        };
-        let Shape { m, n, .. } = problem.shape();
-        let too_large = ProblemError::Overflow {
-            rows: m,
-            leading: n,
-        };
-        Plan::new(variant, call, sharing).ok_or(DeviceError::Host(too_large))
+        match (sharing, variant.grid) {
+            (Some(sharing), _) => planned::shared(variant, call, sharing),
+            (None, Grid::Streams) => planned::even(variant, call, self.processor()?),
+            (None, _) => planned::shared(variant, call, Sharing::NONE),
+        }
     }
 
     fn run_on<T: Element, U: Uploaded<T>>(

@@ -22,8 +22,9 @@ pub use cuda::CudaDevice;
 pub use error::{DeviceError, Trespass};
 pub use simulator::Simulator;
 
+use crate::blas::{Call, Plan, Processor, Transpose};
 use crate::element::{DataType, Element};
-use crate::problem::{Matrix, Problem};
+use crate::problem::{Matrix, Problem, Shape};
 
 /// A device that was asked for, as `--device` spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +133,22 @@ impl Device {
         match self {
             Device::Simulator(simulator) => simulator.description(),
             Device::Cuda(device) => device.properties().to_string(),
+        }
+    }
+
+    /// What [`Device::run`] launches for compact matrices of this shape. Where alpha is 0, `shape.k` is, too.
+    ///
+    /// # Errors
+    ///
+    /// The copies that it would take are larger than any memory, or the device fails.
+    pub fn plan<'v>(&self, variant: &'v Variant, shape: Shape) -> Result<Plan<'v>, DeviceError> {
+        let call = Call::compact(shape, Transpose::No, Transpose::No);
+        match self {
+            Device::Simulator(_) => planned::even(variant, call, &Processor::simulator()),
+            Device::Cuda(device) => {
+                device.enter()?;
+                planned::even(variant, call, device.processor()?)
+            }
         }
     }
 

@@ -12,9 +12,11 @@ use gpu_kernels::spec::{Grid, Variant};
 use super::cuda::{CudaDevice, during, launch_error};
 use super::error::DeviceError;
 use super::uploaded::{Operand, Operands};
-use crate::blas::{Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Stored, Transpose};
+use crate::blas::{
+    Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Sharing, Stored, Transpose, choose,
+};
 use crate::element::Element;
-use crate::problem::Shape;
+use crate::problem::{ProblemError, Shape};
 
 /// Entry points of the kernels beside those that multiply.
 const TRANSPOSE: &str = "transpose";
@@ -27,7 +29,7 @@ pub(crate) struct Functions<'device> {
 }
 
 impl<'device> Functions<'device> {
-    /// What plans need that multiply by `variants`, A and B as [`Stored`] says or not.
+    /// What plans by `variants` need, however A and B are stored.
     pub fn load<'v>(
         device: &'device CudaDevice,
         variants: impl IntoIterator<Item = &'v Variant>,
@@ -40,7 +42,7 @@ impl<'device> Functions<'device> {
         Ok(Functions { found })
     }
 
-    /// What a variant needs for row-major matrices.
+    /// What plans by `variant` need for row-major matrices.
     pub fn of(device: &'device CudaDevice, variant: &Variant) -> Result<Self, DeviceError> {
         match variant.grid {
             Grid::Streams => Functions::load(device, [variant]),
@@ -267,6 +269,29 @@ pub(crate) fn call_of<T: Element>(shape: Shape, alpha: T, operands: &Operands<T>
         a: stored(&operands.a),
         b: stored(&operands.b),
     }
+}
+
+/// The plan of `call` by `variant`, its steps shared evenly.
+pub(crate) fn even<'v>(
+    variant: &'v Variant,
+    call: Call,
+    processor: &Processor,
+) -> Result<Plan<'v>, DeviceError> {
+    shared(variant, call, choose::even(variant, call, processor))
+}
+
+/// The plan of `call` by `variant`, its steps shared like this.
+pub(crate) fn shared<'v>(
+    variant: &'v Variant,
+    call: Call,
+    sharing: Sharing,
+) -> Result<Plan<'v>, DeviceError> {
+    Plan::new(variant, call, sharing).ok_or({
+        DeviceError::Host(ProblemError::Overflow {
+            rows: call.shape.m,
+            leading: call.shape.n,
+        })
+    })
 }
 
 /// Memory for a plan's copies and partial sums. None where the plan needs none.

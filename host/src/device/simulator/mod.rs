@@ -1,7 +1,7 @@
 //! Kernels on the CPU: the launch that `cuda.rs` gives a GPU, given to `cuda_std`'s simulator.
 
 mod buffer;
-mod planned;
+mod launches;
 
 use std::time::Instant;
 
@@ -11,11 +11,12 @@ use gpu_kernels::spec::{Allocation, Variant};
 use super::Run;
 use super::error::{DeviceError, Trespass};
 use super::guard;
-use crate::blas::{Call, Plan, Processor, Stored, Transpose, choose};
+use super::planned;
+use crate::blas::{Call, Plan, Processor, Stored, Transpose};
 use crate::element::Element;
-use crate::problem::{Layout, Matrix, Problem, ProblemError, Shape};
+use crate::problem::{Layout, Matrix, Problem, Shape};
 use buffer::{Guarded, SharedPointer};
-use planned::Matrices;
+use launches::Matrices;
 
 /// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
 const PITCH_BYTES: usize = 512;
@@ -92,10 +93,7 @@ impl Simulator {
             beta: problem.beta,
             c: &problem.c,
         };
-        let plan = |call| {
-            let sharing = choose::even(variant, call, &Processor::simulator());
-            Plan::new(variant, call, sharing)
-        };
+        let plan = |call| planned::even(variant, call, &Processor::simulator());
         self.gemm(&product, plan, block_done)
     }
 
@@ -112,7 +110,7 @@ impl Simulator {
     pub fn gemm<'v, T: Element>(
         &self,
         product: &Product<'_, T>,
-        plan: impl FnOnce(Call) -> Option<Plan<'v>>,
+        plan: impl FnOnce(Call) -> Result<Plan<'v>, DeviceError>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
         let shape = product.shape();
@@ -131,11 +129,7 @@ impl Simulator {
             a: stored(&a, product.a.1),
             b: stored(&b, product.b.1),
         };
-        let too_large = ProblemError::Overflow {
-            rows: shape.m,
-            leading: shape.n,
-        };
-        let plan = plan(call).ok_or(DeviceError::Host(too_large))?;
+        let plan = plan(call)?;
         let mut workspace = Guarded::poison(plan.workspace_elements());
         let matrices = Matrices {
             a: (a.elements(), a.leading),
