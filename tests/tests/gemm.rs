@@ -18,7 +18,7 @@ use tests::{on_cpu, on_gpu, on_simulator};
 fn main() -> ExitCode {
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let kernels = variants.flat_map(|variant| match variant.function {
-        Function::F32(_) => kernel_trials::<f32>(variant),
+        Function::F32(_) | Function::Streamed(_) => kernel_trials::<f32>(variant),
         Function::F64(_) => kernel_trials::<f64>(variant),
         Function::I32(_) => kernel_trials::<i32>(variant),
     });

@@ -50,7 +50,7 @@ pub fn even(variant: &Variant, call: Call, processor: &Processor) -> Sharing {
 }
 
 /// Kernels that stream live on asynchronous copies, which there are from compute capability 8.0 on.
-fn is_usable(variant: &Variant, processor: &Processor) -> bool {
+pub fn is_usable(variant: &Variant, processor: &Processor) -> bool {
     match variant.function {
         Function::F32(_) => true,
         Function::Streamed(_) => processor.architecture >= 80,

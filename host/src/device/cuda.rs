@@ -9,7 +9,7 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::function::Function;
 use cust::launch;
-use cust::memory::{DeviceBuffer, DevicePointer, mem_get_info};
+use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use gpu_kernels::spec::{Allocation, Grid, Variant};
@@ -188,6 +188,28 @@ impl CudaDevice {
             CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
             error => during("Allocating the GPU's memory")(error),
         })
+    }
+
+    /// Copies numbers to the GPU, into memory of their own.
+    pub(crate) fn upload<T: Element>(&self, numbers: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
+        let buffer = self.allocate(numbers.len())?;
+        buffer
+            .index(0..numbers.len())
+            .copy_from(numbers)
+            .map_err(during("Copying to the GPU"))?;
+        Ok(buffer)
+    }
+
+    /// Copies numbers from the GPU.
+    pub(crate) fn download<T: Element>(
+        &self,
+        buffer: &DeviceBuffer<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        let mut numbers = vec![T::default(); buffer.len()];
+        buffer
+            .copy_to(&mut numbers[..])
+            .map_err(during("Copying from the GPU"))?;
+        Ok(numbers)
     }
 
     /// That there is no memory for `asked` bytes.

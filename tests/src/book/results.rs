@@ -1,8 +1,9 @@
 //! Measured figures, from what the benchmark wrote into `results/`.
 
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Function, Kernel, Variant};
+use gpu_kernels::spec::{Kernel, Variant};
 use host::bench::{Results, Size};
+use host::element::DataType;
 
 use super::kernel;
 use crate::results::h200;
@@ -97,7 +98,7 @@ pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     kernel
         .variants
         .iter()
-        .filter(|variant| matches!(variant.function, Function::F32(_)))
+        .filter(|variant| DataType::of(variant) == DataType::F32)
 }
 
 /// What was measured at M = N = K = `size`.

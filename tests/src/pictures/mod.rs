@@ -8,7 +8,7 @@ mod elements;
 mod rows;
 mod tiles;
 
-use gpu_kernels::spec::{Function, GemmFn, Grid, Kernel, Variant};
+use gpu_kernels::spec::{Function, Grid, Kernel, Storage, Variant};
 
 use crate::book::results::of_floats;
 
@@ -24,7 +24,7 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
     };
     let title = format!("{}: {}", kernel.name, kernel.idea);
     let drawing = match first.grid {
-        Grid::Tiles => tiles::draw(&title, first)?,
+        Grid::Tiles | Grid::Streams => tiles::draw(&title, first)?,
         Grid::Rows => rows::draw(&title, first),
         Grid::Linear => elements::draw(&title, &variants)?,
     };
@@ -34,12 +34,12 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
 /// For each element of a C of `rows x columns`, the thread of block (0, 0) that writes it, by its number in the block;
 /// found by running the kernel in the simulator, where every thread gets a C of its own.
 fn writers(variant: &Variant, rows: usize, columns: usize) -> Result<Vec<Option<usize>>, String> {
-    let Function::F32(function) = variant.function else {
+    if !matches!(variant.function, Function::F32(_) | Function::Streamed(_)) {
         return Err(format!("{} does not multiply f32", variant.name));
-    };
+    }
     let threads = variant.block.threads() as usize;
     let mut results = vec![f32::NAN; threads * rows * columns];
-    run(variant, function, rows, columns, &mut results)?;
+    run(variant, rows, columns, &mut results)?;
     let mut writers = vec![None; rows * columns];
     for (thread, result) in results.chunks(rows * columns).enumerate() {
         for (writer, element) in writers.iter_mut().zip(result) {
@@ -51,14 +51,8 @@ fn writers(variant: &Variant, rows: usize, columns: usize) -> Result<Vec<Option<
     Ok(writers)
 }
 
-/// Multiplies matrices of ones, K = 1, with one block. Thread t writes to the t-th part of `results`.
-fn run(
-    variant: &Variant,
-    function: GemmFn<f32>,
-    rows: usize,
-    columns: usize,
-    results: &mut [f32],
-) -> Result<(), String> {
+/// Multiplies matrices of ones, K = 1 or as deep as one step, with one block. Thread t writes to the t-th part of `results`.
+fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> Result<(), String> {
     /// Shared by the simulated threads.
     struct Results(*mut f32);
     // SAFETY: each thread writes to a part of its own.
@@ -70,17 +64,49 @@ fn run(
         }
     }
 
-    let (a, b) = (vec![1.0; rows], vec![1.0; columns]);
+    let k = match variant.grid {
+        Grid::Streams => variant.tile.k as usize,
+        _ => 1,
+    };
+    let (a, b) = (vec![1.0; rows * k], vec![1.0; k * columns]);
+    // Where rows are stored, they are as long as this.
+    let leading = |storage: Storage, along_tile| match storage {
+        Storage::AlongTile => along_tile,
+        Storage::RowMajor | Storage::AlongSums => k,
+    };
+    let (lda, ldb) = (leading(variant.a, rows), leading(variant.b, columns));
     let results = Results(results.as_mut_ptr());
     let block = variant.block;
     cuda_std::simulator::Launch::new(1, (block.x, block.y))
-        .dynamic_shared_bytes(4 * variant.dynamic_shared_elements(1) as usize)
+        .dynamic_shared_bytes(4 * variant.dynamic_shared_elements(k) as usize)
         .run(|| {
             use cuda_std::thread::{thread_idx_x, thread_idx_y};
             let thread = (thread_idx_y() * block.x + thread_idx_x()) as usize;
             let c = results.of(thread, rows * columns);
             // SAFETY: compact matrices of this shape, in a launch of the block that the variant asks for.
-            unsafe { function(rows, columns, 1, 1.0, &a, 1, &b, columns, 0.0, c, columns) }
+            unsafe {
+                match variant.function {
+                    Function::F32(function) => {
+                        function(rows, columns, k, 1.0, &a, k, &b, columns, 0.0, c, columns)
+                    }
+                    // One block shares a tile with nobody, and leaves no partial sums.
+                    Function::Streamed(function) => function(
+                        rows,
+                        columns,
+                        k,
+                        1.0,
+                        &a,
+                        lda,
+                        &b,
+                        ldb,
+                        0.0,
+                        c,
+                        columns,
+                        std::ptr::null_mut(),
+                    ),
+                    Function::F64(_) | Function::I32(_) => (),
+                }
+            }
         })
         .map(|_| ())
         .map_err(|fault| fault.to_string())
