@@ -5,16 +5,20 @@ use cust::stream::Stream;
 use gpu_kernels::KERNELS;
 
 use super::choose::{self, choose};
+use super::job::Job;
 use super::operand::{BlasError, Operand, Target, extent};
-use super::plan::{Call, Plan, Stored, Transpose};
+use super::plan::{Call, Plan, Transpose};
 use super::processor::Processor;
 use crate::device::planned::{Functions, Launcher, Workspace};
 use crate::device::uploaded::{self, Operands};
 use crate::device::{CudaDevice, DeviceError};
 use crate::problem::Shape;
 
-/// Bytes of a workspace that suits most products: copies of A and B at 4096, or the partial sums of any product.
-pub const WORKSPACE: usize = 160 << 20;
+/// Bytes of a workspace that suits most products: a copy of a matrix of 8192 x 8192, and partial sums.
+pub const WORKSPACE: usize = 320 << 20;
+
+/// Bytes of the smallest workspace: enough for the smallest part that a product is cut into.
+const SMALLEST: usize = 1 << 20;
 
 /// What [`gemm`] multiplies with: the kernels, looked up, a stream to launch them on, and a workspace for copies of operands and
 /// for partial sums.
@@ -31,8 +35,9 @@ pub struct Context<'device> {
 }
 
 impl<'device> Context<'device> {
-    /// A context on the device's own stream with a workspace of so many bytes, such as [`WORKSPACE`]. With fewer than a product would
-    /// like, a kernel takes it that needs less, and may be slower.
+    /// A context on the device's own stream with a workspace of so many bytes, such as [`WORKSPACE`]; at least of one MiB. With fewer
+    /// than the best plan for a product takes, it gets one that takes less, or is done in parts: slower, and with other
+    /// rounding, but done.
     ///
     /// # Errors
     ///
@@ -58,7 +63,7 @@ impl<'device> Context<'device> {
         let processor = device.processor()?.clone();
         let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
         let usable = variants.filter(|variant| choose::is_usable(variant, &processor));
-        let workspace_elements = workspace_bytes / size_of::<f32>();
+        let workspace_elements = workspace_bytes.max(SMALLEST) / size_of::<f32>();
         Ok(Context {
             device,
             stream,
@@ -152,7 +157,7 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// The workspace is too small for any.
+    /// The workspace is too small for any: the call is done in parts.
     pub fn plan(&self, call: Call) -> Result<Plan<'static>, BlasError> {
         choose(call, &self.processor, self.workspace_elements).map_err(|elements| {
             BlasError::Workspace {
@@ -160,6 +165,37 @@ impl<'device> Context<'device> {
                 available: self.workspace_bytes(),
             }
         })
+    }
+}
+
+impl Context<'_> {
+    /// Launches a product by the best plan that the workspace is enough for; where it is enough for none, in parts.
+    ///
+    /// # Safety
+    ///
+    /// As [`gemm`], and the operands have been checked; the device's context is current.
+    unsafe fn enqueue(&self, job: &Job) -> Result<(), BlasError> {
+        let plan = match self.plan(job.call()) {
+            Ok(plan) => plan,
+            Err(error) => {
+                let [first, second] = job.halves().ok_or(error)?;
+                // SAFETY: they are parts of the product, one after the other.
+                return unsafe {
+                    self.enqueue(&first)?;
+                    self.enqueue(&second)
+                };
+            }
+        };
+        let launcher = Launcher {
+            device: self.device,
+            functions: &self.functions,
+            stream: self.stream,
+        };
+        let start = self.workspace.start();
+        // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan's, and what uses it runs one after the other
+        // on this stream.
+        unsafe { launcher.launch(&plan, job.alpha, job.beta, &job.operands, start)? };
+        Ok(())
     }
 }
 
@@ -186,12 +222,12 @@ impl Drop for Context<'_> {
 /// | `c` | `m x n` | `ldc >= n` |
 ///
 /// Any m, n and k, 0 included; any leading dimension and any alignment. As in BLAS, C is not read where `beta` is 0 (it may hold
-/// NaNs), nor are A and B where `alpha` is 0. The same call gives the same result, bit for bit.
+/// NaNs), nor are A and B where `alpha` is 0. The same call of a context gives the same result, bit for bit.
 ///
 /// # Errors
 ///
-/// A leading dimension is too short, a matrix does not fit into its memory, the workspace is too small for every kernel, or the GPU fails.
-/// Nothing has been launched then, except where the GPU failed.
+/// A leading dimension is too short, a matrix does not fit into its memory, or the GPU fails. Only in the last case may anything have been
+/// launched.
 ///
 /// # Safety
 ///
@@ -224,34 +260,28 @@ pub unsafe fn gemm<'a, 'b, 'c>(
         return Ok(());
     }
 
-    let address = |operand: &Operand<'_>| operand.pointer.as_raw() as usize;
-    let plan = context.plan(Call {
-        shape: Shape {
-            m,
-            n,
-            k: if alpha == 0.0 { 0 } else { k },
-        },
-        a: Stored::at(address(&a), lda, a.transpose),
-        b: Stored::at(address(&b), ldb, b.transpose),
-    })?;
     let operand = |pointer, extent, leading| uploaded::Operand {
         pointer,
         extent,
         leading,
     };
-    let operands = Operands {
-        a: operand(a.pointer, a_extent, lda),
-        b: operand(b.pointer, b_extent, ldb),
-        c: operand(c.pointer, c_extent, ldc),
+    let job = Job {
+        shape: Shape {
+            m,
+            n,
+            k: if alpha == 0.0 { 0 } else { k },
+        },
+        alpha,
+        beta,
+        transpose_a: a.transpose,
+        transpose_b: b.transpose,
+        operands: Operands {
+            a: operand(a.pointer, a_extent, lda),
+            b: operand(b.pointer, b_extent, ldb),
+            c: operand(c.pointer, c_extent, ldc),
+        },
     };
     context.device.enter()?;
-    let launcher = Launcher {
-        device: context.device,
-        functions: &context.functions,
-        stream: context.stream,
-    };
-    // SAFETY: the caller vouches for the matrices, whose extents have been checked; the workspace is as large as the plan's, and what
-    // uses it runs one after the other on this stream.
-    unsafe { launcher.launch(&plan, alpha, beta, &operands, context.workspace.start())? };
-    Ok(())
+    // SAFETY: the caller vouches for the matrices, whose extents have been checked.
+    unsafe { context.enqueue(&job) }
 }

@@ -2,6 +2,7 @@
 
 pub mod choose;
 mod context;
+mod job;
 mod operand;
 mod plan;
 mod processor;

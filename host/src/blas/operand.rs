@@ -119,7 +119,7 @@ pub enum BlasError {
         columns: usize,
     },
     #[error(
-        "This product needs {needed} bytes of workspace, and the context has {available}: no kernel multiplies these matrices as they lie. Give `Context::new` as much, or call `Context::reserve`."
+        "A plan for this product takes {needed} bytes of workspace, and there are {available}."
     )]
     Workspace { needed: usize, available: usize },
     #[error(transparent)]

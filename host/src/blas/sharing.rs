@@ -26,15 +26,11 @@ impl Sharing {
         whole_waves: 0,
     };
 
-    /// Of `tiles` by the `resident` blocks that a GPU holds at once: whole tiles first, and where the last wave would not be full,
-    /// its tiles and those of the wave before are shared.
+    /// Of `tiles` by the `resident` blocks that a GPU holds at once: whole tiles first. The tiles of the last full wave and those that
+    /// are left over are shared, so that each block has a tile's steps or more of them.
     pub fn even(tiles: usize, resident: u32) -> Sharing {
         let resident = resident.max(1);
-        let waves = tiles / resident as usize;
-        let whole_waves = match tiles.is_multiple_of(resident as usize) {
-            true => waves,
-            false => waves.saturating_sub(1),
-        };
+        let whole_waves = (tiles / resident as usize).saturating_sub(1);
         Sharing {
             streams: resident,
             whole_waves: whole_waves.min(MOST_Y - 1) as u32,

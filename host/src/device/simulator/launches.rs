@@ -55,7 +55,8 @@ impl<T: Element> Running<'_, T> {
     fn launch(&self, launch: Launch, kernel: impl Fn() + Sync) -> Result<(), DeviceError> {
         let launch = (self.simulator.configure)(launch);
         let ran = launch.run_observed(kernel, self.block_done);
-        ran.map(|_| ()).map_err(|fault| DeviceError::Simulator {
+        let told = ran.map(|report| (self.simulator.report)(&report));
+        told.map_err(|fault| DeviceError::Simulator {
             kernel: self.plan.variant().name.to_string(),
             fault,
         })

@@ -5,7 +5,7 @@ mod launches;
 
 use std::time::Instant;
 
-use cuda_std::simulator::Launch;
+use cuda_std::simulator::{Launch, Report};
 use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
@@ -24,9 +24,13 @@ const PITCH_BYTES: usize = 512;
 /// A change to how a launch is simulated.
 type Configure = dyn Fn(Launch) -> Launch + Send + Sync;
 
+/// Someone who is told what a launch did.
+type Observe = dyn Fn(&Report) + Send + Sync;
+
 /// The simulator, and how it is to run blocks.
 pub struct Simulator {
     configure: Box<Configure>,
+    report: Box<Observe>,
 }
 
 impl Default for Simulator {
@@ -40,6 +44,15 @@ impl Simulator {
     pub fn configured(configure: impl Fn(Launch) -> Launch + Send + Sync + 'static) -> Self {
         Simulator {
             configure: Box::new(configure),
+            report: Box::new(|_| ()),
+        }
+    }
+
+    /// The same, and tells what each launch did.
+    pub fn reporting(self, report: impl Fn(&Report) + Send + Sync + 'static) -> Self {
+        Simulator {
+            report: Box::new(report),
+            ..self
         }
     }
 
