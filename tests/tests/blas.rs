@@ -10,7 +10,7 @@ use host::device::{CudaDevice, DeviceError, Simulator};
 use host::element::Element;
 use host::problem::{Data, Layout, Matrix, Placement, Problem, Shape};
 use host::verify::{self, Coverage};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Failed;
 use tests::{on_gpu, on_simulator};
 
 /// A claim about the call on one device.

@@ -5,6 +5,8 @@ mod context;
 mod job;
 mod operand;
 mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod processor;
 mod sharing;
 

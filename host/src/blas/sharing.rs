@@ -94,3 +94,75 @@ pub(super) fn splits(streams: &Streams) -> bool {
     let inside = |block| !streams.first_step(block).is_multiple_of(streams.steps);
     streams.shared() > 0 && (1..streams.streams).any(inside)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: Tile = Tile {
+        m: 128,
+        n: 128,
+        k: 8,
+    };
+
+    fn shape(tiles_m: usize, tiles_n: usize, steps: usize) -> Shape {
+        Shape {
+            m: 128 * tiles_m,
+            n: 128 * tiles_n,
+            k: 8 * steps,
+        }
+    }
+
+    /// Streams, whole waves, and whether tiles are split.
+    fn limited(sharing: Sharing, shape: Shape) -> (u32, u32, bool) {
+        let sharing = sharing.limited(shape, TILE);
+        let split = splits(&sharing.of(shape, TILE));
+        (sharing.streams, sharing.whole_waves, split)
+    }
+
+    #[test]
+    fn an_even_sharing_splits_only_what_does_not_fill_the_last_wave() {
+        // 1024 tiles on 264 blocks: 2 whole waves, and 496 tiles for 264 blocks.
+        let even = |tiles_m, tiles_n, steps| {
+            let sharing = Sharing::even(tiles_m * tiles_n, 264);
+            limited(sharing, shape(tiles_m, tiles_n, steps))
+        };
+        assert_eq!(even(32, 32, 512), (264, 2, true));
+        assert_eq!(even(33, 16, 512), (264, 1, false));
+        assert_eq!(even(33, 8, 512), (264, 0, false));
+        assert_eq!(even(8, 8, 128), (264, 0, true));
+        // 132 tiles: two blocks each.
+        assert_eq!(even(11, 12, 2), (264, 0, true));
+        assert_eq!(even(11, 12, 1), (132, 0, false));
+    }
+
+    #[test]
+    fn without_sharing_there_is_a_block_for_each_tile() {
+        assert_eq!(limited(Sharing::NONE, shape(3, 5, 7)), (15, 0, false));
+        assert_eq!(limited(Sharing::NONE, shape(3, 5, 0)), (15, 0, false));
+    }
+
+    #[test]
+    fn there_are_never_more_streams_than_steps_nor_more_waves_than_tiles() {
+        let many = Sharing {
+            streams: 1000,
+            whole_waves: 1000,
+        };
+        assert_eq!(limited(many, shape(2, 3, 10)), (60, 0, true));
+        assert_eq!(limited(many, shape(50, 50, 10)), (1000, 2, true));
+        // Sums without products are one step, in which C is scaled.
+        assert_eq!(limited(many, shape(2, 3, 0)), (6, 1, false));
+    }
+
+    #[test]
+    fn a_row_of_blocks_of_a_grid_is_enough_for_the_shared_tiles() {
+        let few = Sharing {
+            streams: 5,
+            whole_waves: 0,
+        };
+        let (streams, waves, _) = limited(few, shape(300, 300, 2));
+        assert!(90_000 - (streams * waves) as usize <= MOST_Y);
+        // 5 x 65534 whole tiles, and too many for 5 blocks.
+        assert_eq!(limited(few, shape(1000, 1000, 2)), (1_000_000, 0, false));
+    }
+}
