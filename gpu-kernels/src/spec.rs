@@ -72,6 +72,8 @@ pub struct Variant {
     pub block: Block,
     /// What a block computes and stages.
     pub tile: Tile,
+    /// Rows and columns of C that a thread computes of a tile, where the shape of the block does not say it: its threads lie in a row.
+    pub own_patch: Option<(u32, u32)>,
     /// How blocks are laid over C.
     pub grid: Grid,
     /// What a block brings to shared memory.
@@ -102,6 +104,7 @@ impl Variant {
             entry,
             block,
             tile,
+            own_patch: None,
             grid: Grid::Tiles,
             stages: if tile.k == 1 {
                 Stages::Nothing
@@ -118,7 +121,10 @@ impl Variant {
 
     /// Rows and columns of C that a thread computes of a tile.
     pub const fn patch(&self) -> (u32, u32) {
-        (self.tile.m / self.block.y, self.tile.n / self.block.x)
+        match self.own_patch {
+            Some(patch) => patch,
+            None => (self.tile.m / self.block.y, self.tile.n / self.block.x),
+        }
     }
 
     /// Elements of dynamic shared memory that a block needs for sums of `k` products: whole fours, since the compiler reads
