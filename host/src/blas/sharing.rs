@@ -55,7 +55,12 @@ impl Sharing {
         if fewest > most_waves {
             return one_each;
         }
-        let whole_waves = (self.whole_waves as usize).clamp(fewest, most_waves);
+        let mut whole_waves = (self.whole_waves as usize).clamp(fewest, most_waves);
+        // `fix_up` wants a step at least for each stream, where any are shared.
+        let shared = (work.tiles - streams * whole_waves).saturating_mul(work.steps);
+        if 0 < shared && shared < streams {
+            whole_waves = whole_waves.saturating_sub(1);
+        }
         Sharing {
             streams: streams as u32,
             whole_waves: whole_waves as u32,
@@ -152,6 +157,29 @@ mod tests {
         assert_eq!(limited(many, shape(50, 50, 10)), (1000, 2, true));
         // Sums without products are one step, in which C is scaled.
         assert_eq!(limited(many, shape(2, 3, 0)), (6, 1, false));
+    }
+
+    #[test]
+    fn each_stream_gets_a_step_or_none_does() {
+        let sharing = |streams, whole_waves| Sharing {
+            streams,
+            whole_waves,
+        };
+        // 2 tiles of 3 steps are left over: not enough for 10 streams.
+        assert_eq!(limited(sharing(10, 1), shape(3, 4, 3)), (10, 0, true));
+        assert_eq!(limited(sharing(10, 1), shape(3, 4, 5)), (10, 1, true));
+        assert_eq!(limited(sharing(6, 2), shape(3, 4, 3)), (6, 2, false));
+        for streams in 1..40 {
+            for whole_waves in 0..4 {
+                for steps in 0..5 {
+                    let shape = shape(3, 4, steps);
+                    let limited = sharing(streams, whole_waves).limited(shape, TILE);
+                    let of = limited.of(shape, TILE);
+                    let shared = of.shared() * of.steps;
+                    assert!(shared == 0 || shared >= of.streams, "{limited:?}");
+                }
+            }
+        }
     }
 
     #[test]
