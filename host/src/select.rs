@@ -10,6 +10,9 @@ use crate::rung::Rung;
 /// The kernel that runs if none is named, and it multiplies the type.
 pub const DEFAULT: &str = "double-buffer";
 
+/// The name that stands for whichever kernel suits the shape: see [`crate::choose`].
+pub const AUTO: &str = "auto";
+
 /// A name that stands for no kernel.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SelectError {

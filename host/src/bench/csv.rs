@@ -19,6 +19,10 @@ struct Line<'a> {
     time_max_s: Option<f64>,
     flops_per_s: Option<f64>,
     ratio_to_cublas: Option<f64>,
+    /// The shape's, if it has one.
+    name: Option<&'a str>,
+    /// What `auto` chose.
+    chosen: Option<&'a str>,
 }
 
 /// The lines, after one of column names.
@@ -30,6 +34,7 @@ pub(super) fn text(results: &Results) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for size in &results.sizes {
         let (m, n, k) = (size.m, size.n, size.k);
+        let name = size.name.as_deref();
         for record in &size.results {
             writer.serialize(Line {
                 contender: &record.kernel,
@@ -43,6 +48,8 @@ pub(super) fn text(results: &Results) -> Result<String, csv::Error> {
                 time_max_s: record.time_max_s,
                 flops_per_s: record.flops_per_s,
                 ratio_to_cublas: record.ratio_to_cublas,
+                name,
+                chosen: record.chosen.as_deref(),
             })?;
         }
         for yardstick in &size.yardsticks {
@@ -60,6 +67,8 @@ pub(super) fn text(results: &Results) -> Result<String, csv::Error> {
                 ratio_to_cublas: size
                     .cublas()
                     .map(|cublas| yardstick.flops_per_s / cublas.flops_per_s),
+                name,
+                chosen: None,
             })?;
         }
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::ladder::Sort;
 use super::results::Results;
-use super::{csv, markdown, plots, preset};
+use super::{bars, csv, markdown, plots, preset, ratios};
 use crate::output::{Output, OutputError};
 
 /// Which files to write.
@@ -27,9 +27,20 @@ pub struct Exports {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 
-    /// Draw speed against size, and a roofline, as SVG
+    /// Draw speed against size, and a roofline, or ratios to cuBLAS with `--preset shapes`, as SVG
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
+}
+
+/// How results are laid out, where it is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A table a size, and rungs beside each other.
+    Ladder(Sort),
+    /// The report's table.
+    Report,
+    /// One table of ratios to cuBLAS.
+    Ratios,
 }
 
 /// Why a file was not written.
@@ -51,10 +62,14 @@ enum Content {
     Markdown,
     Speed,
     Roofline,
+    Ratios,
 }
 
 /// The files, opened.
-pub struct Opened(Vec<(Content, Output)>);
+pub struct Opened {
+    files: Vec<(Content, Output)>,
+    layout: Layout,
+}
 
 impl Exports {
     /// Opens every file that was asked for.
@@ -62,7 +77,7 @@ impl Exports {
     /// # Errors
     ///
     /// One cannot be written.
-    pub fn open(&self) -> Result<Opened, ExportError> {
+    pub fn open(&self, layout: Layout) -> Result<Opened, ExportError> {
         let mut files = Vec::new();
         for (content, path) in [
             (Content::Json, &self.json),
@@ -78,25 +93,29 @@ impl Exports {
                 path: folder.clone(),
                 reason: error.to_string(),
             })?;
-            for (content, name) in [
-                (Content::Speed, "speed.svg"),
-                (Content::Roofline, "roofline.svg"),
-            ] {
+            let plots = match layout {
+                Layout::Ladder(_) | Layout::Report => &[
+                    (Content::Speed, "speed.svg"),
+                    (Content::Roofline, "roofline.svg"),
+                ][..],
+                Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
+            };
+            for &(content, name) in plots {
                 files.push((content, Output::open(&folder.join(name))?));
             }
         }
-        Ok(Opened(files))
+        Ok(Opened { files, layout })
     }
 }
 
 impl Opened {
-    /// Writes the files, each in one step. `report` puts the report's table in the place of Markdown's others.
+    /// Writes the files, each in one step.
     ///
     /// # Errors
     ///
     /// One cannot be written, or drawn; those before it are there.
-    pub fn write(self, results: &Results, sort: Sort, report: bool) -> Result<(), ExportError> {
-        for (content, mut output) in self.0 {
+    pub fn write(self, results: &Results) -> Result<(), ExportError> {
+        for (content, mut output) in self.files {
             let text = match content {
                 Content::Json => serde_json::to_string_pretty(results)
                     .map(|text| text + "\n")
@@ -104,10 +123,14 @@ impl Opened {
                 Content::Csv => {
                     csv::text(results).map_err(|error| ExportError::Content(error.to_string()))?
                 }
-                Content::Markdown if report => preset::table(results),
-                Content::Markdown => markdown::document(results, sort),
+                Content::Markdown => match self.layout {
+                    Layout::Ladder(sort) => markdown::document(results, sort),
+                    Layout::Report => preset::table(results),
+                    Layout::Ratios => ratios::document(results),
+                },
                 Content::Speed => plots::speed(results).map_err(ExportError::Content)?,
                 Content::Roofline => plots::roofline(results).map_err(ExportError::Content)?,
+                Content::Ratios => bars::ratios(results).map_err(ExportError::Content)?,
             };
             let path = output.path().to_path_buf();
             output.write_all(text.as_bytes()).map_err(|error| {

@@ -5,24 +5,28 @@
 //! | `results.rs` | what a benchmark finds, as it is written to JSON and read again |
 //! | `ladder.rs` | the rows of a table: shares of cuBLAS and of the peak, the step over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, for documents, for spreadsheets |
-//! | `plots.rs`, `style.rs` | speed against size, and a roofline, as SVG |
+//! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, and bars of ratios, as SVG |
 //! | `preset.rs` | the measured table of the report that the ladder follows, beside ours |
+//! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and the ratio to cuBLAS over all of them |
 //! | `export.rs` | the files that were asked for: opened before the run, whole or not at all |
 
+mod bars;
 mod csv;
 pub mod export;
 mod ladder;
 pub mod markdown;
 mod plots;
 pub mod preset;
+pub mod ratios;
 pub mod results;
+pub mod shapes;
 mod style;
 pub mod table;
 
-use gpu_kernels::spec::Variant;
-
+pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
+use shapes::Named;
 
 use crate::cpu;
 use crate::device::{Device, Opened};
@@ -37,18 +41,40 @@ use crate::source::Source;
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub variants: Vec<&'static Variant>,
+    pub rungs: Vec<Rung>,
     pub data_type: DataType,
-    pub shapes: Vec<Shape>,
+    pub targets: Vec<Target>,
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
 }
 
+/// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub shape: Shape,
+    pub named: Option<&'static Named>,
+}
+
+impl From<Shape> for Target {
+    fn from(shape: Shape) -> Target {
+        Target { shape, named: None }
+    }
+}
+
+impl From<&'static Named> for Target {
+    fn from(named: &'static Named) -> Target {
+        Target {
+            shape: named.shape,
+            named: Some(named),
+        }
+    }
+}
+
 impl Plan {
     fn request(&self, shape: Shape) -> Request {
         Request {
-            rungs: self.variants.iter().copied().map(Rung::Gpu).collect(),
+            rungs: self.rungs.clone(),
             data_type: self.data_type,
             shape,
             alpha: 1.0,
@@ -75,9 +101,9 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
 /// Proves and times every kernel at every shape. The results hold what was known when an error, if any, ended it.
 pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>) {
     let requests: Vec<Request> = plan
-        .shapes
+        .targets
         .iter()
-        .map(|&shape| plan.request(shape))
+        .map(|target| plan.request(target.shape))
         .collect();
     // What is too large to launch has no steps, and is refused when its turn comes.
     let steps = requests
@@ -88,12 +114,15 @@ pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>)
         schema: results::SCHEMA,
         machine: Machine::of(&opened.device, plan.data_type),
         sizes: Vec::new(),
+        summaries: Vec::new(),
     };
-    for request in &requests {
+    for (request, target) in requests.iter().zip(&plan.targets) {
         let (report, outcome) = evaluate::evaluate_observed(opened, request, &progress);
         results.machine.cublas = report.cublas;
         let Shape { m, n, k } = request.shape;
         results.sizes.push(Size {
+            name: target.named.map(|named| named.name.to_string()),
+            origin: target.named.map(|named| named.origin.name().to_string()),
             m,
             n,
             k,
@@ -103,6 +132,9 @@ pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>)
         if outcome.is_err() {
             return (results, outcome);
         }
+    }
+    if plan.targets.iter().any(|target| target.named.is_some()) {
+        results.summaries = ratios::summaries(&results);
     }
     (results, Ok(()))
 }
@@ -116,12 +148,14 @@ mod tests {
     fn every_kernel_is_proven_and_timed_at_every_shape() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
-            variants: vec![
-                &gpu_kernels::naive::KERNEL.variants[0],
-                &gpu_kernels::tiled::KERNEL.variants[0],
+            rungs: vec![
+                Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0]),
+                Rung::Gpu(&gpu_kernels::tiled::KERNEL.variants[0]),
             ],
             data_type: DataType::F32,
-            shapes: vec![Shape::cube(16), Shape { m: 3, n: 40, k: 5 }],
+            targets: [Shape::cube(16), Shape { m: 3, n: 40, k: 5 }]
+                .map(Target::from)
+                .to_vec(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
@@ -151,9 +185,9 @@ mod tests {
     fn an_error_keeps_what_was_measured_before_it() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
-            variants: vec![&gpu_kernels::naive::KERNEL.variants[0]],
+            rungs: vec![Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0])],
             data_type: DataType::F32,
-            shapes: vec![Shape::cube(16), Shape::cube(1 << 40)],
+            targets: [16, 1 << 40].map(|size| Shape::cube(size).into()).to_vec(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,

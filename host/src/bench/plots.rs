@@ -20,13 +20,13 @@ const LEGEND: u32 = 230;
 /// Between the legend's lines.
 const LINE_HEIGHT: i32 = 20;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Why there is no plot.
-type PlotError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+pub(super) type PlotError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
 /// Text of a size in pixels, in whatever the viewer's plain font is.
-fn text(pixels: i32) -> TextStyle<'static> {
+pub(super) fn text(pixels: i32) -> TextStyle<'static> {
     ("sans-serif", pixels).into_text_style(&SIZE)
 }
 
@@ -281,7 +281,7 @@ fn decades(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// An SVG with what `content` draws.
-fn draw(
+pub(super) fn draw(
     content: impl for<'a> FnOnce(&Area<'a>) -> Result<(), PlotError<'a>>,
 ) -> Result<String, String> {
     let mut svg = String::new();
@@ -296,12 +296,12 @@ fn draw(
 }
 
 /// The plot's area below its title, and the legend's.
-fn divide<'a>(root: &Area<'a>, title: &str) -> Result<(Area<'a>, Area<'a>), PlotError<'a>> {
+pub(super) fn divide<'a>(root: &Area<'a>, title: &str) -> Result<(Area<'a>, Area<'a>), PlotError<'a>> {
     let below = root.titled(title, text(20))?;
     Ok(below.split_horizontally(SIZE.0 - LEGEND))
 }
 
-fn write_legend<'a, 'b>(
+pub(super) fn write_legend<'a, 'b>(
     area: &Area<'a>,
     contenders: impl Iterator<Item = (&'b str, Style)>,
 ) -> Result<(), PlotError<'a>> {

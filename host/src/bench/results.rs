@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ratios::Summary;
 use crate::device::cublas::Precision;
 use crate::device::{Device, driver};
 use crate::element::DataType;
@@ -21,6 +22,9 @@ pub struct Results {
     pub machine: Machine,
     /// One for each shape, in the order asked for.
     pub sizes: Vec<Size>,
+    /// What the ratios to cuBLAS come to, where shapes have names; else empty.
+    #[serde(default)]
+    pub summaries: Vec<Summary>,
 }
 
 /// Where it was measured.
@@ -50,6 +54,9 @@ pub struct Machine {
 /// What was measured at one shape, all in turn with each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Size {
+    /// Of a shape of `--preset shapes`: its name there, and who multiplies such matrices.
+    pub name: Option<String>,
+    pub origin: Option<String>,
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -132,6 +139,11 @@ impl Size {
             true => self.m.to_string(),
             false => self.shape().to_string(),
         }
+    }
+
+    /// Its name, or what [`Size::label`] says.
+    pub fn title(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.label())
     }
 
     /// The result of a kernel.
@@ -240,6 +252,8 @@ pub(super) mod tests {
                 flops_per_s: speed,
             };
             Size {
+                name: None,
+                origin: None,
                 m: size,
                 n: size,
                 k: size,
@@ -271,6 +285,7 @@ pub(super) mod tests {
                 cublas: Some("13.1.0 from libcublas.so.13".into()),
             },
             sizes: vec![size(2048, 0.9), size(4096, 1.0)],
+            summaries: Vec::new(),
         }
     }
 

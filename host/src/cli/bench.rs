@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::{FAILED, PROVEN, Running, USAGE, fail, finish};
 use crate::bench::export::Exports;
-use crate::bench::{self, Plan, Sort, preset, table};
+use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
 use crate::device::Device;
 use crate::element::DataType;
 use crate::evaluate::EvaluateError;
@@ -17,13 +17,9 @@ use crate::select;
 /// Proves and times kernels at several sizes, in turn with cuBLAS where there is a GPU.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Kernels or variants to run, or `all`; `--list` shows them
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "all"
-    )]
+    /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list` shows them [default: all; auto
+    /// with `--preset shapes`]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
     /// Values of m = n = k [default: 1024,2048,4096 on a GPU, 128,256,512 on the simulator]
@@ -35,7 +31,7 @@ pub(super) struct Arguments {
     shape: Vec<Shape>,
 
     /// A set of kernels and sizes, with a table of its own
-    #[arg(long, value_enum, conflicts_with_all = ["kernel", "sizes", "shape", "dtype", "sort"])]
+    #[arg(long, value_enum, conflicts_with_all = ["sizes", "shape", "sort"])]
     preset: Option<Preset>,
 
     /// The type of the elements
@@ -57,6 +53,9 @@ pub(super) struct Arguments {
 enum Preset {
     /// The measured table of the report that the ladder follows (2048 cubed, ten rows), beside its own figures
     Report,
+    /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to cuBLAS, their geometric mean, and
+    /// the worst
+    Shapes,
 }
 
 /// A shape as the command line spells it.
@@ -69,40 +68,56 @@ fn shape(text: &str) -> Result<Shape, String> {
 }
 
 pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let kernels: Vec<String> = match arguments.preset {
-        Some(Preset::Report) => preset::kernels().map(String::from).collect(),
-        None => arguments.kernel.clone(),
+    let is_of_report = !arguments.kernel.is_empty() || arguments.dtype != DataType::F32;
+    if arguments.preset == Some(Preset::Report) && is_of_report {
+        let why = "error: `--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.";
+        // Nobody reads the notes: the exit code still says it.
+        let _ = writeln!(notes, "{why}");
+        return USAGE;
+    }
+    let kernels: Vec<String> = match (arguments.preset, &arguments.kernel[..]) {
+        (Some(Preset::Report), _) => preset::kernels().map(String::from).collect(),
+        (Some(Preset::Shapes), []) => vec![select::AUTO.to_string()],
+        (None, []) => vec!["all".to_string()],
+        (_, names) => names.to_vec(),
     };
-    let variants = match select::kernels(gpu_kernels::KERNELS, &kernels, arguments.dtype) {
-        Ok(variants) => variants,
+    let rungs = match select::select(gpu_kernels::KERNELS, &[], &kernels, arguments.dtype) {
+        Ok(rungs) => rungs,
         Err(error) => return fail(notes, &error, USAGE),
     };
     let opened = match Device::open(arguments.running.device) {
         Ok(opened) => opened,
         Err(error) => return fail(notes, &error, FAILED),
     };
-    let files = match arguments.exports.open() {
+    let layout = match arguments.preset {
+        Some(Preset::Report) => Layout::Report,
+        Some(Preset::Shapes) => Layout::Ratios,
+        None => Layout::Ladder(arguments.sort),
+    };
+    let files = match arguments.exports.open(layout) {
         Ok(files) => files,
         Err(error) => return fail(notes, &error, FAILED),
     };
     let plan = Plan {
-        variants,
+        rungs,
         data_type: arguments.dtype,
-        shapes: shapes(arguments, &opened.device),
+        targets: targets(arguments, &opened.device, notes),
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
     };
     let (results, outcome) = bench::run(&opened, &plan);
-    let report = arguments.preset == Some(Preset::Report);
-    let written = if results.kernels().is_empty() {
+    let written = match layout {
         // An error before the first result leaves nothing to show.
-        Ok(())
-    } else if report && results.all_proven() {
-        let machine = results.machine.description();
-        write!(out, "{machine}\n\n{}", preset::table(&results))
-    } else {
-        table::write(&results, &opened.reason, arguments.sort, out)
+        _ if results.kernels().is_empty() => Ok(()),
+        Layout::Report if results.all_proven() => {
+            let machine = results.machine.description();
+            write!(out, "{machine}\n\n{}", preset::table(&results))
+        }
+        Layout::Ratios => ratios::write(&results, &opened.reason, out),
+        Layout::Ladder(_) | Layout::Report => {
+            table::write(&results, &opened.reason, arguments.sort, out)
+        }
     };
     let code = match outcome {
         // What is not whole replaces no file.
@@ -110,7 +125,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
             let usage = matches!(error, EvaluateError::BaselineWithoutGpu);
             fail(notes, &error, if usage { USAGE } else { FAILED })
         }
-        Ok(()) => match files.write(&results, arguments.sort, report) {
+        Ok(()) => match files.write(&results) {
             Err(error) => fail(notes, &error, FAILED),
             Ok(()) if results.all_proven() => PROVEN,
             Ok(()) => FAILED,
@@ -119,17 +134,33 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
     finish(written, notes, code)
 }
 
-/// What to measure: the preset's shape, or the sizes and shapes that were asked for, or the device's own.
-fn shapes(arguments: &Arguments, device: &Device) -> Vec<Shape> {
-    if arguments.preset == Some(Preset::Report) {
-        return vec![preset::SHAPE];
+/// What to measure: the preset's shapes, or the sizes and shapes that were asked for, or the device's own.
+fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec<Target> {
+    match (arguments.preset, device) {
+        (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
+        (Some(Preset::Shapes), Device::Cuda(_)) => {
+            return shapes::SHAPES.iter().map(Target::from).collect();
+        }
+        (Some(Preset::Shapes), Device::Simulator(_)) => {
+            let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
+            // A note that nobody reads changes nothing.
+            let _ = writeln!(
+                notes,
+                "note: {} of the {} shapes: the others would take the simulator days.",
+                targets.len(),
+                shapes::SHAPES.len()
+            );
+            return targets;
+        }
+        (None, _) => {}
     }
     let sizes = arguments.sizes.iter().copied().map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
-    match asked.is_empty() {
+    let shapes = match asked.is_empty() {
         true => bench::default_sizes(device).map(Shape::cube).to_vec(),
         false => asked,
-    }
+    };
+    shapes.into_iter().map(Target::from).collect()
 }
 
 #[cfg(test)]

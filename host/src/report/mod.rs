@@ -110,6 +110,8 @@ pub struct Record {
     pub threads: Option<usize>,
     /// How a CPU rung dealt out its work to them, if it did.
     pub schedule: Option<String>,
+    /// For `auto`, what runs: the variant, and how it shares its work.
+    pub chosen: Option<String>,
     /// What the matrices hold, if `--data` or files say so; else uniform numbers were proven and normal ones timed.
     pub data: Option<String>,
     /// The rows of the corner of C that `--show` asked for, if C is proven right; not there otherwise, and never in CSV.
@@ -173,6 +175,7 @@ mod tests {
             ratio_to_cublas: Some(0.8),
             threads: None,
             schedule: None,
+            chosen: None,
             data: None,
             corner: None,
         };

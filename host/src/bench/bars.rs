@@ -1,0 +1,101 @@
+//! The ratios to cuBLAS as bars, a group a shape, beside a line at 1, as SVG.
+
+use plotters::prelude::*;
+
+use super::plots::{divide, draw, text, write_legend};
+use super::results::Results;
+use super::style::Style;
+
+/// Of a shape's place along the axis, how much its bars take together.
+const GROUP: f64 = 0.8;
+/// Of the tallest bar's height, how much is left empty above it.
+const HEADROOM: f64 = 1.05;
+
+/// A bar for each kernel at each shape where cuBLAS was measured, too.
+///
+/// # Errors
+///
+/// Drawing fails.
+pub(super) fn ratios(results: &Results) -> Result<String, String> {
+    let kernels = results.kernels();
+    let measured: Vec<_> = results
+        .sizes
+        .iter()
+        .filter(|size| {
+            let mut records = size.results.iter();
+            records.any(|record| record.ratio_to_cublas.is_some())
+        })
+        .collect();
+    let of_all = measured.iter().flat_map(|size| &size.results);
+    let highest = of_all
+        .filter_map(|record| record.ratio_to_cublas)
+        .fold(1.0, f64::max);
+    let width = GROUP / kernels.len().max(1) as f64;
+    let names: Vec<String> = measured.iter().map(|size| size.title()).collect();
+    let name = |place: &f64| match place.fract() == 0.0 && *place >= 0.0 {
+        true => names.get(*place as usize).cloned().unwrap_or_default(),
+        false => String::new(),
+    };
+    draw(|root| {
+        let title = format!("Speed over that of cuBLAS on {}", results.machine.device);
+        let (plot, legend) = divide(root, &title)?;
+        let end = names.len().max(1) as f64 - 0.5;
+        let mut chart = ChartBuilder::on(&plot)
+            .margin(12)
+            .x_label_area_size(125)
+            .y_label_area_size(60)
+            .build_cartesian_2d((-0.5..end).step(1.0), 0.0..highest * HEADROOM)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .x_labels(2 * names.len().max(1))
+            .x_label_formatter(&name)
+            .x_label_style(text(12).transform(FontTransform::Rotate90))
+            .y_desc("x cuBLAS")
+            .label_style(text(14))
+            .axis_desc_style(text(15))
+            .draw()?;
+        for (index, kernel) in kernels.iter().enumerate() {
+            let colour = Style::of(index).colour.filled();
+            let left = width * index as f64 - GROUP / 2.0;
+            let bars = measured.iter().enumerate().filter_map(|(place, size)| {
+                let ratio = size.record(kernel)?.ratio_to_cublas?;
+                let left = place as f64 + left;
+                Some(Rectangle::new([(left, 0.0), (left + width, ratio)], colour))
+            });
+            chart.draw_series(bars)?;
+        }
+        let line = [(-0.5, 1.0), (end, 1.0)];
+        chart.draw_series(LineSeries::new(line, BLACK.stroke_width(2)))?;
+        let styles = kernels.iter().enumerate();
+        write_legend(
+            &legend,
+            styles.map(|(index, kernel)| (*kernel, Style::of(index))),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::ratios::tests::named;
+
+    #[test]
+    fn there_is_a_bar_for_each_ratio_and_a_name_for_each_shape() {
+        let svg = ratios(&named()).unwrap();
+        for name in ["small", "large", "auto", "x cuBLAS"] {
+            assert!(svg.contains(name), "{name}: {svg}");
+        }
+        // The background, and four kernels at two shapes.
+        assert_eq!(svg.matches("<rect ").count(), 1 + 4 * 2, "{svg}");
+    }
+
+    #[test]
+    fn without_cublas_there_are_no_bars() {
+        let mut results = named();
+        results.sizes.clear();
+        let svg = ratios(&results).unwrap();
+        assert!(svg.ends_with("</svg>\n"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Kernels beside cuBLAS over many shapes: a row for each, and what they come to.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::results::{Results, Size};
+use crate::report::{Record, duration, new_table, speed};
+
+/// What a kernel's ratios to cuBLAS come to, over all shapes where both were measured. Above 1 the kernel is faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub kernel: String,
+    /// Shapes that it is about.
+    pub shapes: usize,
+    pub geometric_mean: f64,
+    /// The smallest, and the shape's name or dimensions.
+    pub worst: f64,
+    pub worst_shape: String,
+    /// Shapes where the kernel is at least as fast.
+    pub at_least_as_fast: usize,
+}
+
+impl Summary {
+    /// Of one kernel, if there is anything to sum up.
+    fn of(results: &Results, kernel: &str) -> Option<Summary> {
+        let ratios: Vec<(&Size, f64)> = results
+            .sizes
+            .iter()
+            .filter_map(|size| Some((size, size.record(kernel)?.ratio_to_cublas?)))
+            .collect();
+        let (size, worst) = ratios
+            .iter()
+            .min_by(|one, other| one.1.total_cmp(&other.1))?;
+        let logarithms: f64 = ratios.iter().map(|(_, ratio)| ratio.ln()).sum();
+        Some(Summary {
+            kernel: kernel.to_string(),
+            shapes: ratios.len(),
+            geometric_mean: (logarithms / ratios.len() as f64).exp(),
+            worst: *worst,
+            worst_shape: size.title(),
+            at_least_as_fast: ratios.iter().filter(|(_, ratio)| *ratio >= 1.0).count(),
+        })
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "{}: {:.3} x cuBLAS in geometric mean over {} shapes, at least as fast on {}; at worst {:.3} x, on {}",
+            self.kernel,
+            self.geometric_mean,
+            self.shapes,
+            self.at_least_as_fast,
+            self.worst,
+            self.worst_shape
+        )
+    }
+}
+
+/// For each kernel that was measured beside cuBLAS.
+pub fn summaries(results: &Results) -> Vec<Summary> {
+    let kernels = results.kernels().into_iter();
+    kernels
+        .filter_map(|kernel| Summary::of(results, kernel))
+        .collect()
+}
+
+/// What the columns hold.
+const HEADER: [&str; 9] = [
+    "shape",
+    "from",
+    "m x n x k",
+    "kernel",
+    "time (median)",
+    "speed",
+    "cuBLAS",
+    "x cuBLAS",
+    "result",
+];
+
+/// Writes everything.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "device  {}", results.machine.description())?;
+    writeln!(out, "why     {why}\n\n{}", table(results))?;
+    for size in &results.sizes {
+        for record in size.results.iter().filter(|record| !record.proven) {
+            writeln!(
+                out,
+                "{} at {}: NOT PROVEN: {}",
+                record.kernel,
+                size.title(),
+                record.verification
+            )?;
+        }
+    }
+    writeln!(out, "\n{}", closing(results))
+}
+
+/// The document: the machine, what it comes to, and the table.
+pub fn document(results: &Results) -> String {
+    format!(
+        "# Shapes\n\nOn {}. Above 1, a kernel is faster than cuBLAS.\n\n{}\n\n{}\n",
+        results.machine.description(),
+        closing(results),
+        table(results)
+    )
+}
+
+/// A row for each kernel at each shape. It is Markdown, too.
+fn table(results: &Results) -> String {
+    let mut table = new_table();
+    table.set_header(HEADER);
+    for size in &results.sizes {
+        table.add_rows(size.results.iter().map(|record| row(size, record)));
+    }
+    table.to_string()
+}
+
+fn row(size: &Size, record: &Record) -> [String; HEADER.len()] {
+    let dash = || "-".to_string();
+    let kernel = match &record.chosen {
+        Some(chosen) => format!("{}: {chosen}", record.kernel),
+        None => record.kernel.clone(),
+    };
+    [
+        size.name.clone().unwrap_or_else(dash),
+        size.origin.clone().unwrap_or_else(dash),
+        size.shape().to_string(),
+        kernel,
+        record.time_median_s.map_or_else(dash, duration),
+        record.flops_per_s.map_or_else(dash, speed),
+        record.cublas_time_median_s.map_or_else(dash, duration),
+        record
+            .ratio_to_cublas
+            .map_or_else(dash, |ratio| format!("{ratio:.3}")),
+        match record.proven {
+            true => "proven",
+            false => "NOT PROVEN",
+        }
+        .to_string(),
+    ]
+}
+
+fn closing(results: &Results) -> String {
+    let sentences: Vec<String> = summaries(results).iter().map(Summary::sentence).collect();
+    match sentences.is_empty() {
+        true => "Nothing was measured beside cuBLAS.".to_string(),
+        false => sentences.join("\n\n"),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+    use crate::bench::shapes::Origin;
+
+    /// [`sample`] with names, and a kernel that was chosen.
+    pub(crate) fn named() -> Results {
+        let mut results = sample();
+        for (size, name) in results.sizes.iter_mut().zip(["small", "large"]) {
+            size.name = Some(name.into());
+            size.origin = Some(Origin::Odd.name().into());
+            for record in &mut size.results {
+                if record.kernel == "double-buffer-sn8" {
+                    record.kernel = "auto".into();
+                    record.chosen = Some("double-buffer-sn8".into());
+                }
+            }
+        }
+        results.sizes[0].results[4].ratio_to_cublas = Some(1.25);
+        results.sizes[1].results[4].ratio_to_cublas = Some(0.8);
+        results
+    }
+
+    #[test]
+    fn the_mean_is_geometric_and_the_worst_is_named() {
+        let summaries = summaries(&named());
+        // The kernel that is not proven has no ratio.
+        let kernels: Vec<&str> = summaries.iter().map(|one| one.kernel.as_str()).collect();
+        assert_eq!(kernels, ["naive", "tiled-32", "tiled-16", "auto"]);
+        let auto = &summaries[3];
+        assert!((auto.geometric_mean - 1.0).abs() < 1e-12);
+        assert_eq!((auto.shapes, auto.at_least_as_fast), (2, 1));
+        assert_eq!((auto.worst, auto.worst_shape.as_str()), (0.8, "large"));
+    }
+
+    #[test]
+    fn the_table_is_as_in_its_golden_file() {
+        let mut out = Vec::new();
+        write(&named(), "asked for with --device", &mut out).unwrap();
+        crate::golden::compare("src/bench/golden/ratios.txt", &out);
+    }
+
+    #[test]
+    fn the_document_is_as_in_its_golden_file() {
+        let text = document(&named());
+        crate::golden::compare("src/bench/golden/ratios.md", text.as_bytes());
+    }
+
+    #[test]
+    fn without_cublas_there_is_a_table_and_no_mean() {
+        let mut results = named();
+        for record in results
+            .sizes
+            .iter_mut()
+            .flat_map(|size| &mut size.results)
+        {
+            record.ratio_to_cublas = None;
+        }
+        let mut out = Vec::new();
+        write(&results, "", &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.ends_with("\nNothing was measured beside cuBLAS.\n"), "{text}");
+    }
+}

@@ -1,0 +1,168 @@
+//! The shapes that programs multiply, and no cube is: `bench --preset shapes`.
+//!
+//! All are row-major, C `m x n`, and neither A nor B is transposed. Where they come from:
+//!
+//! - DeepBench: `code/kernels/gemm_problems.h` of baidu-research/DeepBench, the training set, and of the server's inference set the
+//!   one with a single column. Its matrices are column-major, and C = A * B by columns is `C^T = B^T * A^T` by rows: their (M, N, K)
+//!   is `m = N`, `n = M`, `k = K` here, and an A and B that they do not transpose are not transposed here either.
+//! - LLM: the weights of a large language model of 671 billion parameters (DeepSeek-V3's projections), `n x k` each, for one token,
+//!   128 and 4096 of them.
+//! - Odd: sizes that are no multiple of any tile, one element more or less than one, and thin ones.
+
+use crate::problem::Shape;
+
+/// Who multiplies such matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    DeepBench,
+    Llm,
+    Odd,
+}
+
+impl Origin {
+    /// As results spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::DeepBench => "DeepBench",
+            Origin::Llm => "LLM",
+            Origin::Odd => "odd",
+        }
+    }
+}
+
+/// A shape of the preset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub name: &'static str,
+    pub shape: Shape,
+    pub origin: Origin,
+}
+
+/// From DeepBench's own (M, N, K), column-major.
+const fn deep(name: &'static str, (m, n, k): (usize, usize, usize)) -> Named {
+    let shape = Shape { m: n, n: m, k };
+    Named {
+        name,
+        shape,
+        origin: Origin::DeepBench,
+    }
+}
+
+const fn llm(name: &'static str, tokens: usize, (n, k): (usize, usize)) -> Named {
+    let shape = Shape { m: tokens, n, k };
+    Named {
+        name,
+        shape,
+        origin: Origin::Llm,
+    }
+}
+
+const fn odd(name: &'static str, m: usize, n: usize, k: usize) -> Named {
+    let shape = Shape { m, n, k };
+    Named {
+        name,
+        shape,
+        origin: Origin::Odd,
+    }
+}
+
+/// An LLM's weights, `n x k`.
+const QKV: (usize, usize) = (2112, 7168);
+const QUERY: (usize, usize) = (24576, 1536);
+const KEY_VALUE: (usize, usize) = (32768, 512);
+const OUTPUT: (usize, usize) = (7168, 16384);
+const UP: (usize, usize) = (4096, 7168);
+
+/// The preset's shapes, in the order of its tables.
+pub const SHAPES: &[Named] = &[
+    deep("speech-out-1760", (5124, 9124, 1760)),
+    deep("speech-out-2048", (5124, 9124, 2048)),
+    deep("speech-out-2560", (5124, 9124, 2560)),
+    deep("speech-out-4096", (5124, 9124, 4096)),
+    deep("letters-1760", (35, 8457, 1760)),
+    deep("letters-2560", (35, 8457, 2560)),
+    deep("letters-4096", (35, 8457, 4096)),
+    deep("rnn-1760-16", (1760, 16, 1760)),
+    deep("rnn-1760-32", (1760, 32, 1760)),
+    deep("rnn-1760-64", (1760, 64, 1760)),
+    deep("rnn-1760-128", (1760, 128, 1760)),
+    deep("rnn-1760-7000", (1760, 7000, 1760)),
+    deep("rnn-2048-16", (2048, 16, 2048)),
+    deep("rnn-2048-32", (2048, 32, 2048)),
+    deep("rnn-2048-7000", (2048, 7000, 2048)),
+    deep("rnn-2560-64", (2560, 64, 2560)),
+    deep("rnn-2560-7000", (2560, 7000, 2560)),
+    deep("rnn-4096-16", (4096, 16, 4096)),
+    deep("rnn-4096-128", (4096, 128, 4096)),
+    deep("rnn-4096-7000", (4096, 7000, 4096)),
+    deep("speaker-512-1", (512, 1, 500_000)),
+    deep("speaker-512-8", (512, 8, 500_000)),
+    deep("speaker-1024-8", (1024, 8, 500_000)),
+    deep("speaker-512-16", (512, 16, 500_000)),
+    deep("speaker-1024-16", (1024, 16, 500_000)),
+    llm("qkv-1", 1, QKV),
+    llm("qkv-128", 128, QKV),
+    llm("qkv-4096", 4096, QKV),
+    llm("query-1", 1, QUERY),
+    llm("query-128", 128, QUERY),
+    llm("query-4096", 4096, QUERY),
+    llm("key-value-1", 1, KEY_VALUE),
+    llm("key-value-128", 128, KEY_VALUE),
+    llm("key-value-4096", 4096, KEY_VALUE),
+    llm("output-1", 1, OUTPUT),
+    llm("output-128", 128, OUTPUT),
+    llm("output-4096", 4096, OUTPUT),
+    llm("up-1", 1, UP),
+    llm("up-128", 128, UP),
+    llm("up-4096", 4096, UP),
+    odd("odd-small", 127, 129, 131),
+    odd("odd-1023", 1023, 1023, 1023),
+    odd("odd-2049", 2049, 2049, 2049),
+    odd("odd-4097", 4097, 4097, 4097),
+    odd("odd-deep", 129, 255, 32_769),
+    odd("odd-thin", 8191, 63, 2047),
+    odd("odd-flat", 5000, 5000, 33),
+];
+
+/// Additions and multiplications of the largest of these shapes that the simulator is asked for.
+const MOST_SIMULATED: f64 = 1e8;
+
+/// Those that a simulator takes seconds for, and not days.
+pub fn simulated() -> impl Iterator<Item = &'static Named> {
+    let small = |named: &&Named| named.shape.flops() <= MOST_SIMULATED;
+    SHAPES.iter().filter(small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_shape_is_there_once_and_has_its_own_name() {
+        let names: BTreeSet<&str> = SHAPES.iter().map(|named| named.name).collect();
+        let sizes = SHAPES.iter().map(|named| {
+            let Shape { m, n, k } = named.shape;
+            (m, n, k)
+        });
+        let sizes: BTreeSet<_> = sizes.collect();
+        assert_eq!((names.len(), sizes.len()), (SHAPES.len(), SHAPES.len()));
+        assert!(SHAPES.len() >= 28);
+    }
+
+    #[test]
+    fn a_column_major_shape_is_turned() {
+        // A column of 16 activations, 1760 each: as rows, 16 of them.
+        let named = SHAPES.iter().find(|named| named.name == "rnn-1760-16");
+        assert_eq!(named.unwrap().shape.to_string(), "16 x 1760 x 1760");
+    }
+
+    #[test]
+    fn the_simulator_gets_a_few_of_different_kinds() {
+        let simulated: Vec<&str> = simulated().map(|named| named.name).collect();
+        for expected in ["rnn-1760-16", "qkv-1", "odd-small"] {
+            assert!(simulated.contains(&expected), "{simulated:?}");
+        }
+        assert!(simulated.len() < SHAPES.len() / 2);
+    }
+}
