@@ -21,6 +21,7 @@
 
 pub mod bench;
 pub mod blas;
+pub mod choose;
 pub mod cli;
 pub mod cpu;
 pub mod device;

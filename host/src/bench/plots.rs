@@ -296,7 +296,10 @@ pub(super) fn draw(
 }
 
 /// The plot's area below its title, and the legend's.
-pub(super) fn divide<'a>(root: &Area<'a>, title: &str) -> Result<(Area<'a>, Area<'a>), PlotError<'a>> {
+pub(super) fn divide<'a>(
+    root: &Area<'a>,
+    title: &str,
+) -> Result<(Area<'a>, Area<'a>), PlotError<'a>> {
     let below = root.titled(title, text(20))?;
     Ok(below.split_horizontally(SIZE.0 - LEGEND))
 }

@@ -204,16 +204,15 @@ pub(super) mod tests {
     #[test]
     fn without_cublas_there_is_a_table_and_no_mean() {
         let mut results = named();
-        for record in results
-            .sizes
-            .iter_mut()
-            .flat_map(|size| &mut size.results)
-        {
+        for record in results.sizes.iter_mut().flat_map(|size| &mut size.results) {
             record.ratio_to_cublas = None;
         }
         let mut out = Vec::new();
         write(&results, "", &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.ends_with("\nNothing was measured beside cuBLAS.\n"), "{text}");
+        assert!(
+            text.ends_with("\nNothing was measured beside cuBLAS.\n"),
+            "{text}"
+        );
     }
 }

@@ -1,0 +1,210 @@
+//! Which kernel multiplies these matrices fastest, here: what `--kernel auto` and the library's call run.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `rates.rs` | how fast kernels were measured to be, and how other GPUs differ |
+//! | `model.rs` | how long a plan will take, by those numbers |
+//! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
+//! | `tuning.rs` | the plans that `host tune` measured to be the fastest, in a file |
+//!
+//! A call gets what was tuned for exactly its shape and layout on exactly this GPU, driver and build, else what the model says.
+
+mod candidates;
+pub mod model;
+pub mod rates;
+pub mod tuning;
+
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::Variant;
+
+use crate::blas::{Call, Plan, Processor, Sharing};
+use crate::element::DataType;
+
+pub use candidates::{best, candidates};
+pub use rates::Rates;
+pub use tuning::Tuning;
+
+/// A kernel, and how its blocks share their steps if it streams.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub variant: &'static Variant,
+    /// None for a kernel that does not stream.
+    pub sharing: Option<Sharing>,
+}
+
+impl Choice {
+    /// What a plan runs.
+    pub fn of(plan: &Plan<'static>) -> Choice {
+        Choice {
+            variant: plan.variant(),
+            sharing: plan.sharing(),
+        }
+    }
+
+    /// For people and files: `async-pipeline`, or `async-pipeline (264 blocks share after 3 rounds)`.
+    pub fn description(&self) -> String {
+        let name = self.variant.name;
+        match self.sharing {
+            None => name.to_string(),
+            Some(Sharing {
+                streams,
+                whole_waves: 0,
+            }) => format!("{name} ({streams} blocks)"),
+            Some(Sharing {
+                streams,
+                whole_waves,
+            }) => format!("{name} ({streams} blocks, {whole_waves} whole rounds)"),
+        }
+    }
+}
+
+impl PartialEq for Choice {
+    /// Whether both are the same entry of the same table, shared alike.
+    fn eq(&self, other: &Choice) -> bool {
+        std::ptr::eq(self.variant, other.variant) && self.sharing == other.sharing
+    }
+}
+
+/// What a call of matrices of f32 runs: as tuned, else as predicted. A tuned plan that needs more than `workspace` elements does not
+/// count.
+///
+/// # Errors
+///
+/// The elements of workspace that the most modest plan needs, if that is more.
+pub fn choose(
+    call: Call,
+    processor: &Processor,
+    rates: &Rates,
+    tuning: Option<&Tuning>,
+    workspace: usize,
+) -> Result<Plan<'static>, usize> {
+    let tuned = tuning.and_then(|tuning| tuning.plan(call));
+    match tuned.filter(|plan| plan.workspace_elements() <= workspace) {
+        Some(plan) => Ok(plan),
+        None => best(call, processor, rates, workspace),
+    }
+}
+
+/// The kernel of a type without kernels that stream: the highest of the ladder that multiplies it and keeps no compensation.
+pub fn of_type(data_type: DataType) -> Option<&'static Variant> {
+    let of_type = |kernel: &&gpu_kernels::spec::Kernel| {
+        let mut variants = kernel.variants.iter();
+        variants.find(|variant| DataType::of(variant) == data_type)
+    };
+    let plain = KERNELS
+        .iter()
+        .filter(|kernel| !kernel.name.ends_with("-kahan"));
+    plain.rev().find_map(|kernel| of_type(kernel))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use gpu_kernels::spec::Grid;
+
+    use super::rates::Speed;
+    use crate::blas::Transpose;
+    use crate::problem::Shape;
+
+    /// By name.
+    pub(crate) fn variant(name: &str) -> &'static Variant {
+        let mut variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        variants.find(|variant| variant.name == name).unwrap()
+    }
+
+    /// An H200, with as many blocks on a multiprocessor as tiles' registers allow.
+    pub(crate) fn h200() -> Processor {
+        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        let resident = variants.map(|variant| {
+            let tile = variant.tile.m * variant.tile.n;
+            (variant.entry, (2 * 128 * 128 / tile.max(1)).clamp(1, 6))
+        });
+        Processor::new(90, 132, resident.collect())
+    }
+
+    fn chosen(m: usize, n: usize, k: usize) -> Choice {
+        let call = Call::compact(Shape { m, n, k }, Transpose::No, Transpose::No);
+        let plan = choose(call, &h200(), &Rates::H200, None, usize::MAX).unwrap();
+        Choice::of(&plan)
+    }
+
+    #[test]
+    fn every_type_has_a_kernel_and_none_that_compensates() {
+        for data_type in DataType::ALL {
+            let variant = of_type(data_type).unwrap();
+            assert_eq!(DataType::of(variant), data_type);
+            assert!(!variant.name.contains("kahan"), "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn large_squares_go_to_large_tiles_of_copies() {
+        for size in [2048, 4096, 8192, 4097] {
+            assert_eq!(
+                chosen(size, size, size).variant.name,
+                "async-pipeline",
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_single_row_goes_to_the_flattest_tile() {
+        for (n, k) in [(2112, 7168), (24576, 1536), (7168, 16384)] {
+            let choice = chosen(1, n, k);
+            assert_eq!(choice.variant.tile.m, 16, "{}", choice.description());
+            assert_eq!(choice.variant.tile.n, 128, "{}", choice.description());
+        }
+    }
+
+    #[test]
+    fn sums_of_half_a_million_products_are_shared_by_all_blocks() {
+        let choice = chosen(8, 512, 500_000);
+        assert_eq!(choice.variant.tile.m, 16, "{}", choice.description());
+        // There are 4 tiles.
+        let streams = choice.sharing.unwrap().streams;
+        assert!(streams >= 132, "{}", choice.description());
+    }
+
+    #[test]
+    fn thirty_two_rows_go_to_tiles_of_thirty_two() {
+        assert_eq!(chosen(32, 4096, 4096).variant.tile.m, 32);
+    }
+
+    #[test]
+    fn little_work_is_not_packed() {
+        let choice = chosen(35, 8457, 2048);
+        let call = Call::compact(
+            Shape {
+                m: 35,
+                n: 8457,
+                k: 2048,
+            },
+            Transpose::No,
+            Transpose::No,
+        );
+        let plan = Plan::new(choice.variant, call, choice.sharing.unwrap()).unwrap();
+        assert!(plan.packs().count() <= 1, "{}", choice.description());
+    }
+
+    #[test]
+    fn without_workspace_a_kernel_reads_in_place() {
+        let call = Call::compact(Shape::cube(4096), Transpose::No, Transpose::No);
+        let plan = choose(call, &h200(), &Rates::H200, None, 0).unwrap();
+        assert_eq!(plan.workspace_elements(), 0);
+        let name = plan.variant().name;
+        assert!(
+            Speed::of(plan.variant()).unwrap().flops_per_s > 45e12,
+            "{name}"
+        );
+    }
+
+    #[test]
+    fn without_asynchronous_copies_no_kernel_that_streams_is_chosen() {
+        let turing = Processor::new(75, 40, Vec::new());
+        let call = Call::compact(Shape::cube(2048), Transpose::No, Transpose::No);
+        let plan = choose(call, &turing, &Rates::H200, None, usize::MAX).unwrap();
+        let variant = plan.variant();
+        assert!(variant.grid != Grid::Streams, "{}", variant.name);
+    }
+}
