@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::choose::Choice;
 use crate::cpu::{self, Team, TeamError, Threads};
 use crate::device::cublas::{Cublas, CublasError, Precision};
 use crate::device::launch::bands;
@@ -442,17 +443,22 @@ fn time_kernels<T: Element>(
     candidates: Vec<&mut Candidate>,
     progress: &Progress,
 ) -> Result<Vec<Timing>, EvaluateError> {
-    let kernels = candidates
-        .into_iter()
-        .filter_map(|candidate| Some((candidate.rung.variant()?, candidate)));
+    let kernels = candidates.into_iter().filter_map(|candidate| {
+        Some((
+            candidate.rung.variant()?,
+            candidate.rung.sharing(),
+            candidate,
+        ))
+    });
     match device {
         Device::Simulator(simulator) => {
-            for (variant, candidate) in kernels {
+            for (variant, sharing, candidate) in kernels {
                 progress.doing(format!("{}: timing", variant.name));
                 let block_done = || progress.step();
                 candidate.timing = Some(measure::on_simulator(
                     simulator,
                     variant,
+                    sharing,
                     problem,
                     effort,
                     candidate.time,
@@ -466,7 +472,10 @@ fn time_kernels<T: Element>(
             let mut kernels: Vec<_> = kernels.collect();
             let contenders: Vec<Contender<'_>> = kernels
                 .iter()
-                .map(|(variant, _)| Contender::Kernel(variant))
+                .map(|&(variant, sharing, _)| match sharing {
+                    Some(sharing) => Contender::Sharing(variant, sharing),
+                    None => Contender::Kernel(variant),
+                })
                 .chain(yardsticks.iter().map(Contender::Cublas))
                 .collect();
             if contenders.is_empty() {
@@ -475,7 +484,7 @@ fn time_kernels<T: Element>(
             let mut timings = gpu::measure(device, &contenders, problem, effort)?;
             progress.step();
             let yardstick_timings = timings.split_off(kernels.len());
-            for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
+            for ((_, _, candidate), timing) in kernels.iter_mut().zip(timings) {
                 candidate.timing = Some(timing);
             }
             Ok(yardstick_timings)
@@ -528,9 +537,13 @@ pub fn steps(device: &Device, request: &Request) -> Result<u64, DeviceError> {
     for rung in &request.rungs {
         steps += match (rung, device) {
             (Rung::Cpu(_), _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
-            (Rung::Gpu(_), Device::Cuda(_)) => GATES as u64,
-            (Rung::Gpu(variant), Device::Simulator(_)) => {
-                let grids = device.plan(variant, request.shape_read())?.grids()?;
+            (Rung::Gpu(_) | Rung::Auto(_), Device::Cuda(_)) => GATES as u64,
+            (Rung::Gpu(_) | Rung::Auto(_), Device::Simulator(_)) => {
+                let Some(variant) = rung.variant() else {
+                    continue;
+                };
+                let plan = device.plan_shared(variant, rung.sharing(), request.shape_read())?;
+                let grids = plan.grids()?;
                 let blocks = grids.iter().map(|&(x, y)| u64::from(x) * u64::from(y));
                 let blocks: u64 = blocks.sum();
                 blocks * (GATES as u64 + u64::from(runs) - 1)
@@ -600,6 +613,7 @@ fn record(
         ratio_to_cublas: cublas
             .zip(median)
             .map(|(cublas, seconds)| cublas.median() / seconds),
+        chosen: rung.chosen(),
         data: request.source.description(),
         corner: corner.clone(),
         ..Record::default()
@@ -619,8 +633,9 @@ fn record(
                 ..record
             })
         }
-        Rung::Gpu(variant) => {
-            let plan = machine.device.plan(variant, request.shape_read())?;
+        Rung::Gpu(variant) | Rung::Auto(Choice { variant, .. }) => {
+            let shape = request.shape_read();
+            let plan = machine.device.plan_shared(variant, rung.sharing(), shape)?;
             let multiplying = match plan.grid() {
                 Some(grid) => vec![grid],
                 None => bands(variant, request.shape)?

@@ -2,10 +2,13 @@
 
 use gpu_kernels::spec::{Tile, Variant};
 
+use crate::blas::Sharing;
+use crate::choose::Choice;
 use crate::cpu::{self, Algorithm, Team};
 use crate::device::{Device, DeviceError, Run};
 use crate::element::{DataType, Element};
 use crate::problem::Problem;
+use crate::select::AUTO;
 use crate::verify::Rounding;
 
 /// Something that multiplies, and is proven, timed and reported.
@@ -13,6 +16,8 @@ use crate::verify::Rounding;
 pub enum Rung {
     /// A GPU kernel, on whatever device was opened.
     Gpu(&'static Variant),
+    /// `auto`: the GPU kernel that was chosen for the shape.
+    Auto(Choice),
     /// A CPU rung, which runs natively whatever the device.
     Cpu(&'static Algorithm),
 }
@@ -22,6 +27,7 @@ impl Rung {
     pub fn name(self) -> &'static str {
         match self {
             Rung::Gpu(variant) => variant.name,
+            Rung::Auto(_) => AUTO,
             Rung::Cpu(algorithm) => algorithm.name,
         }
     }
@@ -30,6 +36,7 @@ impl Rung {
     pub fn tile(self) -> Tile {
         match self {
             Rung::Gpu(variant) => variant.tile,
+            Rung::Auto(choice) => choice.variant.tile,
             Rung::Cpu(algorithm) => algorithm.tile,
         }
     }
@@ -38,6 +45,7 @@ impl Rung {
     pub fn multiplies(self, data_type: DataType) -> bool {
         match self {
             Rung::Gpu(variant) => DataType::of(variant) == data_type,
+            Rung::Auto(choice) => DataType::of(choice.variant) == data_type,
             Rung::Cpu(algorithm) => algorithm.multiplies(data_type),
         }
     }
@@ -45,7 +53,7 @@ impl Rung {
     /// How its errors are bounded.
     pub fn rounding(self, team: &Team) -> Rounding {
         match self {
-            Rung::Gpu(_) => Rounding::Elementwise,
+            Rung::Gpu(_) | Rung::Auto(_) => Rounding::Elementwise,
             Rung::Cpu(algorithm) => (algorithm.rounding)(team.settings()),
         }
     }
@@ -54,7 +62,24 @@ impl Rung {
     pub fn variant(self) -> Option<&'static Variant> {
         match self {
             Rung::Gpu(variant) => Some(variant),
+            Rung::Auto(choice) => Some(choice.variant),
             Rung::Cpu(_) => None,
+        }
+    }
+
+    /// How its blocks share their steps, where that was chosen.
+    pub fn sharing(self) -> Option<Sharing> {
+        match self {
+            Rung::Auto(choice) => choice.sharing,
+            Rung::Gpu(_) | Rung::Cpu(_) => None,
+        }
+    }
+
+    /// For `auto`, what it runs.
+    pub fn chosen(self) -> Option<String> {
+        match self {
+            Rung::Auto(choice) => Some(choice.description()),
+            Rung::Gpu(_) | Rung::Cpu(_) => None,
         }
     }
 
@@ -73,6 +98,7 @@ impl Rung {
     ) -> Result<Run<T>, DeviceError> {
         match self {
             Rung::Gpu(variant) => device.run_observed(variant, problem, step),
+            Rung::Auto(choice) => device.run_shared(choice.variant, choice.sharing, problem, step),
             Rung::Cpu(algorithm) => {
                 let run = cpu::run(algorithm, problem, team);
                 step();
@@ -88,6 +114,7 @@ impl PartialEq for Rung {
         match (self, other) {
             (Rung::Gpu(one), Rung::Gpu(other)) => std::ptr::eq(*one, *other),
             (Rung::Cpu(one), Rung::Cpu(other)) => std::ptr::eq(*one, *other),
+            (Rung::Auto(one), Rung::Auto(other)) => one == other,
             _ => false,
         }
     }

@@ -3,8 +3,10 @@
 use gpu_kernels::spec::{Kernel, Variant};
 use thiserror::Error;
 
+use crate::choose::Chooser;
 use crate::cpu::Algorithm;
 use crate::element::DataType;
+use crate::problem::Shape;
 use crate::rung::Rung;
 
 /// The kernel that runs if none is named, and it multiplies the type.
@@ -106,6 +108,59 @@ pub fn select(
         }
     }
     Ok(selected)
+}
+
+/// What a name on the command line stands for, once shape and device are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// The same whatever the shape.
+    Rung(Rung),
+    /// The kernel that suits it.
+    Auto,
+}
+
+impl Asked {
+    /// Whether no GPU kernel is meant.
+    pub fn is_native(self) -> bool {
+        matches!(self, Asked::Rung(Rung::Cpu(_)))
+    }
+
+    /// What multiplies a shape; none if no kernel can.
+    pub fn rung(self, chooser: &Chooser, data_type: DataType, shape: Shape) -> Option<Rung> {
+        match self {
+            Asked::Rung(rung) => Some(rung),
+            Asked::Auto => Some(Rung::Auto(chooser.choose(data_type, shape)?)),
+        }
+    }
+}
+
+/// [`select`], where `auto` is a name, too.
+///
+/// # Errors
+///
+/// As [`select`].
+pub fn ask(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    names: &[String],
+    data_type: DataType,
+) -> Result<Vec<Asked>, SelectError> {
+    let mut asked: Vec<Asked> = Vec::new();
+    for name in names {
+        let found = match name.as_str() {
+            AUTO => vec![Asked::Auto],
+            _ => {
+                let rungs = select(kernels, algorithms, std::slice::from_ref(name), data_type)?;
+                rungs.into_iter().map(Asked::Rung).collect()
+            }
+        };
+        for one in found {
+            if !asked.contains(&one) {
+                asked.push(one);
+            }
+        }
+    }
+    Ok(asked)
 }
 
 /// [`select`] among GPU kernels alone.
@@ -249,6 +304,22 @@ mod tests {
         let last = *all.last().unwrap();
         let last_first = [&[last], &all[..all.len() - 1]].concat();
         assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
+    }
+
+    #[test]
+    fn auto_is_a_name_beside_others_and_stands_for_what_suits_the_shape() {
+        let names = ["auto", "naive", "auto"].map(String::from);
+        let asked = ask(KERNELS, RUNGS, &names, DataType::F32).unwrap();
+        assert_eq!(asked.len(), 2);
+        assert_eq!(asked[0], Asked::Auto);
+        let chooser = Chooser::simulator();
+        for data_type in DataType::ALL {
+            let rung = asked[0]
+                .rung(&chooser, data_type, Shape::cube(100))
+                .unwrap();
+            assert_eq!(rung.name(), "auto");
+            assert!(rung.multiplies(data_type), "{rung:?}");
+        }
     }
 
     #[test]

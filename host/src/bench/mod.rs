@@ -28,6 +28,7 @@ pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
 use shapes::Named;
 
+use crate::choose::Chooser;
 use crate::cpu;
 use crate::device::{Device, Opened};
 use crate::element::DataType;
@@ -35,13 +36,13 @@ use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::measure::Effort;
 use crate::problem::Shape;
 use crate::progress::Progress;
-use crate::rung::Rung;
+use crate::select::Asked;
 use crate::source::Source;
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub rungs: Vec<Rung>,
+    pub asked: Vec<Asked>,
     pub data_type: DataType,
     pub targets: Vec<Target>,
     pub seed: u64,
@@ -72,9 +73,10 @@ impl From<&'static Named> for Target {
 }
 
 impl Plan {
-    fn request(&self, shape: Shape) -> Request {
+    fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
+        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, shape);
         Request {
-            rungs: self.rungs.clone(),
+            rungs: self.asked.iter().filter_map(rung).collect(),
             data_type: self.data_type,
             shape,
             alpha: 1.0,
@@ -99,11 +101,15 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
 }
 
 /// Proves and times every kernel at every shape. The results hold what was known when an error, if any, ended it.
-pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>) {
+pub fn run(
+    opened: &Opened,
+    chooser: &Chooser,
+    plan: &Plan,
+) -> (Results, Result<(), EvaluateError>) {
     let requests: Vec<Request> = plan
         .targets
         .iter()
-        .map(|target| plan.request(target.shape))
+        .map(|target| plan.request(chooser, target.shape))
         .collect();
     // What is too large to launch has no steps, and is refused when its turn comes.
     let steps = requests
@@ -143,14 +149,16 @@ pub fn run(opened: &Opened, plan: &Plan) -> (Results, Result<(), EvaluateError>)
 mod tests {
     use super::*;
     use crate::device::DeviceChoice;
+    use crate::rung::Rung;
 
     #[test]
     fn every_kernel_is_proven_and_timed_at_every_shape() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
-            rungs: vec![
-                Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0]),
-                Rung::Gpu(&gpu_kernels::tiled::KERNEL.variants[0]),
+            asked: vec![
+                Asked::Rung(Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0])),
+                Asked::Rung(Rung::Gpu(&gpu_kernels::tiled::KERNEL.variants[0])),
+                Asked::Auto,
             ],
             data_type: DataType::F32,
             targets: [Shape::cube(16), Shape { m: 3, n: 40, k: 5 }]
@@ -160,7 +168,7 @@ mod tests {
             effort: Effort::default(),
             baseline: Baseline::Auto,
         };
-        let (results, outcome) = run(&opened, &plan);
+        let (results, outcome) = run(&opened, &Chooser::simulator(), &plan);
         outcome.unwrap();
         assert!(results.all_proven());
         assert_eq!(results.machine.backend, "simulator");
@@ -174,7 +182,7 @@ mod tests {
                 (size.m, size.n, size.k, names)
             })
             .collect();
-        let names = vec!["naive", "tiled-32"];
+        let names = vec!["naive", "tiled-32", "auto"];
         assert_eq!(
             measured,
             [(16, 16, 16, names.clone()), (3, 40, 5, names.clone())]
@@ -185,14 +193,16 @@ mod tests {
     fn an_error_keeps_what_was_measured_before_it() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
-            rungs: vec![Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0])],
+            asked: vec![Asked::Rung(Rung::Gpu(
+                &gpu_kernels::naive::KERNEL.variants[0],
+            ))],
             data_type: DataType::F32,
             targets: [16, 1 << 40].map(|size| Shape::cube(size).into()).to_vec(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
         };
-        let (results, outcome) = run(&opened, &plan);
+        let (results, outcome) = run(&opened, &Chooser::simulator(), &plan);
         assert!(matches!(outcome, Err(EvaluateError::TooLarge(_))));
         assert_eq!(results.sizes[0].results.len(), 1);
         assert_eq!(results.sizes[1].results, []);

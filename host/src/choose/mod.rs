@@ -14,15 +14,19 @@ pub mod model;
 pub mod rates;
 pub mod tuning;
 
+use std::io::Write;
+
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Variant;
 
-use crate::blas::{Call, Plan, Processor, Sharing};
+use crate::blas::{Call, Plan, Processor, Sharing, Transpose};
+use crate::device::{Device, DeviceError};
 use crate::element::DataType;
+use crate::problem::Shape;
 
 pub use candidates::{best, candidates};
 pub use rates::Rates;
-pub use tuning::Tuning;
+pub use tuning::{Key, Tuning};
 
 /// A kernel, and how its blocks share their steps if it streams.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +89,76 @@ pub fn choose(
     }
 }
 
+/// What chooses on one device: what is known of it, and what was tuned there.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    processor: Processor,
+    rates: Rates,
+    tuning: Option<Tuning>,
+}
+
+impl Chooser {
+    /// For a device. What is of no use in the file of measurements is said in `notes`.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    pub fn of(device: &Device, notes: &mut dyn Write) -> Result<Chooser, DeviceError> {
+        match device {
+            Device::Simulator(_) => Ok(Chooser::simulator()),
+            Device::Cuda(cuda) => Ok(Chooser {
+                processor: device.processor()?,
+                rates: Rates::of_device(cuda.properties()),
+                tuning: Tuning::find(&Key::of(cuda.properties())).or_note(notes),
+            }),
+        }
+    }
+
+    /// For the simulator.
+    pub fn simulator() -> Chooser {
+        Chooser {
+            processor: Processor::simulator(),
+            rates: Rates::H200,
+            tuning: None,
+        }
+    }
+
+    /// What is known of the device.
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+
+    /// The plan of a call, with no more than `workspace` elements of workspace.
+    ///
+    /// # Errors
+    ///
+    /// As [`choose`].
+    pub fn plan(&self, call: Call, workspace: usize) -> Result<Plan<'static>, usize> {
+        let tuning = self.tuning.as_ref();
+        choose(call, &self.processor, &self.rates, tuning, workspace)
+    }
+
+    /// What multiplies matrices without gaps that are not transposed; none if no memory has so much.
+    pub fn choose(&self, data_type: DataType, shape: Shape) -> Option<Choice> {
+        match data_type {
+            DataType::F32 => {
+                let call = Call::compact(shape, Transpose::No, Transpose::No);
+                let plan = self.plan(call, usize::MAX).ok()?;
+                Some(Choice::of(&plan))
+            }
+            DataType::F64 | DataType::I32 => Some(Choice {
+                variant: of_type(data_type)?,
+                sharing: None,
+            }),
+        }
+    }
+
+    /// What the model predicts, whatever was tuned.
+    pub fn predicted(&self, plan: &Plan<'_>) -> Option<f64> {
+        model::seconds(plan, &self.processor, &self.rates)
+    }
+}
+
 /// The kernel of a type without kernels that stream: the highest of the ladder that multiplies it and keeps no compensation.
 pub fn of_type(data_type: DataType) -> Option<&'static Variant> {
     let of_type = |kernel: &&gpu_kernels::spec::Kernel| {
@@ -100,11 +174,10 @@ pub fn of_type(data_type: DataType) -> Option<&'static Variant> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::blas::Role;
     use gpu_kernels::spec::Grid;
 
     use super::rates::Speed;
-    use crate::blas::Transpose;
-    use crate::problem::Shape;
 
     /// By name.
     pub(crate) fn variant(name: &str) -> &'static Variant {
@@ -139,7 +212,7 @@ pub(super) mod tests {
 
     #[test]
     fn large_squares_go_to_large_tiles_of_copies() {
-        for size in [2048, 4096, 8192, 4097] {
+        for size in [4096, 8192, 4097] {
             assert_eq!(
                 chosen(size, size, size).variant.name,
                 "async-pipeline",
@@ -172,19 +245,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn little_work_is_not_packed() {
-        let choice = chosen(35, 8457, 2048);
-        let call = Call::compact(
-            Shape {
-                m: 35,
-                n: 8457,
-                k: 2048,
-            },
-            Transpose::No,
-            Transpose::No,
-        );
-        let plan = Plan::new(choice.variant, call, choice.sharing.unwrap()).unwrap();
-        assert!(plan.packs().count() <= 1, "{}", choice.description());
+    fn a_large_operand_is_not_copied_for_few_rows() {
+        for (m, n, k) in [(16, 4096, 4096), (32, 2048, 2048), (1, 24576, 1536)] {
+            let call = Call::compact(Shape { m, n, k }, Transpose::No, Transpose::No);
+            let plan = choose(call, &h200(), &Rates::H200, None, usize::MAX).unwrap();
+            let copied = plan.packed(Role::B);
+            assert_eq!(copied, None, "{}", Choice::of(&plan).description());
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use gpu_kernels::spec::{Function, Variant};
 
+use crate::device::driver::Properties;
+use crate::element::DataType;
 use crate::gpu::Gpu;
 
 /// How fast a kernel is where nothing but its own instructions holds it up.
@@ -91,7 +93,7 @@ impl Rates {
 
     /// Of another GPU: what its data sheet would lead to if it were an H200 but for that.
     pub fn of(gpu: &Gpu) -> Rates {
-        let lanes = gpu.capability.lanes(crate::element::DataType::F32);
+        let lanes = gpu.capability.lanes(DataType::F32);
         let multiprocessor = f64::from(lanes) * f64::from(gpu.clock_mhz) / LANES_TIMES_MHZ;
         let memory = gpu.bandwidth_bytes_per_s / SHEET_BYTES_PER_S;
         let size = f64::from(gpu.multiprocessors) / MULTIPROCESSORS;
@@ -101,6 +103,12 @@ impl Rates {
             memory_bytes_per_s: Rates::H200.memory_bytes_per_s * memory,
             l2_bytes_per_s: Rates::H200.l2_bytes_per_s * size * clock,
         }
+    }
+
+    /// Of the GPU that the driver describes; of a capability that is not known here, as if it were an H200 with as many
+    /// multiprocessors.
+    pub fn of_device(properties: &Properties) -> Rates {
+        Gpu::of(properties).map_or(Rates::H200, |gpu| Rates::of(&gpu))
     }
 
     /// Operations a second of a kernel on one multiprocessor that is full.

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::{FAILED, PROVEN, Running, USAGE, fail, finish};
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
+use crate::choose::Chooser;
 use crate::device::Device;
 use crate::element::DataType;
 use crate::evaluate::EvaluateError;
@@ -81,8 +82,8 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let rungs = match select::select(gpu_kernels::KERNELS, &[], &kernels, arguments.dtype) {
-        Ok(rungs) => rungs,
+    let asked = match select::ask(gpu_kernels::KERNELS, &[], &kernels, arguments.dtype) {
+        Ok(asked) => asked,
         Err(error) => return fail(notes, &error, USAGE),
     };
     let opened = match Device::open(arguments.running.device) {
@@ -99,14 +100,18 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         Err(error) => return fail(notes, &error, FAILED),
     };
     let plan = Plan {
-        rungs,
+        asked,
         data_type: arguments.dtype,
         targets: targets(arguments, &opened.device, notes),
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
     };
-    let (results, outcome) = bench::run(&opened, &plan);
+    let chooser = match Chooser::of(&opened.device, notes) {
+        Ok(chooser) => chooser,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let (results, outcome) = bench::run(&opened, &chooser, &plan);
     let written = match layout {
         // An error before the first result leaves nothing to show.
         _ if results.kernels().is_empty() => Ok(()),

@@ -4,12 +4,16 @@ use std::io::Write;
 
 use super::matrices::matrices;
 use super::{Arguments, FAILED, PROVEN, USAGE, fail, finish};
+use crate::choose::Chooser;
 use crate::cpu;
-use crate::device::{Device, DeviceChoice};
+use crate::device::{Device, DeviceChoice, DeviceError};
+use crate::element::DataType;
 use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::output::Output;
+use crate::problem::Shape;
 use crate::report::{Format, Report};
-use crate::select;
+use crate::rung::Rung;
+use crate::select::{self, Asked};
 
 pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     let matrices = match matrices(arguments) {
@@ -22,13 +26,13 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         [] => &[select::default_for(kernels, rungs, data_type).to_string()],
         names => names,
     };
-    let rungs = match select::select(kernels, rungs, names, data_type) {
-        Ok(rungs) => rungs,
+    let asked = match select::ask(kernels, rungs, names, data_type) {
+        Ok(asked) => asked,
         Err(error) => return fail(notes, &error, USAGE),
     };
     let options = &arguments.matrices;
-    if options.out.is_some() && rungs.len() != 1 {
-        let found = rungs.len();
+    if options.out.is_some() && asked.len() != 1 {
+        let found = asked.len();
         return refuse(
             notes,
             &format!("--out takes the C of one kernel, but {found} are asked for; name one."),
@@ -48,6 +52,20 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         // A note that nobody reads changes nothing.
         let _ = writeln!(notes, "note: {note}");
     }
+    // CPU rungs need no device, and so none that might not open.
+    let is_native = asked.iter().all(|asked| asked.is_native());
+    let device = match is_native && arguments.running.baseline != Baseline::Cublas {
+        true => DeviceChoice::Simulator,
+        false => arguments.running.device,
+    };
+    let opened = match Device::open(device) {
+        Ok(opened) => opened,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let rungs = match rungs_for(&asked, &opened.device, data_type, matrices.shape, notes) {
+        Ok(rungs) => rungs,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
     let request = Request {
         rungs,
         data_type,
@@ -62,15 +80,6 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         tensor_cores: false,
         cpu: arguments.cpu(),
     };
-    // CPU rungs need no device, and so none that might not open.
-    let device = match request.is_native() && request.baseline != Baseline::Cublas {
-        true => DeviceChoice::Simulator,
-        false => arguments.running.device,
-    };
-    let opened = match Device::open(device) {
-        Ok(opened) => opened,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
     let (mut report, result) = evaluate::evaluate_into(&opened, &request, writer);
     let written = match output {
@@ -78,6 +87,26 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         _ => PROVEN,
     };
     conclude(&report, result, arguments.format, out, notes).max(written)
+}
+
+/// What was asked for, for this shape.
+fn rungs_for(
+    asked: &[Asked],
+    device: &Device,
+    data_type: DataType,
+    shape: Shape,
+    notes: &mut dyn Write,
+) -> Result<Vec<Rung>, DeviceError> {
+    let fixed = |asked: &Asked| match asked {
+        Asked::Rung(rung) => Some(*rung),
+        Asked::Auto => None,
+    };
+    if let Some(rungs) = asked.iter().map(fixed).collect() {
+        return Ok(rungs);
+    }
+    let chooser = Chooser::of(device, notes)?;
+    let rung = |asked: &Asked| asked.rung(&chooser, data_type, shape);
+    Ok(asked.iter().filter_map(rung).collect())
 }
 
 /// The file that was asked for appears only now, and only if it holds what is proven right.

@@ -218,16 +218,17 @@ impl CudaDevice {
         DeviceError::OutOfMemory { asked, free, total }
     }
 
-    /// See [`super::Device::run`].
+    /// See [`super::Device::run_shared`].
     pub(super) fn run<T: Element>(
         &self,
         variant: &Variant,
+        sharing: Option<Sharing>,
         problem: &Problem<T>,
     ) -> Result<Run<T>, DeviceError> {
         self.enter()?;
         match variant.allocation {
-            Allocation::Packed => self.run_on::<T, Guarded<T>>(variant, problem),
-            Allocation::Pitched => self.run_on::<T, Pitched<T>>(variant, problem),
+            Allocation::Packed => self.run_on::<T, Guarded<T>>(variant, sharing, problem),
+            Allocation::Pitched => self.run_on::<T, Pitched<T>>(variant, sharing, problem),
         }
     }
 
@@ -251,6 +252,7 @@ impl CudaDevice {
     fn run_on<T: Element, U: Uploaded<T>>(
         &self,
         variant: &Variant,
+        sharing: Option<Sharing>,
         problem: &Problem<T>,
     ) -> Result<Run<T>, DeviceError> {
         let functions = Functions::of(self, variant)?;
@@ -262,7 +264,7 @@ impl CudaDevice {
             b: b.operand(&problem.b),
             c: c.operand(&problem.c),
         };
-        let plan = self.plan(variant, problem, &operands, None)?;
+        let plan = self.plan(variant, problem, &operands, sharing)?;
         let poison = Matrix::poison(plan.workspace_elements());
         let workspace = match poison.buffer().len() {
             0 => None,

@@ -22,7 +22,7 @@ pub use cuda::CudaDevice;
 pub use error::{DeviceError, Trespass};
 pub use simulator::Simulator;
 
-use crate::blas::{Call, Plan, Processor, Transpose};
+use crate::blas::{Call, Plan, Processor, Sharing, Transpose};
 use crate::element::{DataType, Element};
 use crate::problem::{Matrix, Problem, Shape};
 
@@ -142,12 +142,38 @@ impl Device {
     ///
     /// The copies that it would take are larger than any memory, or the device fails.
     pub fn plan<'v>(&self, variant: &'v Variant, shape: Shape) -> Result<Plan<'v>, DeviceError> {
+        self.plan_shared(variant, None, shape)
+    }
+
+    /// [`Device::plan`], with the steps of a kernel that streams shared as `sharing` says, if it says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::plan`].
+    pub fn plan_shared<'v>(
+        &self,
+        variant: &'v Variant,
+        sharing: Option<Sharing>,
+        shape: Shape,
+    ) -> Result<Plan<'v>, DeviceError> {
         let call = Call::compact(shape, Transpose::No, Transpose::No);
+        match sharing {
+            Some(sharing) => planned::shared(variant, call, sharing),
+            None => planned::even(variant, call, &self.processor()?),
+        }
+    }
+
+    /// What plans need to know of it.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    pub fn processor(&self) -> Result<Processor, DeviceError> {
         match self {
-            Device::Simulator(_) => planned::even(variant, call, &Processor::simulator()),
+            Device::Simulator(_) => Ok(Processor::simulator()),
             Device::Cuda(device) => {
                 device.enter()?;
-                planned::even(variant, call, device.processor()?)
+                device.processor().cloned()
             }
         }
     }
@@ -177,6 +203,21 @@ impl Device {
         problem: &Problem<T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
+        self.run_shared(variant, None, problem, block_done)
+    }
+
+    /// [`Device::run_observed`], with the steps of a kernel that streams shared as `sharing` says, if it says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::run`].
+    pub fn run_shared<T: Element>(
+        &self,
+        variant: &Variant,
+        sharing: Option<Sharing>,
+        problem: &Problem<T>,
+        block_done: &(dyn Fn() + Sync),
+    ) -> Result<Run<T>, DeviceError> {
         if T::function(variant).is_none() {
             return Err(DeviceError::WrongType {
                 kernel: variant.name.to_string(),
@@ -185,8 +226,8 @@ impl Device {
             });
         }
         match self {
-            Device::Simulator(simulator) => simulator.run(variant, problem, block_done),
-            Device::Cuda(device) => device.run(variant, problem),
+            Device::Simulator(simulator) => simulator.run(variant, sharing, problem, block_done),
+            Device::Cuda(device) => device.run(variant, sharing, problem),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gpu_kernels::spec::Variant;
 
+use crate::blas::Sharing;
 use crate::device::{DeviceError, Simulator};
 use crate::element::Element;
 use crate::problem::Problem;
@@ -110,15 +111,17 @@ pub fn most_cpu_runs(effort: Effort) -> u32 {
     effort.runs.unwrap_or(CPU_RUNS).max(1) + effort.warmup.unwrap_or(0)
 }
 
-/// Times `variant` on the simulator: one run by default, without warm-up. If nothing is to be warmed up, `first`, the
+/// Times `variant`, its steps shared as `sharing` says, on the simulator: one run by default, without warm-up. If nothing is to be warmed up, `first`, the
 /// time of a run that has already been made, counts as the first.
 ///
 /// # Errors
 ///
 /// The kernel fails.
+#[allow(clippy::too_many_arguments)] // what to run, and how often
 pub fn on_simulator<T: Element>(
     simulator: &Simulator,
     variant: &Variant,
+    sharing: Option<Sharing>,
     problem: &Problem<T>,
     effort: Effort,
     first: Duration,
@@ -132,12 +135,12 @@ pub fn on_simulator<T: Element>(
     }
     // The run that has been made warmed the caches, too.
     for _ in 1..warmup {
-        simulator.run(variant, problem, block_done)?;
+        simulator.run(variant, sharing, problem, block_done)?;
     }
     while samples.len() < runs {
         samples.push(
             simulator
-                .run(variant, problem, block_done)?
+                .run(variant, sharing, problem, block_done)?
                 .time
                 .as_secs_f64(),
         );

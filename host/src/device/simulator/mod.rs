@@ -12,7 +12,7 @@ use super::Run;
 use super::error::{DeviceError, Trespass};
 use super::guard;
 use super::planned;
-use crate::blas::{Call, Plan, Processor, Stored, Transpose};
+use crate::blas::{Call, Plan, Processor, Sharing, Stored, Transpose};
 use crate::element::Element;
 use crate::problem::{Layout, Matrix, Problem, Shape};
 use buffer::{Guarded, SharedPointer};
@@ -64,15 +64,16 @@ impl Simulator {
         }
     }
 
-    /// See [`super::Device::run_observed`]. `variant` multiplies `T`.
+    /// See [`super::Device::run_shared`]. `variant` multiplies `T`.
     pub(crate) fn run<T: Element>(
         &self,
         variant: &Variant,
+        sharing: Option<Sharing>,
         problem: &Problem<T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
         match variant.allocation {
-            Allocation::Packed => self.run_packed(variant, problem, block_done),
+            Allocation::Packed => self.run_packed(variant, sharing, problem, block_done),
             Allocation::Pitched => {
                 let shape = problem.shape();
                 let pitch = |columns: usize| {
@@ -82,7 +83,7 @@ impl Simulator {
                 let pitched = problem
                     .moved_to(Layout::padded(shape, padding, [0; 3]))
                     .map_err(DeviceError::Host)?;
-                let run = self.run_packed(variant, &pitched, block_done)?;
+                let run = self.run_packed(variant, sharing, &pitched, block_done)?;
                 let mut c = problem.c.clone();
                 for row in 0..shape.m {
                     c.row_mut(row).copy_from_slice(run.c.row(row));
@@ -96,6 +97,7 @@ impl Simulator {
     fn run_packed<T: Element>(
         &self,
         variant: &Variant,
+        sharing: Option<Sharing>,
         problem: &Problem<T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, DeviceError> {
@@ -106,7 +108,10 @@ impl Simulator {
             beta: problem.beta,
             c: &problem.c,
         };
-        let plan = |call| planned::even(variant, call, &Processor::simulator());
+        let plan = |call| match sharing {
+            Some(sharing) => planned::shared(variant, call, sharing),
+            None => planned::even(variant, call, &Processor::simulator()),
+        };
         self.gemm(&product, plan, block_done)
     }
 
