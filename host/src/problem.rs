@@ -11,7 +11,7 @@ use crate::element::Element;
 pub use crate::matrix::{Data, Matrix, Placement};
 
 /// The dimensions of `C = alpha * A * B + beta * C`: A is `m x k`, B is `k x n`, C is `m x n`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub m: usize,
     pub n: usize,

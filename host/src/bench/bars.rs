@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::plots::{divide, draw, text, write_legend};
+use super::plots::{Ticks, divide, draw, text, write_legend};
 use super::results::Results;
 use super::style::Style;
 
@@ -31,29 +31,30 @@ pub(super) fn ratios(results: &Results) -> Result<String, String> {
         .filter_map(|record| record.ratio_to_cublas)
         .fold(1.0, f64::max);
     let width = GROUP / kernels.len().max(1) as f64;
-    let names: Vec<String> = measured.iter().map(|size| size.title()).collect();
-    let name = |place: &f64| match place.fract() == 0.0 && *place >= 0.0 {
-        true => names.get(*place as usize).cloned().unwrap_or_default(),
-        false => String::new(),
+    let titles = measured.iter().enumerate();
+    let axis = Ticks {
+        marks: titles
+            .map(|(place, size)| (place as f64, size.title()))
+            .collect(),
+        margin: 0.5,
     };
+    let ends = axis.range();
     draw(|root| {
         let title = format!("Speed over that of cuBLAS on {}", results.machine.device);
         let (plot, legend) = divide(root, &title)?;
-        let end = names.len().max(1) as f64 - 0.5;
         let mut chart = ChartBuilder::on(&plot)
             .margin(12)
             .x_label_area_size(125)
             .y_label_area_size(60)
-            .build_cartesian_2d((-0.5..end).step(1.0), 0.0..highest * HEADROOM)?;
+            .build_cartesian_2d(axis, 0.0..highest * HEADROOM)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
             .light_line_style(TRANSPARENT)
-            .x_labels(2 * names.len().max(1))
-            .x_label_formatter(&name)
-            .x_label_style(text(12).transform(FontTransform::Rotate90))
+            .x_labels(measured.len().max(1))
             .y_desc("x cuBLAS")
             .label_style(text(14))
+            .x_label_style(text(12).transform(FontTransform::Rotate90))
             .axis_desc_style(text(15))
             .draw()?;
         for (index, kernel) in kernels.iter().enumerate() {
@@ -66,7 +67,7 @@ pub(super) fn ratios(results: &Results) -> Result<String, String> {
             });
             chart.draw_series(bars)?;
         }
-        let line = [(-0.5, 1.0), (end, 1.0)];
+        let line = [(ends.start, 1.0), (ends.end, 1.0)];
         chart.draw_series(LineSeries::new(line, BLACK.stroke_width(2)))?;
         let styles = kernels.iter().enumerate();
         write_legend(

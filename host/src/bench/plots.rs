@@ -80,13 +80,11 @@ pub(super) fn speed(results: &Results) -> Result<String, String> {
         }),
     });
     curves.retain(|curve| !curve.points.is_empty());
-    let ticks = Ticks(
-        results
-            .sizes
-            .iter()
-            .map(|size| (place(size), size.label()))
-            .collect(),
-    );
+    let marks = results.sizes.iter();
+    let ticks = Ticks {
+        marks: marks.map(|size| (place(size), size.label())).collect(),
+        margin: 0.15,
+    };
     draw(|root| {
         let (plot, legend) = divide(root, &format!("Speed on {}", results.machine.device))?;
         let highest = (fastest / unit * 1.05).max(f64::MIN_POSITIVE);
@@ -129,20 +127,25 @@ pub(super) fn speed(results: &Results) -> Result<String, String> {
 }
 
 /// An axis whose marks are the measured sizes.
-struct Ticks(Vec<(f64, String)>);
+pub(super) struct Ticks {
+    /// Places along the axis, and what is written there.
+    pub marks: Vec<(f64, String)>,
+    /// What is left before the first and after the last.
+    pub margin: f64,
+}
 
 impl Ranged for Ticks {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
     fn range(&self) -> Range<f64> {
-        let places = || self.0.iter().map(|tick| tick.0);
+        let places = || self.marks.iter().map(|tick| tick.0);
         let (first, last) = (
             places().fold(f64::INFINITY, f64::min),
             places().fold(0.0, f64::max),
         );
         match first <= last {
-            true => first - 0.15..last + 0.15,
+            true => first - self.margin..last + self.margin,
             false => 0.0..1.0,
         }
     }
@@ -154,7 +157,7 @@ impl Ranged for Ticks {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
-        self.0.iter().map(|tick| tick.0).collect()
+        self.marks.iter().map(|mark| mark.0).collect()
     }
 }
 
@@ -164,8 +167,8 @@ impl ValueFormatter<f64> for Ticks {
     }
 
     fn format_ext(&self, value: &f64) -> String {
-        let tick = self.0.iter().find(|tick| tick.0 == *value);
-        tick.map_or_else(|| Self::format(value), |tick| tick.1.clone())
+        let mark = self.marks.iter().find(|mark| mark.0 == *value);
+        mark.map_or_else(|| Self::format(value), |mark| mark.1.clone())
     }
 }
 

@@ -1,14 +1,15 @@
 //! A GPU, a stream and a workspace to multiply with.
 
+use std::io;
+
 use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 use gpu_kernels::KERNELS;
 
-use super::choose::{self, choose};
 use super::job::Job;
 use super::operand::{BlasError, Operand, Target, extent};
 use super::plan::{Call, Plan, Transpose};
-use super::processor::Processor;
+use crate::choose::Chooser;
 use crate::device::planned::{Functions, Launcher, Workspace};
 use crate::device::uploaded::{self, Operands};
 use crate::device::{CudaDevice, DeviceError};
@@ -29,7 +30,7 @@ pub struct Context<'device> {
     device: &'device CudaDevice,
     stream: &'device Stream,
     functions: Functions<'device>,
-    processor: Processor,
+    chooser: Chooser,
     workspace: Workspace<f32>,
     workspace_elements: usize,
 }
@@ -60,16 +61,16 @@ impl<'device> Context<'device> {
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
         device.enter()?;
-        let processor = device.processor()?.clone();
+        let chooser = Chooser::of_gpu(device, &mut io::sink())?;
         let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-        let usable = variants.filter(|variant| choose::is_usable(variant, &processor));
+        let usable = variants.filter(|variant| chooser.may_choose(variant));
         let workspace_elements = workspace_bytes.max(SMALLEST) / size_of::<f32>();
         Ok(Context {
             device,
             stream,
             functions: Functions::load(device, usable)?,
             workspace: Workspace::allocate(device, workspace_elements)?,
-            processor,
+            chooser,
             workspace_elements,
         })
     }
@@ -84,9 +85,9 @@ impl<'device> Context<'device> {
         self.stream
     }
 
-    /// The GPU as plans see it.
-    pub fn processor(&self) -> &Processor {
-        &self.processor
+    /// What chooses its kernels: by what `host tune` measured on this GPU, if it did, else by a model.
+    pub fn chooser(&self) -> &Chooser {
+        &self.chooser
     }
 
     /// Bytes of the workspace.
@@ -107,7 +108,7 @@ impl<'device> Context<'device> {
         transpose_b: Transpose,
     ) -> Result<(), DeviceError> {
         let call = Call::compact(shape, transpose_a, transpose_b);
-        let Ok(plan) = choose(call, &self.processor, usize::MAX) else {
+        let Ok(plan) = self.chooser.plan(call, usize::MAX) else {
             // No such product can exist.
             return Ok(());
         };
@@ -159,11 +160,10 @@ impl<'device> Context<'device> {
     ///
     /// The workspace is too small for any: the call is done in parts.
     pub fn plan(&self, call: Call) -> Result<Plan<'static>, BlasError> {
-        choose(call, &self.processor, self.workspace_elements).map_err(|elements| {
-            BlasError::Workspace {
-                needed: elements.saturating_mul(size_of::<f32>()),
-                available: self.workspace_bytes(),
-            }
+        let plan = self.chooser.plan(call, self.workspace_elements);
+        plan.map_err(|elements| BlasError::Workspace {
+            needed: elements.saturating_mul(size_of::<f32>()),
+            available: self.workspace_bytes(),
         })
     }
 }

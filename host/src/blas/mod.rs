@@ -1,6 +1,5 @@
 //! The library call: `C = alpha * op(A) * op(B) + beta * C` on matrices in a GPU's memory, by the kernel that suits them.
 
-pub mod choose;
 mod context;
 mod job;
 mod operand;
@@ -10,7 +9,6 @@ mod plan_tests;
 mod processor;
 mod sharing;
 
-pub use choose::choose;
 pub use context::{Context, WORKSPACE, gemm};
 pub use operand::{BlasError, Operand, Target};
 pub use plan::{Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Role, Stored, Transpose};

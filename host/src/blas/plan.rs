@@ -18,7 +18,7 @@ use crate::device::launch::{MOST_BLOCKS_X, MOST_BLOCKS_Y, TooLarge, bands};
 use crate::problem::Shape;
 
 /// Whether a matrix is multiplied as it is stored, or transposed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transpose {
     #[default]
     No,
@@ -39,7 +39,7 @@ impl Transpose {
 }
 
 /// How an operand lies in memory, as far as plans depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// `No`: A as m x k, B as k x n. `Yes`: A as k x m, B as n x k. Row-major both ways.
     pub transpose: Transpose,
@@ -63,7 +63,7 @@ const FLOATS: usize = 4;
 
 /// What is to be multiplied, as far as plans depend on it: `C = op(A) * op(B)` with C `m x n` and sums of `k` products. Where alpha
 /// is 0 neither A nor B is read: that is k = 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     pub shape: Shape,
     pub a: Stored,

@@ -1,6 +1,9 @@
 //! What choosing a plan needs to know of where it will run.
 
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Grid, Variant};
+
+use super::plan::Call;
+use super::sharing::Sharing;
 
 /// A GPU, or the simulator, as plans see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +43,19 @@ impl Processor {
         resident
             .find(|(entry, _)| *entry == variant.entry)
             .map_or(1, |(_, blocks)| *blocks)
+    }
+
+    /// Whether it can run a kernel: those that stream live on asynchronous copies, which there are from compute capability 8.0 on.
+    pub fn runs(&self, variant: &Variant) -> bool {
+        variant.grid != Grid::Streams || self.architecture >= 80
+    }
+
+    /// How a kernel shares its steps if nothing else is known.
+    pub fn even(&self, variant: &Variant, call: Call) -> Sharing {
+        let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
+        let tiles =
+            tiles(call.shape.m, variant.tile.m).saturating_mul(tiles(call.shape.n, variant.tile.n));
+        Sharing::even(tiles, self.blocks_at_once(variant))
     }
 
     /// Blocks of the whole GPU at once.

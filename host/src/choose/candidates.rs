@@ -50,14 +50,13 @@ pub fn candidates(call: Call, processor: &Processor) -> Vec<Plan<'static>> {
     plans
 }
 
-/// Kernels that stream live on asynchronous copies, which there are from compute capability 8.0 on.
-fn is_usable(variant: &Variant, processor: &Processor) -> bool {
+/// Whether a kernel can run, multiplies f32, and may be the fastest of any shape.
+pub(super) fn is_usable(variant: &Variant, processor: &Processor) -> bool {
     let multiplies = match variant.function {
-        Function::F32(_) => true,
-        Function::Streamed(_) => processor.architecture >= 80,
+        Function::F32(_) | Function::Streamed(_) => true,
         Function::F64(_) | Function::I32(_) => false,
     };
-    multiplies && Speed::of(variant).is_some()
+    multiplies && processor.runs(variant) && Speed::of(variant).is_some()
 }
 
 /// Parts that a tile is cut into at most, if all are cut alike: more would be more work for `fix_up` than for the kernel.
@@ -79,7 +78,7 @@ fn sharings(variant: &Variant, call: Call, processor: &Processor) -> Vec<Sharing
     };
     let mut sharings = vec![
         Sharing::NONE,
-        Sharing::even(tiles, at_once),
+        processor.even(variant, call),
         // Only what is left over.
         with(at_once, waves),
     ];

@@ -14,13 +14,15 @@ pub mod model;
 pub mod rates;
 pub mod tuning;
 
+use std::collections::HashMap;
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Variant;
 
 use crate::blas::{Call, Plan, Processor, Sharing, Transpose};
-use crate::device::{Device, DeviceError};
+use crate::device::{CudaDevice, Device, DeviceError};
 use crate::element::DataType;
 use crate::problem::Shape;
 
@@ -90,12 +92,17 @@ pub fn choose(
 }
 
 /// What chooses on one device: what is known of it, and what was tuned there.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Chooser {
     processor: Processor,
     rates: Rates,
     tuning: Option<Tuning>,
+    /// What was chosen before, for so much workspace: a choice takes longer than a small product.
+    known: Mutex<HashMap<(Call, usize), Plan<'static>>>,
 }
+
+/// Calls whose plans are remembered.
+const MOST_KNOWN: usize = 1024;
 
 impl Chooser {
     /// For a device. What is of no use in the file of measurements is said in `notes`.
@@ -106,11 +113,33 @@ impl Chooser {
     pub fn of(device: &Device, notes: &mut dyn Write) -> Result<Chooser, DeviceError> {
         match device {
             Device::Simulator(_) => Ok(Chooser::simulator()),
-            Device::Cuda(cuda) => Ok(Chooser {
-                processor: device.processor()?,
-                rates: Rates::of_device(cuda.properties()),
-                tuning: Tuning::find(&Key::of(cuda.properties())).or_note(notes),
-            }),
+            Device::Cuda(device) => {
+                device.enter()?;
+                Chooser::of_gpu(device, notes)
+            }
+        }
+    }
+
+    /// [`Chooser::of`] a GPU, whose context is current.
+    pub(crate) fn of_gpu(
+        device: &CudaDevice,
+        notes: &mut dyn Write,
+    ) -> Result<Chooser, DeviceError> {
+        let properties = device.properties();
+        Ok(Chooser {
+            processor: device.processor()?.clone(),
+            rates: Rates::of_device(properties),
+            tuning: Tuning::find(&Key::of(properties)).or_note(notes),
+            known: Mutex::default(),
+        })
+    }
+
+    /// The same, as if nothing had been tuned.
+    pub fn untuned(self) -> Chooser {
+        Chooser {
+            tuning: None,
+            known: Mutex::default(),
+            ..self
         }
     }
 
@@ -120,6 +149,7 @@ impl Chooser {
             processor: Processor::simulator(),
             rates: Rates::H200,
             tuning: None,
+            known: Mutex::default(),
         }
     }
 
@@ -134,8 +164,19 @@ impl Chooser {
     ///
     /// As [`choose`].
     pub fn plan(&self, call: Call, workspace: usize) -> Result<Plan<'static>, usize> {
+        // A table of plans is whole, whatever panicked beside it.
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = known().get(&(call, workspace)) {
+            return Ok(*plan);
+        }
         let tuning = self.tuning.as_ref();
-        choose(call, &self.processor, &self.rates, tuning, workspace)
+        let plan = choose(call, &self.processor, &self.rates, tuning, workspace)?;
+        let mut known = known();
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert((call, workspace), plan);
+        Ok(plan)
     }
 
     /// What multiplies matrices without gaps that are not transposed; none if no memory has so much.
@@ -151,6 +192,11 @@ impl Chooser {
                 sharing: None,
             }),
         }
+    }
+
+    /// Whether a kernel is ever chosen here.
+    pub fn may_choose(&self, variant: &Variant) -> bool {
+        candidates::is_usable(variant, &self.processor)
     }
 
     /// What the model predicts, whatever was tuned.

@@ -13,7 +13,7 @@ use super::cuda::{CudaDevice, during, launch_error};
 use super::error::DeviceError;
 use super::uploaded::{Operand, Operands};
 use crate::blas::{
-    Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Sharing, Stored, Transpose, choose,
+    Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Sharing, Stored, Transpose,
 };
 use crate::element::Element;
 use crate::problem::{ProblemError, Shape};
@@ -277,7 +277,7 @@ pub(crate) fn even<'v>(
     call: Call,
     processor: &Processor,
 ) -> Result<Plan<'v>, DeviceError> {
-    shared(variant, call, choose::even(variant, call, processor))
+    shared(variant, call, processor.even(variant, call))
 }
 
 /// The plan of `call` by `variant`, its steps shared like this.
