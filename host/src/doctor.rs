@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use nvvm::{Compiler, Toolkit, nvdisasm};
 
+use crate::choose::tuning::{Found, Key, Tuning};
+use crate::device::driver::Properties;
 use crate::device::{Simulator, cublas, driver, ptx};
 
 /// One thing looked for: what was found, or what to do.
@@ -25,6 +27,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
             let versions = found.first().map_or("?", |gpu| gpu.driver.as_str());
             findings.push(found_is("driver", format!("supports CUDA {versions}")));
             findings.extend(found.iter().map(|gpu| found_is("GPU", gpu.to_string())));
+            findings.extend(found.iter().map(tuned));
         }
         Err(error) => findings.push(missing("GPU", error.to_string())),
     }
@@ -65,6 +68,27 @@ fn missing(name: &'static str, advice: String) -> Finding {
     Finding {
         name,
         result: Err(advice),
+    }
+}
+
+/// Whether `--kernel auto` has measurements of a GPU to go by.
+fn tuned(gpu: &Properties) -> Finding {
+    match Tuning::find(&Key::of(gpu)) {
+        Found::Usable(tuning) => {
+            let count = tuning.entries().len();
+            found_is(
+                "tuning",
+                format!("{count} shapes were measured on {}", gpu.name),
+            )
+        }
+        Found::Useless(why) => missing("tuning", why),
+        Found::Nothing => missing(
+            "tuning",
+            format!(
+                "Nothing was measured on {}: `--kernel auto` goes by its model. `host tune` measures.",
+                gpu.name
+            ),
+        ),
     }
 }
 

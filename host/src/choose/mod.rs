@@ -5,6 +5,7 @@
 //! | `rates.rs` | how fast kernels were measured to be, and how other GPUs differ |
 //! | `model.rs` | how long a plan will take, by those numbers |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
+//! | `tune.rs` | measuring them |
 //! | `tuning.rs` | the plans that `host tune` measured to be the fastest, in a file |
 //!
 //! A call gets what was tuned for exactly its shape and layout on exactly this GPU, driver and build, else what the model says.
@@ -12,6 +13,7 @@
 mod candidates;
 pub mod model;
 pub mod rates;
+pub mod tune;
 pub mod tuning;
 
 use std::collections::HashMap;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::Choice;
-use crate::blas::{Call, Plan, Sharing, Transpose};
+use crate::blas::{Call, Plan, Sharing, Stored, Transpose};
 use crate::device::driver::{self, Properties};
 use crate::device::ptx;
 use crate::output::{Output, OutputError, clause};
@@ -94,28 +94,24 @@ impl Entry {
         }
     }
 
-    /// Whether it is about this call, and no other.
-    fn is_of(&self, call: Call) -> bool {
-        let own = Entry {
-            kernel: String::new(),
-            streams: None,
-            whole_waves: None,
-            seconds: 0.0,
-            model_seconds: None,
-            ..self.clone()
+    /// What it is about.
+    pub fn call(&self) -> Call {
+        let stored = |transposed, aligned| Stored {
+            transpose: match transposed {
+                true => Transpose::Yes,
+                false => Transpose::No,
+            },
+            aligned,
         };
-        let Shape { m, n, k } = call.shape;
-        let asked = Entry {
-            m,
-            n,
-            k,
-            a_transposed: call.a.transpose == Transpose::Yes,
-            b_transposed: call.b.transpose == Transpose::Yes,
-            a_aligned: call.a.aligned,
-            b_aligned: call.b.aligned,
-            ..own.clone()
-        };
-        own == asked
+        Call {
+            shape: Shape {
+                m: self.m,
+                n: self.n,
+                k: self.k,
+            },
+            a: stored(self.a_transposed, self.a_aligned),
+            b: stored(self.b_transposed, self.b_aligned),
+        }
     }
 
     /// The plan, if this build still has such a kernel.
@@ -200,13 +196,13 @@ impl Tuning {
 
     /// Adds an entry, in the place of one about the same.
     pub fn insert(&mut self, call: Call, entry: Entry) {
-        self.entries.retain(|known| !known.is_of(call));
+        self.entries.retain(|known| known.call() != call);
         self.entries.push(entry);
     }
 
     /// The plan that was measured to be the fastest for exactly this call.
     pub fn plan(&self, call: Call) -> Option<Plan<'static>> {
-        let entry = self.entries.iter().find(|entry| entry.is_of(call))?;
+        let entry = self.entries.iter().find(|entry| entry.call() == call)?;
         entry.plan(call)
     }
 

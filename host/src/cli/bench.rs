@@ -60,7 +60,7 @@ enum Preset {
 }
 
 /// A shape as the command line spells it.
-fn shape(text: &str) -> Result<Shape, String> {
+pub(super) fn shape(text: &str) -> Result<Shape, String> {
     let sizes: Result<Vec<usize>, _> = text.split('x').map(usize::from_str).collect();
     match sizes.as_deref() {
         Ok(&[m, n, k]) => Ok(Shape { m, n, k }),

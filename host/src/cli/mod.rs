@@ -5,6 +5,7 @@ mod explain;
 mod matrices;
 mod multiply;
 mod ptx;
+mod tune;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -39,7 +40,7 @@ pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Kernels, variants or CPU rungs to run; `all` for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default:
+    /// Kernels, variants or CPU rungs to run; `auto` for the kernel that suits the shape, `all` for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default:
     /// double-buffer, or else the highest rung that multiplies the type]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
@@ -149,6 +150,8 @@ enum Command {
     Bench(Box<bench::Arguments>),
     /// Explain a kernel: traffic, roofline, registers, occupancy, and a drawing of its tiles
     Explain(explain::Arguments),
+    /// Measure which kernels `--kernel auto` is to run on this GPU, and keep the answer
+    Tune(tune::Arguments),
     /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is not
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
@@ -199,6 +202,7 @@ pub fn run(
     match &arguments.command {
         Some(Command::Bench(arguments)) => return bench::bench(arguments, out, notes),
         Some(Command::Explain(arguments)) => return explain::explain(arguments, out, notes),
+        Some(Command::Tune(arguments)) => return tune::tune(arguments, out, notes),
         Some(Command::Doctor) => {
             let written = doctor::examine(out);
             return finish(written, notes, PROVEN);

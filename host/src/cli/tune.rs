@@ -1,0 +1,198 @@
+//! `host tune`: measures on this GPU what `--kernel auto` is to run.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::bench::shape;
+use super::{FAILED, PROVEN, USAGE, fail, finish};
+use crate::bench::shapes::SHAPES;
+use crate::choose::tune::{self, Measured, Settings};
+use crate::choose::tuning::{self, Entry, Found};
+use crate::choose::{Choice, Chooser, Key, Tuning};
+use crate::device::{Device, DeviceChoice, driver};
+use crate::measure::Effort;
+use crate::problem::Shape;
+use crate::progress::Progress;
+use crate::report::{duration, new_table};
+
+/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for matrices of f32 of the shapes that are
+/// asked for, and keeps the answer in the cache folder, for this GPU, driver and build.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Values of m = n = k
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    sizes: Vec<usize>,
+
+    /// Shapes, as 4096x64x512 (m x n x k), after the sizes [default, if there are no sizes: those of `bench --preset shapes`]
+    #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
+    shapes: Vec<Shape>,
+
+    /// Plans to measure at each shape at most, those first of which most is expected
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
+    plans: u16,
+
+    /// Show what was measured before, and measure nothing
+    #[arg(long, conflicts_with_all = ["sizes", "shapes", "plans"])]
+    list: bool,
+
+    /// The GPU: `auto`, `cuda` or `cuda:NUMBER`
+    #[arg(long, default_value_t = DeviceChoice::Auto)]
+    device: DeviceChoice,
+
+    /// The seed of the random data
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+
+    /// Timed runs of each plan [default: up to 20]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
+}
+
+pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    if arguments.list {
+        return list(out, notes);
+    }
+    let opened = match Device::open(arguments.device) {
+        Ok(opened) => opened,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let properties = match tune::gpu_of(&opened) {
+        Ok(device) => device.properties(),
+        Err(error) => return fail(notes, &error, USAGE),
+    };
+    let key = Key::of(properties);
+    let mut tuning = Tuning::find(&key)
+        .or_note(notes)
+        .unwrap_or_else(|| Tuning::new(key.clone()));
+    // Before anything that takes long, so that a folder that cannot be written is known at once.
+    let path = match tuning.write() {
+        Ok(path) => path.display().to_string(),
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let chooser = match Chooser::of(&opened.device, notes) {
+        Ok(chooser) => chooser.untuned(),
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let settings = Settings {
+        most: usize::from(arguments.plans),
+        effort: Effort {
+            runs: arguments.runs,
+            warmup: None,
+        },
+        seed: arguments.seed,
+    };
+    let shapes = shapes(arguments);
+    let progress = Progress::start(tune::STEPS * shapes.len() as u64);
+    let mut measured: Vec<Measured> = Vec::new();
+    let mut code = PROVEN;
+    for &shape in &shapes {
+        let found = match tune::shape(&opened, &chooser, shape, settings, &progress) {
+            Ok(found) => found,
+            Err(error) => {
+                code = fail(notes, &error, FAILED);
+                break;
+            }
+        };
+        let model = Some(found.model.1);
+        let entry = Entry::new(found.call, found.choice, found.seconds, model);
+        tuning.insert(found.call, entry);
+        measured.push(found);
+        // After each, so that what was measured outlives an interruption.
+        if let Err(error) = tuning.write() {
+            code = fail(notes, &error, FAILED);
+            break;
+        }
+    }
+    drop(progress);
+    let written = match measured.is_empty() {
+        true => Ok(()),
+        false => writeln!(
+            out,
+            "device  {}\nkept in {path}\n\n{}",
+            opened.device.description(),
+            table(&measured)
+        ),
+    };
+    finish(written, notes, code)
+}
+
+/// What to measure at.
+fn shapes(arguments: &Arguments) -> Vec<Shape> {
+    let sizes = arguments.sizes.iter().copied().map(Shape::cube);
+    let asked: Vec<Shape> = sizes.chain(arguments.shapes.iter().copied()).collect();
+    match asked.is_empty() {
+        true => SHAPES.iter().map(|named| named.shape).collect(),
+        false => asked,
+    }
+}
+
+fn table(measured: &[Measured]) -> String {
+    let mut table = new_table();
+    table.set_header([
+        "m x n x k",
+        "plans",
+        "fastest",
+        "time (median)",
+        "the model's choice",
+        "time (median)",
+        "gain",
+    ]);
+    for found in measured {
+        let (of_model, seconds) = &found.model;
+        table.add_row([
+            found.call.shape.to_string(),
+            found.plans.to_string(),
+            found.choice.description(),
+            duration(found.seconds),
+            match *of_model == found.choice {
+                true => "the same".to_string(),
+                false => of_model.description(),
+            },
+            duration(*seconds),
+            format!("x {:.3}", seconds / found.seconds),
+        ]);
+    }
+    table.to_string()
+}
+
+/// What was kept for each GPU of this machine.
+fn list(out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let gpus = match driver::probe() {
+        Ok(gpus) => gpus,
+        Err(error) => return fail(notes, &error, FAILED),
+    };
+    let mut text = String::new();
+    let mut keys: Vec<Key> = gpus.iter().map(Key::of).collect();
+    keys.dedup();
+    for key in keys {
+        text += &format!("device  {}, driver {}\n", key.device, key.driver);
+        text += &match (Tuning::find(&key), tuning::path(&key)) {
+            (Found::Usable(tuning), Some(path)) => {
+                format!("kept in {}\n\n{}\n", path.display(), entries(&tuning))
+            }
+            (Found::Useless(why), _) => format!("{why}\n"),
+            _ => "Nothing was measured yet.\n".to_string(),
+        };
+    }
+    finish(write!(out, "{text}"), notes, PROVEN)
+}
+
+fn entries(tuning: &Tuning) -> String {
+    let mut table = new_table();
+    table.set_header(["m x n x k", "fastest", "time (median)"]);
+    for entry in tuning.entries() {
+        let shape = Shape {
+            m: entry.m,
+            n: entry.n,
+            k: entry.k,
+        };
+        let plan = tuning.plan(entry.call());
+        let choice = plan.map_or_else(
+            || entry.kernel.clone(),
+            |plan| Choice::of(&plan).description(),
+        );
+        table.add_row([shape.to_string(), choice, duration(entry.seconds)]);
+    }
+    table.to_string()
+}
