@@ -121,10 +121,45 @@ fn what_there_is_not_is_a_usage_error() {
         &["--kernel", "tilde"][..],
         &["--shape", "3x4"],
         &["--preset", "report", "--sizes", "8"],
+        &["--preset", "report", "--kernel", "naive"],
+        &["--preset", "shapes", "--sizes", "8"],
         &["--sizes", "8", "--baseline", "cublas"],
     ] {
         let output = bench(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(stdout(&output), "", "{arguments:?}");
     }
+}
+
+#[test]
+fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (json, csv, markdown, plots) = (file("b.json"), file("b.csv"), file("b.md"), file("plots"));
+    let preset = ["--preset", "shapes", "--json", &json, "--csv", &csv];
+    let output = bench(&[&preset[..], &["--markdown", &markdown, "--plots", &plots]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("note: "), "{}", stderr(&output));
+    for part in [
+        "| odd-small",
+        "| auto: ",
+        "Nothing was measured beside cuBLAS.",
+    ] {
+        assert!(stdout(&output).contains(part), "{}", stdout(&output));
+    }
+    let results: Results = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert!(results.all_proven());
+    assert_eq!(results.kernels(), ["auto"]);
+    for size in &results.sizes {
+        assert!(size.name.is_some() && size.origin.is_some());
+        assert!(size.results[0].chosen.is_some());
+    }
+    let lines = fs::read_to_string(&csv).unwrap().lines().count();
+    assert_eq!(lines, 1 + results.sizes.len());
+    assert!(
+        fs::read_to_string(&markdown)
+            .unwrap()
+            .starts_with("# Shapes\n")
+    );
+    assert!(fs::read_to_string(format!("{plots}/ratios.svg")).is_ok());
 }

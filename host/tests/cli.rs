@@ -68,6 +68,40 @@ fn every_kernel_of_every_type_is_proven() {
 }
 
 #[test]
+fn auto_runs_what_suits_the_shape_and_says_what() {
+    for data_type in ["f32", "f64", "i32"] {
+        let output = small(&[
+            "--kernel",
+            "auto,naive",
+            "--dtype",
+            data_type,
+            "--beta",
+            "2",
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let report = stdout(&output);
+        for part in [
+            "| auto ",
+            "auto: proven right\n    chosen: ",
+            "naive: proven right\n    exact",
+        ] {
+            assert!(report.contains(part), "no `{part}` in:\n{report}");
+        }
+    }
+}
+
+#[test]
+fn tuning_asks_for_a_gpu() {
+    let output = run(&["tune", "--device", "sim", "--sizes", "64"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error: `host tune` measures GPUs, "),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
     let asked = ["--kernel", "cpu", "--threads", "3", "--schedule", "guided"];
     let shape = ["--m", "17", "--n", "33", "--k", "65"];

@@ -125,7 +125,7 @@ pub const SHAPES: &[Named] = &[
 ];
 
 /// Additions and multiplications of the largest of these shapes that the simulator is asked for.
-const MOST_SIMULATED: f64 = 1e8;
+const MOST_SIMULATED: f64 = 4e7;
 
 /// Those that a simulator takes seconds for, and not days.
 pub fn simulated() -> impl Iterator<Item = &'static Named> {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_simulator_gets_a_few_of_different_kinds() {
         let simulated: Vec<&str> = simulated().map(|named| named.name).collect();
-        for expected in ["rnn-1760-16", "qkv-1", "odd-small"] {
+        for expected in ["qkv-1", "odd-small"] {
             assert!(simulated.contains(&expected), "{simulated:?}");
         }
         assert!(simulated.len() < SHAPES.len() / 2);

@@ -3,9 +3,14 @@
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Grid, Storage, Variant};
 
-use super::choose::{candidates, choose};
 use super::{Call, Pack, Plan, Processor, Role, Sharing, Stored, Transpose};
+use crate::choose::{self, Rates, candidates};
 use crate::problem::Shape;
+
+/// As predicted for an H200.
+fn choose(call: Call, processor: &Processor, workspace: usize) -> Result<Plan<'static>, usize> {
+    choose::choose(call, processor, &Rates::H200, None, workspace)
+}
 
 /// The first variant that streams and is like this.
 fn streaming(is: impl Fn(&Variant) -> bool) -> &'static Variant {
@@ -150,8 +155,9 @@ fn a_plan_fits_the_workspace_and_the_gpu() {
     for a in Transpose::ALL {
         for b in Transpose::ALL {
             let call = Call::compact(SHAPE, a, b);
-            assert!(candidates(call, &ampere).any(|plan| plan.variant().grid == Grid::Streams));
-            assert!(candidates(call, &turing).all(|plan| plan.variant().grid != Grid::Streams));
+            let of = |processor| candidates(call, processor).into_iter();
+            assert!(of(&ampere).any(|plan| plan.variant().grid == Grid::Streams));
+            assert!(of(&turing).all(|plan| plan.variant().grid != Grid::Streams));
             let free = choose(call, &ampere, usize::MAX).unwrap();
             let tight = free.workspace_elements().saturating_sub(1);
             match choose(call, &ampere, tight) {

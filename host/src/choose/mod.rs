@@ -21,7 +21,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Kernel, Variant};
 
 use crate::blas::{Call, Plan, Processor, Sharing, Transpose};
 use crate::device::{CudaDevice, Device, DeviceError};
@@ -209,14 +209,15 @@ impl Chooser {
 
 /// The kernel of a type without kernels that stream: the highest of the ladder that multiplies it and keeps no compensation.
 pub fn of_type(data_type: DataType) -> Option<&'static Variant> {
-    let of_type = |kernel: &&gpu_kernels::spec::Kernel| {
+    let of_type = |kernel: &&'static Kernel| {
         let mut variants = kernel.variants.iter();
         variants.find(|variant| DataType::of(variant) == data_type)
     };
     let plain = KERNELS
         .iter()
+        .copied()
         .filter(|kernel| !kernel.name.ends_with("-kahan"));
-    plain.rev().find_map(|kernel| of_type(kernel))
+    plain.rev().find_map(|kernel| of_type(&kernel))
 }
 
 #[cfg(test)]

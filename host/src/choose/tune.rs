@@ -41,7 +41,7 @@ pub struct Measured {
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    #[error("`host tune` measures GPUs: times of the simulator say nothing of them. {0}")]
+    #[error("`host tune` measures GPUs, and this is the simulator: {}.", .0.trim_end_matches('.'))]
     NoGpu(String),
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
@@ -199,7 +199,7 @@ mod tests {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let error = gpu_of(&opened).err().unwrap().to_string();
         assert!(
-            error.ends_with("say nothing of them. asked for with --device"),
+            error.ends_with("is the simulator: asked for with --device."),
             "{error}"
         );
     }

@@ -60,6 +60,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             "NOT PROVEN"
         };
         writeln!(out, "{}: {verdict}", record.kernel)?;
+        if let Some(chosen) = &record.chosen {
+            writeln!(out, "    chosen: {chosen}")?;
+        }
         for statement in record.verification.split("; ") {
             writeln!(out, "    {statement}")?;
         }
