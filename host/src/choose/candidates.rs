@@ -131,7 +131,7 @@ mod tests {
         // One tile: in one part, two, four, ..., and one on each multiprocessor.
         let of_flattest = plans
             .iter()
-            .filter(|plan| plan.variant().name == "async-pipeline-16x128");
+            .filter(|plan| plan.variant().name == "async-pipeline-16x128-nn");
         let streams: Vec<u32> = of_flattest
             .filter_map(|plan| Some(plan.sharing()?.streams))
             .collect();

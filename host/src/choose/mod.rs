@@ -234,12 +234,18 @@ pub(super) mod tests {
         variants.find(|variant| variant.name == name).unwrap()
     }
 
-    /// An H200, with as many blocks on a multiprocessor as tiles' registers allow.
+    /// An H200, with as many blocks on a multiprocessor as kernels' launch bounds say.
     pub(crate) fn h200() -> Processor {
         let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
         let resident = variants.map(|variant| {
-            let tile = variant.tile.m * variant.tile.n;
-            (variant.entry, (2 * 128 * 128 / tile.max(1)).clamp(1, 6))
+            let blocks = match (variant.tile.m, variant.tile.n) {
+                (64, 64) => 6,
+                (64, 128) => 3,
+                (32, 128) => 4,
+                (16, 128) => 5,
+                _ => 2,
+            };
+            (variant.entry, blocks)
         });
         Processor::new(90, 132, resident.collect())
     }

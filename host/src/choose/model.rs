@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn a_large_cube_takes_what_its_kernel_takes_at_full_speed_and_a_little_more() {
         let shape = Shape::cube(8192);
-        let at_full_speed = shape.flops() / 54e12;
+        let speed = Speed::of(variant("async-pipeline")).unwrap();
+        let at_full_speed = shape.flops() / speed.flops_per_s;
         let predicted = predicted("async-pipeline", shape, Sharing::even(64 * 64, 264));
         let ratio = predicted / at_full_speed;
         assert!((1.0..1.05).contains(&ratio), "{ratio}");
@@ -150,16 +151,20 @@ mod tests {
     }
 
     #[test]
-    fn one_column_is_as_slow_as_the_memory() {
-        // 2048 x 16384 of f32 from memory at 4 TB/s.
+    fn a_single_row_takes_a_few_times_what_the_memory_takes() {
+        // 2048 x 16384 of f32 from memory at 4 TB/s; the tile computes 16 rows for one.
         let shape = Shape {
             m: 1,
             n: 2048,
             k: 16384,
         };
-        let predicted = predicted("async-pipeline-16x128", shape, Sharing::even(16, 132 * 6));
+        let predicted = predicted(
+            "async-pipeline-16x128-nn",
+            shape,
+            Sharing::even(16, 132 * 6),
+        );
         let by_memory = 2048.0 * 16384.0 * 4.0 / 4e12;
-        assert!((1.0..2.0).contains(&(predicted / by_memory)), "{predicted}");
+        assert!((1.0..3.0).contains(&(predicted / by_memory)), "{predicted}");
     }
 
     #[test]

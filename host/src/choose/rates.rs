@@ -17,15 +17,17 @@ pub struct Speed {
 }
 
 /// The kernels that are ever worth choosing, by variant.
-const SPEEDS: [(&str, Speed); 12] = [
-    ("async-pipeline", speed(54.0, 0.60)),
-    ("async-pipeline-edges", speed(51.0, 0.60)),
-    ("async-pipeline-64x64", speed(40.0, 0.30)),
-    ("async-pipeline-128x32", speed(30.0, 0.30)),
-    ("async-pipeline-32x128", speed(30.0, 0.30)),
-    ("async-pipeline-32x128-nt", speed(28.0, 0.30)),
-    ("async-pipeline-16x128", speed(20.0, 0.25)),
-    ("async-pipeline-16x128-nt", speed(19.0, 0.25)),
+const SPEEDS: [(&str, Speed); 14] = [
+    ("async-pipeline", speed(56.0, 0.60)),
+    ("async-pipeline-edges", speed(53.0, 0.60)),
+    ("async-pipeline-64x64", speed(43.0, 0.30)),
+    ("async-pipeline-64x64-edges", speed(41.0, 0.30)),
+    ("async-pipeline-64x64-nn", speed(39.0, 0.30)),
+    ("async-pipeline-64x128-nn", speed(42.0, 0.45)),
+    ("async-pipeline-32x128-nn", speed(30.0, 0.40)),
+    ("async-pipeline-32x128-nt", speed(28.0, 0.40)),
+    ("async-pipeline-16x128-nn", speed(20.0, 0.35)),
+    ("async-pipeline-16x128-nt", speed(19.0, 0.35)),
     // Those of the README's table, for GPUs without asynchronous copies.
     ("double-buffer-sn8", speed(51.0, 0.60)),
     ("double-buffer-sn16", speed(51.5, 0.60)),

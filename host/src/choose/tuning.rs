@@ -305,7 +305,7 @@ mod tests {
     fn tuned() -> Tuning {
         let mut tuning = Tuning::new(key());
         let choice = Choice {
-            variant: variant("async-pipeline-16x128"),
+            variant: variant("async-pipeline-16x128-nn"),
             sharing: Some(Sharing {
                 streams: 7,
                 whole_waves: 0,
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn what_was_tuned_is_found_for_exactly_that_shape_and_layout() {
         let plan = tuned().plan(call(3, Transpose::No)).unwrap();
-        assert_eq!(plan.variant().name, "async-pipeline-16x128");
+        assert_eq!(plan.variant().name, "async-pipeline-16x128-nn");
         assert_eq!(plan.sharing().unwrap().streams, 7);
         assert!(tuned().plan(call(4, Transpose::No)).is_none());
         assert!(tuned().plan(call(3, Transpose::Yes)).is_none());
