@@ -83,7 +83,7 @@ fn auto_runs_what_suits_the_shape_and_says_what() {
         for part in [
             "| auto ",
             "auto: proven right\n    chosen: ",
-            "naive: proven right\n    exact",
+            "tiled-16: proven right\n    exact",
         ] {
             assert!(report.contains(part), "no `{part}` in:\n{report}");
         }
