@@ -72,7 +72,7 @@ fn auto_runs_what_suits_the_shape_and_says_what() {
     for data_type in ["f32", "f64", "i32"] {
         let output = small(&[
             "--kernel",
-            "auto,naive",
+            "auto,tiled-16",
             "--dtype",
             data_type,
             "--beta",
