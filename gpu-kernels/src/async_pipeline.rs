@@ -108,6 +108,9 @@ trait Feed: Sized {
     /// Elements of a tile in shared memory.
     const STAGE: usize;
 
+    /// Where this thread's first copy goes in a tile.
+    fn target() -> usize;
+
     /// Of the operand that starts at `matrix`: `extent` rows or columns of C, of which the tile begins with `first`, and sums of `depth`,
     /// from `k0` on.
     fn new(
@@ -117,6 +120,7 @@ trait Feed: Sized {
         depth: usize,
         first: usize,
         k0: usize,
+        target: usize,
     ) -> Self;
 
     /// Begins to copy what this thread brings of the next tile to the one at `tile`.
@@ -155,6 +159,12 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
     const STAGE: usize = DEPTH * TILE;
 
     #[inline(always)]
+    fn target() -> usize {
+        let thread = thread::thread_idx_x() as usize;
+        thread / Self::ROW_THREADS * TILE + thread % Self::ROW_THREADS * 4
+    }
+
+    #[inline(always)]
     fn new(
         matrix: &[f32],
         leading: usize,
@@ -162,6 +172,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
         depth: usize,
         first: usize,
         k0: usize,
+        target: usize,
     ) -> Self {
         let thread = thread::thread_idx_x() as usize;
         let (row, col) = (thread / Self::ROW_THREADS, thread % Self::ROW_THREADS * 4);
@@ -175,7 +186,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
                 .as_ptr()
                 .wrapping_add((k0 + row) * leading + first + col),
             step: DEPTH * leading,
-            target: kept((row * TILE + col) as u32) as usize,
+            target,
             bytes,
             rows: clamped(depth, k0 + row),
         }
@@ -227,6 +238,12 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
     const STAGE: usize = DEPTH * (TILE + 4);
 
     #[inline(always)]
+    fn target() -> usize {
+        let thread = thread::thread_idx_x() as usize;
+        thread % DEPTH * Self::STRIDE + thread / DEPTH
+    }
+
+    #[inline(always)]
     fn new(
         matrix: &[f32],
         leading: usize,
@@ -234,6 +251,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
         depth: usize,
         first: usize,
         k0: usize,
+        target: usize,
     ) -> Self {
         let thread = thread::thread_idx_x() as usize;
         let (row, k) = (thread / DEPTH, thread % DEPTH);
@@ -242,7 +260,7 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
                 .as_ptr()
                 .wrapping_add((first + row) * leading + k0 + k),
             next: Self::ROWS * leading,
-            target: kept((k * Self::STRIDE + row) as u32) as usize,
+            target,
             rows: clamped(extent, first + row),
             products: clamped(depth, k0 + k),
         }
@@ -314,6 +332,10 @@ unsafe fn multiply<
     let row = kept((warp / warps_n * warp_m + lane_m * 4) as u32) as usize;
     let col = kept((warp % warps_n * warp_n + lane_n * 4) as u32) as usize;
 
+    // What it copies.
+    let a_target = kept(A::target() as u32) as usize;
+    let b_target = kept(B::target() as u32) as usize;
+
     let read = |stage: u32, k: usize| -> Fragments<M4, N4> {
         let a_column = a_tiles.add(stage as usize * stage_size + k * A::STRIDE + row);
         let b_row = b_tiles.add(stage as usize * stage_size + k * B::STRIDE + col);
@@ -346,8 +368,8 @@ unsafe fn multiply<
         let (tile_row, tile_col) = streams.place(part.tile);
         let (tile_row, tile_col) = (tile_row * TILE_M, tile_col * TILE_N);
         let k0 = part.from * DEPTH;
-        let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0);
-        let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0);
+        let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0, a_target);
+        let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0, b_target);
         let mut sums = [[0.0f32; PATCH_N]; PATCH_M];
         // To and fro, so that each FMA shares an operand with the one before it.
         let mut multiply = |(a_frag, b_frag): Fragments<M4, N4>| {
