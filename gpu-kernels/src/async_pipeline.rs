@@ -52,6 +52,8 @@ pub static KERNEL: Kernel = Kernel {
             grid: Grid::Streams, a: Storage::AlongTile, b: Storage::AlongTile),
         variant!("async-pipeline-64x64-nn", Streamed(async_pipeline_64x64_nn), block(64, 1), tile(64, 64, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
+        variant!("async-pipeline-64x64-odd", Streamed(async_pipeline_64x64_odd), block(64, 1), tile(64, 64, 8), own_patch: Some((8, 8)),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::RowMajor),
         variant!("async-pipeline-64x128-nn", Streamed(async_pipeline_64x128_nn), block(128, 1), tile(64, 128, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-32x128-nn", Streamed(async_pipeline_32x128_nn), block(128, 1), tile(32, 128, 16), own_patch: Some((4, 8)),
@@ -95,6 +97,7 @@ entry!(async_pipeline_edges, tile(128, 128, 8), patch(16, 8), lanes_m 4, AlongTi
 entry!(async_pipeline_64x64, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole true, blocks 5);
 entry!(async_pipeline_64x64_edges, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 6);
 entry!(async_pipeline_64x64_nn, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 6);
+entry!(async_pipeline_64x64_odd, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongSums, AnyRows, whole false, blocks 6);
 entry!(async_pipeline_64x128_nn, tile(64, 128, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 3);
 entry!(async_pipeline_32x128_nn, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
 entry!(async_pipeline_32x128_nt, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongSums, whole false, blocks 4);
@@ -206,6 +209,75 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
             }
         }
         self.source = self.source.wrapping_add(self.step);
+        self.rows -= DEPTH as i32;
+    }
+}
+
+/// From a matrix whose rows run along the tile and begin anywhere: element by element.
+struct AnyRows<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> {
+    source: *const f32,
+    /// From a row to the next that this thread brings an element of.
+    next: usize,
+    target: usize,
+    /// Whether the matrix has this thread's column.
+    exists: bool,
+    /// Rows of the matrix from this thread's first on: none if negative.
+    rows: i32,
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool>
+    AnyRows<TILE, DEPTH, THREADS, WHOLE>
+{
+    /// Rows that the threads bring at a time.
+    const ROWS: usize = THREADS / TILE;
+    const SHARE: usize = DEPTH / Self::ROWS;
+}
+
+impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> Feed
+    for AnyRows<TILE, DEPTH, THREADS, WHOLE>
+{
+    const STRIDE: usize = TILE;
+    const STAGE: usize = DEPTH * TILE;
+
+    #[inline(always)]
+    fn target() -> usize {
+        thread::thread_idx_x() as usize
+    }
+
+    #[inline(always)]
+    fn new(
+        matrix: &[f32],
+        leading: usize,
+        extent: usize,
+        depth: usize,
+        first: usize,
+        k0: usize,
+        target: usize,
+    ) -> Self {
+        let thread = thread::thread_idx_x() as usize;
+        let (row, col) = (thread / TILE, thread % TILE);
+        Self {
+            source: matrix
+                .as_ptr()
+                .wrapping_add((k0 + row) * leading + first + col),
+            next: Self::ROWS * leading,
+            target,
+            exists: first + col < extent,
+            rows: clamped(depth, k0 + row),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, tile: *mut f32) {
+        for i in 0..Self::SHARE {
+            let exists = self.exists && self.rows > (i * Self::ROWS) as i32;
+            pipeline::memcpy_async_zfill(
+                tile.add(self.target + i * Self::ROWS * TILE),
+                self.source.wrapping_add(i * self.next),
+                if exists { 4 } else { 0 },
+            );
+        }
+        self.source = self.source.wrapping_add(Self::SHARE * self.next);
         self.rows -= DEPTH as i32;
     }
 }

@@ -12,7 +12,7 @@ use crate::streams::Streams;
 pub const THREADS: usize = 128;
 
 /// Parts that a thread reads at a time.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// Elements of a tile that a block adds up.
 pub const ELEMENTS: usize = 4 * THREADS;

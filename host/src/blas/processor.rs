@@ -45,9 +45,9 @@ impl Processor {
             .map_or(1, |(_, blocks)| *blocks)
     }
 
-    /// Whether it can run a kernel: those that stream live on asynchronous copies, which there are from compute capability 8.0 on.
-    pub fn runs(&self, variant: &Variant) -> bool {
-        variant.grid != Grid::Streams || self.architecture >= 80
+    /// Whether it runs kernels that stream: they live on asynchronous copies, which there are from compute capability 8.0 on.
+    pub fn streams(&self) -> bool {
+        self.architecture >= 80
     }
 
     /// How a kernel shares its steps if nothing else is known.

@@ -56,7 +56,9 @@ pub(super) fn is_usable(variant: &Variant, processor: &Processor) -> bool {
         Function::F32(_) | Function::Streamed(_) => true,
         Function::F64(_) | Function::I32(_) => false,
     };
-    multiplies && processor.runs(variant) && Speed::of(variant).is_some()
+    // The others are for GPUs without asynchronous copies: where there are, one that streams is faster at every shape.
+    let streams = variant.grid == Grid::Streams;
+    multiplies && streams == processor.streams() && Speed::of(variant).is_some()
 }
 
 /// Parts that a tile is cut into at most, if all are cut alike: more would be more work for `fix_up` than for the kernel.

@@ -4,13 +4,15 @@
 //! seconds = copies of A and B          bytes / memory, and a launch each
 //!         + the kernel                 the larger of: the steps of the busiest block, at the speed that it has of a multiprocessor
 //!                                                     bytes of A, B and C / memory, bytes of tiles / L2
-//!         + fix_up, if tiles are split bytes of partial sums / L2
+//!         + fix_up, if tiles are split bytes of partial sums / L2, and a wait for every few parts of a tile
 //!         + a launch for each
 //! ```
 //!
 //! It need not be right to a percent: it has to put the plans in the right order. `host tune` measures where that matters.
 
-use super::rates::{LAUNCH, PACKING, Rates, SATURATION, Speed, TILE};
+use gpu_kernels::fix_up;
+
+use super::rates::{LAUNCH, PACKING, ROUND, Rates, SATURATION, Speed, TILE};
 use crate::blas::{Plan, Processor};
 use crate::problem::Shape;
 
@@ -112,7 +114,10 @@ fn fix_up(plan: &Plan<'_>, rates: &Rates) -> f64 {
     let tile = plan.variant().tile;
     let parts = (streams.streams + streams.shared().min(streams.streams)) as f64;
     let bytes = 2.0 * parts * f64::from(tile.m) * f64::from(tile.n) * ELEMENT;
-    LAUNCH + bytes / rates.l2_bytes_per_s
+    // The blocks of a GPU add up a tile's parts at the same time, and each thread waits for those of its element.
+    let parts_of_tile = (streams.streams as f64 / streams.shared() as f64).ceil() + 1.0;
+    let rounds = (parts_of_tile / fix_up::AT_ONCE as f64).ceil();
+    LAUNCH + ROUND * rounds + bytes / rates.l2_bytes_per_s
 }
 
 #[cfg(test)]
