@@ -1,6 +1,6 @@
 //! What choosing a plan needs to know of where it will run.
 
-use gpu_kernels::spec::{Grid, Variant};
+use gpu_kernels::spec::Variant;
 
 use super::plan::Call;
 use super::sharing::Sharing;
