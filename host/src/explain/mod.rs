@@ -4,26 +4,30 @@
 //! | --- | --- |
 //! | `mod.rs` | the facts, as they are written to JSON |
 //! | `resources.rs` | what ptxas says of the kernel |
+//! | `sharing.rs` | how blocks share steps, and what is launched beside the kernel |
 //! | `text.rs` | for people |
 //! | `drawing.rs`, `canvas.rs` | matrices, tile and patch as a drawing in text |
 
 mod canvas;
 mod drawing;
 mod resources;
+mod sharing;
 mod text;
 
 use gpu_kernels::spec::{Kernel, Stages, Variant};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::blas::{Call, Plan, Processor, Transpose};
 use crate::device::launch::{self, bands};
 use crate::element::DataType;
 use crate::gpu::occupancy::{Needs, Occupancy, WARP, Waves};
 use crate::gpu::{Gpu, data_sheets};
 use crate::problem::Shape;
-use crate::traffic::{self, Direction, Space, Traffic};
+use crate::traffic::{self, By, Direction, Space, Traffic};
 
 pub use resources::Resources;
+pub use sharing::{Copied, Shared};
 pub use text::write;
 
 /// What to explain.
@@ -44,6 +48,8 @@ pub enum ExplainError {
     TooLarge(#[from] launch::TooLarge),
     #[error("There is no data sheet of `{0}`.")]
     NoSuchGpu(String),
+    #[error("`{kernel}` needs copies of A or B, which for {shape} are larger than any memory.")]
+    CopiesTooLarge { kernel: &'static str, shape: Shape },
 }
 
 /// Everything about a kernel, a shape and a GPU. This is the layout of its JSON; what is not known is null.
@@ -61,6 +67,10 @@ pub struct Explanation {
     pub n: usize,
     pub k: usize,
     pub launch: Launch,
+    /// Copies of A and B that are made before, of matrices that lie row by row without gaps.
+    pub copies: Vec<Copied>,
+    /// How blocks share their steps; null for kernels whose blocks do not.
+    pub sharing: Option<Shared>,
     pub traffic: Vec<Moved>,
     /// `2 * m * n * k`.
     pub operations: f64,
@@ -82,11 +92,11 @@ pub struct Explanation {
 /// How the work is cut.
 #[derive(Clone, Debug, Serialize)]
 pub struct Launch {
-    /// Blocks along x and y of the first launch, and launches.
+    /// Blocks along x and y of the kernel's first launch, and its launches.
     pub grid_x: u32,
     pub grid_y: u32,
     pub launches: usize,
-    /// Blocks of all launches.
+    /// Blocks of all of its launches.
     pub blocks: u64,
     /// Threads of a block along x and y.
     pub block_x: u32,
@@ -106,10 +116,13 @@ pub struct Launch {
 /// Elements of one matrix that are moved in one way.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
+    /// `copy`, `kernel` or `fix_up`: which of the launches.
+    pub by: &'static str,
     /// `global` or `shared`.
     pub memory: &'static str,
     /// `read` or `write`.
     pub direction: &'static str,
+    /// `A`, `B` or `C`; `P` for partial sums.
     pub matrix: char,
     /// For shapes that tiles divide.
     pub formula: String,
@@ -155,21 +168,24 @@ impl Explanation {
         };
         let (variant, shape) = (question.variant, question.shape);
         let data_type = DataType::of(variant);
-        let launch = Launch::of(variant, shape)?;
-        let traffic = Traffic::of(variant, shape, question.reads_c);
-        let intensity = traffic.intensity(shape, data_type.bytes());
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
             Ok(resources) => (Some(resources), None),
             Err(why) => (None, Some(why)),
         };
+        let dynamic_shared_bytes =
+            variant.dynamic_shared_elements(shape.k) * data_type.bytes() as u32;
         let occupancy = resources.as_ref().map(|resources| {
             let needs = Needs {
                 threads: variant.block.threads(),
                 registers: resources.registers,
-                shared_bytes: resources.static_shared_bytes + launch.dynamic_shared_bytes,
+                shared_bytes: resources.static_shared_bytes + dynamic_shared_bytes,
             };
             Occupancy::of(gpu.capability, needs)
         });
+        let plan = plan(variant, shape, &gpu, occupancy.as_ref())?;
+        let launch = Launch::of(&plan)?;
+        let traffic = Traffic::of_plan(&plan, question.reads_c);
+        let intensity = traffic.intensity(shape, data_type.bytes());
         let waves = occupancy
             .as_ref()
             .and_then(|found| Waves::of(launch.blocks, found.blocks, gpu.multiprocessors));
@@ -185,6 +201,8 @@ impl Explanation {
             n: shape.n,
             k: shape.k,
             launch,
+            copies: plan.packs().map(Copied::of).collect(),
+            sharing: Shared::of(&plan),
             traffic: moved(&traffic, data_type.bytes()),
             operations: shape.flops(),
             intensity,
@@ -220,6 +238,28 @@ impl Explanation {
     }
 }
 
+/// What a product of matrices without gaps takes, its steps shared by as many blocks as the GPU holds at once: as far as is known, and
+/// else by one of each multiprocessor.
+fn plan(
+    variant: &'static Variant,
+    shape: Shape,
+    gpu: &Gpu,
+    occupancy: Option<&Occupancy>,
+) -> Result<Plan<'static>, ExplainError> {
+    let capability = gpu.capability;
+    let resident = occupancy.map(|occupancy| (variant.entry, occupancy.blocks));
+    let processor = Processor::new(
+        10 * capability.major + capability.minor,
+        gpu.multiprocessors,
+        resident.into_iter().collect(),
+    );
+    let call = Call::compact(shape, Transpose::No, Transpose::No);
+    Plan::new(variant, call, processor.even(variant, call)).ok_or(ExplainError::CopiesTooLarge {
+        kernel: variant.name,
+        shape,
+    })
+}
+
 /// The rung of a variant.
 fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
     let has = |kernel: &&&Kernel| {
@@ -232,6 +272,11 @@ fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
 fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
     let accesses = traffic.accesses.iter();
     let of = |access: &traffic::Access| Moved {
+        by: match access.by {
+            By::Copy => "copy",
+            By::Kernel => "kernel",
+            By::FixUp => "fix_up",
+        },
         memory: match access.space {
             Space::Global => "global",
             Space::Shared => "shared",
@@ -249,9 +294,14 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
 }
 
 impl Launch {
-    fn of(variant: &Variant, shape: Shape) -> Result<Launch, launch::TooLarge> {
-        let bands = bands(variant, shape)?;
-        let (grid_x, grid_y) = bands.first().map_or((0, 0), |band| band.grid);
+    fn of(plan: &Plan<'_>) -> Result<Launch, launch::TooLarge> {
+        let (variant, shape) = (plan.variant(), plan.call().shape);
+        let grids: Vec<(u32, u32)> = match plan.grid() {
+            Some(grid) => vec![grid],
+            None => bands(variant, shape)?.iter().map(|band| band.grid).collect(),
+        };
+        let (grid_x, grid_y) = grids.first().copied().unwrap_or_default();
+        let blocks = |&(x, y): &(u32, u32)| u64::from(x) * u64::from(y);
         let (block, tile) = (variant.block, variant.tile);
         let (patch_m, patch_n) = variant.patch();
         let beyond = |size: usize, tile: u32| !size.is_multiple_of(tile as usize);
@@ -259,8 +309,8 @@ impl Launch {
         Ok(Launch {
             grid_x,
             grid_y,
-            launches: bands.len(),
-            blocks: bands.iter().map(|band| band.blocks()).sum(),
+            launches: grids.len(),
+            blocks: grids.iter().map(blocks).sum(),
             block_x: block.x,
             block_y: block.y,
             tile_m: tile.m,
@@ -368,9 +418,11 @@ mod tests {
                 (3, 1 << 20, 5),
                 (130, 257, 9000),
             ] {
-                let launch = Launch::of(variant, Shape { m, n, k }).unwrap();
+                let shape = Shape { m, n, k };
+                let gpu = data_sheets::find("h200").unwrap();
+                let launch = Launch::of(&plan(variant, shape, &gpu, None).unwrap()).unwrap();
                 assert!(launch.blocks > 0, "{}", variant.name);
-                let drawn = drawing::draw(variant, Shape { m, n, k });
+                let drawn = drawing::draw(variant, shape);
                 let widest = drawn.lines().map(|line| line.chars().count()).max();
                 assert!(widest <= Some(118), "{} is {widest:?} wide", variant.name);
             }

@@ -62,26 +62,85 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "thread     {} x {} of C\n",
+        "thread     {} x {} of C",
         launch.patch_m, launch.patch_n
     )?;
+    write_sharing(explanation, out)?;
+    writeln!(out)?;
     write_traffic(explanation, out)?;
     write_roofline(explanation, out)?;
     write_resources(explanation, out)
 }
 
+/// What is launched before and after the kernel, and what each of its blocks has to do, if that is not a tile.
+fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+    for copy in &explanation.copies {
+        writeln!(
+            out,
+            "before     {} is {} to {} x {}{}",
+            copy.matrix,
+            match copy.transposed {
+                true => "transposed",
+                false => "copied",
+            },
+            copy.rows,
+            copy.columns,
+            match copy.padded {
+                true => ", with zeros up to whole tiles",
+                false => "",
+            }
+        )?;
+    }
+    let Some(sharing) = &explanation.sharing else {
+        return Ok(());
+    };
+    let held = match explanation.occupancy {
+        Some(_) => "as many blocks as run at once",
+        None => "a block for each multiprocessor, since occupancy is unknown",
+    };
+    writeln!(out, "row        {held}: {}", sharing.streams)?;
+    match sharing.whole_rounds {
+        0 => {}
+        1 => writeln!(out, "rounds     in the first row each block computes a tile")?,
+        rows => writeln!(
+            out,
+            "rounds     in the first {rows} rows each block computes a tile"
+        )?,
+    }
+    writeln!(
+        out,
+        "shared     the last row shares {} tiles of {} steps: {:.1} steps a block",
+        sharing.shared_tiles, sharing.steps_of_tile, sharing.steps_of_block
+    )?;
+    match sharing.split_tiles {
+        0 => writeln!(out, "after      nothing: no tile is in several hands"),
+        tiles => writeln!(
+            out,
+            "after      fix_up adds the {} parts of {tiles} tiles; {} of workspace in all",
+            sharing.parts,
+            bytes(sharing.workspace_bytes)
+        ),
+    }
+}
+
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+    // Who moves it is said where it is not the kernel alone.
+    let is_alone = explanation.traffic.iter().all(|moved| moved.by == "kernel");
     let mut table = new_table();
-    table.set_header(["memory", "", "matrix", "formula", "elements", "bytes"]);
+    let by = (!is_alone).then_some("by");
+    let head = ["memory", "", "matrix", "formula", "elements", "bytes"];
+    table.set_header(by.into_iter().chain(head));
     for moved in &explanation.traffic {
-        table.add_row([
+        let by = (!is_alone).then(|| moved.by.to_string());
+        let row = [
             moved.memory.to_string(),
             moved.direction.to_string(),
             moved.matrix.to_string(),
             moved.formula.clone(),
             grouped(moved.elements),
             bytes(moved.bytes),
-        ]);
+        ];
+        table.add_row(by.into_iter().chain(row));
     }
     writeln!(out, "{table}\n")?;
     for memory in ["global", "shared"] {
@@ -96,7 +155,12 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             )?;
         }
     }
-    if explanation.launch.ragged {
+    if explanation.launch.ragged && explanation.variant.whole {
+        writeln!(
+            out,
+            "           Tiles do not divide this shape. The copies have zeros beyond the edges of A and B, which are multiplied too."
+        )?;
+    } else if explanation.launch.ragged {
         writeln!(
             out,
             "           Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in\n\

@@ -5,9 +5,16 @@
 //! - An operand that is not staged is read from global memory once by each thread's patch.
 //! - C is written once, and read once unless beta is zero.
 //!
+//! A kernel whose blocks share steps stages each step of each tile once too, whoever does it. What it takes beside that, copies of
+//! operands and partial sums, depends on where it runs, and is counted by [`Traffic::of_plan`].
+//!
 //! What is counted is what threads ask for. Caches answer a part of it, so memory itself may move less. Tiles at the edges
 //! of C are guarded: nothing beyond an edge is read from or written to global memory, but the tiles in shared memory, and
-//! what is computed from them, are whole.
+//! what is computed from them, are whole. A kernel that takes only whole tiles reads zeros there, from copies.
+
+mod plan;
+
+pub use plan::Partials;
 
 use gpu_kernels::spec::{Stages, Variant};
 
@@ -27,12 +34,23 @@ pub enum Direction {
     Write,
 }
 
+/// Which of the launches that a product takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A copy of an operand, before the kernel.
+    Copy,
+    Kernel,
+    /// The addition of partial sums, after it.
+    FixUp,
+}
+
 /// Accesses of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
+    pub by: By,
     pub space: Space,
     pub direction: Direction,
-    /// `A`, `B` or `C`.
+    /// `A`, `B` or `C`; `P` for partial sums.
     pub matrix: char,
     /// For shapes that tiles divide, such as `M*N*K / 128`.
     pub formula: String,
@@ -47,7 +65,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The accesses of `variant` on a problem of this shape; `reads_c` unless beta is zero.
+    /// The accesses of `variant` itself on a problem of this shape; `reads_c` unless beta is zero.
     pub fn of(variant: &Variant, shape: Shape, reads_c: bool) -> Traffic {
         let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as u128);
         let (tile_m, tile_n, tile_k) = (
@@ -68,6 +86,7 @@ impl Traffic {
         let mut accesses = Vec::new();
         let mut add = |space, direction, matrix, formula: String, elements| {
             accesses.push(Access {
+                by: By::Kernel,
                 space,
                 direction,
                 matrix,
@@ -120,8 +139,18 @@ impl Traffic {
             Stages::Tiles => {
                 let (tiles_m, tiles_n) = (whole_m / tile_m, whole_n / tile_n);
                 let whole = whole_m * whole_n * whole_k;
-                add(Global, Read, 'A', product(tile_n), m * k * tiles_n);
-                add(Global, Read, 'B', product(tile_m), n * k * tiles_m);
+                let (rows, columns, depth) = match variant.whole {
+                    true => (whole_m, whole_n, whole_k),
+                    false => (m, n, k),
+                };
+                add(Global, Read, 'A', product(tile_n), rows * depth * tiles_n);
+                add(
+                    Global,
+                    Read,
+                    'B',
+                    product(tile_m),
+                    columns * depth * tiles_m,
+                );
                 add(
                     Shared,
                     Write,
@@ -233,13 +262,15 @@ mod tests {
                         for k0 in (0..k).step_by(tile_k) {
                             for row in row0..row0 + tile_m {
                                 for i in k0..k0 + tile_k {
-                                    counts[0] += u128::from(row < m && i < k);
+                                    let exists = row < m && i < k;
+                                    counts[0] += u128::from(exists || variant.whole);
                                     counts[2] += 1;
                                 }
                             }
                             for i in k0..k0 + tile_k {
                                 for col in col0..col0 + tile_n {
-                                    counts[1] += u128::from(i < k && col < n);
+                                    let exists = i < k && col < n;
+                                    counts[1] += u128::from(exists || variant.whole);
                                     counts[3] += 1;
                                 }
                             }
