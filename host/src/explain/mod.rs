@@ -298,7 +298,10 @@ impl Launch {
         let (variant, shape) = (plan.variant(), plan.call().shape);
         let grids: Vec<(u32, u32)> = match plan.grid() {
             Some(grid) => vec![grid],
-            None => bands(variant, shape)?.iter().map(|band| band.grid).collect(),
+            None => bands(variant, shape)?
+                .iter()
+                .map(|band| band.grid)
+                .collect(),
         };
         let (grid_x, grid_y) = grids.first().copied().unwrap_or_default();
         let blocks = |&(x, y): &(u32, u32)| u64::from(x) * u64::from(y);

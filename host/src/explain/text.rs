@@ -31,10 +31,6 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         drawing::draw(explanation.variant, explanation.shape())
     )?;
 
-    let plural = |count: u64, noun: &str| match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    };
     writeln!(
         out,
         "grid       {} x {} = {}{}",
@@ -72,6 +68,13 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     write_resources(explanation, out)
 }
 
+fn plural(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}
+
 /// What is launched before and after the kernel, and what each of its blocks has to do, if that is not a tile.
 fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     for copy in &explanation.copies {
@@ -95,29 +98,33 @@ fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
         return Ok(());
     };
     let held = match explanation.occupancy {
-        Some(_) => "as many blocks as run at once",
-        None => "a block for each multiprocessor, since occupancy is unknown",
+        Some(_) => "as many as run at once",
+        None => "one for each multiprocessor, since occupancy is unknown",
     };
-    writeln!(out, "row        {held}: {}", sharing.streams)?;
-    match sharing.whole_rounds {
-        0 => {}
-        1 => writeln!(out, "rounds     in the first row each block computes a tile")?,
-        rows => writeln!(
-            out,
-            "rounds     in the first {rows} rows each block computes a tile"
-        )?,
-    }
     writeln!(
         out,
-        "shared     the last row shares {} tiles of {} steps: {:.1} steps a block",
-        sharing.shared_tiles, sharing.steps_of_tile, sharing.steps_of_block
+        "sharing    rows of {} blocks, {held}{}",
+        sharing.streams,
+        match sharing.whole_rounds {
+            0 => String::new(),
+            1 => "; in the first a tile each".to_string(),
+            rows => format!("; in the first {rows} a tile each"),
+        }
+    )?;
+    writeln!(
+        out,
+        "           the last row shares {} of {} each: {:.1} steps a block",
+        plural(sharing.shared_tiles as u64, "tile"),
+        plural(sharing.steps_of_tile as u64, "step"),
+        sharing.steps_of_block
     )?;
     match sharing.split_tiles {
-        0 => writeln!(out, "after      nothing: no tile is in several hands"),
+        0 => writeln!(out, "           no tile is in several hands"),
         tiles => writeln!(
             out,
-            "after      fix_up adds the {} parts of {tiles} tiles; {} of workspace in all",
+            "after      fix_up adds the {} parts of {}; {} of workspace in all",
             sharing.parts,
+            plural(tiles as u64, "tile"),
             bytes(sharing.workspace_bytes)
         ),
     }
