@@ -15,10 +15,11 @@ use host::cli;
 use host::cpu::{Algorithm, RUNGS};
 use host::device::ptx;
 use host::element::DataType;
-use host::select::select;
+use host::select::ask;
 use libtest_mimic::{Failed, Trial};
 use tests::book::{self, Chapter, Part};
 use tests::pictures;
+use tests::results::at_root;
 
 fn main() -> ExitCode {
     let chapters = match book::chapters() {
@@ -38,6 +39,10 @@ fn main() -> ExitCode {
             compare(&path, &pictures::of(kernel)?)
         }));
     }
+    trials.push(Trial::test("picture::stream-k", || {
+        let path = book::source_folder().join("pictures/stream-k.svg");
+        compare(&path, &pictures::of_streams())
+    }));
     for chapter in &chapters {
         let trial = |claim: &str, check: fn(&Chapter) -> Result<(), Failed>| {
             let chapter = chapter.clone();
@@ -197,6 +202,13 @@ fn commands_are_taken(chapter: &Chapter) -> Result<(), Failed> {
         let line = chapter.text[at..].split(['\n', '`']).next();
         let command = line.unwrap_or_default().trim();
         let words: Vec<&str> = command[start.len()..].split_whitespace().collect();
+        if let ["--release", "-p", "host", "--example", name] = words[..] {
+            let source = at_root(&format!("host/examples/{name}.rs"));
+            if !source.is_file() {
+                return Err(format!("`{command}`: there is no {}", source.display()).into());
+            }
+            continue;
+        }
         let split = words.iter().position(|&word| word == "--");
         let (cargo, arguments) = words.split_at(split.unwrap_or(words.len()));
         if !matches!(cargo, ["-p", "host"] | ["--release", "-p", "host"]) {
@@ -210,8 +222,7 @@ fn commands_are_taken(chapter: &Chapter) -> Result<(), Failed> {
             .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
             .nth(1);
         for name in kernels.iter().flat_map(|names| names.split(',')) {
-            let is_there =
-                |data_type| select(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
+            let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
             if !DataType::ALL.into_iter().any(is_there) {
                 return Err(format!("`{command}`: there is no kernel `{name}`").into());
             }

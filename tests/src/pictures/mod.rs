@@ -1,11 +1,12 @@
 //! The pictures of the book that show tiles and patches, drawn from the table of kernels and from what each thread
-//! writes: one for each kernel, `docs/src/pictures/NAME.svg`.
+//! writes: one for each kernel, `docs/src/pictures/NAME.svg`. And one of how blocks share steps.
 //!
 //! `BLESS=1 cargo test -p tests --test book` writes them.
 
 mod drawing;
 mod elements;
 mod rows;
+mod streams;
 mod tiles;
 
 use gpu_kernels::spec::{Function, Grid, Kernel, Storage, Variant};
@@ -29,6 +30,11 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
         Grid::Linear => elements::draw(&title, &variants)?,
     };
     Ok(drawing.finish())
+}
+
+/// The picture of how blocks share steps, as SVG.
+pub fn of_streams() -> String {
+    streams::draw().finish()
 }
 
 /// For each element of a C of `rows x columns`, the thread of block (0, 0) that writes it, by its number in the block;
