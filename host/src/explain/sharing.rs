@@ -104,6 +104,17 @@ mod tests {
         let streaming = explained("async-pipeline");
         assert_eq!(streaming.copies.len(), 1);
         assert!(streaming.copies[0].transposed && !streaming.copies[0].padded);
+        let mut text = Vec::new();
+        crate::explain::write(&streaming, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for part in [
+            "\nbefore     A is transposed to 4096 x 4096\n",
+            "\nsharing    rows of ",
+            "\nafter      fix_up adds the ",
+            "\n| fix_up | global | read  | P ",
+        ] {
+            assert!(text.contains(part), "{part} in:\n{text}");
+        }
         let tiled = explained("tiled-32");
         assert!(tiled.sharing.is_none() && tiled.copies.is_empty());
     }
