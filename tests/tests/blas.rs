@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 
 use gpu_kernels::spec::Tile;
-use host::blas::{self, Call, Context, Operand, Plan, Processor, Target, Transpose, choose};
+use host::blas::{self, Call, Context, Operand, Plan, Processor, Target, Transpose};
+use host::choose::{self, Rates};
 use host::device::simulator::Product;
 use host::device::{CudaDevice, DeviceError, Simulator};
 use host::element::Element;
@@ -61,7 +62,14 @@ struct Simulated;
 impl Multiplies for Simulated {
     fn multiply(&self, product: &Product<'_, f32>) -> Result<Matrix<f32>, Failed> {
         simulate(product, |call| {
-            choose(call, &Processor::simulator(), usize::MAX).ok()
+            choose::choose(
+                call,
+                &Processor::simulator(),
+                &Rates::H200,
+                None,
+                usize::MAX,
+            )
+            .ok()
         })
     }
 }
@@ -354,7 +362,7 @@ fn every_plan() -> Result<(), Failed> {
             loop {
                 let mut name = None;
                 let nth = |call| {
-                    let plan = choose::candidates(call, &processor).nth(count)?;
+                    let plan = *choose::candidates(call, &processor).get(count)?;
                     name = Some(format!("{} {:?}", plan.variant().name, plan.sharing()));
                     Some(plan)
                 };
