@@ -7,9 +7,9 @@
 //!   transposes A before (`transpose.rs`), which costs 1.5 % of the time at 4096 and half of that at 8192. Where a tile
 //!   is so flat that it would cost more, A is copied element by element (the variants `-nn` and `-nt`);
 //! - what does not exist is asked for as zeros by the copy itself: edges take no branches;
-//! - a turn of the loop goes from a quarter of a tile to a quarter of the next. With the barrier at its end, `ptxas` puts the reads
-//!   behind it next to their uses (54.3 instead of 56.6 TFLOP/s at 8192 on an H200; of 144 places for the barrier, orders of the reads and
-//!   walks of the patch this is the fastest: what differs is how well `ptxas` spreads operands over register banks);
+//! - a turn of the loop goes from inside one tile to inside the next. With the barrier at its end, `ptxas` puts the reads behind it next to
+//!   their uses (54.3 instead of 56.8 TFLOP/s at 8192 on an H200). Of some 180 places for the barrier and the copies, orders of the reads and
+//!   walks of the patch this is the fastest: what differs is how well `ptxas` spreads the operands over the banks of registers;
 //! - the blocks of the last round share its steps evenly, whatever tile they belong to (`streams.rs`): 55.1 instead of 56.6.
 //!
 //! Global-memory reads: M*N*K * (1/TILE_M + 1/TILE_N)
@@ -32,7 +32,7 @@ use crate::spec::{variant, Grid, Kernel, Storage};
 use crate::streams::Streams;
 
 /// Fours that a thread brings of a tile's row, at most.
-const MOST_FOURS: usize = 4;
+const MOST_FOURS: usize = 8;
 /// Tiles of A, and of B, in shared memory.
 const STAGES: usize = 4;
 
@@ -54,6 +54,8 @@ pub static KERNEL: Kernel = Kernel {
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-64x64-odd", Streamed(async_pipeline_64x64_odd), block(64, 1), tile(64, 64, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::RowMajor),
+        variant!("async-pipeline-32x32-odd", Streamed(async_pipeline_32x32_odd), block(64, 1), tile(32, 32, 16), own_patch: Some((8, 8)),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::RowMajor),
         variant!("async-pipeline-64x128-nn", Streamed(async_pipeline_64x128_nn), block(128, 1), tile(64, 128, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-32x128-nn", Streamed(async_pipeline_32x128_nn), block(128, 1), tile(32, 128, 16), own_patch: Some((4, 8)),
@@ -64,6 +66,8 @@ pub static KERNEL: Kernel = Kernel {
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-16x128-nt", Streamed(async_pipeline_16x128_nt), block(128, 1), tile(16, 128, 16), own_patch: Some((4, 4)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongSums),
+        variant!("async-pipeline-8x128-nn", Streamed(async_pipeline_8x128_nn), block(64, 1), tile(8, 128, 16), own_patch: Some((4, 4)),
+            grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
     ],
 };
 
@@ -98,11 +102,13 @@ entry!(async_pipeline_64x64, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile,
 entry!(async_pipeline_64x64_edges, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongTile, AlongTile, whole false, blocks 6);
 entry!(async_pipeline_64x64_nn, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 6);
 entry!(async_pipeline_64x64_odd, tile(64, 64, 8), patch(8, 8), lanes_m 4, AlongSums, AnyRows, whole false, blocks 6);
+entry!(async_pipeline_32x32_odd, tile(32, 32, 16), patch(4, 4), lanes_m 4, AlongSums, AnyRows, whole false, blocks 8);
 entry!(async_pipeline_64x128_nn, tile(64, 128, 8), patch(8, 8), lanes_m 4, AlongSums, AlongTile, whole false, blocks 3);
 entry!(async_pipeline_32x128_nn, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongTile, whole false, blocks 4);
 entry!(async_pipeline_32x128_nt, tile(32, 128, 16), patch(4, 8), lanes_m 8, AlongSums, AlongSums, whole false, blocks 4);
 entry!(async_pipeline_16x128_nn, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongTile, whole false, blocks 5);
 entry!(async_pipeline_16x128_nt, tile(16, 128, 16), patch(4, 4), lanes_m 4, AlongSums, AlongSums, whole false, blocks 4);
+entry!(async_pipeline_8x128_nn, tile(8, 128, 16), patch(4, 4), lanes_m 2, AlongSums, AlongTile, whole false, blocks 6);
 
 /// Brings tiles of one operand to shared memory, one step after the other.
 trait Feed: Sized {
@@ -395,10 +401,10 @@ unsafe fn multiply<
     let thread = thread::thread_idx_x() as usize;
     let (warp, lane) = (thread / 32, thread % 32);
     let (short, long) = (lane / 16 * 2 + lane % 2, lane / 2 % 8);
-    let (lane_m, lane_n) = if LANES_M == 4 {
-        (short, long)
-    } else {
-        (long, short)
+    let (lane_m, lane_n) = match LANES_M {
+        8 => (long, short),
+        4 => (short, long),
+        _ => (lane % LANES_M, lane / LANES_M),
     };
     let warps_n = TILE_N / warp_n;
     let row = kept((warp / warps_n * warp_m + lane_m * 4) as u32) as usize;
@@ -443,11 +449,17 @@ unsafe fn multiply<
         let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0, a_target);
         let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0, b_target);
         let mut sums = [[0.0f32; PATCH_N]; PATCH_M];
-        // To and fro, so that each FMA shares an operand with the one before it.
+        // To and fro, so that each FMA shares an operand with the one before it; of eight columns, those of the
+        // one half and of the other in turn.
         let mut multiply = |(a_frag, b_frag): Fragments<M4, N4>| {
             for i in 0..PATCH_M {
                 for turn in 0..PATCH_N {
-                    let j = if i % 2 == 0 { turn } else { PATCH_N - 1 - turn };
+                    let place = if i % 2 == 0 { turn } else { PATCH_N - 1 - turn };
+                    let j = if PATCH_N == 8 {
+                        place / 2 + place % 2 * 4
+                    } else {
+                        place
+                    };
                     sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
                 }
             }
@@ -470,18 +482,18 @@ unsafe fn multiply<
             pipeline::wait_prior::<{ STAGES as u32 - 1 }>();
             thread::sync_threads(); // the first tiles are whole
 
-            // A turn of the loop goes from a quarter of one tile to a quarter of the next, so that the barrier and the reads behind it lie
-            // inside it: at its end, `ptxas` puts them next to their uses.
-            let quarter = DEPTH / 4;
+            // A turn of the loop goes from inside one tile to inside the next, so that the barrier and the reads behind it do not lie at its
+            // end, where `ptxas` puts them next to their uses.
+            let turn = DEPTH * 5 / 8;
             let mut stage = 0;
             let mut now = read(stage, 0);
-            for k in 1..quarter + 1 {
+            for k in 1..turn + 1 {
                 let next = read(stage, k);
                 multiply(now);
                 now = next;
             }
             while left > 1 {
-                for k in quarter + 1..DEPTH {
+                for k in turn + 1..DEPTH {
                     let next = read(stage, k);
                     multiply(now);
                     now = next;
@@ -491,21 +503,21 @@ unsafe fn multiply<
                 let free = stage as usize;
                 stage = (stage + 1) % STAGES as u32;
                 let next = read(stage, 0);
+                multiply(now);
                 if left > STAGES as u32 {
                     a.copy(a_tiles.add(free * stage_size));
                     b.copy(b_tiles.add(free * stage_size));
                 }
                 pipeline::commit();
-                multiply(now);
                 now = next;
-                for k in 1..quarter + 1 {
+                for k in 1..turn + 1 {
                     let next = read(stage, k);
                     multiply(now);
                     now = next;
                 }
                 left -= 1;
             }
-            for k in quarter + 1..DEPTH {
+            for k in turn + 1..DEPTH {
                 let next = read(stage, k);
                 multiply(now);
                 now = next;

@@ -56,7 +56,7 @@ pub(super) fn is_usable(variant: &Variant, processor: &Processor) -> bool {
         Function::F32(_) | Function::Streamed(_) => true,
         Function::F64(_) | Function::I32(_) => false,
     };
-    // The others are for GPUs without asynchronous copies: where there are, one that streams is faster at every shape.
+    // Those that do not stream are for GPUs without asynchronous copies.
     let streams = variant.grid == Grid::Streams;
     multiplies && streams == processor.streams() && Speed::of(variant).is_some()
 }

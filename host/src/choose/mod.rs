@@ -239,7 +239,8 @@ pub(super) mod tests {
         let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
         let resident = variants.map(|variant| {
             let blocks = match (variant.tile.m, variant.tile.n) {
-                (64, 64) => 6,
+                (64, 64) | (8, 128) => 6,
+                (32, 32) => 8,
                 (64, 128) => 3,
                 (32, 128) => 4,
                 (16, 128) => 5,
@@ -316,7 +317,7 @@ pub(super) mod tests {
         assert_eq!(plan.workspace_elements(), 0);
         let name = plan.variant().name;
         assert!(
-            Speed::of(plan.variant()).unwrap().flops_per_s > 45e12,
+            Speed::of(plan.variant()).unwrap().flops_per_s > 40e12,
             "{name}"
         );
     }

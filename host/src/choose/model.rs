@@ -54,9 +54,14 @@ fn compute(plan: &Plan<'_>, processor: &Processor, rates: &Rates, speed: Speed) 
     let (blocks, busiest) = match plan.streams() {
         Some(streams) => {
             let shared = (streams.shared() as f64) * steps_of_tile / streams.streams as f64;
+            // A share that is not so many tiles begins in one and ends in another.
+            let parts = match streams.streams.is_multiple_of(streams.shared()) {
+                true => 1.0,
+                false => 2.0 + (shared / steps_of_tile.max(1.0)).floor(),
+            };
             let busiest = Busiest {
                 steps: streams.whole_waves as f64 * steps_of_tile + shared.ceil(),
-                tiles: streams.whole_waves as f64 + 1.0 + (shared / steps_of_tile.max(1.0)).floor(),
+                tiles: streams.whole_waves as f64 + parts,
             };
             (streams.streams as u64, busiest)
         }
@@ -72,9 +77,10 @@ fn compute(plan: &Plan<'_>, processor: &Processor, rates: &Rates, speed: Speed) 
     let resident = u64::from(processor.resident(plan.variant()).max(1));
     let multiprocessors = u64::from(processor.multiprocessors.max(1));
     let full_speed = rates.of_multiprocessor(speed);
+    let warps = u64::from(plan.variant().block.threads().div_ceil(32));
     // A round of blocks, as many on the fullest multiprocessor.
     let round = |on_one: u64| {
-        let speed = full_speed * speed.share(on_one, resident);
+        let speed = full_speed * speed.share(on_one, resident, warps);
         busiest.steps * 2.0 * products / speed + busiest.tiles * TILE
     };
     let at_once = resident * multiprocessors;

@@ -16,23 +16,28 @@ pub struct Speed {
     pub alone: f64,
 }
 
+/// Schedulers of a multiprocessor, which its warps are dealt to.
+const SCHEDULERS: u64 = 4;
+
 /// The kernels that are ever worth choosing, by variant.
-const SPEEDS: [(&str, Speed); 15] = [
+const SPEEDS: [(&str, Speed); 17] = [
     ("async-pipeline", speed(56.5, 0.68)),
     ("async-pipeline-edges", speed(54.0, 0.68)),
     ("async-pipeline-64x64", speed(51.0, 0.60)),
     ("async-pipeline-64x64-edges", speed(48.0, 0.60)),
     ("async-pipeline-64x64-nn", speed(45.0, 0.60)),
     ("async-pipeline-64x64-odd", speed(42.0, 0.60)),
+    ("async-pipeline-32x32-odd", speed(26.0, 0.50)),
     ("async-pipeline-64x128-nn", speed(46.0, 0.60)),
     ("async-pipeline-32x128-nn", speed(42.0, 0.55)),
     ("async-pipeline-32x128-nt", speed(36.0, 0.55)),
     ("async-pipeline-16x128-nn", speed(34.0, 0.50)),
     ("async-pipeline-16x128-nt", speed(28.0, 0.50)),
+    ("async-pipeline-8x128-nn", speed(26.0, 0.40)),
     // Those of the README's table, for GPUs without asynchronous copies.
     ("double-buffer-sn8", speed(51.0, 0.65)),
     ("double-buffer-sn16", speed(51.5, 0.65)),
-    ("double-buffer-sn8-block8", speed(48.0, 0.60)),
+    ("double-buffer-sn8-block8", speed(48.0, 0.30)),
     ("warp-tiled", speed(51.0, 0.65)),
 ];
 
@@ -59,14 +64,16 @@ impl Speed {
         }
     }
 
-    /// What each of `blocks` gets of a multiprocessor's speed that holds `resident` at most.
-    pub fn share(self, blocks: u64, resident: u64) -> f64 {
+    /// What each of `blocks` of so many warps gets of a multiprocessor's speed that holds `resident` at most.
+    pub fn share(self, blocks: u64, resident: u64, warps: u64) -> f64 {
         let resident = resident.max(1);
         let blocks = blocks.clamp(1, resident);
         // Each finds as large a share of the issue slots free as those before it left of theirs.
         let filled = |blocks: u64| 1.0 - (1.0 - self.alone).powf(blocks as f64);
         let together = filled(blocks) / filled(resident);
-        together / blocks as f64
+        // All wait for those on the scheduler that has most warps.
+        let on_scheduler = (blocks * warps).div_ceil(SCHEDULERS);
+        together * warps as f64 / (on_scheduler * SCHEDULERS) as f64
     }
 }
 
@@ -124,7 +131,7 @@ pub const LAUNCH: f64 = 2.5e-6;
 /// Seconds that a block takes for a tile beside its steps: until the first data are there, and for writing C.
 pub const TILE: f64 = 1.5e-6;
 /// Seconds that `fix_up` takes for as many parts of a tile as a thread reads at a time: it waits for them.
-pub const ROUND: f64 = 0.8e-6;
+pub const ROUND: f64 = 1.8e-6;
 /// Of the memory's speed, what copies of A and B into another layout reach.
 pub const PACKING: f64 = 0.7;
 /// Multiprocessors that together ask for as much as the memory gives, as a share of all.
@@ -155,11 +162,13 @@ mod tests {
     #[test]
     fn blocks_share_a_multiprocessor_and_one_alone_does_not_fill_it() {
         let speed = speed(54.0, 0.6);
-        assert!((speed.share(1, 2) - 0.6 / 0.84).abs() < 1e-12);
-        assert_eq!(speed.share(2, 2), 0.5);
-        assert_eq!(speed.share(1, 1), 1.0);
+        assert!((speed.share(1, 2, 4) - 0.6 / 0.84).abs() < 1e-12);
+        assert_eq!(speed.share(2, 2, 4), 0.5);
+        assert_eq!(speed.share(1, 1, 4), 1.0);
         // No more than fit.
-        assert_eq!(speed.share(5, 2), 0.5);
+        assert_eq!(speed.share(5, 2, 4), 0.5);
+        // Five blocks of two warps: on two of the four schedulers there are three.
+        assert_eq!(speed.share(5, 5, 2), 1.0 / 6.0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::uploaded::{Operand, Operands};
 use crate::blas::{
     Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Processor, Role, Sharing, Stored, Transpose,
 };
-use crate::element::Element;
+use crate::element::{DataType, Element};
 use crate::problem::{ProblemError, Shape};
 
 /// Entry points of the kernels beside those that multiply.
@@ -238,7 +238,7 @@ impl CudaDevice {
         let properties = self.properties();
         let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
         let mut resident = Vec::new();
-        for variant in variants.filter(|variant| variant.grid == Grid::Streams) {
+        for variant in variants.filter(|variant| DataType::of(variant) == DataType::F32) {
             // PTX that is not this build's need not have it; a launch will say so.
             let Ok(function) = self.function(variant.entry) else {
                 continue;
