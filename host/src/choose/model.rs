@@ -78,10 +78,13 @@ fn compute(plan: &Plan<'_>, processor: &Processor, rates: &Rates, speed: Speed) 
     let multiprocessors = u64::from(processor.multiprocessors.max(1));
     let full_speed = rates.of_multiprocessor(speed);
     let warps = u64::from(plan.variant().block.threads().div_ceil(32));
+    let written = f64::from(tile.m) * f64::from(tile.n) * ELEMENT;
+    let of_tile =
+        TILE + written * f64::from(processor.multiprocessors.max(1)) / rates.memory_bytes_per_s;
     // A round of blocks, as many on the fullest multiprocessor.
     let round = |on_one: u64| {
         let speed = full_speed * speed.share(on_one, resident, warps);
-        busiest.steps * 2.0 * products / speed + busiest.tiles * TILE
+        busiest.steps * 2.0 * products / speed + busiest.tiles * of_tile
     };
     let at_once = resident * multiprocessors;
     let (full, rest) = (blocks / at_once, blocks % at_once);

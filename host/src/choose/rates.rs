@@ -23,17 +23,17 @@ const SCHEDULERS: u64 = 4;
 const SPEEDS: [(&str, Speed); 17] = [
     ("async-pipeline", speed(56.5, 0.68)),
     ("async-pipeline-edges", speed(54.0, 0.68)),
-    ("async-pipeline-64x64", speed(51.0, 0.60)),
-    ("async-pipeline-64x64-edges", speed(48.0, 0.60)),
-    ("async-pipeline-64x64-nn", speed(45.0, 0.60)),
-    ("async-pipeline-64x64-odd", speed(42.0, 0.60)),
+    ("async-pipeline-64x64", speed(51.0, 0.66)),
+    ("async-pipeline-64x64-edges", speed(48.0, 0.66)),
+    ("async-pipeline-64x64-nn", speed(42.0, 0.66)),
+    ("async-pipeline-64x64-odd", speed(41.0, 0.66)),
     ("async-pipeline-32x32-odd", speed(26.0, 0.50)),
-    ("async-pipeline-64x128-nn", speed(46.0, 0.60)),
-    ("async-pipeline-32x128-nn", speed(42.0, 0.55)),
-    ("async-pipeline-32x128-nt", speed(36.0, 0.55)),
-    ("async-pipeline-16x128-nn", speed(34.0, 0.50)),
-    ("async-pipeline-16x128-nt", speed(28.0, 0.50)),
-    ("async-pipeline-8x128-nn", speed(26.0, 0.40)),
+    ("async-pipeline-64x128-nn", speed(46.0, 0.66)),
+    ("async-pipeline-32x128-nn", speed(42.0, 0.62)),
+    ("async-pipeline-32x128-nt", speed(36.0, 0.62)),
+    ("async-pipeline-16x128-nn", speed(34.0, 0.65)),
+    ("async-pipeline-16x128-nt", speed(28.0, 0.65)),
+    ("async-pipeline-8x128-nn", speed(20.0, 0.30)),
     // Those of the README's table, for GPUs without asynchronous copies.
     ("double-buffer-sn8", speed(51.0, 0.65)),
     ("double-buffer-sn16", speed(51.5, 0.65)),
@@ -128,8 +128,8 @@ impl Rates {
 
 /// Seconds from the end of a kernel to the start of the next one on the stream.
 pub const LAUNCH: f64 = 2.5e-6;
-/// Seconds that a block takes for a tile beside its steps: until the first data are there, and for writing C.
-pub const TILE: f64 = 1.5e-6;
+/// Seconds that a block takes for a tile beside its steps and beside writing it: until the first data are there.
+pub const TILE: f64 = 0.7e-6;
 /// Seconds that `fix_up` takes for as many parts of a tile as a thread reads at a time: it waits for them.
 pub const ROUND: f64 = 1.8e-6;
 /// Of the memory's speed, what copies of A and B into another layout reach.
