@@ -54,7 +54,7 @@ pub static KERNEL: Kernel = Kernel {
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),
         variant!("async-pipeline-64x64-odd", Streamed(async_pipeline_64x64_odd), block(64, 1), tile(64, 64, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::RowMajor),
-        variant!("async-pipeline-32x32-odd", Streamed(async_pipeline_32x32_odd), block(64, 1), tile(32, 32, 16), own_patch: Some((8, 8)),
+        variant!("async-pipeline-32x32-odd", Streamed(async_pipeline_32x32_odd), block(64, 1), tile(32, 32, 16), own_patch: Some((4, 4)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::RowMajor),
         variant!("async-pipeline-64x128-nn", Streamed(async_pipeline_64x128_nn), block(128, 1), tile(64, 128, 8), own_patch: Some((8, 8)),
             grid: Grid::Streams, a: Storage::AlongSums, b: Storage::AlongTile),

@@ -244,3 +244,23 @@ macro_rules! variant {
     };
 }
 pub(crate) use variant;
+
+#[cfg(test)]
+mod tests {
+    use super::Grid;
+
+    #[test]
+    fn the_threads_of_a_block_compute_its_tile_between_them() {
+        let variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
+        for variant in variants.filter(|variant| variant.grid == Grid::Streams) {
+            let (rows, columns) = variant.patch();
+            let computed = rows * columns * variant.block.threads();
+            assert_eq!(
+                computed,
+                variant.tile.m * variant.tile.n,
+                "{}",
+                variant.name
+            );
+        }
+    }
+}
