@@ -11,6 +11,7 @@
 
 mod beyond;
 mod element;
+mod feed;
 pub mod fix_up;
 mod float4;
 mod gemm;
