@@ -4,9 +4,13 @@
 
 use cuda_std::prelude::*;
 
+use crate::beyond::launch_bounds;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::streams::Streams;
+
+/// The entry point.
+pub const FIX_UP: &str = stringify!(fix_up);
 
 /// Threads of a block.
 pub const THREADS: usize = 128;
@@ -25,7 +29,7 @@ pub const ELEMENTS: usize = 4 * THREADS;
 ///
 /// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches, `partials` is as the kernel
 /// before left it, and the launch has the shape above.
-#[kernel(max_threads = 128)]
+#[kernel]
 #[allow(clippy::too_many_arguments)] // those of two kernels
 pub unsafe fn fix_up(
     m: usize,
@@ -42,6 +46,7 @@ pub unsafe fn fix_up(
     streams: usize,
     whole_waves: usize,
 ) {
+    launch_bounds::<{ THREADS as u32 }, 1>();
     let streams = Streams::new(
         (m, n, depth),
         (tile_m, tile_n, tile_k),

@@ -48,3 +48,6 @@ ladder! {
     warp_tiled,
     async_pipeline,
 }
+
+/// The entry points that are no rungs: what launches of a kernel that streams may need before and after it.
+pub static HELPERS: [&str; 3] = [transpose::TRANSPOSE, transpose::PAD, fix_up::FIX_UP];

@@ -7,6 +7,12 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
+use crate::beyond::launch_bounds;
+
+/// The entry points.
+pub const TRANSPOSE: &str = stringify!(transpose);
+pub const PAD: &str = stringify!(pad);
+
 /// Rows and columns that a block copies, and its threads along y.
 pub const TILE: usize = 32;
 pub const BLOCK_Y: usize = 8;
@@ -21,7 +27,7 @@ const STRIDE: usize = TILE + 1;
 ///
 /// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of `target_rows * target_leading`
 /// elements that nothing else touches, and the launch has the shape above.
-#[kernel(max_threads = 256)]
+#[kernel]
 #[allow(clippy::too_many_arguments)] // two matrices
 pub unsafe fn transpose(
     source: &[f32],
@@ -32,6 +38,7 @@ pub unsafe fn transpose(
     target_rows: usize,
     target_leading: usize,
 ) {
+    launch_bounds::<{ (TILE * BLOCK_Y) as u32 }, 1>();
     let staged = shared_array![f32; TILE * STRIDE];
     let (x, y) = (
         thread::thread_idx_x() as usize,
@@ -68,7 +75,7 @@ pub unsafe fn transpose(
 /// # Safety
 ///
 /// As for [`transpose`].
-#[kernel(max_threads = 256)]
+#[kernel]
 #[allow(clippy::too_many_arguments)] // two matrices
 pub unsafe fn pad(
     source: &[f32],
@@ -79,6 +86,7 @@ pub unsafe fn pad(
     target_rows: usize,
     target_leading: usize,
 ) {
+    launch_bounds::<{ (TILE * BLOCK_Y) as u32 }, 1>();
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,

@@ -94,6 +94,9 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
             )
             .into());
         }
+        if gpu_kernels::HELPERS.contains(&kernel.entry.as_str()) {
+            continue;
+        }
         let variant = variants()
             .find(|variant| variant.entry == kernel.entry)
             .ok_or_else(|| format!("{} is not in the table", kernel.entry))?;
@@ -109,7 +112,10 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx).map(|entry| entry.name).collect();
     let wanted: BTreeSet<&str> = match built.kernels {
-        "gpu-kernels" => variants().map(|variant| variant.entry).collect(),
+        "gpu-kernels" => variants()
+            .map(|variant| variant.entry)
+            .chain(gpu_kernels::HELPERS)
+            .collect(),
         _ => PROBES
             .iter()
             .copied()

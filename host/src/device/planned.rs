@@ -7,7 +7,9 @@ use cust::launch;
 use cust::memory::{DeviceBuffer, DevicePointer};
 use cust::stream::Stream;
 use gpu_kernels::KERNELS;
+use gpu_kernels::fix_up::FIX_UP;
 use gpu_kernels::spec::{Grid, Variant};
+use gpu_kernels::transpose::{PAD, TRANSPOSE};
 
 use super::cuda::{CudaDevice, during, launch_error};
 use super::error::DeviceError;
@@ -17,11 +19,6 @@ use crate::blas::{
 };
 use crate::element::{DataType, Element};
 use crate::problem::{ProblemError, Shape};
-
-/// Entry points of the kernels beside those that multiply.
-const TRANSPOSE: &str = "transpose";
-const PAD: &str = "pad";
-const FIX_UP: &str = "fix_up";
 
 /// Kernels, looked up by their entry points.
 pub(crate) struct Functions<'device> {
@@ -36,7 +33,7 @@ impl<'device> Functions<'device> {
     ) -> Result<Self, DeviceError> {
         let multiplying = variants.into_iter().map(|variant| variant.entry);
         let mut found = HashMap::new();
-        for entry in multiplying.chain([TRANSPOSE, PAD, FIX_UP]) {
+        for entry in multiplying.chain(gpu_kernels::HELPERS) {
             found.insert(entry, device.function(entry)?);
         }
         Ok(Functions { found })

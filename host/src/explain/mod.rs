@@ -275,7 +275,7 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
         by: match access.by {
             By::Copy => "copy",
             By::Kernel => "kernel",
-            By::FixUp => "fix_up",
+            By::FixUp => gpu_kernels::fix_up::FIX_UP,
         },
         memory: match access.space {
             Space::Global => "global",
