@@ -5,7 +5,7 @@
 //!   instruction stores one. 93 % of the loop are FMAs (before: 90 %);
 //! - a 16-byte copy cannot transpose. So A is wanted as `k x m`, its rows along the tile, as B's are: whoever launches this kernel
 //!   transposes A before (`transpose.rs`), which costs 1.5 % of the time at 4096 and half of that at 8192. Where a tile
-//!   is so flat that it would cost more, A is copied element by element (the variants `-nn` and `-nt`);
+//!   is so flat that it would cost more, A is copied element by element (the variants `-nn`, `-nt` and `-odd`);
 //! - what does not exist is asked for as zeros by the copy itself: edges take no branches;
 //! - a turn of the loop goes from inside one tile to inside the next. With the barrier at its end, `ptxas` puts the reads behind it next to
 //!   their uses (54.3 instead of 56.8 TFLOP/s at 8192 on an H200). Of some 180 places for the barrier and the copies, orders of the reads and
@@ -27,7 +27,7 @@ use cuda_std::shared_array;
 use crate::beyond::{kept, launch_bounds, pipeline};
 use crate::feed::{AlongSums, AlongTile, AnyRows, Feed};
 use crate::float4::Float4;
-use crate::gemm::{stream_kernel, Gemm};
+use crate::gemm::{gemm_kernel, Gemm};
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Grid, Kernel, Storage};
 use crate::streams::Streams;
@@ -76,7 +76,7 @@ macro_rules! entry {
         $entry:ident, tile($tile_m:literal, $tile_n:literal, $depth:literal), patch($patch_m:literal, $patch_n:literal),
         lanes_m $lanes_m:literal, $a:ident, $b:ident, whole $whole:literal, blocks $blocks:literal
     ) => {
-        stream_kernel! {
+        gemm_kernel! {
             fn $entry(gemm: f32, partials) {
                 const THREADS: usize = $tile_m / $patch_m * ($tile_n / $patch_n);
                 launch_bounds::<{ THREADS as u32 }, $blocks>();

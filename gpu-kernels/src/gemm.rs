@@ -247,7 +247,8 @@ impl Gemm<'_, f32> {
 }
 
 /// Writes the entry point of a kernel: the `#[kernel]` function with the signature that `naive` spells out, which
-/// hands its arguments to the body as one [`Gemm`].
+/// hands its arguments to the body as one [`Gemm`]. A kernel that streams has a place for partial sums, too:
+/// `fn async_pipeline(gemm: f32, partials)`.
 ///
 /// ```ignore
 /// gemm_kernel! {
@@ -257,7 +258,7 @@ impl Gemm<'_, f32> {
 /// }
 /// ```
 macro_rules! gemm_kernel {
-    ($(#[$attribute:meta])* fn $entry:ident($gemm:ident: $element:ty) $body:block) => {
+    ($(#[$attribute:meta])* fn $entry:ident($gemm:ident: $element:ty $(, $partials:ident)?) $body:block) => {
         $(#[$attribute])*
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
@@ -273,6 +274,7 @@ macro_rules! gemm_kernel {
             beta: $element,
             c: *mut $element,
             ldc: usize,
+            $($partials: *mut $element,)?
         ) {
             let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
             $body
@@ -280,41 +282,3 @@ macro_rules! gemm_kernel {
     };
 }
 pub(crate) use gemm_kernel;
-
-/// [`gemm_kernel`] of a kernel that is a [`crate::spec::StreamFn`].
-macro_rules! stream_kernel {
-    (fn $entry:ident($gemm:ident: $element:ty, $partials:ident) $body:block) => {
-        #[cuda_std::kernel]
-        #[allow(clippy::too_many_arguments)] // BLAS's own, and one
-        pub unsafe fn $entry(
-            m: usize,
-            n: usize,
-            k: usize,
-            alpha: $element,
-            a: &[$element],
-            lda: usize,
-            b: &[$element],
-            ldb: usize,
-            beta: $element,
-            c: *mut $element,
-            ldc: usize,
-            $partials: *mut $element,
-        ) {
-            let $gemm = $crate::gemm::Gemm {
-                m,
-                n,
-                k,
-                alpha,
-                a,
-                lda,
-                b,
-                ldb,
-                beta,
-                c,
-                ldc,
-            };
-            $body
-        }
-    };
-}
-pub(crate) use stream_kernel;

@@ -1,7 +1,7 @@
 //! How fast kernels and a GPU are: the numbers that [`super::model`] predicts with. Kernels' were measured on one H200 (132
 //! multiprocessors at 1980 MHz); other GPUs are taken to differ by their multiply-adds and by their memory.
 
-use gpu_kernels::spec::{Function, Variant};
+use gpu_kernels::spec::Variant;
 
 use crate::device::driver::Properties;
 use crate::element::DataType;
@@ -49,19 +49,11 @@ const fn speed(tflops: f64, alone: f64) -> Speed {
 }
 
 impl Speed {
-    /// That of a variant, if it may be chosen: as measured, and for a kernel that streams and was not, as its tile suggests.
+    /// That of a variant, if it may be chosen.
     pub fn of(variant: &Variant) -> Option<Speed> {
-        let measured = SPEEDS.iter().find(|(name, _)| *name == variant.name);
-        match (measured, variant.function) {
-            (Some((_, speed)), _) => Some(*speed),
-            (None, Function::Streamed(_)) => {
-                let (m, n) = (f64::from(variant.tile.m), f64::from(variant.tile.n));
-                // An element read serves 64 products in a tile of 128 x 128.
-                let reuse = m * n / (m + n) / 64.0;
-                Some(speed(54.0 * reuse.min(1.0).sqrt(), 0.4))
-            }
-            (None, _) => None,
-        }
+        let mut speeds = SPEEDS.iter();
+        let measured = speeds.find(|(name, _)| *name == variant.name);
+        measured.map(|(_, speed)| *speed)
     }
 
     /// What each of `blocks` of so many warps gets of a multiprocessor's speed that holds `resident` at most.

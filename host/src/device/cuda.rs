@@ -12,7 +12,7 @@ use cust::launch;
 use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use gpu_kernels::spec::{Allocation, Grid, Variant};
+use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
 use super::driver::{self, Properties};
@@ -242,11 +242,7 @@ impl CudaDevice {
         sharing: Option<Sharing>,
     ) -> Result<Plan<'v>, DeviceError> {
         let call = planned::call_of(problem.shape(), problem.alpha, operands);
-        match (sharing, variant.grid) {
-            (Some(sharing), _) => planned::shared(variant, call, sharing),
-            (None, Grid::Streams) => planned::even(variant, call, self.processor()?),
-            (None, _) => planned::shared(variant, call, Sharing::NONE),
-        }
+        planned::plan(variant, call, sharing, || self.processor())
     }
 
     fn run_on<T: Element, U: Uploaded<T>>(

@@ -157,10 +157,7 @@ impl Device {
         shape: Shape,
     ) -> Result<Plan<'v>, DeviceError> {
         let call = Call::compact(shape, Transpose::No, Transpose::No);
-        match sharing {
-            Some(sharing) => planned::shared(variant, call, sharing),
-            None => planned::even(variant, call, &self.processor()?),
-        }
+        planned::plan(variant, call, sharing, || self.processor())
     }
 
     /// What plans need to know of it.

@@ -1,5 +1,6 @@
 //! The launches of a plan on a GPU.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use cust::function::{BlockSize, Function};
@@ -268,21 +269,19 @@ pub(crate) fn call_of<T: Element>(shape: Shape, alpha: T, operands: &Operands<T>
     }
 }
 
-/// The plan of `call` by `variant`, its steps shared evenly.
-pub(crate) fn even<'v>(
+/// The plan of `call` by `variant`. A kernel that streams shares its steps as `sharing` says, or else evenly on `processor`, which
+/// is asked for only then.
+pub(crate) fn plan<'v, P: Borrow<Processor>>(
     variant: &'v Variant,
     call: Call,
-    processor: &Processor,
+    sharing: Option<Sharing>,
+    processor: impl FnOnce() -> Result<P, DeviceError>,
 ) -> Result<Plan<'v>, DeviceError> {
-    shared(variant, call, processor.even(variant, call))
-}
-
-/// The plan of `call` by `variant`, its steps shared like this.
-pub(crate) fn shared<'v>(
-    variant: &'v Variant,
-    call: Call,
-    sharing: Sharing,
-) -> Result<Plan<'v>, DeviceError> {
+    let sharing = match (sharing, variant.grid) {
+        (Some(sharing), _) => sharing,
+        (None, Grid::Streams) => processor()?.borrow().even(variant, call),
+        (None, _) => Sharing::NONE,
+    };
     Plan::new(variant, call, sharing).ok_or({
         DeviceError::Host(ProblemError::Overflow {
             rows: call.shape.m,

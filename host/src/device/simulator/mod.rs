@@ -108,10 +108,8 @@ impl Simulator {
             beta: problem.beta,
             c: &problem.c,
         };
-        let plan = |call| match sharing {
-            Some(sharing) => planned::shared(variant, call, sharing),
-            None => planned::even(variant, call, &Processor::simulator()),
-        };
+        let processor = || Ok(Processor::simulator());
+        let plan = |call| planned::plan(variant, call, sharing, processor);
         self.gemm(&product, plan, block_done)
     }
 
