@@ -9,9 +9,10 @@ use std::{fs, io};
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
 /// What there is PTX for, oldest first. A GPU runs the newest that it can.
-const ARCHITECTURES: [NvvmArch; 2] = [
+const ARCHITECTURES: [NvvmArch; 3] = [
     NvvmArch::Compute75,
     NvvmArch::Compute80, // copies from global to shared memory that run on their own
+    NvvmArch::Compute90, // kernels that begin before the one before them has ended
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -24,7 +24,7 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::{kept, launch_bounds, pipeline};
+use crate::beyond::{grid_dependency, kept, launch_bounds, pipeline};
 use crate::feed::{AlongSums, AlongTile, AnyRows, Feed};
 use crate::float4::Float4;
 use crate::gemm::{gemm_kernel, Gemm};
@@ -130,6 +130,8 @@ unsafe fn multiply<
     partials: *mut f32,
     tiles: *mut f32,
 ) {
+    grid_dependency::wait(); // for copies of A and B
+    grid_dependency::launch_dependents();
     // A stage is a tile of A and one of B.
     let (a_tiles, b_tiles, stage_size) = (tiles, tiles.add(A::STAGE), A::STAGE + B::STAGE);
     let lanes_n = 32 / LANES_M;

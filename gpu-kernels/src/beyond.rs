@@ -4,7 +4,7 @@
 //! type-checking against it unpatched: a hint has no meaning of its own, and may be left out.
 
 #[cfg(not(published_cuda_std))]
-pub use cuda_std::{launch_bounds, pipeline, unroll};
+pub use cuda_std::{grid_dependency, launch_bounds, pipeline, unroll};
 
 /// Without it the compiler chooses registers as if a block might have 1024 threads.
 #[cfg(published_cuda_std)]
@@ -26,6 +26,14 @@ pub mod pipeline {
     pub fn commit() {}
 
     pub fn wait_prior<const GROUPS: u32>() {}
+}
+
+/// Without it each kernel begins when the one before it has ended.
+#[cfg(published_cuda_std)]
+pub mod grid_dependency {
+    pub fn launch_dependents() {}
+
+    pub fn wait() {}
 }
 
 /// Without it the compiler decides how often a loop's body is repeated.

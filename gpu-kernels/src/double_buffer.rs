@@ -26,6 +26,7 @@ use cuda_std::shared_array;
 use crate::beyond::{launch_bounds, pipeline};
 use crate::float4::Float4;
 use crate::gemm::{gemm_kernel, Gemm};
+use crate::raster;
 #[cfg(not(published_cuda_std))]
 use crate::spec::{variant, Kernel};
 
@@ -109,8 +110,13 @@ unsafe fn multiply<const BLOCK: usize, const SHARE: usize>(
     b_tiles: *mut f32,
 ) {
     let tile = BLOCK * PATCH;
-    let tile_row = thread::block_idx_y() as usize * tile;
-    let tile_col = thread::block_idx_x() as usize * tile;
+    let (blocks_x, blocks_y) = (
+        thread::grid_dim_x() as usize,
+        thread::grid_dim_y() as usize,
+    );
+    let block = thread::block_idx_y() as usize * blocks_x + thread::block_idx_x() as usize;
+    let (tile_row, tile_col) = raster::place(block, blocks_y, blocks_x);
+    let (tile_row, tile_col) = (tile_row * tile, tile_col * tile);
     let whole = gemm.tile_is_whole(tile_row, tile_col, tile, SHARE * BLOCK / 2);
     if whole && gemm.rows_are_float4_aligned() {
         pipeline::<BLOCK, SHARE, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
@@ -187,20 +193,20 @@ unsafe fn pipeline<const BLOCK: usize, const SHARE: usize, const GUARDED: bool>(
     let read = |buffer: usize, kk: usize| {
         let a_column = a_tiles.add((buffer * sn + kk) * a_stride + row);
         let b_row = b_tiles.add((buffer * sn + kk) * tile + col);
-        (
-            [
-                Float4::read(a_column),
-                Float4::read(a_column.add(NEXT_ROWS)),
-            ],
-            [Float4::read(b_row), Float4::read(b_row.add(NEXT_COLS))],
-        )
+        let b_frag = [Float4::read(b_row), Float4::read(b_row.add(NEXT_COLS))];
+        let a_frag = [
+            Float4::read(a_column),
+            Float4::read(a_column.add(NEXT_ROWS)),
+        ];
+        (a_frag, b_frag)
     };
 
     let mut sums = [[0.0f32; 8]; 8];
     let mut multiply = |(a_frag, b_frag): ([Float4; 2], [Float4; 2])| {
         for i in 0..8 {
             for turn in 0..8 {
-                let j = if i % 2 == 0 { turn } else { 7 - turn };
+                let place = if i % 2 == 0 { turn } else { 7 - turn };
+                let j = place / 2 + place % 2 * 4;
                 sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
             }
         }

@@ -4,7 +4,7 @@
 
 use cuda_std::prelude::*;
 
-use crate::beyond::launch_bounds;
+use crate::beyond::{grid_dependency, launch_bounds};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::streams::Streams;
@@ -47,6 +47,7 @@ pub unsafe fn fix_up(
     whole_waves: usize,
 ) {
     launch_bounds::<{ THREADS as u32 }, 1>();
+    grid_dependency::wait(); // for the parts
     let streams = Streams::new(
         (m, n, depth),
         (tile_m, tile_n, tile_k),

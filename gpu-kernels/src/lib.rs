@@ -15,6 +15,7 @@ mod feed;
 pub mod fix_up;
 mod float4;
 mod gemm;
+mod raster;
 #[cfg(not(published_cuda_std))]
 pub mod spec;
 pub mod streams;

@@ -15,9 +15,7 @@
 //! A tile that ends up in the hands of several blocks is split: each leaves its partial sums, and `fix_up` adds them in the order
 //! of k. Who gets what depends on the sizes, G and W alone, so that results are the same, bit for bit, from run to run.
 
-/// Tiles of rows that are handed out together, column after column: what G blocks read at a time is then nearly square, and shared in
-/// the L2.
-const GROUP: usize = 8;
+use crate::raster;
 
 /// The work of a launch, and how it is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,14 +135,6 @@ impl Streams {
     /// Row and column of a tile among the tiles of C.
     #[inline(always)]
     pub fn place(&self, tile: usize) -> (usize, usize) {
-        let group = tile / (GROUP * self.tile_cols);
-        let within = tile - group * GROUP * self.tile_cols;
-        let first_row = group * GROUP;
-        let rows = if self.tile_rows - first_row < GROUP {
-            self.tile_rows - first_row
-        } else {
-            GROUP
-        };
-        (first_row + within % rows, within / rows)
+        raster::place(tile, self.tile_rows, self.tile_cols)
     }
 }

@@ -139,7 +139,7 @@ impl Pack {
 }
 
 /// Threads of the blocks that make copies.
-pub const PACK_BLOCK: (u32, u32) = (PACKED as u32, transpose::BLOCK_Y as u32);
+pub const PACK_BLOCK: (u32, u32) = (transpose::BLOCK_X as u32, transpose::BLOCK_Y as u32);
 
 /// Threads of the blocks that add up partial sums.
 pub const FIX_UP_BLOCK: (u32, u32) = (fix_up::THREADS as u32, 1);

@@ -75,7 +75,7 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
     };
     assert_eq!(b, expected);
     assert_eq!(plan.workspace_elements(), 512 * (1024 + 2048));
-    assert_eq!(a.grid(), (1024 / 32, 512 / 32));
+    assert_eq!(a.grid(), (1024 / 64, 512 / 64));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use cust::stream::{Stream, StreamFlags};
 use gpu_kernels::spec::{Allocation, Variant};
 
 use super::Run;
+use super::ahead::LaunchAhead;
 use super::driver::{self, Properties};
 use super::error::DeviceError;
 use super::launch::bands;
@@ -33,6 +34,7 @@ pub struct CudaDevice {
     context: Context,
     properties: Properties,
     processor: OnceLock<Processor>,
+    ahead: Option<LaunchAhead>,
 }
 
 impl CudaDevice {
@@ -73,6 +75,7 @@ impl CudaDevice {
             stream,
             module,
             context,
+            ahead: LaunchAhead::of(&properties),
             properties,
             processor: OnceLock::new(),
         })
@@ -96,6 +99,11 @@ impl CudaDevice {
     /// Free and total bytes of the GPU's memory.
     pub(crate) fn memory(&self) -> Result<(usize, usize), DeviceError> {
         mem_get_info().map_err(during("Asking for free memory"))
+    }
+
+    /// How to launch a kernel before the one before it has ended, if that is possible.
+    pub(super) fn ahead(&self) -> Option<&LaunchAhead> {
+        self.ahead.as_ref()
     }
 
     /// What is known of it for plans, if anything has been asked.

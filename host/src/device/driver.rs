@@ -118,10 +118,10 @@ type LoadModule = unsafe extern "C" fn(
 ) -> u32;
 
 /// The driver's library.
-struct Driver(libloading::Library);
+pub(super) struct Driver(libloading::Library);
 
 impl Driver {
-    fn load() -> Result<Driver, DeviceError> {
+    pub fn load() -> Result<Driver, DeviceError> {
         // SAFETY: loading NVIDIA's driver has no requirements of its own.
         match unsafe { libloading::Library::new("libcuda.so.1") } {
             Ok(library) => Ok(Driver(library)),
@@ -129,12 +129,23 @@ impl Driver {
         }
     }
 
+    /// One of its functions; none if this driver is too old to have it. It must not be called when the library has been closed.
+    ///
+    /// # Safety
+    ///
+    /// `T` is the type of the function.
+    pub unsafe fn symbol<T: Copy>(&self, name: &[u8]) -> Option<T> {
+        // SAFETY: the caller vouches for the type.
+        let symbol = unsafe { self.0.get::<T>(name) };
+        symbol.ok().map(|found| *found)
+    }
+
     /// Loads `ptx` into the current context, only to see it fail: the error's number and the compiler's log.
     fn refusal(&self, ptx: &str) -> Option<(u32, String)> {
         const ERROR_LOG_BUFFER: u32 = 5;
         const ERROR_LOG_BUFFER_BYTES: u32 = 6;
         // SAFETY: the type is that of the driver API since CUDA 4.
-        let load = unsafe { self.0.get::<LoadModule>(b"cuModuleLoadDataEx\0") }.ok()?;
+        let load = unsafe { self.symbol::<LoadModule>(b"cuModuleLoadDataEx\0") }?;
         let image = CString::new(ptx).ok()?;
         let mut log = vec![0u8; 8192];
         let mut module = std::ptr::null_mut();

@@ -1,5 +1,6 @@
 //! Where kernels run: a GPU, or the simulator on this machine's CPU.
 
+mod ahead;
 pub mod cublas;
 pub mod cuda;
 pub mod driver;

@@ -2,10 +2,11 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::ffi::c_void;
 
 use cust::function::{BlockSize, Function};
 use cust::launch;
-use cust::memory::{DeviceBuffer, DevicePointer};
+use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::stream::Stream;
 use gpu_kernels::KERNELS;
 use gpu_kernels::fix_up::FIX_UP;
@@ -153,37 +154,35 @@ impl Launcher<'_> {
         let variant = plan.variant();
         let Shape { m, n, k } = plan.call().shape;
         let function = self.functions.get(variant.entry)?;
-        let stream = self.stream;
         let Some(grid) = plan.grid() else {
             // SAFETY: the caller vouches for the memory.
             return unsafe {
                 let shape = plan.call().shape;
                 self.device
-                    .launch(function, stream, variant, shape, alpha, beta, operands)
+                    .launch(function, self.stream, variant, shape, alpha, beta, operands)
             };
         };
         let block = (variant.block.x, variant.block.y);
         let (a, b, c) = (operands.a, operands.b, operands.c);
+        let mut parameters = [
+            parameter(&m),
+            parameter(&n),
+            parameter(&k),
+            parameter(&alpha),
+            parameter(&a.pointer),
+            parameter(&a.extent),
+            parameter(&a.leading),
+            parameter(&b.pointer),
+            parameter(&b.extent),
+            parameter(&b.leading),
+            parameter(&beta),
+            parameter(&c.pointer),
+            parameter(&c.leading),
+            parameter(&partials),
+        ];
+        let follows = plan.packs().next().is_some();
         // SAFETY: these are the parameters of every kernel that streams, in order and type; the caller vouches for the memory.
-        unsafe {
-            launch!(function<<<grid, block, 0, stream>>>(
-                m,
-                n,
-                k,
-                alpha,
-                a.pointer,
-                a.extent,
-                a.leading,
-                b.pointer,
-                b.extent,
-                b.leading,
-                beta,
-                c.pointer,
-                c.leading,
-                partials
-            ))
-        }
-        .map_err(|error| launch_error(variant, error))
+        unsafe { self.start(plan, function, grid, block, &mut parameters, follows) }
     }
 
     /// # Safety
@@ -204,27 +203,57 @@ impl Launcher<'_> {
         let Shape { m, n, k } = plan.call().shape;
         let tile = plan.variant().tile;
         let [tile_m, tile_n, tile_k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
-        let stream = self.stream;
+        let mut parameters = [
+            parameter(&m),
+            parameter(&n),
+            parameter(&k),
+            parameter(&alpha),
+            parameter(&beta),
+            parameter(&c.pointer),
+            parameter(&c.leading),
+            parameter(&partials),
+            parameter(&tile_m),
+            parameter(&tile_n),
+            parameter(&tile_k),
+            parameter(&streams.streams),
+            parameter(&streams.whole_waves),
+        ];
         // SAFETY: these are the kernel's parameters, in order and type; the caller vouches for the memory.
-        unsafe {
-            launch!(function<<<grid, FIX_UP_BLOCK, 0, stream>>>(
-                m,
-                n,
-                k,
-                alpha,
-                beta,
-                c.pointer,
-                c.leading,
-                partials,
-                tile_m,
-                tile_n,
-                tile_k,
-                streams.streams,
-                streams.whole_waves
-            ))
-        }
-        .map_err(|error| launch_error(plan.variant(), error))
+        unsafe { self.start(plan, function, grid, FIX_UP_BLOCK, &mut parameters, true) }
     }
+
+    /// Launches a kernel of `plan`. If it `follows` another of the plan, it may begin before that has ended, as far as it does not need what
+    /// that leaves: it waits for it itself (`grid_dependency`).
+    ///
+    /// # Safety
+    ///
+    /// `parameters` are the kernel's, in order and type; the caller vouches for the memory that they point to.
+    unsafe fn start(
+        &self,
+        plan: &Plan<'_>,
+        function: &Function<'_>,
+        grid: (u32, u32),
+        block: (u32, u32),
+        parameters: &mut [*mut c_void],
+        follows: bool,
+    ) -> Result<(), DeviceError> {
+        let ahead = self.device.ahead().filter(|_| follows);
+        // SAFETY: as above; the kernels that follow another wait for it before they read anything.
+        let started = ahead.is_some_and(|ahead| unsafe {
+            ahead.launch(function, grid, block, self.stream, parameters)
+        });
+        if started {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.stream.launch(function, grid, block, 0, parameters) }
+            .map_err(|error| launch_error(plan.variant(), error))
+    }
+}
+
+/// A parameter of a kernel as the driver takes it: where it lies.
+fn parameter<T: DeviceCopy>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
 }
 
 impl CudaDevice {
