@@ -200,6 +200,7 @@ impl Launcher<'_> {
         let (Some(grid), Some(streams)) = (plan.fix_up_grid(), plan.streams()) else {
             return Ok(());
         };
+        let groups = plan.fix_up_groups();
         let function = self.functions.get(FIX_UP)?;
         let Shape { m, n, k } = plan.call().shape;
         let tile = plan.variant().tile;
@@ -220,7 +221,8 @@ impl Launcher<'_> {
                 tile_n,
                 tile_k,
                 streams.streams,
-                streams.whole_waves
+                streams.whole_waves,
+                groups
             ))
         }
         .map_err(|error| launch_error(plan.variant(), error))
