@@ -110,10 +110,7 @@ unsafe fn multiply<const BLOCK: usize, const SHARE: usize>(
     b_tiles: *mut f32,
 ) {
     let tile = BLOCK * PATCH;
-    let (blocks_x, blocks_y) = (
-        thread::grid_dim_x() as usize,
-        thread::grid_dim_y() as usize,
-    );
+    let (blocks_x, blocks_y) = (thread::grid_dim_x() as usize, thread::grid_dim_y() as usize);
     let block = thread::block_idx_y() as usize * blocks_x + thread::block_idx_x() as usize;
     let (tile_row, tile_col) = raster::place(block, blocks_y, blocks_x);
     let (tile_row, tile_col) = (tile_row * tile, tile_col * tile);

@@ -48,6 +48,7 @@ ladder! {
     double_buffer,
     warp_tiled,
     async_pipeline,
+    few_rows,
 }
 
 /// The entry points that are no rungs: what launches of a kernel that streams may need before and after it.

@@ -74,6 +74,8 @@ pub struct Variant {
     pub tile: Tile,
     /// Rows and columns of C that a thread computes of a tile, where the shape of the block does not say it: its threads lie in a row.
     pub own_patch: Option<(u32, u32)>,
+    /// Groups of threads of a block that compute the same elements of C, each of a part of the products.
+    pub split_k: u32,
     /// How blocks are laid over C.
     pub grid: Grid,
     /// What a block brings to shared memory.
@@ -105,6 +107,7 @@ impl Variant {
             block,
             tile,
             own_patch: None,
+            split_k: 1,
             grid: Grid::Tiles,
             stages: if tile.k == 1 {
                 Stages::Nothing
@@ -257,7 +260,7 @@ mod tests {
             let computed = rows * columns * variant.block.threads();
             assert_eq!(
                 computed,
-                variant.tile.m * variant.tile.n,
+                variant.tile.m * variant.tile.n * variant.split_k,
                 "{}",
                 variant.name
             );

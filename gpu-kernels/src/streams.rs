@@ -91,6 +91,16 @@ impl Streams {
         ((step + 1) * self.streams - 1) / (self.shared() * self.steps)
     }
 
+    /// Parts that a shared tile is cut into at most; there are some.
+    pub fn most_parts(&self) -> usize {
+        let parts = self.streams.div_ceil(self.shared());
+        // Where cuts are no multiples of tiles, there is a part more.
+        match self.streams % self.shared() {
+            0 => parts,
+            _ => parts + 1,
+        }
+    }
+
     /// What block `(x, y)` of the launch has to do.
     #[inline(always)]
     pub fn share(&self, x: usize, y: usize) -> Share {

@@ -7,7 +7,7 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::{grid_dependency, launch_bounds};
+use crate::beyond::launch_bounds;
 
 /// The entry points.
 pub const TRANSPOSE: &str = stringify!(transpose);
@@ -42,7 +42,6 @@ pub unsafe fn transpose(
     target_leading: usize,
 ) {
     launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
-    grid_dependency::launch_dependents();
     let staged = shared_array![f32; TILE * STRIDE];
     let (x, y) = (
         thread::thread_idx_x() as usize,
@@ -97,7 +96,6 @@ pub unsafe fn pad(
     target_leading: usize,
 ) {
     launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
-    grid_dependency::launch_dependents();
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,

@@ -115,6 +115,7 @@ pub type FixUpFn<T> = unsafe fn(
     tile_k: usize,
     streams: usize,
     whole_waves: usize,
+    groups: usize,
 );
 
 /// The kernels that run before and after one that multiplies, as functions of an element type.

@@ -61,7 +61,7 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     // Beyond the last whole tile: little, or all but little, so that what is mistaken for it is not mostly zeros.
     let ragged = match variant.grid {
         Grid::Streams => Shape {
-            m: 2 * m - 1,
+            m: (2 * m - 1).max(2),
             n: 2 * n - 1,
             k: (steps + 1) * k - 1,
         },

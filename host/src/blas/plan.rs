@@ -239,8 +239,18 @@ impl<'v> Plan<'v> {
     pub fn fix_up_grid(&self) -> Option<(u32, u32)> {
         let streams = self.streams().filter(|_| self.split)?;
         let tile = self.variant.tile;
-        let parts = (tile.m * tile.n).div_ceil(fix_up::ELEMENTS as u32);
-        Some((parts, streams.shared() as u32))
+        let elements = (tile.m * tile.n) as usize * self.fix_up_groups();
+        let blocks = elements.div_ceil(fix_up::ELEMENTS);
+        Some((blocks as u32, streams.shared() as u32))
+    }
+
+    /// Groups of threads of each of its blocks that share the parts of a tile.
+    pub fn fix_up_groups(&self) -> usize {
+        let tile = self.variant.tile;
+        let split = self.streams().filter(|_| self.split);
+        split.map_or(1, |streams| {
+            fix_up::groups((tile.m * tile.n) as usize, streams.most_parts())
+        })
     }
 
     /// The grids of all launches, in order.

@@ -26,11 +26,15 @@ impl Sharing {
         whole_waves: 0,
     };
 
-    /// Of `tiles` by the `resident` blocks that a GPU holds at once: whole tiles first. The tiles of the last full wave and those that
-    /// are left over are shared, so that each block has a tile's steps or more of them.
+    /// Of `tiles` by the `resident` blocks that a GPU holds at once: whole tiles as long as there is one for each block, and what is left
+    /// over is shared. (Sharing the last full wave as well was 0.5 % slower at 4096 on an H200; sharing 256 tiles among 264 blocks 6 %.)
     pub fn even(tiles: usize, resident: u32) -> Sharing {
         let resident = resident.max(1);
-        let whole_waves = (tiles / resident as usize).saturating_sub(1);
+        let whole_waves = tiles / resident as usize;
+        let idle = (resident as usize).saturating_sub(tiles);
+        if idle < resident as usize / 8 && whole_waves == 0 {
+            return Sharing::NONE;
+        }
         Sharing {
             streams: resident,
             whole_waves: whole_waves.min(MOST_Y - 1) as u32,
@@ -127,14 +131,16 @@ mod tests {
 
     #[test]
     fn an_even_sharing_splits_only_what_does_not_fill_the_last_wave() {
-        // 1024 tiles on 264 blocks: 2 whole waves, and 496 tiles for 264 blocks.
+        // 1024 tiles on 264 blocks: 3 whole waves, and 232 tiles for 264 blocks.
         let even = |tiles_m, tiles_n, steps| {
             let sharing = Sharing::even(tiles_m * tiles_n, 264);
             limited(sharing, shape(tiles_m, tiles_n, steps))
         };
-        assert_eq!(even(32, 32, 512), (264, 2, true));
-        assert_eq!(even(33, 16, 512), (264, 1, false));
-        assert_eq!(even(33, 8, 512), (264, 0, false));
+        assert_eq!(even(32, 32, 512), (264, 3, true));
+        assert_eq!(even(33, 16, 512), (264, 2, false));
+        assert_eq!(even(33, 8, 512), (264, 1, false));
+        // 256 tiles for 264 blocks are nearly a wave.
+        assert_eq!(even(16, 16, 512), (256, 0, false));
         assert_eq!(even(8, 8, 128), (264, 0, true));
         // 132 tiles: two blocks each.
         assert_eq!(even(11, 12, 2), (264, 0, true));

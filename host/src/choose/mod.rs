@@ -287,6 +287,24 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn few_rows_go_to_the_kernel_for_them_and_more_never_do() {
+        for (n, k) in [(2112, 7168), (24576, 1536), (32768, 512), (7168, 16384)] {
+            for m in [1, 2, 3, 4] {
+                let choice = chosen(m, n, k);
+                let name = if m == 1 { "few-rows-1" } else { "few-rows-4" };
+                assert_eq!(choice.variant.name, name, "{}", choice.description());
+            }
+        }
+        for m in [5, 8, 9, 16, 64, 1000, 5000] {
+            for (n, k) in [(1, 1), (16, 4096), (128, 128), (2112, 7168), (24576, 1536)] {
+                let choice = chosen(m, n, k);
+                let name = choice.variant.name;
+                assert!(!name.starts_with("few-rows"), "{m} x {n} x {k}: {name}");
+            }
+        }
+    }
+
+    #[test]
     fn sums_of_half_a_million_products_are_shared_by_all_blocks() {
         let choice = chosen(8, 512, 500_000);
         assert!(choice.variant.tile.m <= 16, "{}", choice.description());

@@ -4,13 +4,14 @@
 //! seconds = copies of A and B          bytes / memory, and a launch each
 //!         + the kernel                 the larger of: the steps of the busiest block, at the speed that it has of a multiprocessor
 //!                                                     bytes of A, B and C / memory, bytes of tiles / L2
-//!         + fix_up, if tiles are split bytes of partial sums / L2, and a wait for every few parts of a tile
+//!         + fix_up, if tiles are split bytes of partial sums / L2, and a wait for every few parts that a thread adds
 //!         + a launch for each
 //! ```
 //!
 //! It need not be right to a percent: it has to put the plans in the right order. `host tune` measures where that matters.
 
 use gpu_kernels::fix_up;
+use gpu_kernels::spec::{Grid, Stages};
 
 use super::rates::{LAUNCH, PACKING, ROUND, Rates, SATURATION, Speed, TILE};
 use crate::blas::{Plan, Processor};
@@ -19,11 +20,17 @@ use crate::problem::Shape;
 /// Bytes of an element.
 const ELEMENT: f64 = size_of::<f32>() as f64;
 
-/// Seconds that a plan takes on a GPU; none for a kernel that is never worth choosing.
+/// Seconds that a plan takes on a GPU; none for a kernel that is never worth choosing, or not for this shape.
 pub fn seconds(plan: &Plan<'_>, processor: &Processor, rates: &Rates) -> Option<f64> {
     let speed = Speed::of(plan.variant())?;
     if plan.call().shape.is_empty() {
         return Some(0.0);
+    }
+    // What keeps nothing of B reads it again for each row of tiles: for one, it is made.
+    let variant = plan.variant();
+    let keeps_nothing = variant.grid == Grid::Streams && variant.stages == Stages::Nothing;
+    if keeps_nothing && plan.call().shape.m > variant.tile.m as usize {
+        return None;
     }
     let kernel = LAUNCH
         + compute(plan, processor, rates, speed)
@@ -123,9 +130,9 @@ fn fix_up(plan: &Plan<'_>, rates: &Rates) -> f64 {
     let tile = plan.variant().tile;
     let parts = (streams.streams + streams.shared().min(streams.streams)) as f64;
     let bytes = 2.0 * parts * f64::from(tile.m) * f64::from(tile.n) * ELEMENT;
-    // The blocks of a GPU add up a tile's parts at the same time, and each thread waits for those of its element.
-    let parts_of_tile = (streams.streams as f64 / streams.shared() as f64).ceil() + 1.0;
-    let rounds = (parts_of_tile / fix_up::AT_ONCE as f64).ceil();
+    // The blocks of a GPU add up a tile's parts at the same time, and each thread waits for those of its group.
+    let parts_of_group = streams.most_parts().div_ceil(plan.fix_up_groups());
+    let rounds = parts_of_group.div_ceil(fix_up::AT_ONCE) as f64;
     LAUNCH + ROUND * rounds + bytes / rates.l2_bytes_per_s
 }
 

@@ -199,6 +199,7 @@ impl Launcher<'_> {
         let (Some(grid), Some(streams)) = (plan.fix_up_grid(), plan.streams()) else {
             return Ok(());
         };
+        let groups = plan.fix_up_groups();
         let function = self.functions.get(FIX_UP)?;
         let Shape { m, n, k } = plan.call().shape;
         let tile = plan.variant().tile;
@@ -217,6 +218,7 @@ impl Launcher<'_> {
             parameter(&tile_k),
             parameter(&streams.streams),
             parameter(&streams.whole_waves),
+            parameter(&groups),
         ];
         // SAFETY: these are the kernel's parameters, in order and type; the caller vouches for the memory.
         unsafe { self.start(plan, function, grid, FIX_UP_BLOCK, &mut parameters, true) }

@@ -223,12 +223,13 @@ mod tests {
         let mut counts = [0; 6];
         match variant.stages {
             Stages::Nothing => {
-                // These threads have an element each, wherever it is.
-                assert_eq!((patch_m, patch_n), (1, 1));
-                for _element in 0..m * n {
-                    for _i in 0..k {
-                        counts[0] += 1;
-                        counts[1] += 1;
+                let (patch_m, patch_n) = (patch_m as usize, patch_n as usize);
+                for row in (0..m).step_by(patch_m) {
+                    for col in (0..n).step_by(patch_n) {
+                        for _i in 0..k {
+                            counts[0] += patch_m.min(m - row) as u128;
+                            counts[1] += patch_n.min(n - col) as u128;
+                        }
                     }
                 }
             }

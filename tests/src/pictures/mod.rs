@@ -6,6 +6,7 @@
 mod drawing;
 mod elements;
 mod rows;
+mod split;
 mod streams;
 mod tiles;
 
@@ -25,6 +26,7 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
     };
     let title = format!("{}: {}", kernel.name, kernel.idea);
     let drawing = match first.grid {
+        Grid::Streams if first.split_k > 1 => split::draw(&title, first),
         Grid::Tiles | Grid::Streams => tiles::draw(&title, first)?,
         Grid::Rows => rows::draw(&title, first),
         Grid::Linear => elements::draw(&title, &variants)?,

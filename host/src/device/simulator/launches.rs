@@ -216,6 +216,7 @@ impl<T: Element> Running<'_, T> {
                     tile.k as usize,
                     streams.streams,
                     streams.whole_waves,
+                    self.plan.fix_up_groups(),
                 )
             }
         })
