@@ -7,7 +7,8 @@
 //! - what a thread multiplies is read from shared memory one step ahead, over the barrier too;
 //! - the lanes of a warp as 4 x 8, neighbours in pairs along M: a quarter of a warp, which is what shared memory serves at a
 //!   time when each lane reads 16 bytes, asks for 2 + 4 different fours instead of 1 + 8;
-//! - the outer product walked to and fro, so that registers are read less often.
+//! - the outer product walked to and fro, so that registers are read less often;
+//! - tiles of C handed out in groups of eight rows (`raster.rs`): at 16384, what blocks read at a time is shared in the L2.
 //!
 //! Global-memory reads: M*N*K * (1/128 + 1/128), as before, behind 64*SN FMAs a thread that hide their latency
 //! Shared-memory reads: M*N*K * (1/8 + 1/8), four at a time; 2 * 4 * SN * (132 + 128) bytes a block
@@ -203,7 +204,7 @@ unsafe fn pipeline<const BLOCK: usize, const SHARE: usize, const GUARDED: bool>(
         for i in 0..8 {
             for turn in 0..8 {
                 let place = if i % 2 == 0 { turn } else { 7 - turn };
-                let j = place / 2 + place % 2 * 4;
+                let j = place / 2 + place % 2 * 4; // of both halves in turn
                 sums[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
             }
         }

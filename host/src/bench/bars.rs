@@ -39,7 +39,7 @@ pub(super) fn ratios(results: &Results) -> Result<String, String> {
         margin: 0.5,
     };
     let ends = axis.range();
-    draw(|root| {
+    let svg = draw(|root| {
         let title = format!("Speed over that of cuBLAS on {}", results.machine.device);
         let (plot, legend) = divide(root, &title)?;
         let mut chart = ChartBuilder::on(&plot)
@@ -74,7 +74,20 @@ pub(super) fn ratios(results: &Results) -> Result<String, String> {
             &legend,
             styles.map(|(index, kernel)| (*kernel, Style::of(index))),
         )
-    })
+    })?;
+    Ok(hung(&svg))
+}
+
+/// The labels that are turned hang from the axis; `plotters` draws them with their middles on it, across the bars.
+fn hung(svg: &str) -> String {
+    let lines = svg.split_inclusive('\n').map(|line| {
+        if line.contains("rotate(90,") {
+            line.replace(r#"text-anchor="middle""#, r#"text-anchor="start""#)
+        } else {
+            line.to_string()
+        }
+    });
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -88,6 +101,9 @@ mod tests {
         for name in ["small", "large", "auto", "x cuBLAS"] {
             assert!(svg.contains(name), "{name}: {svg}");
         }
+        // The names of the shapes begin where the axis is.
+        let turned = svg.lines().filter(|line| line.contains("rotate(90,"));
+        assert_eq!(turned.filter(|line| line.contains("start")).count(), 2);
         // Four kernels at two shapes, and the background.
         let rectangles = svg.matches("<rect ").count();
         assert_eq!(rectangles, 4 * 2 + 1, "{svg}");
