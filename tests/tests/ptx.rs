@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use device_kernels::PROBES;
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::Variant;
+use gpu_kernels::fix_up::FIX_UP;
+use gpu_kernels::spec::{Grid, Variant};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptxas};
@@ -146,6 +147,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
                 return Err(format!("{} has {why}", entry.name).into());
             }
         }
+        waits_before_it_reads(built, &entry)?;
         if entry.name.starts_with("double_buffer") {
             let moves_four = |instruction: &str| {
                 entry
@@ -170,6 +172,30 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
                 )
                 .into());
             }
+        }
+    }
+    Ok(())
+}
+
+/// What may be launched before the kernel before it has ended waits for that before it reads what is there, and what lets the next one come is
+/// what that one waits for.
+fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) -> Result<(), Failed> {
+    let mut streaming = variants().filter(|variant| variant.grid == Grid::Streams);
+    let streams = streaming.any(|variant| variant.entry == entry.name);
+    let follows = streams || entry.name == FIX_UP;
+    let can = built.arch >= NvvmArch::Compute90;
+    let wait = entry.text.find("griddepcontrol.wait");
+    if wait.is_some() != (can && follows) {
+        return Err(format!("{} waits: {}", entry.name, wait.is_some()).into());
+    }
+    let lets = entry.text.contains("griddepcontrol.launch_dependents");
+    if lets != (can && streams) {
+        return Err(format!("{} lets the next begin: {lets}", entry.name).into());
+    }
+    for access in ["ld.global", "cp.async", "st.global"] {
+        let first = entry.text.find(access);
+        if first.is_some_and(|first| wait.is_some_and(|wait| first < wait)) {
+            return Err(format!("{} has {access} before it waits", entry.name).into());
         }
     }
     Ok(())
