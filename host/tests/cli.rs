@@ -336,7 +336,7 @@ fn ptx_that_is_raw_names_no_lines() {
 
 #[test]
 fn ptx_is_the_newest_that_the_gpu_takes() {
-    for (gpu, target) in [("sm_75", "sm_75"), ("sm_80", "sm_80"), ("sm_90", "sm_80")] {
+    for (gpu, target) in [("sm_75", "sm_75"), ("sm_86", "sm_80"), ("sm_100", "sm_90")] {
         let output = run(&["ptx", "naive", "--raw", "--arch", gpu]);
         if !has_ptx() {
             assert_eq!(output.status.code(), Some(1));
