@@ -11,6 +11,7 @@ use cuda_std::warp::{
     warp_shuffle_xor, warp_vote_all, warp_vote_any, warp_vote_ballot,
 };
 use cuda_std::{shared_array, thread};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const ALL: u32 = u32::MAX;
 
@@ -228,4 +229,35 @@ fn a_width_that_is_no_power_of_two_is_a_panic() {
         });
         assert!(matches!(fault, Err(Fault::Panic { .. })), "{fault:?}");
     }
+}
+
+/// What each of 64 threads finds that thread 63 - i has left, after a shuffle and no barrier.
+fn found_without_a_barrier(order: ThreadOrder) -> Vec<u32> {
+    let found: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(0)).collect();
+    let launch = Launch::new(1, 64).thread_order(order);
+    launch
+        .run(|| {
+            let left = shared_array![u32; 64];
+            let i = thread::thread_idx_x() as usize;
+            unsafe { *left.add(i) = 0 };
+            thread::sync_threads(); // all are 0
+            let (own, _) = unsafe { warp_shuffle_idx(ALL, i as u32 + 1, lane_id(), 32) };
+            unsafe { *left.add(i) = own };
+            let (_, _) = unsafe { warp_shuffle_idx(ALL, 0u32, 0, 32) };
+            let other = unsafe { *left.add(63 - i) };
+            found[i].store(other, Ordering::Relaxed);
+        })
+        .unwrap();
+    found
+        .iter()
+        .map(|found| found.load(Ordering::Relaxed))
+        .collect()
+}
+
+#[test]
+fn a_warp_goes_on_after_a_shuffle_while_others_still_wait_for_theirs() {
+    let forward = found_without_a_barrier(ThreadOrder::Forward);
+    assert!(forward[..32].iter().all(|&found| found == 0), "{forward:?}");
+    let reverse = found_without_a_barrier(ThreadOrder::Reverse);
+    assert!(reverse[32..].iter().all(|&found| found == 0), "{reverse:?}");
 }

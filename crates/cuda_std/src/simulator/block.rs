@@ -107,19 +107,29 @@ impl Block {
         }
     }
 
-    /// Lets go on whoever can, after every thread that was ready has had its turn and not all have returned.
+    /// Lets go on whoever can, after every thread that was ready has had its turn and not all have returned: the block, if all are at its
+    /// barrier, or else one warp, from that of `first` on. The others stay where they are, so that the first runs as far ahead of them as
+    /// barriers let it: where one is missing, that is seen.
     ///
     /// # Errors
     ///
     /// Nobody can go on: each waits for a thread that will not come.
-    pub fn settle(&self) -> Result<(), Fault> {
+    pub fn settle(&self, first: u32) -> Result<(), Fault> {
         if self.barrier.open_if_complete(self.threads.len()) {
             self.make_all_ready();
             return Ok(());
         }
-        for warp in self.threads.chunks(WARP_SIZE as usize) {
-            complete_warp(self, warp)?;
+        let (before, from_first) = self
+            .threads
+            .split_at((first / WARP_SIZE * WARP_SIZE) as usize);
+        for part in [from_first, before] {
+            for warp in part.chunks(WARP_SIZE as usize) {
+                if complete_warp(self, warp)? {
+                    return Ok(());
+                }
+            }
         }
+        // A thread that sleeps has had its turn and is ready for the next.
         let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
         if self.threads.iter().any(is_ready) {
             Ok(())

@@ -93,16 +93,18 @@ fn invalid(block: &Block, thread: &Thread, call: WarpCall, problem: String) -> F
     }
 }
 
-/// Completes every operation of a warp that all of its lanes have come to.
-pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<(), Fault> {
+/// Completes every operation of a warp that all of its lanes have come to; whether there was one.
+pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Fault> {
+    let mut any = false;
     for thread in warp {
         if let State::InWarp(call) = thread.state.get()
             && let Some(calls) = participants(warp, call)
         {
             complete(block, warp, &calls)?;
+            any = true;
         }
     }
-    Ok(())
+    Ok(any)
 }
 
 /// The calls of all lanes of the mask, by lane, if all have come to `call`.

@@ -126,7 +126,8 @@ fn run_threads(
         if left == 0 {
             return Ok(());
         }
-        block.settle()?;
+        let first = turns.threads().first().copied().unwrap_or(0);
+        block.settle(first)?;
         turns.next_pass();
     }
 }
