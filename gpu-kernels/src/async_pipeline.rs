@@ -177,17 +177,8 @@ unsafe fn multiply<
     };
 
     let depth = gemm.depth();
-    let (block_x, block_y) = (
-        thread::block_idx_x() as usize,
-        thread::block_idx_y() as usize,
-    );
-    let streams = Streams::new(
-        (gemm.m, gemm.n, depth),
-        (TILE_M, TILE_N, DEPTH),
-        thread::grid_dim_x() as usize,
-        thread::grid_dim_y() as usize - 1,
-    );
-    let mut share = streams.share(block_x, block_y);
+    let block_x = thread::block_idx_x() as usize;
+    let (streams, mut share) = Streams::of_launch((gemm.m, gemm.n, depth), (TILE_M, TILE_N, DEPTH));
     let mut slot = 2 * block_x;
     while share.begin < share.end {
         let part = streams.part(share);

@@ -15,6 +15,8 @@
 //! A tile that ends up in the hands of several blocks is split: each leaves its partial sums, and `fix_up` adds them in the order
 //! of k. Who gets what depends on the sizes, G and W alone, so that results are the same, bit for bit, from run to run.
 
+use cuda_std::prelude::*;
+
 use crate::raster;
 
 /// The work of a launch, and how it is shared.
@@ -65,6 +67,22 @@ impl Streams {
             streams,
             whole_waves,
         }
+    }
+
+    /// The work of the launch that the calling thread belongs to, whose grid says how it is shared, and what this block has to do.
+    #[inline(always)]
+    pub fn of_launch(size: (usize, usize, usize), tile: (usize, usize, usize)) -> (Streams, Share) {
+        let (block_x, block_y) = (
+            thread::block_idx_x() as usize,
+            thread::block_idx_y() as usize,
+        );
+        let streams = Streams::new(
+            size,
+            tile,
+            thread::grid_dim_x() as usize,
+            thread::grid_dim_y() as usize - 1,
+        );
+        (streams, streams.share(block_x, block_y))
     }
 
     /// The first tile that is not handed out whole.

@@ -31,8 +31,8 @@ impl Sharing {
     pub fn even(tiles: usize, resident: u32) -> Sharing {
         let resident = resident.max(1);
         let whole_waves = tiles / resident as usize;
-        let idle = (resident as usize).saturating_sub(tiles);
-        if idle < resident as usize / 8 && whole_waves == 0 {
+        let nearly_a_wave = tiles > resident as usize - resident as usize / 8;
+        if whole_waves == 0 && nearly_a_wave {
             return Sharing::NONE;
         }
         Sharing {

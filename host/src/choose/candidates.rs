@@ -78,12 +78,8 @@ fn sharings(variant: &Variant, call: Call, processor: &Processor) -> Vec<Sharing
         streams,
         whole_waves: u32::try_from(whole_waves).unwrap_or(u32::MAX),
     };
-    let mut sharings = vec![
-        Sharing::NONE,
-        processor.even(variant, call),
-        // Only what is left over.
-        with(at_once, waves),
-    ];
+    // Nothing, or what is left over.
+    let mut sharings = vec![Sharing::NONE, with(at_once, waves)];
     if waves == 0 && tiles > 0 {
         // Fewer blocks on each multiprocessor: fewer partial sums.
         let fewer =
