@@ -17,7 +17,7 @@ use approx::abs_diff_eq;
 use rayon::prelude::*;
 
 use super::strassen::Growth;
-use super::{Failure, exact_data_with_headroom, reference};
+use super::{Failure, check_each, exact_data_with_headroom, reference};
 use crate::element::{Arithmetic, Element};
 use crate::problem::{Data, Matrix, Problem, Shape};
 
@@ -210,10 +210,8 @@ impl ErrorBound {
                 }),
             }
         };
-        (0..shape.m)
-            .into_par_iter()
-            .map(check)
-            .try_reduce(|| 0, |one, other| Ok(one + other))
+        let checked = check_each((0..shape.m).into_par_iter(), check)?;
+        Ok(checked.into_iter().sum())
     }
 }
 

@@ -104,7 +104,7 @@ pub fn exact<T: Element>(
                 return Err(wrong_in_row(problem, got, row));
             }
             let samples = sample::positions(problem.shape(), tile);
-            samples.par_iter().try_for_each(|&(row, col)| {
+            check_each(samples.par_iter(), |&(row, col)| {
                 equal(
                     row,
                     col,
@@ -176,15 +176,12 @@ pub fn proven_as<T: Element>(
                 ),
             };
             let samples = sample::positions(problem.shape(), tile);
-            let worst = samples
-                .par_iter()
-                .map(|&(row, col)| {
-                    let expected = reference::element(problem, row, col);
-                    bound.check(row, col, got.row(row)[col], expected)
-                })
-                .try_reduce(Worst::default, |one, other| Ok(one.max(other)))?;
+            let worst = check_each(samples.par_iter(), |&(row, col)| {
+                let expected = reference::element(problem, row, col);
+                bound.check(row, col, got.row(row)[col], expected)
+            })?;
             (
-                worst,
+                worst.into_iter().fold(Worst::default(), Worst::max),
                 format!("{} sampled elements and {sums}", samples.len()),
             )
         }
@@ -232,7 +229,7 @@ pub fn wrapping<T: Element>(
     check_shape(problem, got)?;
     let statement = match coverage {
         Coverage::Full => {
-            (0..problem.shape().m).into_par_iter().try_for_each(|row| {
+            check_each((0..problem.shape().m).into_par_iter(), |row| {
                 let want = reference::wrapping_row(problem, row);
                 for (col, (element, want)) in got.row(row).iter().zip(want).enumerate() {
                     equal(row, col, *element, want.to_f64())?;
@@ -246,7 +243,7 @@ pub fn wrapping<T: Element>(
         }
         Coverage::Sampled => {
             let samples = sample::positions(problem.shape(), tile);
-            samples.par_iter().try_for_each(|&(row, col)| {
+            check_each(samples.par_iter(), |&(row, col)| {
                 let want = reference::wrapping_element(problem, row, col);
                 equal(row, col, got.row(row)[col], want.to_f64())
             })?;
@@ -257,6 +254,15 @@ pub fn wrapping<T: Element>(
         }
     };
     Ok(Proof::exact("wrapping", statement))
+}
+
+/// What `check` says of each; if any fails, the failure of the first, so that the same result always fails alike.
+fn check_each<I: IndexedParallelIterator, R: Send>(
+    items: I,
+    check: impl Fn(I::Item) -> Result<R, Failure> + Sync + Send,
+) -> Result<Vec<R>, Failure> {
+    let checked: Vec<_> = items.map(check).collect();
+    checked.into_iter().collect()
 }
 
 /// The gate for data of any kind: [`proven_as`] for floats, [`wrapping`] for integers.

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
 use super::compensated::{self, Sum};
-use super::{Failure, bound};
+use super::{Failure, bound, check_each};
 use crate::element::Element;
 use crate::problem::{Matrix, Problem};
 
@@ -90,20 +90,17 @@ impl Reference {
                     plain_sums(a, &b, &b_magnitudes, shape.k, shape.n)
                 }
             };
-            let checked: Result<Vec<R>, Failure> = (0..rows)
-                .into_par_iter()
-                .map(|row| {
-                    let c = problem.c.row(first + row);
-                    let expected: Vec<Expected> = (0..shape.n)
-                        .map(|col| {
-                            let sum = sums.get(row * shape.n + col).copied();
-                            Expected::new(problem, sum.unwrap_or_default(), c[col].to_f64())
-                        })
-                        .collect();
-                    check(first + row, &expected)
-                })
-                .collect();
-            results.extend(checked?);
+            let checked = check_each((0..rows).into_par_iter(), |row| {
+                let c = problem.c.row(first + row);
+                let expected: Vec<Expected> = (0..shape.n)
+                    .map(|col| {
+                        let sum = sums.get(row * shape.n + col).copied();
+                        Expected::new(problem, sum.unwrap_or_default(), c[col].to_f64())
+                    })
+                    .collect();
+                check(first + row, &expected)
+            })?;
+            results.extend(checked);
         }
         Ok(results)
     }
