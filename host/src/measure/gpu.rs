@@ -1,8 +1,8 @@
 //! Times on a GPU, from CUDA events.
 //!
-//! - Contenders take turns, run by run, so that clocks and temperature are the same for all: only ratios mean anything. cuBLAS on tensor
-//!   cores runs after all others: it draws so much power that the GPU lowers its clock in whatever turn comes next (an H200 at 16384: 178
-//!   instead of 167 ms).
+//! - Contenders take turns, run by run, so that clocks and temperature are the same for all: only ratios mean anything. Each round has
+//!   another order: whoever comes after a kernel that draws much power finds a lower clock (an H200 at 4096: 5 % after `few-rows`).
+//!   cuBLAS on tensor cores, which draws most, runs after all others.
 //! - Each launch gets other copies of the matrices than the one before, together twice the L2, so that none finds its
 //!   operands there.
 //! - The host never waits between launches; what a run records is read when all have ended. A run of a short kernel is as
@@ -13,6 +13,9 @@ use cust::event::{Event, EventFlags};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::Stream;
 use gpu_kernels::spec::{Allocation, Variant};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
 use thiserror::Error;
 
 use super::{Effort, Timing};
@@ -207,8 +210,12 @@ fn measure_on<T: Element>(
     let rounds = [false, true]
         .into_iter()
         .flat_map(|apart| (0..most_runs).map(move |run| (apart, run)));
+    let mut order: Vec<usize> = (0..plans.len()).collect();
+    let mut generator = Pcg64::seed_from_u64(0);
     for (apart, run) in rounds {
-        for ((runner, plan), spans) in plans.iter().zip(&mut spans) {
+        order.shuffle(&mut generator);
+        for &index in &order {
+            let (runner, plan) = &plans[index];
             if run >= plan.runs || runner.contender.runs_apart() != apart {
                 continue;
             }
@@ -218,7 +225,7 @@ fn measure_on<T: Element>(
                 launch(runner)?;
             }
             span.end(stream)?;
-            spans.push(span);
+            spans[index].push(span);
         }
     }
     stream
