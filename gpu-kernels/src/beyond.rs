@@ -4,7 +4,7 @@
 //! type-checking against it unpatched: a hint has no meaning of its own, and may be left out.
 
 #[cfg(not(published_cuda_std))]
-pub use cuda_std::{grid_dependency, launch_bounds, pipeline, unroll};
+pub use cuda_std::{global, grid_dependency, launch_bounds, pipeline, unroll};
 
 /// Without it the compiler chooses registers as if a block might have 1024 threads.
 #[cfg(published_cuda_std)]
@@ -26,6 +26,18 @@ pub mod pipeline {
     pub fn commit() {}
 
     pub fn wait_prior<const GROUPS: u32>() {}
+}
+
+/// Without it four floats move one by one, unless the compiler joins them.
+#[cfg(published_cuda_std)]
+pub mod global {
+    pub unsafe fn load4(source: *const f32) -> [f32; 4] {
+        source.cast::<[f32; 4]>().read()
+    }
+
+    pub unsafe fn store4(target: *mut f32, four: [f32; 4]) {
+        target.cast::<[f32; 4]>().write(four);
+    }
 }
 
 /// Without it each kernel begins when the one before it has ended.

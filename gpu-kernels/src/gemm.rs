@@ -1,6 +1,6 @@
 //! The product that every kernel computes, as one value: `C = alpha * A * B + beta * C`.
 
-use crate::beyond::pipeline;
+use crate::beyond::{global, pipeline};
 use crate::element::Element;
 use crate::float4::Float4;
 
@@ -242,7 +242,7 @@ impl Gemm<'_, f32> {
                 result[i] += self.beta * old.0[i];
             }
         }
-        Float4(result).write(c);
+        global::store4(c, result);
     }
 }
 

@@ -65,7 +65,7 @@ impl Shared {
             }
         }
         let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
-        let blocks = (tile_m * tile_n * self.groups).div_ceil(fix_up::ELEMENTS);
+        let blocks = (tile_m * tile_n).div_ceil(fix_up::elements_of_block(self.groups));
         let mut c = before.to_vec();
         let target = Pointer(c.as_mut_ptr());
         let launch = Launch::new(
@@ -176,10 +176,11 @@ fn expected(shared: &Shared, partials: &[f32], before: &[f32]) -> Vec<u32> {
 }
 
 /// Few parts and many, of large tiles and small ones, with edges, after whole tiles or not.
-const CASES: [Shared; 9] = [
+const CASES: [Shared; 10] = [
     shared((200, 100), (128, 128), 10, 5, 0, 1),
     shared((200, 100), (128, 128), 40, 5, 0, 2),
     shared((70, 70), (32, 32), 7, 4, 1, 1),
+    shared((126, 250), (64, 128), 9, 7, 0, 1),
     shared((70, 70), (32, 32), 70, 8, 1, 4),
     shared((1, 300), (1, 128), 50, 37, 0, 4),
     shared((1, 299), (1, 128), 50, 150, 0, 8),
@@ -272,8 +273,9 @@ fn groups_wait_for_each_other() {
 fn there_are_as_many_groups_as_there_is_use_for() {
     for (elements, parts, groups) in [
         (128 * 128, 2, 1),
-        (128 * 128, fix_up::AT_ONCE, 1),
-        (128 * 128, fix_up::AT_ONCE + 1, 2),
+        (128 * 128, 12, 1),
+        (128 * 128, 13, 2),
+        (128 * 128, 17, 4),
         (128, 2, 4),
         (4 * 128, 2, 1),
         (8 * 128, 31, 4),

@@ -109,6 +109,34 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A thread of a kernel that keeps its patch of C in fours has an instruction for each, in which all of it is written.
+fn writes_by_fours(entry: &Entry<'_>) -> Result<(), Failed> {
+    const KERNELS_OF_FOURS: [&str; 5] = [
+        "vectorized",
+        "conflict-free",
+        "double-buffer",
+        "warp-tiled",
+        "async-pipeline",
+    ];
+    let kernels = KERNELS
+        .iter()
+        .filter(|kernel| KERNELS_OF_FOURS.contains(&kernel.name));
+    let Some(variant) = kernels
+        .flat_map(|kernel| kernel.variants)
+        .find(|variant| variant.entry == entry.name)
+    else {
+        return Ok(());
+    };
+    let fours = variant.patch().0 * variant.patch().1 / 4;
+    let written = entry.text.matches("st.global.v4.f32").count();
+    // What streams writes its sums to one of two places.
+    let places = if variant.grid == Grid::Streams { 2 } else { 1 };
+    if written != (places * fours) as usize {
+        return Err(format!("{}: {fours} fours, but {written} such stores", entry.name).into());
+    }
+    Ok(())
+}
+
 /// The entry points are those of the table, each once.
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx).map(|entry| entry.name).collect();
@@ -148,6 +176,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             }
         }
         waits_before_it_reads(built, &entry)?;
+        writes_by_fours(&entry)?;
         if entry.name.starts_with("double_buffer") {
             let moves_four = |instruction: &str| {
                 entry

@@ -30,7 +30,7 @@
 //! Names and meanings are those of rust-cuda's `cuda_std` 0.2, so that a kernel written for one compiles with the
 //! other. What differs: vectors of indices are this crate's own [`Vec2`] and [`Vec3`] instead of the `vek` crate's,
 //! there is no allocator on the device, [`print!`] formats at compile time, and there are launch bounds,
-//! [`unroll`](fn@unroll), shuffles and votes, copies that run on their own ([`pipeline`]), and kernels that begin before the one before them has ended
+//! [`unroll`](fn@unroll), shuffles and votes, copies that run on their own ([`pipeline`]), accesses of 16 bytes ([`global`]), and kernels that begin before the one before them has ended
 //! ([`grid_dependency`]), which 0.2 lacks.
 
 #![cfg_attr(cuda_device, no_std)]
@@ -40,6 +40,7 @@ extern crate self as cuda_std;
 
 mod entry_point;
 mod float;
+pub mod global;
 pub mod grid_dependency;
 pub mod io;
 pub mod pipeline;

@@ -239,8 +239,8 @@ impl<'v> Plan<'v> {
     pub fn fix_up_grid(&self) -> Option<(u32, u32)> {
         let streams = self.streams().filter(|_| self.split)?;
         let tile = self.variant.tile;
-        let elements = (tile.m * tile.n) as usize * self.fix_up_groups();
-        let blocks = elements.div_ceil(fix_up::ELEMENTS);
+        let elements = (tile.m * tile.n) as usize;
+        let blocks = elements.div_ceil(fix_up::elements_of_block(self.fix_up_groups()));
         Some((blocks as u32, streams.shared() as u32))
     }
 

@@ -132,7 +132,7 @@ fn split_tiles_have_two_places_a_stream_behind_the_copies() {
     assert_eq!(plan.workspace_elements(), 512 * 1024 + 200 * tile);
     assert_eq!(plan.grid(), Some((100, 1)));
     let tiles = plan.tiles() as u32;
-    assert_eq!(plan.fix_up_grid(), Some((tile as u32 / 512, tiles)));
+    assert_eq!(plan.fix_up_grid(), Some((tile as u32 / 2048, tiles)));
     assert_eq!(plan.grids().unwrap().len(), 3);
 }
 

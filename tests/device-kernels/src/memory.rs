@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_std::prelude::*;
-use cuda_std::{address_space, shared, shared_array};
+use cuda_std::{address_space, global, shared, shared_array};
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Launch, Probe, one_block, probe, scrambled};
@@ -26,6 +26,13 @@ pub(crate) static PROBES: &[Probe] = &[
         constant_table,
         ptx: &["ld.const"],
         expected: |_, _| (0..64).map(|i| SQUARES_EXPECTED[i % 8]).collect(),
+    ),
+    probe!(
+        fours,
+        launch: one_block(16),
+        input: scrambled,
+        ptx: &["ld.global.v4.f32", "st.global.v4.f32"],
+        expected: |_, input| input.chunks(4).flat_map(|four| four.iter().rev().copied()).collect(),
     ),
     probe!(
         slice_lengths,
@@ -71,6 +78,13 @@ const SQUARES_EXPECTED: [u32; 8] = [0, 1, 4, 9, 16, 25, 36, 49];
 pub unsafe fn constant_table(_input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     *output.add(i) = SQUARES[i % 8];
+}
+
+#[kernel]
+pub unsafe fn fours(input: &[u32], output: *mut u32) {
+    let first = 4 * thread::thread_idx_x() as usize;
+    let [x, y, z, w] = global::load4(input.as_ptr().add(first).cast());
+    global::store4(output.add(first).cast(), [w, z, y, x]);
 }
 
 #[kernel]
