@@ -65,7 +65,7 @@ pub const fn elements_of_block(groups: usize) -> usize {
 /// # Safety
 ///
 /// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches, `partials` is as the kernel
-/// before left it, the launch has the shape above, and `groups` is a power of two and no more than [`THREADS`].
+/// before left it, the launch has the shape above, `groups` is a power of two and no more than [`THREADS`], and `tile_n` divides `4 * THREADS`.
 #[kernel]
 #[allow(clippy::too_many_arguments)] // those of two kernels
 pub unsafe fn fix_up(
@@ -196,7 +196,9 @@ unsafe fn add<const PLACES: usize>(
     for place in 0..PLACES {
         let row = row + place * rows_apart;
         if !exists(place) {
-        } else if aligned {
+            continue;
+        }
+        if aligned {
             gemm.update4::<false>(row, col, Float4(sums[place]));
         } else {
             gemm.update4::<true>(row, col, Float4(sums[place]));

@@ -2,6 +2,7 @@
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_kernels::fix_up::{self, fix_up};
+use gpu_kernels::spec::Grid;
 
 /// A launch of a kernel that streams, of which only the partial sums matter.
 #[derive(Clone, Copy, Debug)]
@@ -266,6 +267,21 @@ fn groups_wait_for_each_other() {
             };
             assert!(ORDERS.iter().any(differs), "{shared:?}: {site}");
         }
+    }
+}
+
+#[test]
+fn what_a_thread_adds_lies_in_one_column() {
+    let streaming = gpu_kernels::KERNELS
+        .iter()
+        .flat_map(|kernel| kernel.variants);
+    for variant in streaming.filter(|variant| variant.grid == Grid::Streams) {
+        let row = variant.tile.n as usize;
+        assert!(
+            (4 * fix_up::THREADS).is_multiple_of(row),
+            "{}",
+            variant.name
+        );
     }
 }
 
