@@ -111,20 +111,16 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
 
 /// A thread of a kernel that keeps its patch of C in fours has an instruction for each, in which all of it is written.
 fn writes_by_fours(entry: &Entry<'_>) -> Result<(), Failed> {
-    const KERNELS_OF_FOURS: [&str; 5] = [
+    const ENTRIES: [&str; 5] = [
         "vectorized",
-        "conflict-free",
-        "double-buffer",
-        "warp-tiled",
-        "async-pipeline",
+        "conflict_free",
+        "double_buffer",
+        "warp_tiled",
+        "async_pipeline",
     ];
-    let kernels = KERNELS
-        .iter()
-        .filter(|kernel| KERNELS_OF_FOURS.contains(&kernel.name));
-    let Some(variant) = kernels
-        .flat_map(|kernel| kernel.variants)
-        .find(|variant| variant.entry == entry.name)
-    else {
+    let variant = variants().find(|variant| variant.entry == entry.name);
+    let keeps_fours = ENTRIES.iter().any(|start| entry.name.starts_with(start));
+    let Some(variant) = variant.filter(|_| keeps_fours) else {
         return Ok(());
     };
     let fours = variant.patch().0 * variant.patch().1 / 4;

@@ -125,7 +125,8 @@ impl Rates {
 pub const LAUNCH: f64 = 2.5e-6;
 /// Seconds that a block takes for a tile beside its steps and beside writing it: until the first data are there.
 pub const TILE: f64 = 0.7e-6;
-/// Seconds that `fix_up` takes for as many parts of a tile as a thread reads at a time: it waits for them.
+/// Seconds that `fix_up` takes for each [`AT_ONCE`](gpu_kernels::fix_up::AT_ONCE) parts of a tile that a group of its threads adds: it waits for
+/// them.
 pub const ROUND: f64 = 1.8e-6;
 /// Of the memory's speed, what copies of A and B into another layout reach.
 pub const PACKING: f64 = 0.7;
