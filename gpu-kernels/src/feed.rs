@@ -58,6 +58,27 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
     /// Neighbours that bring one row, and fours that each brings of it.
     const ROW_THREADS: usize = THREADS / DEPTH;
     const SHARE: usize = TILE / 4 / Self::ROW_THREADS;
+
+    /// Begins to copy what this thread brings of the next tile, every element of which exists, and does not go on to the tile after that.
+    ///
+    /// # Safety
+    ///
+    /// The next tile exists, and `target` is this thread's place ([`Feed::target`]) in [`Feed::STAGE`] elements of shared memory that nobody reads.
+    #[inline(always)]
+    pub unsafe fn copy_whole(&self, target: *mut f32) {
+        for i in 0..Self::SHARE {
+            let next = i * Self::ROW_THREADS * 4;
+            let source = self.source.wrapping_add(next).cast::<Float4>();
+            pipeline::memcpy_async(target.add(next).cast::<Float4>(), source);
+        }
+    }
+
+    /// Goes on to the next tile.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.source = self.source.wrapping_add(self.step);
+        self.rows -= DEPTH as i32;
+    }
 }
 
 impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: bool> Feed
@@ -102,19 +123,18 @@ impl<const TILE: usize, const DEPTH: usize, const THREADS: usize, const WHOLE: b
 
     #[inline(always)]
     unsafe fn copy(&mut self, tile: *mut f32) {
+        if WHOLE {
+            self.copy_whole(tile.add(self.target));
+            return self.advance();
+        }
         for i in 0..Self::SHARE {
             let next = i * Self::ROW_THREADS * 4;
             let source = self.source.wrapping_add(next).cast::<Float4>();
             let target = tile.add(self.target + next).cast::<Float4>();
-            if WHOLE {
-                pipeline::memcpy_async(target, source);
-            } else {
-                let bytes = if self.rows > 0 { self.bytes[i] } else { 0 };
-                pipeline::memcpy_async_zfill(target, source, bytes);
-            }
+            let bytes = if self.rows > 0 { self.bytes[i] } else { 0 };
+            pipeline::memcpy_async_zfill(target, source, bytes);
         }
-        self.source = self.source.wrapping_add(self.step);
-        self.rows -= DEPTH as i32;
+        self.advance();
     }
 }
 

@@ -30,7 +30,7 @@ pub const AT_ONCE: usize = 8;
 
 /// Places of a tile that a thread adds up where one group is enough. With one place the blocks for 232 tiles of 128 x 128, of two or three
 /// parts each, came in eight waves, and took 30 instead of 14 us on an H200; with eight places they took as long as with four.
-const PLACES: usize = 4;
+pub const PLACES: usize = 4;
 
 /// Parts for which one group is enough. (On an H200, 56 tiles of 64 x 64 of 11 parts each took 4.7 us instead of 5.2 with two groups; 16 tiles
 /// of 16 x 128 of 16 parts each 4.9 instead of 3.2.)
@@ -65,7 +65,7 @@ pub const fn elements_of_block(groups: usize) -> usize {
 /// # Safety
 ///
 /// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches, `partials` is as the kernel
-/// before left it, the launch has the shape above, `groups` is a power of two and no more than [`THREADS`], and `tile_n` divides `4 * THREADS`.
+/// before left it, the launch has the shape above, and `groups` is a power of two and no more than [`THREADS`].
 #[kernel]
 #[allow(clippy::too_many_arguments)] // those of two kernels
 pub unsafe fn fix_up(
@@ -108,7 +108,8 @@ pub unsafe fn fix_up(
     }
 }
 
-/// What a block does: each thread adds fours in PLACES places, some rows apart; several only where there is one group.
+/// What a block does: each thread adds fours in PLACES places, each in another of as many equal bands of the tile's rows; several only where there is
+/// one group.
 #[inline(always)]
 unsafe fn add<const PLACES: usize>(
     gemm: &Gemm<'_, f32>,
@@ -127,14 +128,14 @@ unsafe fn add<const PLACES: usize>(
     let group = (thread as u32 / lanes as u32) as usize;
     let lane = thread - group * lanes;
     let (tile_row, tile_col) = streams.place(streams.first_shared() + tile);
-    let element = 4 * (thread::block_idx_x() as usize * PLACES * lanes + lane);
+    let element = 4 * (thread::block_idx_x() as usize * lanes + lane);
     let row_of_tile = (element as u32 / tile_n as u32) as usize;
-    let rows_apart = (4 * lanes as u32 / tile_n as u32) as usize;
+    let rows_apart = tile_m / PLACES;
     let row = tile_row * tile_m + row_of_tile;
     let col = tile_col * tile_n + element - row_of_tile * tile_n;
     let exists = |place: usize| {
         let down = place * rows_apart;
-        row_of_tile + down < tile_m && row + down < gemm.m && col < gemm.n
+        row_of_tile < rows_apart && row + down < gemm.m && col < gemm.n
     };
 
     // Only the first block's share can begin in an earlier tile: each has a step at least.
@@ -164,7 +165,7 @@ unsafe fn add<const PLACES: usize>(
                 let part = part(next + i);
                 for place in 0..PLACES {
                     let there = if exists(place) { place } else { 0 };
-                    some[i][place] = global::load4(part.add(4 * there * lanes));
+                    some[i][place] = global::load4(part.add(there * rows_apart * tile_n));
                 }
             }
         }

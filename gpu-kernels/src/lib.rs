@@ -48,6 +48,7 @@ ladder! {
     double_buffer,
     warp_tiled,
     async_pipeline,
+    wide_patch,
     few_rows,
 }
 

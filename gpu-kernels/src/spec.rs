@@ -88,6 +88,8 @@ pub struct Variant {
     /// Whether it reads whole tiles only: as many rows, columns and products as there are must be multiples of the tile's, or A and B
     /// be stored with zeros up to there.
     pub whole: bool,
+    /// The variant that takes the last columns of C, of which there are too few for a tile; without one they are a tile that is not full.
+    pub rest: Option<&'static str>,
     /// The kernel as a function, for the simulator, by element type.
     pub function: Function,
 }
@@ -118,6 +120,7 @@ impl Variant {
             a: Storage::RowMajor,
             b: Storage::RowMajor,
             whole: false,
+            rest: None,
             function,
         }
     }
@@ -128,6 +131,13 @@ impl Variant {
             Some(patch) => patch,
             None => (self.tile.m / self.block.y, self.tile.n / self.block.x),
         }
+    }
+
+    /// What takes the columns of C that [`Variant::rest`] speaks of.
+    pub fn variant_of_rest(&self) -> Option<&'static Variant> {
+        let name = self.rest?;
+        let mut variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
+        variants.find(|variant| variant.name == name)
     }
 
     /// Elements of dynamic shared memory that a block needs for sums of `k` products: whole fours, since the compiler reads

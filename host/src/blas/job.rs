@@ -59,26 +59,14 @@ impl Job {
 
     /// The part of this shape that begins at `(m0, n0, k0)`.
     fn part(&self, shape: Shape, (m0, n0, k0): (usize, usize, usize)) -> Job {
-        let from = |operand: &Operand<f32>, row: usize, column: usize, transpose| {
-            let (row, column) = match transpose {
-                Transpose::No => (row, column),
-                Transpose::Yes => (column, row),
-            };
-            let skipped = row * operand.leading + column;
-            Operand {
-                pointer: operand.pointer.wrapping_add(skipped),
-                extent: operand.extent.saturating_sub(skipped),
-                leading: operand.leading,
-            }
-        };
         let Operands { a, b, c } = &self.operands;
         Job {
             shape,
             beta: if k0 == 0 { self.beta } else { 1.0 },
             operands: Operands {
-                a: from(a, m0, k0, self.transpose_a),
-                b: from(b, k0, n0, self.transpose_b),
-                c: from(c, m0, n0, Transpose::No),
+                a: a.from(m0, k0, self.transpose_a),
+                b: b.from(k0, n0, self.transpose_b),
+                c: c.from(m0, n0, Transpose::No),
             },
             ..*self
         }

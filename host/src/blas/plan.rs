@@ -7,6 +7,8 @@
 //!     B, if its layout does not suit --- pack ---'    \
 //!                                                      partial sums --- fix up ---> C, where tiles are split
 //! ```
+//!
+//! Where a kernel leaves the last columns of C to another ([`Variant::rest`]), the same follows for those, but that A is packed already.
 
 use gpu_kernels::fix_up;
 use gpu_kernels::spec::{Grid, Storage, Variant};
@@ -156,16 +158,60 @@ pub struct Plan<'v> {
     /// Where the partial sums begin in the workspace.
     partials: usize,
     workspace: usize,
+    /// What the columns of C after those of `call` take.
+    rest: Option<Rest>,
+    /// Whether the copy of A is there already: this is the rest of another plan.
+    follows: bool,
+}
+
+/// The last columns of C, which another kernel takes.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    variant: &'static Variant,
+    call: Call,
+    sharing: Sharing,
 }
 
 /// Elements whose multiples the parts of a workspace begin at: 256 bytes.
 const PART: usize = 64;
 
 impl<'v> Plan<'v> {
-    /// The plan of `call` by `variant`. A kernel that streams shares its steps as `sharing` says; others ignore it.
+    /// The plan of `call` by `variant`. A kernel that streams shares its steps as `sharing` says; others ignore it. If it leaves columns to
+    /// another, that shares theirs evenly among as many blocks.
     ///
     /// None if the copies would be larger than any memory.
     pub fn new(variant: &'v Variant, call: Call, sharing: Sharing) -> Option<Plan<'v>> {
+        let Some((columns, variant_of_rest)) = rest_of(variant, call.shape) else {
+            return Plan::of_all_columns(variant, call, sharing);
+        };
+        let of_columns = |n| Call {
+            shape: Shape { n, ..call.shape },
+            ..call
+        };
+        let mut plan = Plan::of_all_columns(variant, of_columns(columns), sharing)?;
+        let of_rest = of_columns(call.shape.n - columns);
+        let sharing_of_rest = match sharing {
+            Sharing::NONE => Sharing::NONE,
+            Sharing { streams, .. } => {
+                Sharing::even(tiles_of(variant_of_rest, of_rest.shape), streams)
+            }
+        };
+        let rest = Plan::of_all_columns(variant_of_rest, of_rest, sharing_of_rest)?;
+        if rest.a != plan.a {
+            // It would need a copy of its own.
+            return Plan::of_all_columns(variant, call, sharing);
+        }
+        plan.workspace = plan.workspace.max(rest.workspace);
+        plan.rest = Some(Rest {
+            variant: variant_of_rest,
+            call: of_rest,
+            sharing: sharing_of_rest,
+        });
+        Some(plan)
+    }
+
+    /// The same, of all columns of C by the one kernel.
+    fn of_all_columns(variant: &'v Variant, call: Call, sharing: Sharing) -> Option<Plan<'v>> {
         let [a, b] = packings(variant, &call);
         let a = pack(Role::A, a, variant, &call, 0)?;
         let b_offset = end(&a, 0)?;
@@ -180,6 +226,8 @@ impl<'v> Plan<'v> {
             split: false,
             partials,
             workspace: partials,
+            rest: None,
+            follows: false,
         };
         if variant.grid == Grid::Streams && !call.shape.is_empty() {
             let tile = variant.tile;
@@ -200,14 +248,39 @@ impl<'v> Plan<'v> {
         self.variant
     }
 
-    /// What it multiplies.
+    /// What it multiplies: all columns of C but those of the rest.
     pub fn call(&self) -> &Call {
         &self.call
     }
 
+    /// The plan of the columns that follow those of [`Plan::call`], in the same workspace, to be done after this one; none if there are no more.
+    pub fn rest(&self) -> Option<Plan<'v>> {
+        let Rest {
+            variant,
+            call,
+            sharing,
+        } = self.rest?;
+        let plan = Plan::of_all_columns(variant, call, sharing)?;
+        Some(Plan {
+            follows: true,
+            ..plan
+        })
+    }
+
+    /// This plan, and that of its rest.
+    pub fn parts(&self) -> impl Iterator<Item = Plan<'v>> + use<'v> {
+        std::iter::once(*self).chain(self.rest())
+    }
+
     /// The copies to make first, in this order.
     pub fn packs(&self) -> impl Iterator<Item = Pack> + use<> {
-        self.a.into_iter().chain(self.b)
+        let a = self.a.filter(|_| !self.follows);
+        a.into_iter().chain(self.b)
+    }
+
+    /// Whether its kernel runs after another of the same product.
+    pub fn follows(&self) -> bool {
+        self.follows || self.packs().next().is_some()
     }
 
     /// The copy of A or B that the kernel reads, if it does not read the matrix itself.
@@ -253,12 +326,17 @@ impl<'v> Plan<'v> {
         })
     }
 
-    /// The grids of all launches, in order.
+    /// The grids of all launches, in order, those of the rest among them.
     ///
     /// # Errors
     ///
     /// C is too large for any number of launches.
     pub fn grids(&self) -> Result<Vec<(u32, u32)>, TooLarge> {
+        let of_parts: Result<Vec<_>, _> = self.parts().map(|part| part.own_grids()).collect();
+        Ok(of_parts?.concat())
+    }
+
+    fn own_grids(&self) -> Result<Vec<(u32, u32)>, TooLarge> {
         let mut grids: Vec<(u32, u32)> = self.packs().map(|pack| pack.grid()).collect();
         match self.variant.grid {
             Grid::Streams => grids.extend(self.grid()),
@@ -288,15 +366,34 @@ impl<'v> Plan<'v> {
 
     /// Tiles of C.
     pub fn tiles(&self) -> usize {
-        let (shape, tile) = (self.call.shape, self.variant.tile);
-        let tiles = shape.m.div_ceil(tile.m as usize);
-        tiles.saturating_mul(shape.n.div_ceil(tile.n as usize))
+        tiles_of(self.variant, self.call.shape)
     }
 
     /// Steps of the tile's depth that a tile's sums take.
     pub fn steps_per_tile(&self) -> usize {
         self.call.shape.k.div_ceil(self.variant.tile.k as usize)
     }
+}
+
+/// Tiles of a C of this shape.
+fn tiles_of(variant: &Variant, shape: Shape) -> usize {
+    let tiles = shape.m.div_ceil(variant.tile.m as usize);
+    tiles.saturating_mul(shape.n.div_ceil(variant.tile.n as usize))
+}
+
+/// The columns of C that a kernel takes itself, and what takes those after them, if there are any: as few as may be, but whole tiles of that, where
+/// a few tiles less lead to that.
+fn rest_of(variant: &Variant, shape: Shape) -> Option<(usize, &'static Variant)> {
+    let rest = variant.variant_of_rest()?;
+    let (wide, narrow) = (variant.tile.n as usize, rest.tile.n as usize);
+    let most = shape.n / wide * wide;
+    if shape.is_empty() || most == 0 || most == shape.n {
+        return None;
+    }
+    let fewer = (0..narrow).map_while(|tiles| most.checked_sub(tiles * wide));
+    let mut whole =
+        fewer.filter(|columns| *columns > 0 && (shape.n - columns).is_multiple_of(narrow));
+    Some((whole.next().unwrap_or(most), rest))
 }
 
 /// Where the part of the workspace after `pack` begins, if that begins at `offset`.

@@ -137,6 +137,59 @@ fn split_tiles_have_two_places_a_stream_behind_the_copies() {
 }
 
 #[test]
+fn columns_that_fill_no_tile_go_to_another_kernel_in_whole_tiles_of_that_if_that_can_be() {
+    let wide = streaming(|variant| variant.rest.is_some());
+    assert_eq!((wide.tile.m, wide.tile.n), (128, 192));
+    let columns = |n| {
+        let call = Call::compact(Shape { n, ..SHAPE }, Transpose::No, Transpose::No);
+        let plan = planned(wide, call);
+        let rest = plan.rest();
+        let of_rest = rest.map_or(0, |rest| rest.call().shape.n);
+        assert_eq!(plan.call().shape.n + of_rest, n);
+        of_rest
+    };
+    for (n, of_rest) in [
+        (384, 0),
+        (100, 0),
+        (193, 1),
+        (320, 128),
+        (2048, 128),
+        (4096, 256),
+        (8192, 128),
+        (16384, 256),
+        // Of so few columns none is left for the wide tiles if the rest is to be whole tiles.
+        (256, 64),
+    ] {
+        assert_eq!(columns(n), of_rest, "{n}");
+    }
+}
+
+#[test]
+fn a_rest_uses_the_copy_of_a_and_the_same_workspace() {
+    let wide = streaming(|variant| variant.rest.is_some());
+    let call = Call::compact(SHAPE, Transpose::No, Transpose::Yes);
+    let sharing = Sharing {
+        streams: 100,
+        whole_waves: 0,
+    };
+    let plan = Plan::new(wide, call, sharing).unwrap();
+    let rest = plan.rest().unwrap();
+    assert_eq!(plan.parts().count(), 2);
+    assert_eq!(rest.packed(Role::A), plan.packed(Role::A));
+    let made: Vec<Role> = plan.packs().map(|pack| pack.role).collect();
+    assert_eq!(made, [Role::A, Role::B]);
+    // Of B there is a copy of other columns, in the place of the copy before.
+    let made: Vec<Pack> = rest.packs().collect();
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0].source, (128, 512));
+    assert_eq!(made[0].offset, plan.packed(Role::B).unwrap().offset);
+    assert!(plan.workspace_elements() >= rest.workspace_elements());
+    assert!(rest.follows() && rest.rest().is_none());
+    // Two copies, a kernel and its parts; a copy, a kernel and its parts.
+    assert_eq!(plan.grids().unwrap().len(), 7);
+}
+
+#[test]
 fn copies_larger_than_any_memory_have_no_plan() {
     let shape = Shape {
         m: usize::MAX / 2,

@@ -268,12 +268,14 @@ pub(super) mod tests {
 
     #[test]
     fn large_squares_go_to_large_tiles_of_copies() {
-        for size in [4096, 8192, 4097] {
-            assert_eq!(
-                chosen(size, size, size).variant.name,
-                "async-pipeline",
-                "{size}"
-            );
+        for (size, name) in [
+            (2048, "async-pipeline"),
+            (4096, "wide-patch"),
+            (8192, "wide-patch"),
+            (16384, "wide-patch"),
+            (4097, "wide-patch"),
+        ] {
+            assert_eq!(chosen(size, size, size).variant.name, name, "{size}");
         }
     }
 

@@ -5,7 +5,7 @@
 //!         + the kernel                 the larger of: the steps of the busiest block, at the speed that it has of a multiprocessor
 //!                                                     bytes of A, B and C / memory, bytes of tiles / L2
 //!         + fix_up, if tiles are split bytes of partial sums / L2, and a wait for every few parts that a thread adds
-//!         + a launch for each
+//!         + a launch for each, and all that for the columns that the kernel leaves to another
 //! ```
 //!
 //! It need not be right to a percent: it has to put the plans in the right order. `host tune` measures where that matters.
@@ -36,7 +36,11 @@ pub fn seconds(plan: &Plan<'_>, processor: &Processor, rates: &Rates) -> Option<
         + compute(plan, processor, rates, speed)
             .max(memory(plan, processor, rates))
             .max(l2(plan, rates));
-    Some(packing(plan, rates) + kernel + fix_up(plan, rates))
+    let rest = match plan.rest() {
+        Some(rest) => seconds(&rest, processor, rates)?,
+        None => 0.0,
+    };
+    Some(packing(plan, rates) + kernel + fix_up(plan, rates) + rest)
 }
 
 /// The copies of A and B: read once, written once.

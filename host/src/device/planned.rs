@@ -33,7 +33,11 @@ impl<'device> Functions<'device> {
         device: &'device CudaDevice,
         variants: impl IntoIterator<Item = &'v Variant>,
     ) -> Result<Self, DeviceError> {
-        let multiplying = variants.into_iter().map(|variant| variant.entry);
+        let multiplying = variants.into_iter().flat_map(|variant| {
+            let rest = variant.variant_of_rest();
+            [Some(variant.entry), rest.map(|rest| rest.entry)]
+        });
+        let multiplying = multiplying.flatten();
         let mut found = HashMap::new();
         for entry in multiplying.chain(gpu_kernels::HELPERS) {
             found.insert(entry, device.function(entry)?);
@@ -86,20 +90,49 @@ impl Launcher<'_> {
         workspace: DevicePointer<T>,
     ) -> Result<(), DeviceError> {
         let mut operands = *operands;
-        for pack in plan.packs() {
-            let source = match pack.role {
-                Role::A => &mut operands.a,
-                Role::B => &mut operands.b,
-            };
-            let target = Operand {
-                pointer: workspace.wrapping_add(pack.offset),
-                extent: pack.elements(),
-                leading: pack.leading(),
-            };
-            // SAFETY: the caller vouches for the matrix and for the workspace.
-            unsafe { self.pack(plan, &pack, source, &target)? };
-            *source = target;
+        for part in plan.parts() {
+            // SAFETY: as the caller vouches; what a part leaves in the workspace for those after it, these do not write.
+            unsafe { self.launch_part(&part, alpha, beta, &operands, workspace)? };
+            let columns = part.call().shape.n;
+            operands.b = operands.b.from(0, columns, part.call().b.transpose);
+            operands.c = operands.c.from(0, columns, Transpose::No);
         }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As [`Launcher::launch`], of a plan and the columns of B and C that are its own.
+    unsafe fn launch_part<T: Element>(
+        &self,
+        plan: &Plan<'_>,
+        alpha: T,
+        beta: T,
+        operands: &Operands<T>,
+        workspace: DevicePointer<T>,
+    ) -> Result<(), DeviceError> {
+        let copy = |pack: &Pack| Operand {
+            pointer: workspace.wrapping_add(pack.offset),
+            extent: pack.elements(),
+            leading: pack.leading(),
+        };
+        let stored = |role| match role {
+            Role::A => &operands.a,
+            Role::B => &operands.b,
+        };
+        for pack in plan.packs() {
+            // SAFETY: the caller vouches for the matrix and for the workspace.
+            unsafe { self.pack(plan, &pack, stored(pack.role), &copy(&pack))? };
+        }
+        let read = |role| match plan.packed(role) {
+            Some(pack) => copy(&pack),
+            None => *stored(role),
+        };
+        let operands = Operands {
+            a: read(Role::A),
+            b: read(Role::B),
+            c: operands.c,
+        };
         let partials = workspace.wrapping_add(plan.partials_offset());
         // SAFETY: as above; the operands are stored as the kernel asks for them.
         unsafe {
@@ -180,7 +213,7 @@ impl Launcher<'_> {
             parameter(&c.leading),
             parameter(&partials),
         ];
-        let follows = plan.packs().next().is_some();
+        let follows = plan.follows();
         // SAFETY: these are the parameters of every kernel that streams, in order and type; the caller vouches for the memory.
         unsafe { self.start(plan, function, grid, block, &mut parameters, follows) }
     }

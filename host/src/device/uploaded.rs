@@ -7,6 +7,7 @@ use super::cuda::{CudaDevice, during};
 use super::error::{DeviceError, Trespass};
 use super::guard::{self, GUARD};
 use super::pitch::Rows;
+use crate::blas::Transpose;
 use crate::element::Element;
 use crate::problem::{Matrix, Placement};
 
@@ -28,6 +29,22 @@ impl<T: Element> Operand<T> {
             pointer: start.wrapping_add(matrix.placement().offset),
             extent: matrix.extent(),
             leading: matrix.leading(),
+        }
+    }
+}
+
+impl<T: Element> Operand<T> {
+    /// What begins at `row` and `column` of a matrix, or of one that is stored as its transpose.
+    pub fn from(&self, row: usize, column: usize, transpose: Transpose) -> Self {
+        let (row, column) = match transpose {
+            Transpose::No => (row, column),
+            Transpose::Yes => (column, row),
+        };
+        let skipped = row * self.leading + column;
+        Operand {
+            pointer: self.pointer.wrapping_add(skipped),
+            extent: self.extent.saturating_sub(skipped),
+            leading: self.leading,
         }
     }
 }

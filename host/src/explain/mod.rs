@@ -27,7 +27,7 @@ use crate::problem::Shape;
 use crate::traffic::{self, By, Direction, Space, Traffic};
 
 pub use resources::Resources;
-pub use sharing::{Copied, Shared};
+pub use sharing::{Copied, Rest, Shared};
 pub use text::write;
 
 /// What to explain.
@@ -71,6 +71,8 @@ pub struct Explanation {
     pub copies: Vec<Copied>,
     /// How blocks share their steps; null for kernels whose blocks do not.
     pub sharing: Option<Shared>,
+    /// What takes the last columns of C; null where the kernel takes them all.
+    pub rest: Option<Rest>,
     pub traffic: Vec<Moved>,
     /// `2 * m * n * k`.
     pub operations: f64,
@@ -203,6 +205,7 @@ impl Explanation {
             launch,
             copies: plan.packs().map(Copied::of).collect(),
             sharing: Shared::of(&plan),
+            rest: Rest::of(&plan),
             traffic: moved(&traffic, data_type.bytes()),
             operations: shape.flops(),
             intensity,
@@ -276,6 +279,7 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
             By::Copy => "copy",
             By::Kernel => "kernel",
             By::FixUp => gpu_kernels::fix_up::FIX_UP,
+            By::Rest => "rest",
         },
         memory: match access.space {
             Space::Global => "global",

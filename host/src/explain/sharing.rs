@@ -77,6 +77,29 @@ impl Shared {
     }
 }
 
+/// The columns of C that a kernel leaves to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rest {
+    /// The variant that takes them.
+    pub kernel: &'static str,
+    pub columns: usize,
+    /// Blocks of that.
+    pub blocks: u64,
+}
+
+impl Rest {
+    /// None for a kernel that leaves none.
+    pub(super) fn of(plan: &Plan<'static>) -> Option<Rest> {
+        let rest = plan.rest()?;
+        let (x, y) = rest.grid()?;
+        Some(Rest {
+            kernel: rest.variant().name,
+            columns: rest.call().shape.n,
+            blocks: u64::from(x) * u64::from(y),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::explain::{ExplainError, Explanation, Question, tests::explained};

@@ -119,13 +119,23 @@ fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
         sharing.steps_of_block
     )?;
     match sharing.split_tiles {
-        0 => writeln!(out, "           no tile is in several hands"),
+        0 => writeln!(out, "           no tile is in several hands")?,
         tiles => writeln!(
             out,
             "after      fix_up adds the {} parts of {}; {} of workspace in all",
             sharing.parts,
             plural(tiles as u64, "tile"),
             bytes(sharing.workspace_bytes)
+        )?,
+    }
+    match &explanation.rest {
+        None => Ok(()),
+        Some(rest) => writeln!(
+            out,
+            "rest       the last {} of C by {}, {}",
+            plural(rest.columns as u64, "column"),
+            rest.kernel,
+            plural(rest.blocks, "block")
         ),
     }
 }

@@ -42,6 +42,8 @@ pub enum By {
     Kernel,
     /// The addition of partial sums, after it.
     FixUp,
+    /// The kernel that takes the columns of C which that leaves.
+    Rest,
 }
 
 /// Accesses of one kind.

@@ -10,6 +10,26 @@ use crate::problem::Shape;
 impl Traffic {
     /// The accesses of everything that `plan` launches; `reads_c` unless beta is zero.
     pub fn of_plan(plan: &Plan<'_>, reads_c: bool) -> Traffic {
+        let mut accesses = Traffic::of_part(plan, reads_c).accesses;
+        let of_rest = plan.rest().map(|rest| Traffic::of_part(&rest, reads_c));
+        accesses.extend(
+            of_rest
+                .into_iter()
+                .flat_map(|rest| rest.accesses)
+                .map(|access| match access.by {
+                    By::Kernel => Access {
+                        by: By::Rest,
+                        ..access
+                    },
+                    _ => access,
+                }),
+        );
+        accesses.sort_by_key(|access| access.space == Space::Shared);
+        Traffic { accesses }
+    }
+
+    /// The same, but for the rest of `plan`.
+    fn of_part(plan: &Plan<'_>, reads_c: bool) -> Traffic {
         use Direction::{Read, Write};
         let (variant, shape) = (plan.variant(), plan.call().shape);
         let mut accesses = Vec::new();
@@ -31,7 +51,6 @@ impl Traffic {
             accesses.push(global(By::Kernel, Write, 'P', formula.clone(), written));
             accesses.push(global(By::FixUp, Read, 'P', formula, read));
         }
-        accesses.sort_by_key(|access| access.space == Space::Shared);
         Traffic { accesses }
     }
 }

@@ -4,18 +4,36 @@ use cuda_std::simulator::Launch;
 
 use super::buffer::SharedPointer;
 use super::{Product, Simulator};
-use crate::blas::{FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Role};
+use crate::blas::{Call, FIX_UP_BLOCK, PACK_BLOCK, Pack, Plan, Role, Transpose};
 use crate::device::error::DeviceError;
 use crate::device::launch::bands;
 use crate::element::{Element, Entry, Helpers};
 use crate::problem::Shape;
 
 /// Matrices in the simulated GPU's memory, each with its leading dimension, and the workspace.
+#[derive(Clone, Copy)]
 pub(super) struct Matrices<'a, T> {
     pub a: (&'a [T], usize),
     pub b: (&'a [T], usize),
     pub c: (SharedPointer<T>, usize),
     pub workspace: SharedPointer<T>,
+}
+
+impl<T: Element> Matrices<'_, T> {
+    /// What is left of them after the columns of C that `call` speaks of.
+    fn after_columns_of(self, call: &Call) -> Self {
+        let columns = call.shape.n;
+        let ((b, ldb), (c, ldc)) = (self.b, self.c);
+        let skipped = match call.b.transpose {
+            Transpose::No => columns,
+            Transpose::Yes => columns * ldb,
+        };
+        Matrices {
+            b: (&b[skipped.min(b.len())..], ldb),
+            c: (SharedPointer(c.get().wrapping_add(columns)), ldc),
+            ..self
+        }
+    }
 }
 
 impl Simulator {
@@ -27,18 +45,23 @@ impl Simulator {
         matrices: &Matrices<'_, T>,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<(), DeviceError> {
-        let run = Running {
-            simulator: self,
-            plan,
-            product,
-            matrices,
-            block_done,
-        };
-        for pack in plan.packs() {
-            run.pack(&pack)?;
+        let mut matrices = *matrices;
+        for part in plan.parts() {
+            let run = Running {
+                simulator: self,
+                plan: &part,
+                product,
+                matrices: &matrices,
+                block_done,
+            };
+            for pack in part.packs() {
+                run.pack(&pack)?;
+            }
+            run.multiply()?;
+            run.fix_up()?;
+            matrices = matrices.after_columns_of(part.call());
         }
-        run.multiply()?;
-        run.fix_up()
+        Ok(())
     }
 }
 
@@ -126,7 +149,8 @@ impl<T: Element> Running<'_, T> {
         let Some(entry) = T::function(variant) else {
             unreachable!("the caller has compared the types");
         };
-        let Shape { m, n, k } = self.product.shape();
+        let Shape { m, k, .. } = self.product.shape();
+        let n = self.plan.call().shape.n;
         let (alpha, beta) = (self.product.alpha, self.product.beta);
         let ((a, lda), (b, ldb)) = (self.operand(Role::A), self.operand(Role::B));
         let (c, ldc) = self.matrices.c;
