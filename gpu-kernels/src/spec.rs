@@ -260,7 +260,7 @@ pub(crate) use variant;
 
 #[cfg(test)]
 mod tests {
-    use super::Grid;
+    use super::{Grid, Storage};
 
     #[test]
     fn the_threads_of_a_block_compute_its_tile_between_them() {
@@ -274,6 +274,20 @@ mod tests {
                 "{}",
                 variant.name
             );
+        }
+    }
+
+    #[test]
+    fn the_rest_of_the_columns_goes_to_a_kernel_that_reads_a_as_it_lies_for_the_first_ones() {
+        let variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
+        for variant in variants.filter(|variant| variant.rest.is_some()) {
+            let rest = variant.variant_of_rest().expect(variant.name);
+            assert_eq!(rest.grid, Grid::Streams, "{}", variant.name);
+            assert_eq!([rest.a, rest.b], [Storage::AlongTile; 2]);
+            assert_eq!([variant.a, variant.b], [Storage::AlongTile; 2]);
+            assert_eq!((rest.tile.m, rest.tile.k), (variant.tile.m, variant.tile.k));
+            assert_eq!((rest.whole, rest.rest), (variant.whole, None));
+            assert!(rest.tile.n < variant.tile.n, "{}", variant.name);
         }
     }
 }

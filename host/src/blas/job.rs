@@ -64,9 +64,9 @@ impl Job {
             shape,
             beta: if k0 == 0 { self.beta } else { 1.0 },
             operands: Operands {
-                a: a.from(m0, k0, self.transpose_a),
-                b: b.from(k0, n0, self.transpose_b),
-                c: c.from(m0, n0, Transpose::No),
+                a: a.starting_at(m0, k0, self.transpose_a),
+                b: b.starting_at(k0, n0, self.transpose_b),
+                c: c.starting_at(m0, n0, Transpose::No),
             },
             ..*self
         }

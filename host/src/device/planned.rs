@@ -94,8 +94,8 @@ impl Launcher<'_> {
             // SAFETY: as the caller vouches; what a part leaves in the workspace for those after it, these do not write.
             unsafe { self.launch_part(&part, alpha, beta, &operands, workspace)? };
             let columns = part.call().shape.n;
-            operands.b = operands.b.from(0, columns, part.call().b.transpose);
-            operands.c = operands.c.from(0, columns, Transpose::No);
+            operands.b = operands.b.starting_at(0, columns, part.call().b.transpose);
+            operands.c = operands.c.starting_at(0, columns, Transpose::No);
         }
         Ok(())
     }

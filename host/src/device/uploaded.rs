@@ -31,11 +31,9 @@ impl<T: Element> Operand<T> {
             leading: matrix.leading(),
         }
     }
-}
 
-impl<T: Element> Operand<T> {
     /// What begins at `row` and `column` of a matrix, or of one that is stored as its transpose.
-    pub fn from(&self, row: usize, column: usize, transpose: Transpose) -> Self {
+    pub fn starting_at(&self, row: usize, column: usize, transpose: Transpose) -> Self {
         let (row, column) = match transpose {
             Transpose::No => (row, column),
             Transpose::Yes => (column, row),
