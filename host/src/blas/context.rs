@@ -6,9 +6,10 @@ use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 use gpu_kernels::KERNELS;
 
+use super::call::{Call, Transpose};
 use super::job::Job;
 use super::operand::{BlasError, Operand, Target, extent};
-use super::plan::{Call, Plan, Transpose};
+use super::plan::Plan;
 use crate::choose::Chooser;
 use crate::device::planned::{Functions, Launcher, Workspace};
 use crate::device::uploaded::{self, Operands};

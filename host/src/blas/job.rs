@@ -1,6 +1,6 @@
 //! A product, or a part of one.
 
-use super::plan::{Call, Stored, Transpose};
+use super::call::{Call, Stored, Transpose};
 use crate::device::uploaded::{Operand, Operands};
 use crate::problem::Shape;
 

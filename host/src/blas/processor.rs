@@ -2,7 +2,7 @@
 
 use gpu_kernels::spec::Variant;
 
-use super::plan::Call;
+use super::call::Call;
 use super::sharing::Sharing;
 
 /// A GPU, or the simulator, as plans see it.
