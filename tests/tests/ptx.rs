@@ -111,12 +111,13 @@ fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
 
 /// A thread of a kernel that keeps its patch of C in fours has an instruction for each, in which all of it is written.
 fn writes_by_fours(entry: &Entry<'_>) -> Result<(), Failed> {
-    const ENTRIES: [&str; 5] = [
+    const ENTRIES: [&str; 6] = [
         "vectorized",
         "conflict_free",
         "double_buffer",
         "warp_tiled",
         "async_pipeline",
+        "wide_patch",
     ];
     let variant = variants().find(|variant| variant.entry == entry.name);
     let keeps_fours = ENTRIES.iter().any(|start| entry.name.starts_with(start));

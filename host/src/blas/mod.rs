@@ -18,3 +18,4 @@ pub use pack::{PACK_BLOCK, Pack, Role};
 pub use plan::{FIX_UP_BLOCK, Plan};
 pub use processor::Processor;
 pub use sharing::Sharing;
+pub(crate) use sharing::tiles;

@@ -16,7 +16,7 @@ use gpu_kernels::streams::Streams;
 
 use super::call::Call;
 use super::pack::{Pack, Role, end, pack, packings};
-use super::sharing::{Sharing, splits};
+use super::sharing::{Sharing, splits, tiles};
 use crate::device::launch::{TooLarge, bands};
 use crate::problem::Shape;
 
@@ -67,7 +67,7 @@ impl<'v> Plan<'v> {
         let sharing_of_rest = match sharing {
             Sharing::NONE => Sharing::NONE,
             Sharing { streams, .. } => {
-                Sharing::even(tiles_of(variant_of_rest, of_rest.shape), streams)
+                Sharing::even(tiles(of_rest.shape, variant_of_rest.tile), streams)
             }
         };
         let rest = Plan::of_all_columns(variant_of_rest, of_rest, sharing_of_rest)?;
@@ -240,19 +240,13 @@ impl<'v> Plan<'v> {
 
     /// Tiles of C.
     pub fn tiles(&self) -> usize {
-        tiles_of(self.variant, self.call.shape)
+        tiles(self.call.shape, self.variant.tile)
     }
 
     /// Steps of the tile's depth that a tile's sums take.
     pub fn steps_per_tile(&self) -> usize {
         self.call.shape.k.div_ceil(self.variant.tile.k as usize)
     }
-}
-
-/// Tiles of a C of this shape.
-fn tiles_of(variant: &Variant, shape: Shape) -> usize {
-    let tiles = shape.m.div_ceil(variant.tile.m as usize);
-    tiles.saturating_mul(shape.n.div_ceil(variant.tile.n as usize))
 }
 
 /// The columns of C that a kernel takes itself, and what takes those after them, if there are any: as few as may be, but whole tiles of that, where

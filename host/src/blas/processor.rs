@@ -3,7 +3,7 @@
 use gpu_kernels::spec::Variant;
 
 use super::call::Call;
-use super::sharing::Sharing;
+use super::sharing::{Sharing, tiles};
 
 /// A GPU, or the simulator, as plans see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +52,7 @@ impl Processor {
 
     /// How a kernel shares its steps if nothing else is known.
     pub fn even(&self, variant: &Variant, call: Call) -> Sharing {
-        let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
-        let tiles =
-            tiles(call.shape.m, variant.tile.m).saturating_mul(tiles(call.shape.n, variant.tile.n));
+        let tiles = tiles(call.shape, variant.tile);
         Sharing::even(tiles, self.blocks_at_once(variant))
     }
 

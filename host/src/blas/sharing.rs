@@ -82,6 +82,12 @@ impl Sharing {
     }
 }
 
+/// Tiles of a C of this shape.
+pub(crate) fn tiles(shape: Shape, tile: Tile) -> usize {
+    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
+    tiles(shape.m, tile.m).saturating_mul(tiles(shape.n, tile.n))
+}
+
 /// Tiles, and the steps of each.
 struct Work {
     tiles: usize,
@@ -90,10 +96,9 @@ struct Work {
 
 impl Work {
     fn new(shape: Shape, tile: Tile) -> Work {
-        let streams = Sharing::NONE.of(shape, tile);
         Work {
-            tiles: streams.tile_rows.saturating_mul(streams.tile_cols),
-            steps: streams.steps,
+            tiles: tiles(shape, tile),
+            steps: Sharing::NONE.of(shape, tile).steps,
         }
     }
 }

@@ -5,7 +5,7 @@ use gpu_kernels::spec::{Function, Grid, Variant};
 
 use super::model;
 use super::rates::{Rates, Speed};
-use crate::blas::{Call, Plan, Processor, Sharing};
+use crate::blas::{Call, Plan, Processor, Sharing, tiles};
 
 /// Of the plans that need no more than `workspace` elements, the one that is predicted to be the fastest.
 ///
@@ -69,9 +69,7 @@ fn sharings(variant: &Variant, call: Call, processor: &Processor) -> Vec<Sharing
     if variant.grid != Grid::Streams {
         return vec![Sharing::NONE];
     }
-    let tiles = |size: usize, tile: u32| size.div_ceil(tile as usize);
-    let tiles =
-        tiles(call.shape.m, variant.tile.m).saturating_mul(tiles(call.shape.n, variant.tile.n));
+    let tiles = tiles(call.shape, variant.tile);
     let at_once = processor.blocks_at_once(variant);
     let waves = tiles / (at_once as usize).max(1);
     let with = |streams: u32, whole_waves: usize| Sharing {
