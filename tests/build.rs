@@ -1,4 +1,6 @@
-//! Compiles the ladder and the probes to PTX for one architecture of each kind that the project supports.
+//! Compiles what the library does not embed: the probes for one architecture of each kind that
+//! the project supports, and the ladder in the dialect of NVVM IR that no embedded architecture
+//! has.
 
 use std::env;
 use std::error::Error;
@@ -6,25 +8,24 @@ use std::path::PathBuf;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
-const ARCHITECTURES: [NvvmArch; 4] = [
-    NvvmArch::Compute75,
-    NvvmArch::Compute80,
-    NvvmArch::Compute90a,
-    NvvmArch::Compute100,
+const BUILDS: [(&str, NvvmArch); 5] = [
+    ("../gpu-kernels", NvvmArch::Compute100),
+    ("device-kernels", NvvmArch::Compute75),
+    ("device-kernels", NvvmArch::Compute80),
+    ("device-kernels", NvvmArch::Compute90),
+    ("device-kernels", NvvmArch::Compute100),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for kernels in ["../gpu-kernels", "device-kernels"] {
+    for (kernels, arch) in BUILDS {
         let name = kernels.trim_start_matches("../");
-        for arch in ARCHITECTURES {
-            CudaBuilder::new(kernels)
-                .arch(arch)
-                .copy_to(out.join(format!("{name}.{arch}.ptx")))
-                .debug(DebugInfo::LineTables)
-                .libnvvm_optional(true)
-                .build()?;
-        }
+        CudaBuilder::new(kernels)
+            .arch(arch)
+            .copy_to(out.join(format!("{name}.{arch}.ptx")))
+            .debug(DebugInfo::LineTables)
+            .libnvvm_optional(true)
+            .build()?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a kernel multiplies and adds.
 
-/// An element of a matrix. Integers wrap, as a GPU's do; floats round, and the compiler may fuse a product with the
-/// sum it goes to.
+/// An element of a matrix. Integers wrap, as a GPU's do; floats round, and the compiler may fuse a
+/// product with the addition that follows.
 pub trait Element: Copy + PartialEq {
     const ZERO: Self;
 
@@ -24,7 +24,8 @@ macro_rules! float {
 
             #[inline(always)]
             fn times_plus(self, b: Self, c: Self) -> Self {
-                // Not `mul_add`: libNVVM fuses this into one FMA, and a CPU without FMA would emulate it in software.
+                // Not `mul_add`: libNVVM fuses this into one FMA, and a CPU without FMA would
+                // emulate `mul_add`.
                 self * b + c
             }
         }

@@ -1,71 +1,85 @@
-//! The sums that several blocks share, added up: `C = alpha * (part + part + ..) + beta * C` for each split tile, in the order of k.
+//! Stream-K fix-up: `C = alpha * (segment + segment + ..) + beta * C` for each split tile, in the
+//! order of k.
 //!
-//! It follows a kernel of [`crate::spec::Grid::Streams`] and is no rung: it multiplies nothing. A tile that one block computed all of is in C already.
+//! It follows a kernel of [`crate::spec::Grid::StreamK`], and is no rung: it multiplies nothing. A
+//! tile that one CTA computed all of is in C already.
 //!
-//! What it takes is waiting for parts to arrive. So where a tile has many, `groups` of threads share them: each adds a run of them, one after the other,
-//! and the sums of the groups are added in the order of k, too:
+//! Its time is latency, waiting for segments to arrive. So where a tile has many, `groups` of
+//! threads divide them: each adds a run of them, one after the other, and then the sums of the
+//! groups are added, in the order of k too:
 //!
 //! ```text
-//!   20 parts, 4 groups:   (0 + 1 + .. + 4) + (5 + .. + 9) + (10 + .. + 14) + (15 + .. + 19)
+//!   20 segments, 4 groups:   (0 + 1 + .. + 4) + (5 + .. + 9) + (10 + .. + 14) + (15 + .. + 19)
 //! ```
 //!
-//! Where there are few parts, a thread adds them up in several places instead, all of which it reads at the same time: fewer blocks.
+//! Where a tile has few segments, a thread instead sums several float4s of C, and loads all of
+//! them at the same time.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::{global, grid_dependency, launch_bounds};
+use crate::compat::{global, grid_dependency, launch_bounds, unless_published};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
-use crate::streams::Streams;
+use crate::spec::{EntryPoint, Function};
+use crate::stream_k::StreamK;
 
-/// The entry point.
-pub const FIX_UP: &str = stringify!(fix_up);
+unless_published! {
+    /// The entry point.
+    pub static FIX_UP: EntryPoint = EntryPoint {
+        name: stringify!(fix_up),
+        function: Function::FixUp(fix_up),
+    };
+}
 
 /// Threads of a block.
 pub const THREADS: usize = 128;
 
-/// Fours that a thread reads at a time: of several parts, or of several places.
+/// Float4s that a thread loads before it adds them, of several segments or of several places in C.
 pub const AT_ONCE: usize = 8;
 
-/// Places of a tile that a thread adds up where one group is enough. With one place the blocks for 232 tiles of 128 x 128, of two or three
-/// parts each, came in eight waves, and took 30 instead of 14 us on an H200; with eight places they took as long as with four.
-pub const PLACES: usize = 4;
+/// Float4s of C that a thread sums where one group is enough. One: 30 us, four: 14, eight: 14 (232
+/// tiles of 128 x 128, H200).
+const FLOAT4S: usize = 4;
 
-/// Parts for which one group is enough. (On an H200, 56 tiles of 64 x 64 of 11 parts each took 4.7 us instead of 5.2 with two groups; 16 tiles
-/// of 16 x 128 of 16 parts each 4.9 instead of 3.2.)
-const FEW: usize = 12;
+/// The most segments for which one group is enough: at 11 it is faster than two (4.7 against 5.2
+/// us, H200), at 16 slower (4.9 against 3.2).
+const MAX_SEGMENTS_OF_ONE_GROUP: usize = 12;
 
-/// Groups at most: each still reads 128 bytes in a row.
-const MOST_GROUPS: usize = 16;
+/// The most groups: each still reads 128 bytes in a row.
+const MAX_GROUPS: usize = 16;
 
-/// The groups of threads for tiles of so many elements that no more than `parts` parts were made of: as many as would have nothing to do otherwise, and
-/// so many that each has few parts.
-pub fn groups(elements: usize, parts: usize) -> usize {
+/// The groups of threads for tiles of so many elements, split into `max_segments` at most: as many
+/// as would be idle otherwise, and so many that each has few segments.
+pub fn groups(elements: usize, max_segments: usize) -> usize {
     let idle = 4 * THREADS / elements;
-    let needed = match parts <= FEW {
+    let needed = match max_segments <= MAX_SEGMENTS_OF_ONE_GROUP {
         true => 1,
-        false => parts.div_ceil(AT_ONCE),
+        false => max_segments.div_ceil(AT_ONCE),
     };
-    idle.max(needed).next_power_of_two().min(MOST_GROUPS)
+    idle.max(needed).next_power_of_two().min(MAX_GROUPS)
 }
 
-/// Elements of a tile that a block adds up.
+/// Elements of a tile that a block sums.
 pub const fn elements_of_block(groups: usize) -> usize {
     match groups {
-        1 => 4 * THREADS * PLACES,
+        1 => 4 * THREADS * FLOAT4S,
         _ => 4 * THREADS / groups,
     }
 }
 
-/// `partials`, `streams` and `whole_waves` are those of the launch before, which had no more streams than shared steps; `depth` is 0 where `alpha` is, else k.
+/// `partials`, `tile_m`, `tile_n`, `tile_k`, `ctas` and `data_parallel_waves` are those of the
+/// launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth` is 0
+/// where `alpha` is, else k.
 ///
-/// A launch has a block along x for each [`elements_of_block`] of a tile, and as many along y as there are tiles that are not handed out whole.
+/// A launch has a block along x for each [`elements_of_block`] of a tile, and one along y for each
+/// stream-K tile.
 ///
 /// # Safety
 ///
-/// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches, `partials` is as the kernel
-/// before left it, the launch has the shape above, and `groups` is a power of two and no more than [`THREADS`].
+/// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches,
+/// `partials` is as the kernel before left it, the launch has the shape above, and `groups` is a
+/// power of two and no more than [`THREADS`].
 #[kernel]
 #[allow(clippy::too_many_arguments)] // those of two kernels
 pub unsafe fn fix_up(
@@ -76,12 +90,12 @@ pub unsafe fn fix_up(
     beta: f32,
     c: *mut f32,
     ldc: usize,
-    partials: *const f32,
+    partials: *const f32, // (2 * ctas, tile_m, tile_n)
     tile_m: usize,
     tile_n: usize,
     tile_k: usize,
-    streams: usize,
-    whole_waves: usize,
+    ctas: usize,
+    data_parallel_waves: usize,
     groups: usize,
 ) {
     launch_bounds::<{ THREADS as u32 }, 1>();
@@ -100,109 +114,107 @@ pub unsafe fn fix_up(
     };
     let tile = (tile_m, tile_n);
     let size = (m, n, depth);
-    let streams = Streams::new(size, (tile_m, tile_n, tile_k), streams, whole_waves);
+    let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
     if groups == 1 {
-        add::<PLACES>(&gemm, partials, tile, &streams, 1);
+        reduce::<FLOAT4S>(&gemm, partials, tile, &stream_k, 1);
     } else {
-        add::<1>(&gemm, partials, tile, &streams, groups);
+        reduce::<1>(&gemm, partials, tile, &stream_k, groups);
     }
 }
 
-/// What a block does: each thread adds fours in PLACES places, each in another of as many equal bands of the tile's rows; several only where there is
-/// one group.
+/// The work of a block. Each thread sums FLOAT4S float4s of C, one in each of as many equal bands
+/// of the tile's rows; more than one only where there is one group.
 #[inline(always)]
-unsafe fn add<const PLACES: usize>(
+unsafe fn reduce<const FLOAT4S: usize>(
     gemm: &Gemm<'_, f32>,
     partials: *const f32,
     (tile_m, tile_n): (usize, usize),
-    streams: &Streams,
+    stream_k: &StreamK,
     groups: usize,
 ) {
+    const { assert!(AT_ONCE.is_multiple_of(FLOAT4S), "loads split evenly") }
     let tile = thread::block_idx_y() as usize;
-    let first = streams.block_of(tile * streams.steps);
-    let last = streams.block_of((tile + 1) * streams.steps - 1);
+    let first = stream_k.cta_of(tile * stream_k.k_iterations);
+    let last = stream_k.cta_of((tile + 1) * stream_k.k_iterations - 1);
 
     let thread = thread::thread_idx_x() as usize;
-    // Small numbers are divided in fewer instructions.
+    // Divisions in 32 bits take fewer instructions.
     let lanes = (THREADS as u32 / groups as u32) as usize;
     let group = (thread as u32 / lanes as u32) as usize;
     let lane = thread - group * lanes;
-    let (tile_row, tile_col) = streams.place(streams.first_shared() + tile);
+    let (tile_row, tile_col) = stream_k.tile_position(stream_k.first_stream_k_tile() + tile);
     let element = 4 * (thread::block_idx_x() as usize * lanes + lane);
     let row_of_tile = (element as u32 / tile_n as u32) as usize;
-    let rows_apart = tile_m / PLACES;
+    let band = tile_m / FLOAT4S;
     let row = tile_row * tile_m + row_of_tile;
     let col = tile_col * tile_n + element - row_of_tile * tile_n;
-    let exists = |place: usize| {
-        let down = place * rows_apart;
-        row_of_tile < rows_apart && row + down < gemm.m && col < gemm.n
-    };
+    let in_bounds = |i: usize| row_of_tile < band && row + i * band < gemm.m && col < gemm.n;
 
-    // Only the first block's share can begin in an earlier tile: each has a step at least.
-    let parts = last - first + 1;
-    let began_before = streams.first_step(first) < tile * streams.steps;
-    grid_dependency::wait(); // for the parts
+    // Only the work of the first CTA can begin in an earlier tile: each has a k-iteration at
+    // least.
+    let segments = last - first + 1;
+    let began_before = stream_k.first_iteration(first) < tile * stream_k.k_iterations;
+    grid_dependency::wait(); // for the partial sums
     if first == last {
         return;
     }
-    let part = |i: usize| {
-        let slot = 2 * (first + i) + (i == 0 && began_before) as usize;
-        partials.add(slot * tile_m * tile_n + element)
+    let segment = |i: usize| {
+        let workspace_tile = 2 * (first + i) + (i == 0 && began_before) as usize;
+        partials.add(workspace_tile * tile_m * tile_n + element)
     };
-    let of_group = (parts as u32).div_ceil(groups as u32) as usize;
+    let of_group = (segments as u32).div_ceil(groups as u32) as usize;
     let mut next = group * of_group;
-    let end = if next + of_group < parts {
+    let end = if next + of_group < segments {
         next + of_group
     } else {
-        parts
+        segments
     };
-    let mut sums = [[0.0f32; 4]; PLACES];
-    // Several at a time are on their way; added one after the other.
-    while exists(0) && next < end {
-        let mut some = [[[0.0f32; 4]; PLACES]; AT_ONCE];
-        for i in 0..AT_ONCE / PLACES {
+    let mut sums = [[0.0f32; 4]; FLOAT4S];
+    while in_bounds(0) && next < end {
+        let mut loaded = [[[0.0f32; 4]; FLOAT4S]; AT_ONCE];
+        for i in 0..AT_ONCE / FLOAT4S {
             if next + i < end {
-                let part = part(next + i);
-                for place in 0..PLACES {
-                    let there = if exists(place) { place } else { 0 };
-                    some[i][place] = global::load4(part.add(there * rows_apart * tile_n));
+                let segment = segment(next + i);
+                for j in 0..FLOAT4S {
+                    let readable = if in_bounds(j) { j } else { 0 };
+                    loaded[i][j] = global::load4(segment.add(readable * band * tile_n));
                 }
             }
         }
-        for i in 0..AT_ONCE / PLACES {
-            for place in 0..PLACES {
-                for j in 0..4 {
-                    sums[place][j] += some[i][place][j];
+        for i in 0..AT_ONCE / FLOAT4S {
+            for j in 0..FLOAT4S {
+                for lane in 0..4 {
+                    sums[j][lane] += loaded[i][j][lane];
                 }
             }
         }
-        next += AT_ONCE / PLACES;
+        next += AT_ONCE / FLOAT4S;
     }
 
     if groups > 1 {
-        let of_groups = shared_array![f32; 4 * THREADS];
-        Float4(sums[0]).write(of_groups.add(4 * thread));
+        let group_sums = shared_array![f32; 4 * THREADS]; // (groups, lanes, 4)
+        Float4(sums[0]).write(group_sums.add(4 * thread));
         thread::sync_threads(); // the sums of all groups are there
         if group > 0 {
             return;
         }
         for group in 1..groups {
-            let four = Float4::read(of_groups.add(4 * (group * lanes + lane)));
-            for j in 0..4 {
-                sums[0][j] += four.0[j];
+            let float4 = Float4::read(group_sums.add(4 * (group * lanes + lane)));
+            for i in 0..4 {
+                sums[0][i] += float4.0[i];
             }
         }
     }
     let aligned = gemm.c_is_float4_aligned() && col + 4 <= gemm.n;
-    for place in 0..PLACES {
-        let row = row + place * rows_apart;
-        if !exists(place) {
+    for i in 0..FLOAT4S {
+        let row = row + i * band;
+        if !in_bounds(i) {
             continue;
         }
         if aligned {
-            gemm.update4::<false>(row, col, Float4(sums[place]));
+            gemm.update4::<false>(row, col, Float4(sums[i]));
         } else {
-            gemm.update4::<true>(row, col, Float4(sums[place]));
+            gemm.update4::<true>(row, col, Float4(sums[i]));
         }
     }
 }

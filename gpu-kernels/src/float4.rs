@@ -1,8 +1,9 @@
-//! Four floats that move as one: a 16-byte load or store instead of four of 4 bytes.
+//! Four floats that move as one: a 128-bit load or store instead of four of 32 bits.
 //!
-//! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes through memory that
-//! LLVM does not split into registers again; one by one, each is a register from the start, and the alignment lets
-//! libNVVM join the four accesses into one `ld.v4.f32` or `st.v4.f32`.
+//! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes
+//! through local memory that LLVM does not split into registers again. One by one, each is a
+//! register from the start, and the alignment lets libNVVM join the four accesses into one
+//! `ld.v4.f32` or `st.v4.f32`.
 
 /// Four consecutive elements of a row, at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
@@ -12,11 +13,11 @@ pub struct Float4(pub [f32; 4]);
 impl Float4 {
     pub const ZERO: Self = Self([0.0; 4]);
 
-    /// Reads 16 bytes.
+    /// Loads 16 bytes.
     ///
     /// # Safety
     ///
-    /// `source` is valid for reading four elements and a multiple of 16 bytes.
+    /// `source` is a multiple of 16 bytes, and valid for reading four elements.
     #[inline(always)]
     pub unsafe fn read(source: *const f32) -> Self {
         let source = source.cast::<Self>();
@@ -28,11 +29,11 @@ impl Float4 {
         ])
     }
 
-    /// Writes 16 bytes.
+    /// Stores 16 bytes.
     ///
     /// # Safety
     ///
-    /// `target` is valid for writing four elements and a multiple of 16 bytes.
+    /// `target` is a multiple of 16 bytes, and valid for writing four elements.
     #[inline(always)]
     pub unsafe fn write(self, target: *mut f32) {
         let target = target.cast::<Self>();

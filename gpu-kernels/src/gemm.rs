@@ -1,13 +1,15 @@
-//! The product that every kernel computes, as one value: `C = alpha * A * B + beta * C`.
+//! What every kernel computes, as one value: `C = alpha * A * B + beta * C`, and how it reads A
+//! and B and writes C.
 
-use crate::beyond::{global, pipeline};
+use crate::compat::{global, pipeline};
 use crate::element::Element;
 use crate::float4::Float4;
 
 /// The arguments of a GEMM, row-major, dimensions and leading dimensions in elements.
 ///
-/// `A` is `m x k`, `B` is `k x n`, `C` is `m x n`. As in BLAS, `beta == 0` does not read `C`, and `alpha == 0` reads
-/// neither `A` nor `B`: a NaN that is not part of the formula must not reach the result.
+/// `A` is `m x k`, `B` is `k x n`, `C` is `m x n`. As in BLAS, `beta == 0` does not read `C`, and
+/// `alpha == 0` reads neither `A` nor `B`: a NaN that the formula does not contain must not reach
+/// the result.
 #[derive(Clone, Copy)]
 pub struct Gemm<'a, T> {
     pub m: usize,
@@ -24,7 +26,7 @@ pub struct Gemm<'a, T> {
 }
 
 impl<T: Element> Gemm<'_, T> {
-    /// The length of the sums to compute: `k`, or 0 where `alpha` makes them irrelevant.
+    /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
     #[inline(always)]
     pub fn depth(&self) -> usize {
         if self.alpha == T::ZERO {
@@ -54,7 +56,7 @@ impl<T: Element> Gemm<'_, T> {
         element(self.b, row * self.ldb + col)
     }
 
-    /// `A[row][col]`, or zero outside of A: a zero adds nothing to a sum.
+    /// `A[row][col]`, or zero where A has no such element: zeros add nothing to a sum.
     ///
     /// # Safety
     ///
@@ -64,7 +66,7 @@ impl<T: Element> Gemm<'_, T> {
         element_or_zero(self.a, row * self.lda + col, row < self.m && col < self.k)
     }
 
-    /// `B[row][col]`, or zero outside of B.
+    /// `B[row][col]`, or zero where B has no such element.
     ///
     /// # Safety
     ///
@@ -74,7 +76,7 @@ impl<T: Element> Gemm<'_, T> {
         element_or_zero(self.b, row * self.ldb + col, row < self.k && col < self.n)
     }
 
-    /// `C[row][col] = alpha * sum + beta * C[row][col]`; nothing outside of C.
+    /// `C[row][col] = alpha * sum + beta * C[row][col]`, or nothing where C has no such element.
     ///
     /// # Safety
     ///
@@ -93,61 +95,64 @@ impl<T: Element> Gemm<'_, T> {
     }
 }
 
-/// `matrix[index]`, checked only in a dev build for the simulator, where a mistake becomes a message with block and thread.
-/// On the GPU a check is a compare and a branch for each element, and keeps loads from being issued ahead: with it,
-/// `naive` runs at 1.3 instead of 4.8 TFLOP/s (4096, H200).
+/// `matrix[index]`, checked only in a dev build for the simulator, where a mistake becomes a
+/// message with block and thread. On the GPU a check is a compare and a branch for each element,
+/// and keeps loads from being issued early: with it the first `naive` ran at a quarter of its
+/// speed.
 ///
 /// # Safety
 ///
-/// `index` lies inside `matrix`.
+/// `index < matrix.len()`.
 #[inline(always)]
 unsafe fn element<T: Element>(matrix: &[T], index: usize) -> T {
     debug_assert!(index < matrix.len(), "index {index} of {}", matrix.len());
     *matrix.get_unchecked(index)
 }
 
-/// `matrix[index]` if it is `inside`, else zero.
+/// `matrix[index]` if it is `in_bounds`, else zero.
 ///
 /// # Safety
 ///
-/// If `inside`, `index` lies inside `matrix`.
+/// If `in_bounds`, `index < matrix.len()`.
 #[inline(always)]
-unsafe fn element_or_zero<T: Element>(matrix: &[T], index: usize, inside: bool) -> T {
-    if inside {
+unsafe fn element_or_zero<T: Element>(matrix: &[T], index: usize, in_bounds: bool) -> T {
+    if in_bounds {
         element(matrix, index)
     } else {
         T::ZERO
     }
 }
 
-/// `matrix[index..index + 4]`, zeros from the element `inside` on.
+/// `matrix[index..index + 4]`, the first `valid` of them, and zeros for the others.
 ///
 /// # Safety
 ///
-/// The first `inside` of the four lie inside `matrix`.
+/// `index + valid.min(4) <= matrix.len()`.
 #[inline(always)]
-unsafe fn up_to_four(matrix: &[f32], index: usize, inside: usize) -> Float4 {
+unsafe fn float4_or_zeros(matrix: &[f32], index: usize, valid: usize) -> Float4 {
     Float4([
-        element_or_zero(matrix, index, 0 < inside),
-        element_or_zero(matrix, index.wrapping_add(1), 1 < inside),
-        element_or_zero(matrix, index.wrapping_add(2), 2 < inside),
-        element_or_zero(matrix, index.wrapping_add(3), 3 < inside),
+        element_or_zero(matrix, index, 0 < valid),
+        element_or_zero(matrix, index.wrapping_add(1), 1 < valid),
+        element_or_zero(matrix, index.wrapping_add(2), 2 < valid),
+        element_or_zero(matrix, index.wrapping_add(3), 3 < valid),
     ])
 }
 
-/// Access four elements at a time. `GUARDED` false promises what makes one 16-byte access right: `col` is a multiple of 4 in
-/// a tile of which [`Gemm::tile_is_whole`], and [`Gemm::rows_are_float4_aligned`].
+/// 128-bit accesses. Those that are not `PREDICATED` promise what makes one such access right:
+/// [`Gemm::rows_are_float4_aligned`], and `col` is a multiple of 4 in a tile for which
+/// [`Gemm::tile_is_exact`].
 impl Gemm<'_, f32> {
-    /// Whether a block's `tile x tile` patch of C lies inside C, and A and B end with a step of `depth`. The same for every
-    /// thread of a block, so that its barriers stay together where the answer decides the path.
+    /// Whether the block tile of `tile x tile` elements at `(row, col)` is in bounds of C, and `k`
+    /// a multiple of `depth`. The same for every thread of a block, so that all take the same
+    /// path, and meet at the same barriers.
     #[inline(always)]
-    pub fn tile_is_whole(&self, row: usize, col: usize, tile: usize, depth: usize) -> bool {
+    pub fn tile_is_exact(&self, row: usize, col: usize, tile: usize, depth: usize) -> bool {
         row + tile <= self.m && col + tile <= self.n && self.k.is_multiple_of(depth)
     }
 
-    /// Whether a `rows x cols` tile lies inside C.
+    /// Whether the tile of `rows x cols` elements at `(row, col)` is in bounds of C.
     #[inline(always)]
-    pub fn tile_is_inside(&self, row: usize, col: usize, rows: usize, cols: usize) -> bool {
+    pub fn tile_is_in_bounds(&self, row: usize, col: usize, rows: usize, cols: usize) -> bool {
         row + rows <= self.m && col + cols <= self.n
     }
 
@@ -157,66 +162,68 @@ impl Gemm<'_, f32> {
         (self.c as usize).is_multiple_of(16) && self.ldc.is_multiple_of(4)
     }
 
-    /// Whether every row of A, B and C starts at a multiple of 16 bytes. (Asked apart from [`Gemm::tile_is_whole`]: as one
-    /// condition, `double_buffer_sn16` came out with 8 registers more and ran at 43 instead of 47 TFLOP/s.)
+    /// Whether every row of A, B and C starts at a multiple of 16 bytes. A function apart from
+    /// [`Gemm::tile_is_exact`]: with both as one condition, `double_buffer_sn16` took 8 registers
+    /// more and was a tenth slower.
     #[inline(always)]
     pub fn rows_are_float4_aligned(&self) -> bool {
         let addresses = self.a.as_ptr() as usize | self.b.as_ptr() as usize | self.c as usize;
         addresses.is_multiple_of(16) && (self.lda | self.ldb | self.ldc).is_multiple_of(4)
     }
 
-    /// `A[row][col..col + 4]`, zeros outside of A.
+    /// `A[row][col..col + 4]`, with zeros where A has no such elements.
     ///
     /// # Safety
     ///
-    /// What `GUARDED` false promises.
+    /// What an access that is not `PREDICATED` promises.
     #[inline(always)]
-    pub unsafe fn a4<const GUARDED: bool>(&self, row: usize, col: usize) -> Float4 {
-        if GUARDED {
-            let inside = if row < self.m {
+    pub unsafe fn a4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4 {
+        if PREDICATED {
+            let valid = if row < self.m {
                 self.k.saturating_sub(col)
             } else {
                 0
             };
-            up_to_four(self.a, row * self.lda + col, inside)
+            float4_or_zeros(self.a, row * self.lda + col, valid)
         } else {
             Float4::read(self.a.as_ptr().add(row * self.lda + col))
         }
     }
 
-    /// `B[row][col..col + 4]`, zeros outside of B.
+    /// `B[row][col..col + 4]`, with zeros where B has no such elements.
     ///
     /// # Safety
     ///
-    /// What `GUARDED` false promises.
+    /// What an access that is not `PREDICATED` promises.
     #[inline(always)]
-    pub unsafe fn b4<const GUARDED: bool>(&self, row: usize, col: usize) -> Float4 {
-        if GUARDED {
-            let inside = if row < self.k {
+    pub unsafe fn b4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4 {
+        if PREDICATED {
+            let valid = if row < self.k {
                 self.n.saturating_sub(col)
             } else {
                 0
             };
-            up_to_four(self.b, row * self.ldb + col, inside)
+            float4_or_zeros(self.b, row * self.ldb + col, valid)
         } else {
             Float4::read(self.b.as_ptr().add(row * self.ldb + col))
         }
     }
 
-    /// Begins to copy `B[row][col..col + 4]`, zeros outside of B, to `target` in shared memory, one by one.
+    /// Starts to copy `B[row][col..col + 4]`, with zeros where B has no such elements, to `target`
+    /// in shared memory, each element by a copy of its own.
     ///
     /// # Safety
     ///
-    /// What [`pipeline::memcpy_async`] asks of `target`.
+    /// `target` is as [`pipeline::memcpy_async`] requires.
     #[inline(always)]
-    pub unsafe fn copy_b4_guarded(&self, row: usize, col: usize, target: *mut f32) {
+    pub unsafe fn copy_b4_predicated(&self, row: usize, col: usize, target: *mut f32) {
         let first = self.b.as_ptr().wrapping_add(row * self.ldb + col);
-        let inside = match row < self.k {
+        let valid = match row < self.k {
             true => self.n.saturating_sub(col).min(4) as u32,
             false => 0,
         };
         for i in 0..4 {
-            let bytes = if (i as u32) < inside { 4 } else { 0 };
+            let bytes = if (i as u32) < valid { 4 } else { 0 };
             pipeline::memcpy_async_zfill(target.add(i), first.wrapping_add(i), bytes);
         }
     }
@@ -225,10 +232,11 @@ impl Gemm<'_, f32> {
     ///
     /// # Safety
     ///
-    /// What `GUARDED` false promises, and no other thread touches these elements.
+    /// What an access that is not `PREDICATED` promises, and no other thread touches these
+    /// elements.
     #[inline(always)]
-    pub unsafe fn update4<const GUARDED: bool>(&self, row: usize, col: usize, sums: Float4) {
-        if GUARDED {
+    pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4) {
+        if PREDICATED {
             for i in 0..4 {
                 self.update(row, col + i, sums.0[i]);
             }
@@ -245,40 +253,3 @@ impl Gemm<'_, f32> {
         global::store4(c, result);
     }
 }
-
-/// Writes the entry point of a kernel: the `#[kernel]` function with the signature that `naive` spells out, which
-/// hands its arguments to the body as one [`Gemm`]. A kernel that streams has a place for partial sums, too:
-/// `fn async_pipeline(gemm: f32, partials)`.
-///
-/// ```ignore
-/// gemm_kernel! {
-///     fn tiled_16(gemm: f32) {
-///         multiply::<f32, 16>(gemm, shared_array![f32; 256], shared_array![f32; 256])
-///     }
-/// }
-/// ```
-macro_rules! gemm_kernel {
-    ($(#[$attribute:meta])* fn $entry:ident($gemm:ident: $element:ty $(, $partials:ident)?) $body:block) => {
-        $(#[$attribute])*
-        #[cuda_std::kernel]
-        #[allow(clippy::too_many_arguments)] // BLAS's own
-        pub unsafe fn $entry(
-            m: usize,
-            n: usize,
-            k: usize,
-            alpha: $element,
-            a: &[$element],
-            lda: usize,
-            b: &[$element],
-            ldb: usize,
-            beta: $element,
-            c: *mut $element,
-            ldc: usize,
-            $($partials: *mut $element,)?
-        ) {
-            let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
-            $body
-        }
-    };
-}
-pub(crate) use gemm_kernel;

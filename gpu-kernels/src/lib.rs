@@ -1,35 +1,40 @@
 //! The ladder of GEMM kernels: one idea a file, each rung the one before it and one thing more.
 //!
-//! A kernel is an ordinary Rust function. `cuda_builder` compiles this crate to PTX for the GPU (`cfg(cuda_device)`);
-//! compiled natively, the same functions run on the CPU in `cuda_std`'s simulator. Read the rungs in the order of
-//! `ladder!` below; `gemm.rs` holds what they share, [`spec`] what each says of itself.
+//! A kernel is an ordinary Rust function. `cuda_builder` compiles this crate to PTX for the GPU
+//! (`cfg(cuda_device)`); compiled natively, the same functions run on the CPU in `cuda_std`'s
+//! simulator. Read the rungs in the order of `ladder!` below. `gemm.rs` holds what they share,
+//! [`spec`] what each says of itself.
+//!
+//! A block of threads is also called a CTA (cooperative thread array), and a streaming
+//! multiprocessor an SM.
 #![cfg_attr(cuda_device, no_std)]
 // What a kernel's caller must guarantee is the same for all, and said once: at `spec::GemmFn`.
 #![allow(clippy::missing_safety_doc)]
 // Loops go over rows, columns and lanes, and an iterator over one array would hide which.
 #![allow(clippy::needless_range_loop)]
 
-mod beyond;
+mod accumulator;
+mod compat;
 mod element;
-mod feed;
 pub mod fix_up;
 mod float4;
 mod gemm;
 mod raster;
-#[cfg(not(published_cuda_std))]
 pub mod spec;
-pub mod streams;
-mod sum;
+pub mod stream_k;
+mod tile_loader;
 pub mod transpose;
 
-/// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line a kernel.
+/// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line
+/// a kernel.
 macro_rules! ladder {
     ($($module:ident),* $(,)?) => {
         $(pub mod $module;)*
 
-        /// Every kernel, in teaching order.
-        #[cfg(not(published_cuda_std))]
-        pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL),*];
+        compat::unless_published! {
+            /// Every kernel, in teaching order.
+            pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL),*];
+        }
     };
 }
 
@@ -48,9 +53,13 @@ ladder! {
     double_buffer,
     warp_tiled,
     async_pipeline,
-    wide_patch,
+    wide_thread_tile,
     few_rows,
 }
 
-/// The entry points that are no rungs: what launches of a kernel that streams may need before and after it.
-pub static HELPERS: [&str; 3] = [transpose::TRANSPOSE, transpose::PAD, fix_up::FIX_UP];
+compat::unless_published! {
+    /// The entry points that are no rungs: what a stream-K kernel may need launched before and
+    /// after it.
+    pub static HELPERS: [&spec::EntryPoint; 3] =
+        [&transpose::TRANSPOSE, &transpose::PAD, &fix_up::FIX_UP];
+}

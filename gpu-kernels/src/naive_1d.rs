@@ -1,15 +1,16 @@
-//! One thread computes one element of C; a 1-D grid numbers the elements, and a division finds row and column.
+//! One thread computes one element of C; a 1-D grid numbers the elements, and a division finds row
+//! and column.
 //!
-//! Every sum reads a row of A and a column of B again, straight from global memory:
+//! Every element of C reads a row of A and a column of B again, straight from global memory.
 //! Global-memory reads: 2*M*N*K, one for each flop
 //! Block: 256 threads, 256 consecutive elements of C. Any M, N, K.
 //!
-//! Which elements are consecutive decides everything. A warp's 32 loads become one access to memory if they fall into one
-//! cache line, and 32 accesses if they do not ("coalescing"):
-//! - `naive-1d` counts down the columns of C: the lanes of a warp are neighbours in a column, and their loads of A lie LDA
-//!   apart, as their stores of C lie LDC apart;
-//! - `naive-1d-rows` counts along the rows: the lanes are neighbours in a row, load neighbours of B, and all the same
-//!   element of A.
+//! Which elements are consecutive decides everything. A warp's 32 loads become one access to
+//! memory if they fall into one cache line, and 32 accesses if they do not ("coalescing"):
+//! - `naive-1d` counts down the columns of C: the lanes of a warp are neighbours in a column,
+//!   their loads of A lie LDA apart, and their stores of C lie LDC apart;
+//! - `naive-1d-rows` counts along the rows: the lanes are neighbours in a row, load neighbours of
+//!   B, and all the same element of A.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel naive-1d,naive-1d-rows --m 1000 --n 777 --k 123
@@ -17,45 +18,24 @@
 
 use cuda_std::prelude::*;
 
-use crate::gemm::{gemm_kernel, Gemm};
-#[cfg(not(published_cuda_std))]
-use crate::spec::{variant, Grid, Kernel};
+use crate::gemm::Gemm;
+use crate::spec::kernel;
 
 const THREADS: usize = 256;
 
-#[cfg(not(published_cuda_std))]
-pub static KERNEL: Kernel = Kernel {
+kernel! {
     name: "naive-1d",
     idea: "one thread, one element of C, from a 1-D grid, row and column by division",
-    source: file!(),
-    variants: &[
-        variant!(
-            "naive-1d",
-            F32(naive_1d),
-            block(THREADS, 1),
-            tile(1, THREADS, 1),
-            grid: Grid::Linear,
-        ),
-        variant!(
-            "naive-1d-rows",
-            F32(naive_1d_rows),
-            block(THREADS, 1),
-            tile(1, THREADS, 1),
-            grid: Grid::Linear,
-        ),
+    variants: [
+        "naive-1d" = fn naive_1d(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, 1)
+            { grid: Grid::Linear }
+            => multiply::<false>(gemm);
+        "naive-1d-rows" = fn naive_1d_rows(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, 1)
+            { grid: Grid::Linear }
+            => multiply::<true>(gemm);
     ],
-};
-
-gemm_kernel! {
-    fn naive_1d(gemm: f32) {
-        multiply::<false>(gemm)
-    }
-}
-
-gemm_kernel! {
-    fn naive_1d_rows(gemm: f32) {
-        multiply::<true>(gemm)
-    }
 }
 
 /// The body of both variants, which differ in where the next thread goes.
@@ -64,7 +44,7 @@ unsafe fn multiply<const ALONG_ROWS: bool>(gemm: Gemm<'_, f32>) {
     let thread = thread::thread_idx_x() as usize;
     let index = thread::block_idx_x() as usize * THREADS + thread;
     if index >= gemm.m * gemm.n {
-        return; // the grid is rounded up to whole blocks
+        return; // the grid is rounded up to full blocks
     }
     let (row, col) = if ALONG_ROWS {
         (index / gemm.n, index % gemm.n)

@@ -1,10 +1,13 @@
-//! A block computes a row of C, and keeps the row of A that all of its elements need in shared memory.
+//! A block computes a row of C, and keeps the row of A that all of its elements need in shared
+//! memory.
 //!
-//! Over `naive-kahan`: an element of A is read from global memory once, not N times. B is read as often as before:
+//! Over `naive-kahan`: an element of A is read from global memory once, not N times. B is read as
+//! often as before.
 //! Global-memory reads: M*K + M*N*K      (naive: 2*M*N*K)
 //! Shared-memory reads: M*N*K, all lanes the same element: a broadcast
-//! Block: 256 threads, one row of C, 256 columns at a time, a thread a column; min(K, 4096) elements of dynamic shared
-//! memory, whose size is given at launch. A longer row of A comes in parts, again for every 256 columns. Any M, N, K.
+//! Block: 256 threads, one row of C, 256 columns at a time, a thread a column; min(K, 4096)
+//! elements of dynamic shared memory, whose size is given at launch. A longer row of A is staged
+//! piece by piece, again for every 256 columns. Any M, N, K.
 //!
 //! The sums are compensated, as in the lecture that this rung comes from.
 //!
@@ -15,39 +18,36 @@
 use cuda_std::prelude::*;
 use cuda_std::shared;
 
-use crate::gemm::{gemm_kernel, Gemm};
-#[cfg(not(published_cuda_std))]
-use crate::spec::{variant, Grid, Kernel, Stages};
-use crate::sum::{Compensated, Sum};
+use crate::accumulator::{Accumulator, Compensated};
+use crate::gemm::Gemm;
+use crate::spec::kernel;
 
 pub(crate) const THREADS: usize = 256;
-/// Elements of A that a block keeps at most: 16 KiB, little enough for eight blocks, or 2048 threads, a multiprocessor.
-pub(crate) const PART: usize = 4096;
+/// Elements of A that a block stages at a time: 16 KiB at most, so that an SM holds eight blocks,
+/// or 2048 threads.
+pub(crate) const BK: usize = 4096;
 
-#[cfg(not(published_cuda_std))]
-pub static KERNEL: Kernel = Kernel {
+kernel! {
     name: "row-shared",
     idea: "a block a row of C: its row of A is read once, into dynamic shared memory",
-    source: file!(),
-    variants: &[variant!(
-        "row-shared",
-        F32(row_shared),
-        block(THREADS, 1),
-        tile(1, THREADS, PART),
-        grid: Grid::Rows,
-        stages: Stages::RowOfA,
-    )],
-};
-
-gemm_kernel! {
-    fn row_shared(gemm: f32) {
-        multiply(gemm, shared::dynamic_shared_mem::<f32>())
-    }
+    variants: [
+        "row-shared" = fn row_shared(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, BK)
+            {
+                grid: Grid::Rows,
+                staging: Staging::RowOfA,
+                rounding: Rounding::Compensated,
+            }
+            => multiply(gemm, shared::dynamic_shared_mem::<f32>());
+    ],
 }
 
-/// `row_part` holds min(K, PART) elements, in shared memory.
+/// The body, also that of `pitched`. `a_row` is in shared memory.
 #[inline(always)]
-pub(crate) unsafe fn multiply(gemm: Gemm<'_, f32>, row_part: *mut f32) {
+pub(crate) unsafe fn multiply(
+    gemm: Gemm<'_, f32>,
+    a_row: *mut f32, // (min(K, BK))
+) {
     let row = thread::block_idx_x() as usize;
     let thread = thread::thread_idx_x() as usize;
     let depth = gemm.depth();
@@ -60,24 +60,25 @@ pub(crate) unsafe fn multiply(gemm: Gemm<'_, f32>, row_part: *mut f32) {
         let mut sum = Compensated::EMPTY;
         let mut k0 = 0;
         while k0 < depth {
-            let length = (depth - k0).min(PART);
-            // A row that fits is staged once; the parts of a longer one take turns.
+            let length = (depth - k0).min(BK);
+            // A row that fits is staged once; a longer one piece by piece, for every first_col
+            // again.
             if staged != k0 {
-                thread::sync_threads(); // every thread has finished reading the part before
+                thread::sync_threads(); // every thread has finished reading the piece before
                 let mut i = thread;
                 while i < length {
-                    *row_part.add(i) = gemm.a(row, k0 + i);
+                    *a_row.add(i) = gemm.a(row, k0 + i);
                     i += THREADS;
                 }
-                thread::sync_threads(); // the part is whole
+                thread::sync_threads(); // all of the piece is in shared memory
                 staged = k0;
             }
             if col < gemm.n {
                 for i in 0..length {
-                    sum.add(*row_part.add(i), gemm.b(k0 + i, col));
+                    sum.add(*a_row.add(i), gemm.b(k0 + i, col));
                 }
             }
-            k0 += PART;
+            k0 += BK;
         }
         gemm.update(row, col, sum.value());
         first_col += THREADS;

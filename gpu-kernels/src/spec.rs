@@ -1,18 +1,20 @@
-//! What a kernel says of itself, once: its name, its entry point, its tile and its launch shape.
+//! What a kernel says of itself, once: its name, its types, its tiles, its launch shape, how it
+//! rounds and how fast it is.
 //!
-//! The command line, the launcher, the simulator, the tests, the benchmark and the docs all read it here.
+//! The library, the simulator, the program, the tests and the book read it here; `kernel!` writes
+//! it together with the entry point.
 
 /// Every GEMM kernel is this function: `C = alpha * A * B + beta * C`, all matrices row-major.
 ///
-/// `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is `m x n` with
-/// `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS, `beta == 0` does not read `C`,
-/// and `alpha == 0` reads neither `A` nor `B`.
+/// `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is
+/// `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS,
+/// `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
 ///
 /// # Safety
 ///
-/// `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`; `c` is valid for reads and writes of
-/// `(m - 1) * ldc + n` elements that nothing else touches. It runs as one thread of a launch of the shape that
-/// its [`Variant`] gives.
+/// `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`; `c` is valid for
+/// reads and writes of `(m - 1) * ldc + n` elements that nothing else touches. It runs as one
+/// thread of a launch of the shape that its [`Variant`] gives.
 pub type GemmFn<T> = unsafe fn(
     m: usize,
     n: usize,
@@ -27,13 +29,13 @@ pub type GemmFn<T> = unsafe fn(
     ldc: usize,
 );
 
-/// [`GemmFn`] of a kernel whose blocks share the sums among themselves ([`Grid::Streams`]): A and B are stored as its [`Variant`] says, and
-/// `partials` holds `2 * G` tiles, where blocks leave what another kernel, `fix_up`, is to add.
+/// [`GemmFn`] of a stream-K kernel ([`Grid::StreamK`]): A and B lie as its [`Variant`] says, and
+/// `partials` holds `2 * G` block tiles, in which CTAs leave partial sums for `fix_up`.
 ///
 /// # Safety
 ///
-/// As for [`GemmFn`], A and B read by [`Storage`]; nothing else touches `partials`.
-pub type StreamFn<T> = unsafe fn(
+/// As for [`GemmFn`], A and B as their [`OperandLayout`]s say; nothing else touches `partials`.
+pub type StreamKFn<T> = unsafe fn(
     m: usize,
     n: usize,
     k: usize,
@@ -48,6 +50,55 @@ pub type StreamFn<T> = unsafe fn(
     partials: *mut T,
 );
 
+/// [`crate::transpose::transpose`] and [`crate::transpose::pad`]: a copy of an operand in another
+/// layout.
+pub type CopyFn<T> = unsafe fn(
+    source: &[T],
+    rows: usize,
+    cols: usize,
+    leading: usize,
+    target: *mut T,
+    target_rows: usize,
+    target_leading: usize,
+);
+
+/// [`crate::fix_up::fix_up`]: the reduction of partial sums after a stream-K kernel.
+pub type FixUpFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: T,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+    partials: *const T,
+    tile_m: usize,
+    tile_n: usize,
+    tile_k: usize,
+    ctas: usize,
+    data_parallel_waves: usize,
+    groups: usize,
+);
+
+/// An entry point of the PTX, and the same kernel as a function, for the simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryPoint {
+    /// Its name in the PTX.
+    pub name: &'static str,
+    pub function: Function,
+}
+
+/// A kernel as a function, by its signature.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    GemmF32(GemmFn<f32>),
+    GemmF64(GemmFn<f64>),
+    GemmI32(GemmFn<i32>),
+    StreamK(StreamKFn<f32>),
+    Copy(CopyFn<f32>),
+    FixUp(FixUpFn<f32>),
+}
+
 /// A rung of the ladder: one idea, in one file, with the variants that it is built in.
 #[derive(Debug)]
 pub struct Kernel {
@@ -61,97 +112,218 @@ pub struct Kernel {
     pub variants: &'static [Variant],
 }
 
-/// One compiled form of a kernel: element type, tile and launch shape.
-#[derive(Debug)]
+/// One compiled form of a kernel: types, tiles and launch shape.
+#[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its element type.
     pub name: &'static str,
-    /// Its entry point in the PTX.
-    pub entry: &'static str,
-    /// Threads of a block along x (columns of C) and y (rows of C).
-    pub block: Block,
-    /// What a block computes and stages.
-    pub tile: Tile,
-    /// Rows and columns of C that a thread computes of a tile, where the shape of the block does not say it: its threads lie in a row.
-    pub own_patch: Option<(u32, u32)>,
-    /// Groups of threads of a block that compute the same elements of C, each of a part of the products.
-    pub split_k: u32,
-    /// How blocks are laid over C.
+    pub entry: EntryPoint,
+    /// The element types of A, B, the accumulators and C.
+    pub types: Types,
+    /// What multiplies.
+    pub unit: Unit,
+    /// The least compute capability that it runs on, times ten.
+    pub least_capability: u32,
+    /// How CTAs are laid over C.
     pub grid: Grid,
-    /// What a block brings to shared memory.
-    pub stages: Stages,
-    /// How the matrices lie in the GPU's memory.
+    /// Threads of a CTA along x (columns of C) and y (rows of C).
+    pub block: Block,
+    /// CTAs of a cluster along x; 1 without clusters.
+    pub cluster: u32,
+    /// The block tile: what a CTA computes, and stages, at a time.
+    pub tile: Tile,
+    /// The thread tile, TM x TN: rows and columns of C that a thread computes of a block tile.
+    pub thread_tile: (u32, u32),
+    /// Groups of threads of a CTA that compute the same elements of C, each over a k-slice of its
+    /// own.
+    pub k_slices: u32,
+    /// What a CTA stages in shared memory.
+    pub staging: Staging,
+    /// Shared memory that is declared in the kernel, in bytes a CTA.
+    pub static_shared_bytes: u32,
+    /// How A and B must lie.
+    pub a: OperandLayout,
+    pub b: OperandLayout,
+    /// How the matrices are allocated.
     pub allocation: Allocation,
-    /// How A and B must be stored.
-    pub a: Storage,
-    pub b: Storage,
-    /// Whether it reads whole tiles only: as many rows, columns and products as there are must be multiples of the tile's, or A and B
-    /// be stored with zeros up to there.
-    pub whole: bool,
-    /// The variant that takes the last columns of C, of which there are too few for a tile; without one they are a tile that is not full.
-    pub rest: Option<&'static str>,
-    /// The kernel as a function, for the simulator, by element type.
-    pub function: Function,
+    /// Whether it takes exact tiles only: m, n and k are multiples of the block tile's, or A and B
+    /// are stored with zeros up to there.
+    pub exact_tiles: bool,
+    /// The variant that takes the N remainder, the last columns of C that fill no tile; without
+    /// one, the last tiles are partly empty.
+    pub n_remainder: Option<&'static str>,
+    /// Whether C is written by 128-bit stores where its rows are aligned.
+    pub vector_stores: bool,
+    /// Whether it is a matrix-vector kernel: it keeps nothing of B, and reads it again for every
+    /// `tile.m` rows.
+    pub gemv_like: bool,
+    /// How it rounds, from which its error bound follows.
+    pub rounding: Rounding,
+    /// How fast it is, where it is ever worth choosing.
+    pub rate: Option<Rate>,
 }
 
 impl Variant {
-    /// A block a tile of C; tiles of A and B in shared memory, unless the tile has no depth; matrices as they come.
+    /// One CTA a tile; tiles of A and B in shared memory, unless the tile has no depth; row-major
+    /// matrices at any address.
     pub const fn new(
         name: &'static str,
-        entry: &'static str,
+        entry: EntryPoint,
+        element: ElementType,
         block: Block,
         tile: Tile,
-        function: Function,
     ) -> Variant {
         Variant {
             name,
             entry,
-            block,
-            tile,
-            own_patch: None,
-            split_k: 1,
+            types: Types::all(element),
+            unit: Unit::CudaCores,
+            least_capability: 75,
             grid: Grid::Tiles,
-            stages: if tile.k == 1 {
-                Stages::Nothing
+            block,
+            cluster: 1,
+            tile,
+            thread_tile: (tile.m / block.y, tile.n / block.x),
+            k_slices: 1,
+            staging: if tile.k == 1 {
+                Staging::None
             } else {
-                Stages::Tiles
+                Staging::Tiles
             },
-            allocation: Allocation::Packed,
-            a: Storage::RowMajor,
-            b: Storage::RowMajor,
-            whole: false,
-            rest: None,
-            function,
+            static_shared_bytes: 0,
+            a: OperandLayout::K_MAJOR,
+            b: OperandLayout::MN_MAJOR,
+            allocation: Allocation::AsGiven,
+            exact_tiles: false,
+            n_remainder: None,
+            vector_stores: false,
+            gemv_like: false,
+            rounding: match element {
+                ElementType::F32 | ElementType::F64 => Rounding::Nearest,
+                ElementType::I32 => Rounding::Wrapping,
+            },
+            rate: None,
         }
     }
 
-    /// Rows and columns of C that a thread computes of a tile.
-    pub const fn patch(&self) -> (u32, u32) {
-        match self.own_patch {
-            Some(patch) => patch,
-            None => (self.tile.m / self.block.y, self.tile.n / self.block.x),
+    /// The same variant.
+    ///
+    /// # Panics
+    ///
+    /// If its sizes do not fit each other. In a `static`, that is an error of the compiler.
+    pub const fn checked(self) -> Variant {
+        let (tm, tn) = self.thread_tile;
+        assert!(self.block.threads() > 0 && self.block.threads() <= 1024);
+        assert!(self.tile.m > 0 && self.tile.n > 0 && self.tile.k > 0);
+        assert!(self.static_shared_bytes <= 48 * 1024);
+        assert!(self.k_slices > 0 && self.cluster > 0);
+        if matches!(self.grid, Grid::Tiles | Grid::StreamK) {
+            let computed = tm * tn * self.block.threads();
+            assert!(computed == self.tile.m * self.tile.n * self.k_slices);
         }
+        if matches!(self.grid, Grid::StreamK) {
+            assert!(self.block.y == 1 && self.block.x.is_multiple_of(32));
+            assert!(self.rate.is_some());
+        }
+        self
     }
 
-    /// What takes the columns of C that [`Variant::rest`] speaks of.
-    pub fn variant_of_rest(&self) -> Option<&'static Variant> {
-        let name = self.rest?;
-        let mut variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
-        variants.find(|variant| variant.name == name)
+    /// Dynamic shared memory that a CTA needs for a product of depth `k`, in bytes: full float4s,
+    /// since the compiler reads shared memory by 128-bit vectors, also where the last elements of
+    /// one are not used.
+    pub const fn dynamic_shared_bytes(&self, k: usize) -> u32 {
+        let elements = match self.staging {
+            Staging::RowOfA if k < self.tile.k as usize => (k as u32).next_multiple_of(4),
+            Staging::RowOfA => self.tile.k,
+            Staging::None | Staging::Tiles => 0,
+        };
+        elements * self.types.a.bytes() as u32
+    }
+}
+
+crate::compat::unless_published! {
+    /// Every variant of every kernel, in teaching order.
+    pub fn variants() -> impl Iterator<Item = &'static Variant> {
+        crate::KERNELS.iter().flat_map(|kernel| kernel.variants)
     }
 
-    /// Elements of dynamic shared memory that a block needs for sums of `k` products: whole fours, since the compiler reads
-    /// shared memory by fours, also where the last of them is not used.
-    pub const fn dynamic_shared_elements(&self, k: usize) -> u32 {
-        match self.stages {
-            Stages::RowOfA if k < self.tile.k as usize => (k as u32).next_multiple_of(4),
-            Stages::RowOfA => self.tile.k,
-            Stages::Nothing | Stages::Tiles => 0,
+    impl Variant {
+        /// The variant that takes the N remainder, if there is one.
+        pub fn remainder_variant(&self) -> Option<&'static Variant> {
+            let name = self.n_remainder?;
+            variants().find(|variant| variant.name == name)
         }
     }
 }
 
-/// Threads of a block along x and y; z is always 1.
+/// The types that matrix elements may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary64.
+    F64,
+    /// 32-bit integers whose arithmetic wraps.
+    I32,
+}
+
+impl ElementType {
+    pub const ALL: [ElementType; 3] = [ElementType::F32, ElementType::F64, ElementType::I32];
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            ElementType::F32 => size_of::<f32>(),
+            ElementType::F64 => size_of::<f64>(),
+            ElementType::I32 => size_of::<i32>(),
+        }
+    }
+
+    /// Its name, such as `f32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ElementType::F32 => "f32",
+            ElementType::F64 => "f64",
+            ElementType::I32 => "i32",
+        }
+    }
+}
+
+impl core::fmt::Display for ElementType {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// The element types of A, B, the accumulators and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Types {
+    pub a: ElementType,
+    pub b: ElementType,
+    pub accumulator: ElementType,
+    pub c: ElementType,
+}
+
+impl Types {
+    /// One type for all.
+    pub const fn all(element: ElementType) -> Types {
+        Types {
+            a: element,
+            b: element,
+            accumulator: element,
+            c: element,
+        }
+    }
+}
+
+/// What multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    CudaCores,
+    TensorCores,
+}
+
+/// Threads of a CTA along x and y; z is always 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub x: u32,
@@ -159,14 +331,14 @@ pub struct Block {
 }
 
 impl Block {
-    /// Threads in the block.
+    /// Threads of the CTA.
     pub const fn threads(self) -> u32 {
         self.x * self.y
     }
 }
 
-/// The patch of C that a block computes at a time, `m x n`, and the depth `k` of A and B that it stages in shared memory
-/// at a time (1 if it stages nothing).
+/// The block tile, BM x BN x BK: the `m x n` elements of C that a CTA computes at a time, and the
+/// depth `k` of A and B that it stages in shared memory at a time (1 if it stages nothing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub m: u32,
@@ -174,120 +346,257 @@ pub struct Tile {
     pub k: u32,
 }
 
-/// How blocks are laid over C.
+/// How CTAs are laid over C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// A block a tile: tiles of columns along x, tiles of rows along y.
+    /// A CTA a tile: tiles of columns along x, tiles of rows along y.
     Tiles,
-    /// A block a row, along x. It goes from tile to tile through all columns.
+    /// A CTA a row, along x. It goes from tile to tile through all columns.
     Rows,
-    /// The elements of C one after the other, row by row, along x: a block takes as many as its tile has columns, and may
-    /// begin in the middle of a row and end in another.
+    /// The elements of C one after the other, row by row, along x: a CTA takes as many as its tile
+    /// has columns, and may begin in the middle of a row and end in another.
     Linear,
-    /// `G` blocks along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see [`crate::streams::Streams`].
-    Streams,
+    /// `G` CTAs along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see
+    /// [`crate::stream_k::StreamK`].
+    StreamK,
 }
 
-/// What a block brings to shared memory.
+/// What a CTA stages in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stages {
+pub enum Staging {
     /// Nothing: every element comes from global memory each time.
-    Nothing,
-    /// A row of A, as much as the tile is deep at a time, in dynamic shared memory.
+    None,
+    /// A row of A, `tile.k` elements at a time, in dynamic shared memory.
     RowOfA,
-    /// A tile of A, `m x k`, and a tile of B, `k x n`.
+    /// A tile of A, BM x BK, and a tile of B, BK x BN.
     Tiles,
 }
 
-/// How a matrix that is multiplied is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
-    /// Row by row, A as `m x k` and B as `k x n`, with any leading dimension.
-    RowMajor,
-    /// A as `k x m`, B as `k x n`: its rows run along the tile. It begins at a multiple of 16 bytes, and its leading dimension is a
-    /// multiple of 4.
-    AlongTile,
-    /// A as `m x k`, B as `n x k`: its rows run along the sums. Any beginning and any leading dimension.
-    AlongSums,
+/// Which way the rows of an operand run, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Major {
+    /// Along M or N: A is stored as `k x m`, B as `k x n`.
+    Mn,
+    /// Along K: A is stored as `m x k`, B as `n x k`.
+    K,
 }
 
-/// How the matrices lie in the GPU's memory.
+/// How a kernel reaches an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// By its address.
+    Pointer,
+    /// By a tensor map, from which the tensor memory accelerator (TMA) copies tiles.
+    TensorMap,
+}
+
+/// How a kernel requires A or B to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperandLayout {
+    pub major: Major,
+    /// Bytes that every row begins at a multiple of; 1 if any address will do.
+    pub alignment: u32,
+    pub access: Access,
+}
+
+impl OperandLayout {
+    /// MN-major at any address. B as row-major matrices have it.
+    pub const MN_MAJOR: OperandLayout = OperandLayout::by_pointer(Major::Mn, 1);
+    /// K-major at any address. A as row-major matrices have it.
+    pub const K_MAJOR: OperandLayout = OperandLayout::by_pointer(Major::K, 1);
+    /// MN-major, each row at a multiple of 16 bytes.
+    pub const MN_MAJOR_FLOAT4: OperandLayout = OperandLayout::by_pointer(Major::Mn, 16);
+
+    const fn by_pointer(major: Major, alignment: u32) -> OperandLayout {
+        OperandLayout {
+            major,
+            alignment,
+            access: Access::Pointer,
+        }
+    }
+}
+
+/// How the matrices are allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
     /// As the caller has them.
-    Packed,
+    AsGiven,
     /// In copies whose rows begin where the driver says is best (`cuMemAllocPitch`).
     Pitched,
 }
 
-/// A kernel's function, by element type.
-#[derive(Clone, Copy, Debug)]
-pub enum Function {
-    F32(GemmFn<f32>),
-    F64(GemmFn<f64>),
-    I32(GemmFn<i32>),
-    Streamed(StreamFn<f32>),
+/// How a kernel rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Every sum, and every product that is not fused with it, to the nearest accumulator.
+    Nearest,
+    /// The same, but what is lost is carried along (Kahan): the error does not grow with k.
+    Compensated,
+    /// Nothing rounds: integers, modulo 2^32.
+    Wrapping,
 }
 
-/// A [`Variant`], its entry point spelled once:
-/// `variant!("tiled-32", F32(tiled_32), block(32, 32), tile(32, 32, 32))`, and then what is not as [`Variant::new`] has it:
-/// `grid: Grid::Rows`.
-macro_rules! variant {
+/// How fast a kernel was measured to be where nothing but its own instructions holds it up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The GPU it was measured on.
+    pub device: &'static str,
+    /// Operations a second with as many CTAs on every SM as fit, edge tiles not counted.
+    pub flops_per_s: f64,
+    /// The share of an SM's speed that one CTA alone reaches, were there no end to how many it
+    /// holds.
+    pub one_cta: f64,
+    /// CTAs that an SM of that GPU holds.
+    pub ctas_per_sm: u32,
+}
+
+impl Rate {
+    /// On one NVIDIA H200: TFLOP/s of all SMs, the share of one CTA alone, and CTAs an SM.
+    pub const fn h200(tflops: f64, one_cta: f64, ctas_per_sm: u32) -> Rate {
+        Rate {
+            device: "NVIDIA H200",
+            flops_per_s: tflops * 1e12,
+            one_cta,
+            ctas_per_sm,
+        }
+    }
+}
+
+/// Writes a kernel: the entry point of each variant, and the [`Kernel`] with its table of
+/// [`Variant`]s.
+///
+/// ```ignore
+/// kernel! {
+///     name: "tiled",
+///     idea: "tiles of A and B in shared memory, read there by the whole block",
+///     variants: [
+///         "tiled-32" = fn tiled_32(gemm: f32)
+///             block(32, 32) tile(32, 32, 32)
+///             shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
+///             => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
+///     ]
+/// }
+/// ```
+///
+/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Between
+/// the braces stand the fields of the [`Variant`] that [`Variant::new`] gets otherwise, such as
+/// `grid: Grid::Rows`; the names of this module are in scope there. A stream-K kernel has its
+/// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`.
+macro_rules! kernel {
     (
-        $name:literal, $element:ident($entry:ident), block($x:expr, $y:expr), tile($m:expr, $n:expr, $k:expr)
-        $(, $field:ident: $value:expr)* $(,)?
+        name: $kernel:literal,
+        idea: $idea:literal,
+        variants: [$(
+            $name:literal = fn $entry:ident($gemm:ident: $element:ident $(, $partials:ident)?)
+                block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
+                $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
+                $(launch_bounds($ctas:expr))?
+                $({ $($field:ident: $value:expr),* $(,)? })?
+                => $body:expr;
+        )*] $(,)?
     ) => {
-        $crate::spec::Variant {
-            $($field: $value,)*
-            ..$crate::spec::Variant::new(
-                $name,
-                stringify!($entry),
-                $crate::spec::Block {
-                    x: $x as u32,
-                    y: $y as u32,
-                },
-                $crate::spec::Tile {
-                    m: $m as u32,
-                    n: $n as u32,
-                    k: $k as u32,
-                },
-                $crate::spec::Function::$element($entry),
-            )
+        $(
+            #[cuda_std::kernel]
+            #[allow(clippy::too_many_arguments)] // BLAS's own
+            pub unsafe fn $entry(
+                m: usize,
+                n: usize,
+                k: usize,
+                alpha: $element,
+                a: &[$element],
+                lda: usize,
+                b: &[$element],
+                ldb: usize,
+                beta: $element,
+                c: *mut $element,
+                ldc: usize,
+                $($partials: *mut $element,)?
+            ) {
+                $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
+                $($(let $array = cuda_std::shared_array![$of; $length];)+)?
+                let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+                $body
+            }
+        )*
+
+        $crate::compat::unless_published! {
+            pub static KERNEL: $crate::spec::Kernel = {
+                #[allow(unused_imports)]
+                use $crate::spec::*;
+                const VARIANTS: &[Variant] = &[$(
+                    Variant {
+                        // Shared arrays begin at multiples of 16 bytes.
+                        static_shared_bytes: (0
+                            $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
+                        $($($field: $value,)*)?
+                        ..Variant::new(
+                            $name,
+                            EntryPoint {
+                                name: stringify!($entry),
+                                function: $crate::spec::function!($element $(, $partials)?)($entry),
+                            },
+                            $crate::spec::element_type!($element),
+                            Block { x: $x as u32, y: $y as u32 },
+                            Tile { m: $m as u32, n: $n as u32, k: $k as u32 },
+                        )
+                    }
+                    .checked()
+                ),*];
+                Kernel { name: $kernel, idea: $idea, source: file!(), variants: VARIANTS }
+            };
         }
     };
 }
-pub(crate) use variant;
+pub(crate) use kernel;
+
+/// The [`Function`] that an element type, and a place for partial sums, make of an entry point.
+macro_rules! function {
+    (f32) => {
+        $crate::spec::Function::GemmF32
+    };
+    (f64) => {
+        $crate::spec::Function::GemmF64
+    };
+    (i32) => {
+        $crate::spec::Function::GemmI32
+    };
+    (f32, $partials:ident) => {
+        $crate::spec::Function::StreamK
+    };
+}
+pub(crate) use function;
+
+/// The [`ElementType`] of a Rust type.
+macro_rules! element_type {
+    (f32) => {
+        $crate::spec::ElementType::F32
+    };
+    (f64) => {
+        $crate::spec::ElementType::F64
+    };
+    (i32) => {
+        $crate::spec::ElementType::I32
+    };
+}
+pub(crate) use element_type;
 
 #[cfg(test)]
 mod tests {
-    use super::{Grid, Storage};
+    use super::{variants, Grid, OperandLayout};
 
     #[test]
-    fn the_threads_of_a_block_compute_its_tile_between_them() {
-        let variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
-        for variant in variants.filter(|variant| variant.grid == Grid::Streams) {
-            let (rows, columns) = variant.patch();
-            let computed = rows * columns * variant.block.threads();
-            assert_eq!(
-                computed,
-                variant.tile.m * variant.tile.n * variant.split_k,
-                "{}",
-                variant.name
-            );
-        }
-    }
-
-    #[test]
-    fn the_rest_of_the_columns_goes_to_a_kernel_that_reads_a_as_it_lies_for_the_first_ones() {
-        let variants = crate::KERNELS.iter().flat_map(|kernel| kernel.variants);
-        for variant in variants.filter(|variant| variant.rest.is_some()) {
-            let rest = variant.variant_of_rest().expect(variant.name);
-            assert_eq!(rest.grid, Grid::Streams, "{}", variant.name);
-            assert_eq!([rest.a, rest.b], [Storage::AlongTile; 2]);
-            assert_eq!([variant.a, variant.b], [Storage::AlongTile; 2]);
-            assert_eq!((rest.tile.m, rest.tile.k), (variant.tile.m, variant.tile.k));
-            assert_eq!((rest.whole, rest.rest), (variant.whole, None));
-            assert!(rest.tile.n < variant.tile.n, "{}", variant.name);
+    fn a_remainder_goes_to_a_kernel_that_reads_a_as_it_lies_for_the_other_columns() {
+        for variant in variants().filter(|variant| variant.n_remainder.is_some()) {
+            let remainder = variant.remainder_variant().expect(variant.name);
+            assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
+            for other in [variant, remainder] {
+                assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
+            }
+            let (tile, other) = (variant.tile, remainder.tile);
+            assert_eq!((other.m, other.k), (tile.m, tile.k));
+            assert_eq!(remainder.exact_tiles, variant.exact_tiles);
+            assert_eq!(remainder.n_remainder, None);
+            assert!(other.n < tile.n, "{}", variant.name);
         }
     }
 }

@@ -1,59 +1,31 @@
-//! Tiles in shared memory, and sums that lose nothing to their length.
+//! Tiles in shared memory, and sums whose error does not grow with their length.
 //!
-//! Over `tiled`: Compensated summation (`sum.rs`) instead of plain, in the same body, with the accuracy of `naive-kahan`. It
-//! keeps 76 % of the speed of `tiled` (4096, H200): there is less waiting to hide the additions behind.
+//! Over `tiled`: compensated summation (`accumulator.rs`) in the same body, with the accuracy of
+//! `naive-kahan`. It costs more than there: there is less waiting to hide the additions behind.
 //! Global-memory reads: 2*M*N*K / TILE, as in `tiled`
-//! Block: TILE x TILE threads, TILE x TILE patch of C, TILE 16 or 32. Any M, N, K.
+//! Block: TILE x TILE threads, block tile TILE x TILE x TILE, TILE 16 or 32. Any M, N, K.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel tiled,tiled-kahan --m 64 --n 64 --k 100000
 //! ```
 
-use cuda_std::shared_array;
-
-use crate::gemm::gemm_kernel;
-#[cfg(not(published_cuda_std))]
-use crate::spec::{variant, Kernel};
-use crate::sum::Compensated;
+use crate::accumulator::Compensated;
+use crate::spec::kernel;
 use crate::tiled::multiply;
 
-#[cfg(not(published_cuda_std))]
-pub static KERNEL: Kernel = Kernel {
+kernel! {
     name: "tiled-kahan",
     idea: "tiles in shared memory, and compensated summation",
-    source: file!(),
-    variants: &[
-        variant!(
-            "tiled-kahan-32",
-            F32(tiled_kahan_32),
-            block(32, 32),
-            tile(32, 32, 32)
-        ),
-        variant!(
-            "tiled-kahan-16",
-            F32(tiled_kahan_16),
-            block(16, 16),
-            tile(16, 16, 16)
-        ),
+    variants: [
+        "tiled-kahan-32" = fn tiled_kahan_32(gemm: f32)
+            block(32, 32) tile(32, 32, 32)
+            shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
+            { rounding: Rounding::Compensated }
+            => multiply::<f32, Compensated, 32>(gemm, a_tile, b_tile);
+        "tiled-kahan-16" = fn tiled_kahan_16(gemm: f32)
+            block(16, 16) tile(16, 16, 16)
+            shared(a_tile: [f32; 16 * 16], b_tile: [f32; 16 * 16])
+            { rounding: Rounding::Compensated }
+            => multiply::<f32, Compensated, 16>(gemm, a_tile, b_tile);
     ],
-};
-
-gemm_kernel! {
-    fn tiled_kahan_16(gemm: f32) {
-        multiply::<f32, Compensated, 16>(
-            gemm,
-            shared_array![f32; 16 * 16],
-            shared_array![f32; 16 * 16],
-        )
-    }
-}
-
-gemm_kernel! {
-    fn tiled_kahan_32(gemm: f32) {
-        multiply::<f32, Compensated, 32>(
-            gemm,
-            shared_array![f32; 32 * 32],
-            shared_array![f32; 32 * 32],
-        )
-    }
 }

@@ -1,35 +1,48 @@
-//! Copies of A and B as `async_pipeline` wants them: transposed or not, each row beginning at a multiple of 16 bytes, with zeros up to whole
-//! tiles. What GotoBLAS calls packing.
+//! Copies of A and B in the layout that a stream-K kernel requires: transposed or not, each row at
+//! a multiple of 16 bytes, with zeros up to exact tiles. What GotoBLAS calls packing.
 //!
-//! No rung: it multiplies nothing. It reads and writes each element once, 32 neighbours at a time on both sides: the elements change
-//! places in shared memory.
+//! No rung: it multiplies nothing. It reads and writes each element once, 32 neighbours at a time
+//! on both sides; the transposition happens in shared memory.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::beyond::launch_bounds;
+use crate::compat::{launch_bounds, unless_published};
+use crate::spec::{EntryPoint, Function};
 
-/// The entry points.
-pub const TRANSPOSE: &str = stringify!(transpose);
-pub const PAD: &str = stringify!(pad);
+unless_published! {
+    /// The entry points.
+    pub static TRANSPOSE: EntryPoint = EntryPoint {
+        name: stringify!(transpose),
+        function: Function::Copy(transpose),
+    };
+    pub static PAD: EntryPoint = EntryPoint {
+        name: stringify!(pad),
+        function: Function::Copy(pad),
+    };
+}
 
-/// Rows and columns that a block copies at a time: 16 elements a thread are on their way. (With 32 x 32, and four, transposing 4096 x 4096
-/// took 46 instead of 38 us on an H200.)
+/// Rows and columns that a block copies at a time, so that each thread has 16 loads in flight: 38
+/// us, and 46 with 32 x 32 and four (4096 x 4096, H200).
 pub const TILE: usize = 64;
 /// Its threads along x and y.
 pub const BLOCK_X: usize = 32;
 pub const BLOCK_Y: usize = 8;
-/// One more than a row holds: a column then lies in 32 banks.
+/// Elements from a row in shared memory to the next: one more than a row holds, so that a column
+/// lies in 32 banks.
 const STRIDE: usize = TILE + 1;
 
-/// `target[col][row] = source[row][col]` for the `rows x cols` elements of `source`; zeros in the rest of `target`, which has
-/// `target_rows` rows, each of `target_leading` elements. A launch has a block of `BLOCK_X x BLOCK_Y` threads for each `TILE x TILE` of
-/// `target`: along x for its columns, along y for its rows, or fewer along y.
+/// `target[col][row] = source[row][col]` for the `rows x cols` elements of `source`, and zeros
+/// elsewhere in `target`, which has `target_rows` rows of `target_leading` elements.
+///
+/// A launch has a block of `BLOCK_X x BLOCK_Y` threads for each `TILE x TILE` of `target`: along x
+/// for its columns, along y for its rows, or fewer along y.
 ///
 /// # Safety
 ///
-/// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of `target_rows * target_leading`
-/// elements that nothing else touches, and the launch has the shape above.
+/// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of
+/// `target_rows * target_leading` elements that nothing else touches, and the launch has the shape
+/// above.
 #[kernel]
 #[allow(clippy::too_many_arguments)] // two matrices
 pub unsafe fn transpose(
@@ -42,28 +55,28 @@ pub unsafe fn transpose(
     target_leading: usize,
 ) {
     launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
-    let staged = shared_array![f32; TILE * STRIDE];
+    let staged = shared_array![f32; TILE * STRIDE]; // (TILE, STRIDE)
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
     );
     let row = thread::block_idx_x() as usize * TILE;
     let mut first = thread::block_idx_y() as usize * TILE;
-    let every = thread::grid_dim_y() as usize * TILE;
+    let next = thread::grid_dim_y() as usize * TILE;
     while first < target_rows {
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (in_row, in_col) = (y + i * BLOCK_Y, x + j * BLOCK_X);
                 let (from_row, from_col) = (row + in_row, first + in_col);
-                let exists = from_row < rows && from_col < cols;
-                *staged.add(in_row * STRIDE + in_col) = if exists {
+                let in_bounds = from_row < rows && from_col < cols;
+                *staged.add(in_row * STRIDE + in_col) = if in_bounds {
                     *source.get_unchecked(from_row * leading + from_col)
                 } else {
                     0.0
                 };
             }
         }
-        thread::sync_threads(); // the elements are there
+        thread::sync_threads(); // the tile is complete
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (in_row, in_col) = (y + i * BLOCK_Y, x + j * BLOCK_X);
@@ -74,8 +87,8 @@ pub unsafe fn transpose(
                 }
             }
         }
-        thread::sync_threads(); // every thread has read them
-        first += every;
+        thread::sync_threads(); // every thread has finished reading the tile
+        first += next;
     }
 }
 
@@ -102,7 +115,7 @@ pub unsafe fn pad(
     );
     let first_col = thread::block_idx_x() as usize * TILE + x;
     let mut first_row = thread::block_idx_y() as usize * TILE + y;
-    let every = thread::grid_dim_y() as usize * TILE;
+    let next = thread::grid_dim_y() as usize * TILE;
     while first_row < target_rows {
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
@@ -116,6 +129,6 @@ pub unsafe fn pad(
                 }
             }
         }
-        first_row += every;
+        first_row += next;
     }
 }

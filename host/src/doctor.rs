@@ -1,20 +1,24 @@
-//! `doctor`: what is there of all that kernels on a GPU need, and what to do about what is not.
+//! `doctor`: what is present of everything that kernels on a GPU need, and what to do about what
+//! is missing.
 
 use std::io::{self, Write};
 
 use nvvm::{Compiler, Toolkit, nvdisasm};
 
-use crate::choose::tuning::{Found, Key, Tuning};
-use crate::device::driver::Properties;
-use crate::device::{Simulator, cublas, driver, ptx};
+use gpu_gemm::Simulator;
+use gpu_gemm::choose::{Found, Key, Tuned};
+use gpu_gemm::device::{driver, ptx};
+use gpu_gemm::gpu::Properties;
 
-/// One thing looked for: what was found, or what to do.
+use crate::measure::cublas;
+
+/// One check: what was found, or what to do.
 struct Finding {
     name: &'static str,
     result: Result<String, String>,
 }
 
-/// Looks for everything and writes what it finds.
+/// Runs every check and writes what it finds.
 ///
 /// # Errors
 ///
@@ -71,19 +75,19 @@ fn missing(name: &'static str, advice: String) -> Finding {
     }
 }
 
-/// Whether `--kernel auto` has measurements of a GPU to go by.
+/// Whether `--kernel auto` has measurements of a GPU to use.
 fn tuned(gpu: &Properties) -> Finding {
-    match Tuning::find(&Key::of(gpu)) {
-        Found::Usable(tuning) => {
-            let count = tuning.entries().len();
+    match Tuned::find(&Key::of(gpu)) {
+        Found::Usable(tuned) => {
+            let count = tuned.entries().len();
             found_is(
-                "tuning",
+                "tuned",
                 format!("{count} shapes were measured on {}", gpu.name),
             )
         }
-        Found::Useless(why) => missing("tuning", why),
+        Found::Useless(why) => missing("tuned", why),
         Found::Nothing => missing(
-            "tuning",
+            "tuned",
             format!(
                 "Nothing was measured on {}: `--kernel auto` goes by its model. `host tune` measures.",
                 gpu.name

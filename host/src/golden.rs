@@ -1,8 +1,8 @@
-//! Golden files: what a writer wrote, kept, so that a change of it is seen.
+//! Golden files: the output of a writer, kept so that a change is noticed.
 
 use std::path::Path;
 
-/// Compares with a file of this package; `BLESS=1 cargo test -p host` writes such files anew.
+/// Compares with a file of this package; `BLESS=1 cargo test -p host` rewrites such files.
 #[track_caller]
 pub(crate) fn compare(path: &str, written: &[u8]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);

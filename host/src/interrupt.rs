@@ -9,11 +9,11 @@ use signal_hook::low_level;
 
 use crate::{output, progress};
 
-/// The exit code of an interrupted run: what shells say of a program that Ctrl-C ended.
+/// The exit code of an interrupted run: what shells report for a program that Ctrl-C ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM end the process so. A thread waits for them, so that nothing of what it does has
-/// to be safe in a signal handler.
+/// Makes SIGINT (Ctrl-C) and SIGTERM end the process this way from now on. A thread waits for
+/// them, so that what it does need not be safe in a signal handler.
 ///
 /// # Errors
 ///
@@ -26,10 +26,10 @@ pub fn watch() -> io::Result<()> {
             if signals.forever().next().is_some() {
                 output::abandon_all();
                 progress::clear_all();
-                // Nobody may be reading.
+                // There may be no reader.
                 let _ = writeln!(io::stderr(), "interrupted");
-                // Not `process::exit`: other threads still run, perhaps in the GPU's driver, whose exit handlers would
-                // pull its memory from under them.
+                // Not `process::exit`: other threads still run, perhaps in the GPU's driver,
+                // whose exit handlers would free its memory under them.
                 low_level::exit(INTERRUPTED.into());
             }
         })?;

@@ -1,9 +1,9 @@
-//! Whether a problem fits in this machine's memory, asked before it is filled: Linux promises any amount of memory, and
-//! later ends the program that believed it.
+//! Whether a problem fits in this machine's memory, checked before it is filled: Linux promises
+//! any amount of memory, and later kills the program that relied on it.
 
 use thiserror::Error;
 
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
 /// A problem and its copies need more memory than the machine has.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -17,7 +17,7 @@ pub struct TooLarge {
     total: u64,
 }
 
-/// Each matrix is there up to three times: in the problem, between guard bands, and in the result.
+/// Each matrix exists up to three times: in the problem, between guard bands, and in the result.
 const COPIES: u128 = 3;
 
 /// Checks that matrices of elements of `element_bytes` fit.

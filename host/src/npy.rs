@@ -1,7 +1,9 @@
-//! Matrices in NumPy's .npy files, versions 1.0, 2.0 and 3.0: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+//! Matrices in NumPy's .npy files, versions 1.0, 2.0 and 3.0:
+//! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 //!
-//! A file comes from anywhere, so nothing is taken on trust: [`NpyFile::open`] reads the header alone, holds it against the
-//! length of the file, and refuses what is no matrix; only then is memory asked for, by [`NpyFile::read`].
+//! A file can come from anywhere, so nothing in it is trusted: [`NpyFile::open`] reads only the
+//! header, checks it against the length of the file, and refuses what is not a matrix. Only then
+//! does [`NpyFile::read`] allocate memory.
 
 use std::fmt::{self, Display};
 use std::fs::{self, File};
@@ -11,24 +13,29 @@ use std::path::{Path, PathBuf};
 use ndarray_npy::npy::header::{
     Header, Layout as Order, ParseHeaderError, ReadHeaderError, WriteHeaderError,
 };
-use ndarray_npy::{ReadDataError, WriteDataError};
+use ndarray_npy::{ReadDataError, ReadableElement, WritableElement, WriteDataError};
 use thiserror::Error;
 
-use crate::element::{DataType, Element};
+use crate::data::{Matrix, Number, Placement, ProblemError};
 use crate::output::clause;
-use crate::problem::{Matrix, Placement, ProblemError};
+use gpu_gemm::ElementType;
 
-/// A matrix in a file: what its header says, which the length of the file bears out.
+/// A number that .npy files may hold.
+pub trait NpyNumber: Number + ReadableElement + WritableElement {}
+
+impl<T: Number + ReadableElement + WritableElement> NpyNumber for T {}
+
+/// A matrix in a file: what its header says, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NpyFile {
     path: PathBuf,
-    data_type: DataType,
+    data_type: ElementType,
     rows: usize,
     columns: usize,
     order: Order,
 }
 
-/// Why a file is not taken for a matrix.
+/// Why a file is not accepted as a matrix.
 #[derive(Debug, Error)]
 #[error("`{}` {refusal}", path.display())]
 pub struct NpyError {
@@ -36,7 +43,7 @@ pub struct NpyError {
     refusal: Refusal,
 }
 
-/// What is wrong with a file: the sentence that its name begins.
+/// What is wrong with a file: a sentence that begins with its name.
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("cannot be read: {}.", clause(.0))]
@@ -119,7 +126,7 @@ enum Refusal {
 struct Contents {
     rows: usize,
     columns: usize,
-    data_type: DataType,
+    data_type: ElementType,
 }
 
 impl Display for Contents {
@@ -143,8 +150,8 @@ pub enum ReadError {
 
 /// Bytes of a header at most, as for NumPy itself. That of a matrix has 118.
 const LONGEST_HEADER: u64 = 10_000;
-/// Brackets within brackets in a header at most: those of a structured type with arrays for fields. The time to parse them
-/// doubles with each.
+/// The deepest nesting of brackets that a header may have: that of a structured type with arrays
+/// for fields. The time to parse them doubles with each.
 const DEEPEST_HEADER: usize = 4;
 /// Elements that are read at once.
 const CHUNK: usize = 1 << 20;
@@ -154,8 +161,8 @@ impl NpyFile {
     ///
     /// # Errors
     ///
-    /// There is no such file, it is no .npy file or a damaged one, or what it holds is no matrix of an element type that
-    /// kernels multiply, in little-endian order.
+    /// There is no such file, it is not a .npy file or is damaged, or it does not hold a matrix
+    /// of an element type that kernels multiply, in little-endian order.
     pub fn open(path: &Path) -> Result<NpyFile, NpyError> {
         examine(path)
             .map(|(file, _)| file)
@@ -171,7 +178,7 @@ impl NpyFile {
     }
 
     /// The type of its elements.
-    pub fn data_type(&self) -> DataType {
+    pub fn data_type(&self) -> ElementType {
         self.data_type
     }
 
@@ -189,8 +196,9 @@ impl NpyFile {
     ///
     /// # Errors
     ///
-    /// The file has changed, holds elements of another type than `T`, or cannot be read; or there is no memory for it.
-    pub fn read<T: Element>(&self) -> Result<Matrix<T>, ReadError> {
+    /// The file has changed, holds elements of another type than `T`, or cannot be read; or
+    /// there is no memory for it.
+    pub fn read<T: NpyNumber>(&self) -> Result<Matrix<T>, ReadError> {
         let refuse = |refusal| NpyError {
             path: self.path.clone(),
             refusal,
@@ -242,7 +250,7 @@ impl NpyFile {
 /// # Errors
 ///
 /// Writing fails.
-pub fn write<T: Element>(matrix: &Matrix<T>, mut out: &mut dyn Write) -> io::Result<()> {
+pub fn write<T: NpyNumber>(matrix: &Matrix<T>, mut out: &mut dyn Write) -> io::Result<()> {
     let header = Header {
         type_descriptor: T::type_descriptor(),
         layout: Order::Standard,
@@ -269,7 +277,7 @@ struct Elements {
 
 impl Elements {
     /// The next `count`.
-    fn take<T: Element>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
+    fn take<T: NpyNumber>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
         let bytes = self.reader.by_ref().take((count * size_of::<T>()) as u64);
         T::read_to_end_exact_vec(bytes, &self.header.type_descriptor, count).map_err(|error| {
             match error {
@@ -283,7 +291,7 @@ impl Elements {
 
 /// Reads and checks the header, and leaves the reader at the first element.
 fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
-    // Asked before it is opened: opening a named pipe waits for its writer.
+    // Checked before it is opened: opening a named pipe waits for its writer.
     if !fs::metadata(path)?.is_file() {
         return Err(Refusal::Irregular);
     }
@@ -378,7 +386,7 @@ fn header_bytes(reader: &mut impl Read, length: u64) -> Result<Vec<u8>, Refusal>
     Ok(bytes)
 }
 
-/// What the library has against a header of which magic, version and length are right.
+/// What the library rejects in a header whose magic, version and length are right.
 fn refusal(error: ReadHeaderError) -> Refusal {
     match error {
         ReadHeaderError::Io(error) => Refusal::Unreadable(error),
@@ -395,22 +403,22 @@ fn refusal(error: ReadHeaderError) -> Refusal {
 }
 
 /// How NumPy spells an element type.
-fn descriptor(data_type: DataType) -> &'static str {
+fn descriptor(data_type: ElementType) -> &'static str {
     match data_type {
-        DataType::F32 => "<f4",
-        DataType::F64 => "<f8",
-        DataType::I32 => "<i4",
+        ElementType::F32 => "<f4",
+        ElementType::F64 => "<f8",
+        ElementType::I32 => "<i4",
     }
 }
 
 /// The element type that a header names.
-fn data_type(header: &Header) -> Result<DataType, Refusal> {
+fn data_type(header: &Header) -> Result<ElementType, Refusal> {
     let written = &header.type_descriptor;
     let Some(text) = written.as_string() else {
         return Err(Refusal::Type(written.to_string()));
     };
     let named = |text: &str| {
-        DataType::ALL
+        ElementType::ALL
             .into_iter()
             .find(|data_type| descriptor(*data_type) == text)
     };
@@ -430,7 +438,7 @@ fn data_type(header: &Header) -> Result<DataType, Refusal> {
 
 /// `f32 and i32`.
 fn known_types() -> String {
-    let names = DataType::ALL.map(DataType::name);
+    let names = ElementType::ALL.map(ElementType::name);
     match &names[..] {
         [names @ .., last] => format!("{} and {last}", names.join(", ")),
         [] => String::new(),

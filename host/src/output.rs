@@ -1,8 +1,9 @@
-//! Files that the program writes: whole or not at all.
+//! Files that the program writes: completely or not at all.
 //!
-//! An [`Output`] is a temporary file in the target's folder, made before the long run starts, so that a target that cannot
-//! be written is an error at once. [`Output::commit`] puts it in the target's place; until then the target stays as it is.
-//! An output that is dropped leaves nothing behind, and neither does an interrupt: see [`abandon_all`].
+//! An [`Output`] is a temporary file in the target's folder, made before the long run starts, so
+//! that a target that cannot be written is reported at once. [`Output::commit`] puts it in the
+//! target's place; until then the target stays as it is. An output that is dropped leaves
+//! nothing behind, and neither does an interrupt: see [`abandon_all`].
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -52,21 +53,21 @@ pub struct Output {
 const PREFIX: &str = ".gemm-";
 const SUFFIX: &str = ".tmp";
 
-/// The temporary files there are. Whoever makes one, removes one or moves one into its target's place holds the lock
-/// meanwhile.
+/// The temporary files that exist. The lock is held while one is made, removed, or moved into
+/// its target's place.
 static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is whole, whatever panicked beside it.
+    // A list of paths is intact, whatever panicked beside it.
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all outputs, for a process that is about to end: afterwards none can be opened or
-/// committed, and a thread that tries waits for the end.
+/// Removes the temporary files of all outputs, for a process that is about to end: afterwards
+/// none can be opened or committed, and a thread that tries waits for the end.
 pub fn abandon_all() {
     let mut temporaries = temporaries();
     for path in temporaries.drain(..) {
-        // There is nobody left to tell.
+        // There is no way left to report it.
         let _ = fs::remove_file(path);
     }
     // Locked for good.
@@ -74,12 +75,13 @@ pub fn abandon_all() {
 }
 
 impl Output {
-    /// Makes sure that `path` can be written, and makes the temporary file. A file that is there already keeps its
-    /// permissions, and a link to a file stays one.
+    /// Makes sure that `path` can be written, and makes the temporary file. A file that is there
+    /// already keeps its permissions, and a link to a file stays one.
     ///
     /// # Errors
     ///
-    /// It is a folder, or no regular file, or may not be written; or its folder does not exist or may not be written.
+    /// It is a folder, or no regular file, or may not be written; or its folder does not exist
+    /// or may not be written.
     pub fn open(path: &Path) -> Result<Output, OutputError> {
         let refuse = |reason: String| OutputError {
             path: path.to_path_buf(),
@@ -103,7 +105,8 @@ impl Output {
                 let reason = "it is no regular file, so no file can take its place";
                 return Err(refuse(reason.to_string()));
             }
-            // A file in a folder that may be written could be replaced, even if the file itself may not be written.
+            // A file in a folder that may be written could be replaced, even if the file itself
+            // may not be written.
             OpenOptions::new().write(true).open(path).map_err(because)?;
             target = fs::canonicalize(path).map_err(because)?;
         }
@@ -143,7 +146,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// The disk is full, say; then the target is as it was.
+    /// For example, the disk is full. The target is then as it was.
     pub fn commit(mut self) -> Result<(), OutputError> {
         self.put_in_place().map_err(|error| OutputError {
             path: self.path.clone(),
@@ -182,7 +185,7 @@ impl Drop for Output {
         let mut temporaries = temporaries();
         if let Some(index) = temporaries.iter().position(|path| *path == self.temporary) {
             temporaries.swap_remove(index);
-            // What cannot be removed stays; a destructor can tell nobody.
+            // What cannot be removed stays; a destructor cannot report it.
             let _ = fs::remove_file(&self.temporary);
         }
     }

@@ -7,31 +7,32 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 
-/// How long nothing is shown.
+/// How long the bar stays hidden.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The bars there are or were.
+/// The bars that exist or existed.
 static BARS: Mutex<Vec<WeakProgressBar>> = Mutex::new(Vec::new());
 
-/// Takes all bars from the terminal, for a process that is about to end.
+/// Clears all bars from the terminal, for a process that is about to end.
 pub fn clear_all() {
-    // A list of bars is whole, whatever panicked beside it.
+    // A list of bars is intact, whatever panicked beside it.
     let bars = BARS.lock().unwrap_or_else(PoisonError::into_inner);
     for bar in bars.iter().filter_map(WeakProgressBar::upgrade) {
         bar.finish_and_clear();
     }
 }
 
-/// A bar that appears after a while, and goes when it is dropped.
+/// A bar that appears after a while, and disappears when it is dropped.
 pub struct Progress {
     bar: ProgressBar,
-    /// Dropped to tell the thread that waits for the bar's time that it need not come.
+    /// Dropped to tell the thread that waits to show the bar that it is no longer needed.
     ended: Option<Sender<()>>,
     waiting: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Starts the clock. `steps` is how often [`Progress::step`] will be called; 0 shows no bar, only what is being done.
+    /// Starts the clock. `steps` is how often [`Progress::step`] will be called; 0 shows no bar,
+    /// only what is being done.
     pub fn start(steps: u64) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
         let template = match steps {
@@ -66,7 +67,7 @@ impl Progress {
         self.bar.set_message(what);
     }
 
-    /// One step is done. May be called from any thread.
+    /// Counts one step as done. May be called from any thread.
     pub fn step(&self) {
         self.bar.inc(1);
     }

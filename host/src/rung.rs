@@ -1,21 +1,28 @@
-//! What the command line runs by name: a GPU kernel or a rung of the CPU's ladder, behind one face.
+//! What the command line runs by name: a GPU kernel or a rung of the CPU's ladder, behind one
+//! interface.
 
-use gpu_kernels::spec::{Tile, Variant};
+use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::{Choice, Device, ElementType};
 
-use crate::blas::Sharing;
-use crate::choose::Choice;
-use crate::cpu::{self, Algorithm, Team};
-use crate::device::{Device, DeviceError, Run};
-use crate::element::{DataType, Element};
-use crate::problem::Problem;
-use crate::select::AUTO;
-use crate::verify::Rounding;
+use crate::cpu::{self, Algorithm, CpuNumber, Team};
+use crate::data::{Problem, Random};
+use crate::npy::NpyNumber;
+use crate::run::{Run, RunError, run};
+use crate::verify::ErrorModel;
+
+/// The name that stands for whichever kernel suits the shape.
+pub const AUTO: &str = "auto";
+
+/// A number that rungs multiply: all that proving and measuring require of one.
+pub trait Element: Random + NpyNumber + CpuNumber {}
+
+impl<T: Random + NpyNumber + CpuNumber> Element for T {}
 
 /// Something that multiplies, and is proven, timed and reported.
 #[derive(Clone, Copy, Debug)]
 pub enum Rung {
     /// A GPU kernel, on whatever device was opened.
-    Gpu(&'static Variant),
+    Gpu(Choice),
     /// `auto`: the GPU kernel that was chosen for the shape.
     Auto(Choice),
     /// A CPU rung, which runs natively whatever the device.
@@ -26,52 +33,41 @@ impl Rung {
     /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Rung::Gpu(variant) => variant.name,
+            Rung::Gpu(choice) => choice.variant.name,
             Rung::Auto(_) => AUTO,
             Rung::Cpu(algorithm) => algorithm.name,
         }
     }
 
-    /// The sizes at which its work is cut, where mistakes would be.
+    /// The sizes at which its work is cut, where mistakes are likely.
     pub fn tile(self) -> Tile {
         match self {
-            Rung::Gpu(variant) => variant.tile,
-            Rung::Auto(choice) => choice.variant.tile,
+            Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.tile,
             Rung::Cpu(algorithm) => algorithm.tile,
         }
     }
 
     /// Whether it multiplies elements of a type.
-    pub fn multiplies(self, data_type: DataType) -> bool {
+    pub fn multiplies(self, element: ElementType) -> bool {
         match self {
-            Rung::Gpu(variant) => DataType::of(variant) == data_type,
-            Rung::Auto(choice) => DataType::of(choice.variant) == data_type,
-            Rung::Cpu(algorithm) => algorithm.multiplies(data_type),
+            Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.types.c == element,
+            Rung::Cpu(algorithm) => algorithm.multiplies(element),
         }
     }
 
     /// How its errors are bounded.
-    pub fn rounding(self, team: &Team) -> Rounding {
+    pub fn error_model(self, team: &Team) -> ErrorModel {
         match self {
-            Rung::Gpu(_) | Rung::Auto(_) => Rounding::Elementwise,
-            Rung::Cpu(algorithm) => (algorithm.rounding)(team.settings()),
+            Rung::Gpu(choice) | Rung::Auto(choice) => ErrorModel::of(choice.variant.rounding),
+            Rung::Cpu(algorithm) => (algorithm.error_model)(team.settings()),
         }
     }
 
     /// The GPU kernel, if it is one.
-    pub fn variant(self) -> Option<&'static Variant> {
+    pub fn choice(self) -> Option<Choice> {
         match self {
-            Rung::Gpu(variant) => Some(variant),
-            Rung::Auto(choice) => Some(choice.variant),
+            Rung::Gpu(choice) | Rung::Auto(choice) => Some(choice),
             Rung::Cpu(_) => None,
-        }
-    }
-
-    /// How its blocks share their steps, where that was chosen.
-    pub fn sharing(self) -> Option<Sharing> {
-        match self {
-            Rung::Auto(choice) => choice.sharing,
-            Rung::Gpu(_) | Rung::Cpu(_) => None,
         }
     }
 
@@ -83,8 +79,9 @@ impl Rung {
         }
     }
 
-    /// Runs it on `problem`, a GPU kernel on `device` and a CPU rung by `team`, and returns C. `step` is called after each block
-    /// on the simulator, from any thread, and after a run of a CPU rung.
+    /// Runs it on `problem`, a GPU kernel on `device` and a CPU rung by `team`, and returns C.
+    /// `step` is called after each CTA on the simulator, from any thread, and after a run of a
+    /// CPU rung.
     ///
     /// # Errors
     ///
@@ -95,10 +92,9 @@ impl Rung {
         team: &Team,
         problem: &Problem<T>,
         step: &(dyn Fn() + Sync),
-    ) -> Result<Run<T>, DeviceError> {
+    ) -> Result<Run<T>, RunError> {
         match self {
-            Rung::Gpu(variant) => device.run_observed(variant, problem, step),
-            Rung::Auto(choice) => device.run_shared(choice.variant, choice.sharing, problem, step),
+            Rung::Gpu(choice) | Rung::Auto(choice) => run(device, choice, problem, step),
             Rung::Cpu(algorithm) => {
                 let run = cpu::run(algorithm, problem, team);
                 step();
@@ -112,9 +108,10 @@ impl PartialEq for Rung {
     /// Whether both are the same entry of the same table.
     fn eq(&self, other: &Rung) -> bool {
         match (self, other) {
-            (Rung::Gpu(one), Rung::Gpu(other)) => std::ptr::eq(*one, *other),
+            (Rung::Gpu(one), Rung::Gpu(other)) | (Rung::Auto(one), Rung::Auto(other)) => {
+                one == other
+            }
             (Rung::Cpu(one), Rung::Cpu(other)) => std::ptr::eq(*one, *other),
-            (Rung::Auto(one), Rung::Auto(other)) => one == other,
             _ => false,
         }
     }

@@ -1,19 +1,14 @@
 //! From the names on the command line to kernels and CPU rungs.
 
-use gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::{Choice, Chooser, ElementType, Shape};
 use thiserror::Error;
 
-use crate::choose::Chooser;
 use crate::cpu::Algorithm;
-use crate::element::DataType;
-use crate::problem::Shape;
-use crate::rung::Rung;
+use crate::rung::{AUTO, Rung};
 
-/// The kernel that runs if none is named, and it multiplies the type.
+/// The kernel that runs if none is named, provided that it multiplies the type.
 pub const DEFAULT: &str = "double-buffer";
-
-/// The name that stands for whichever kernel suits the shape: see [`crate::choose`].
-pub const AUTO: &str = "auto";
 
 /// A name that stands for no kernel.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -27,7 +22,7 @@ pub enum SelectError {
     #[error("Kernel `{name}` does not multiply {asked}; these do: {}.", .others.join(", "))]
     WrongType {
         name: String,
-        asked: DataType,
+        asked: ElementType,
         others: Vec<&'static str>,
     },
 }
@@ -39,12 +34,12 @@ fn suggestion(similar: &Option<String>) -> String {
     }
 }
 
-/// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder that multiplies the type, or else of
-/// the CPU's.
+/// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
+/// that multiplies the type, or else of the CPU's.
 pub fn default_for(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
-    data_type: DataType,
+    data_type: ElementType,
 ) -> &'static str {
     let multiplies = |rung: &Rung| rung.multiplies(data_type);
     let of_kernel = |kernel: &&'static Kernel| gpu(&[*kernel]);
@@ -62,8 +57,9 @@ pub fn default_for(
         .unwrap_or(DEFAULT)
 }
 
-/// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for its first variant of the element
-/// type, a variant's for itself, `all` for every variant of the element type, and `cpu` for every CPU rung that has it.
+/// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for
+/// its first variant of the element type, a variant's for itself, `all` for every variant of the
+/// element type, and `cpu` for every CPU rung that has it.
 ///
 /// # Errors
 ///
@@ -72,7 +68,7 @@ pub fn select(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     names: &[String],
-    data_type: DataType,
+    data_type: ElementType,
 ) -> Result<Vec<Rung>, SelectError> {
     let of_type = |rungs: Vec<Rung>| {
         let of_type = rungs.into_iter().filter(|rung| rung.multiplies(data_type));
@@ -126,7 +122,7 @@ impl Asked {
     }
 
     /// What multiplies a shape; none if no kernel can.
-    pub fn rung(self, chooser: &Chooser, data_type: DataType, shape: Shape) -> Option<Rung> {
+    pub fn rung(self, chooser: &Chooser, data_type: ElementType, shape: Shape) -> Option<Rung> {
         match self {
             Asked::Rung(rung) => Some(rung),
             Asked::Auto => Some(Rung::Auto(chooser.choose(data_type, shape)?)),
@@ -143,7 +139,7 @@ pub fn ask(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     names: &[String],
-    data_type: DataType,
+    data_type: ElementType,
 ) -> Result<Vec<Asked>, SelectError> {
     let mut asked: Vec<Asked> = Vec::new();
     for name in names {
@@ -171,15 +167,16 @@ pub fn ask(
 pub fn kernels(
     kernels: &[&'static Kernel],
     names: &[String],
-    data_type: DataType,
+    data_type: ElementType,
 ) -> Result<Vec<&'static Variant>, SelectError> {
     let rungs = select(kernels, &[], names, data_type)?;
-    Ok(rungs.into_iter().filter_map(Rung::variant).collect())
+    let choices = rungs.into_iter().filter_map(Rung::choice);
+    Ok(choices.map(|choice| choice.variant).collect())
 }
 
 fn gpu(kernels: &[&'static Kernel]) -> Vec<Rung> {
     let variants = kernels.iter().flat_map(|kernel| kernel.variants);
-    variants.map(Rung::Gpu).collect()
+    variants.map(Choice::even).map(Rung::Gpu).collect()
 }
 
 fn cpu(algorithms: &[&'static Algorithm]) -> Vec<Rung> {
@@ -211,7 +208,7 @@ fn unknown(
     known.retain(|name| seen.insert(*name));
     let similar = known
         .iter()
-        .map(|known| (edit_distance(name, known), known))
+        .map(|known| (strsim::levenshtein(name, known), known))
         .min()
         .filter(|&(distance, known)| distance <= known.len() / 2)
         .map(|(_, known)| known.to_string());
@@ -222,29 +219,13 @@ fn unknown(
     }
 }
 
-/// Letters to insert, delete or replace to make one word of another (Levenshtein).
-fn edit_distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut distances: Vec<usize> = (0..=other.len()).collect();
-    for (row, letter) in one.chars().enumerate() {
-        let mut diagonal = distances[0];
-        distances[0] = row + 1;
-        for (col, other_letter) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other_letter);
-            diagonal = distances[col + 1];
-            distances[col + 1] = replaced.min(diagonal + 1).min(distances[col] + 1);
-        }
-    }
-    distances[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cpu::RUNGS;
-    use gpu_kernels::KERNELS;
+    use gpu_gemm::gpu_kernels::KERNELS;
 
-    fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
+    fn names(asked: &[&str], data_type: ElementType) -> Result<Vec<&'static str>, SelectError> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         Ok(select(KERNELS, RUNGS, &asked, data_type)?
             .into_iter()
@@ -254,13 +235,13 @@ mod tests {
 
     #[test]
     fn a_kernel_stands_for_its_first_variant_of_the_type() {
-        assert_eq!(names(&["naive"], DataType::F32), Ok(vec!["naive"]));
+        assert_eq!(names(&["naive"], ElementType::F32), Ok(vec!["naive"]));
         let tiled = KERNELS
             .iter()
             .find(|kernel| kernel.name == "tiled")
             .unwrap();
-        for data_type in DataType::ALL {
-            let of_type = |variant: &&Variant| DataType::of(variant) == data_type;
+        for data_type in ElementType::ALL {
+            let of_type = |variant: &&Variant| variant.types.c == data_type;
             let first = tiled.variants.iter().find(of_type);
             match first {
                 Some(first) => assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name])),
@@ -271,25 +252,25 @@ mod tests {
 
     #[test]
     fn a_variant_stands_for_itself() {
-        assert_eq!(names(&["tiled-32"], DataType::F32), Ok(vec!["tiled-32"]));
+        assert_eq!(names(&["tiled-32"], ElementType::F32), Ok(vec!["tiled-32"]));
     }
 
     #[test]
     fn cpu_stands_for_the_cpu_rungs_of_the_type_and_all_for_none_of_them() {
-        for data_type in DataType::ALL {
+        for data_type in ElementType::ALL {
             let rungs = RUNGS.iter().filter(|rung| rung.multiplies(data_type));
             let rungs: Vec<&str> = rungs.map(|rung| rung.name).collect();
             assert_eq!(names(&["cpu"], data_type), Ok(rungs));
             let all = names(&["all"], data_type).unwrap();
             assert!(!all.iter().any(|name| name.starts_with("cpu-")));
         }
-        assert_eq!(names(&["cpu-ikj"], DataType::I32), Ok(vec!["cpu-ikj"]));
+        assert_eq!(names(&["cpu-ikj"], ElementType::I32), Ok(vec!["cpu-ikj"]));
         for name in ["cpu", "cpu-ikj"] {
-            let among_kernels = kernels(KERNELS, &[name.to_string()], DataType::F32);
+            let among_kernels = kernels(KERNELS, &[name.to_string()], ElementType::F32);
             assert!(matches!(among_kernels, Err(SelectError::Unknown { .. })));
         }
         assert!(matches!(
-            names(&["cpu-matrixmultiply"], DataType::I32),
+            names(&["cpu-matrixmultiply"], ElementType::I32),
             Err(SelectError::WrongType { .. })
         ));
     }
@@ -297,23 +278,23 @@ mod tests {
     #[test]
     fn names_are_kept_in_order_and_repeated_ones_run_once() {
         assert_eq!(
-            names(&["tiled-32", "naive", "tiled-32"], DataType::F32),
+            names(&["tiled-32", "naive", "tiled-32"], ElementType::F32),
             Ok(vec!["tiled-32", "naive"])
         );
-        let all = names(&["all"], DataType::F32).unwrap();
+        let all = names(&["all"], ElementType::F32).unwrap();
         let last = *all.last().unwrap();
         let last_first = [&[last], &all[..all.len() - 1]].concat();
-        assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
+        assert_eq!(names(&[last, "all"], ElementType::F32), Ok(last_first));
     }
 
     #[test]
     fn auto_is_a_name_beside_others_and_stands_for_what_suits_the_shape() {
         let names = ["auto", "naive", "auto"].map(String::from);
-        let asked = ask(KERNELS, RUNGS, &names, DataType::F32).unwrap();
+        let asked = ask(KERNELS, RUNGS, &names, ElementType::F32).unwrap();
         assert_eq!(asked.len(), 2);
         assert_eq!(asked[0], Asked::Auto);
-        let chooser = Chooser::simulator();
-        for data_type in DataType::ALL {
+        let chooser = Chooser::untuned(gpu_gemm::DeviceFacts::simulator());
+        for data_type in ElementType::ALL {
             let rung = asked[0]
                 .rung(&chooser, data_type, Shape::cube(100))
                 .unwrap();
@@ -324,23 +305,23 @@ mod tests {
 
     #[test]
     fn every_type_has_a_kernel_that_runs_if_none_is_named() {
-        assert_eq!(default_for(KERNELS, RUNGS, DataType::F32), DEFAULT);
-        for data_type in DataType::ALL {
+        assert_eq!(default_for(KERNELS, RUNGS, ElementType::F32), DEFAULT);
+        for data_type in ElementType::ALL {
             let name = default_for(KERNELS, RUNGS, data_type);
             assert!(names(&[name], data_type).is_ok(), "{name}");
         }
-        // Without the default itself, the last that can.
+        // Without the default itself, the last kernel that can.
         let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
         let tiled = names.iter().position(|name| *name == "tiled").unwrap();
         assert_eq!(
-            default_for(&KERNELS[..=tiled], RUNGS, DataType::F32),
+            default_for(&KERNELS[..=tiled], RUNGS, ElementType::F32),
             "tiled"
         );
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_a_similar_one_and_the_list() {
-        let message = names(&["duble-bufer"], DataType::F32)
+        let message = names(&["duble-bufer"], ElementType::F32)
             .unwrap_err()
             .to_string();
         assert!(
@@ -349,7 +330,7 @@ mod tests {
             ),
             "{message}"
         );
-        let message = names(&["quicksort"], DataType::F32)
+        let message = names(&["quicksort"], ElementType::F32)
             .unwrap_err()
             .to_string();
         assert!(!message.contains("did you mean"), "{message}");
@@ -357,25 +338,12 @@ mod tests {
 
     #[test]
     fn a_kernel_without_the_type_is_answered_with_those_that_have_it() {
-        let message = names(&["double-buffer"], DataType::I32)
+        let message = names(&["double-buffer"], ElementType::I32)
             .unwrap_err()
             .to_string();
         assert!(
             message.starts_with("Kernel `double-buffer` does not multiply i32; these do: tiled-"),
             "{message}"
         );
-    }
-
-    #[test]
-    fn edit_distance_counts_single_letters() {
-        for (one, other, distance) in [
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("naive", "naive", 0),
-            ("ab", "ba", 2),
-        ] {
-            assert_eq!(edit_distance(one, other), distance);
-            assert_eq!(edit_distance(other, one), distance);
-        }
     }
 }

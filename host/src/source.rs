@@ -5,15 +5,17 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::element::{DataType, Element};
-use crate::npy::{NpyError, NpyFile, ReadError};
-use crate::problem::{Data, Layout, Matrix, Placement, Problem, ProblemError, Shape};
+use crate::data::{Data, Layout, Matrix, Number, Placement, Problem, ProblemError, Random};
+use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
 use crate::verify;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
 
 /// What fills the matrices.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Random numbers, as each purpose wants them: uniform ones to prove with, as these have an alarm, normal ones to time.
+    /// Random numbers that suit each purpose: uniform ones to prove with, since these have an
+    /// alarm, and normal ones to time.
     Suitable,
     /// The same for all purposes.
     Filled(Filling),
@@ -21,8 +23,8 @@ pub enum Source {
     Files(Files),
 }
 
-/// What `--data` can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// The values of `--data`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
     /// Random, normal with mean 0 and variance 1
     Normal,
@@ -49,7 +51,7 @@ impl Filling {
     }
 
     /// The random data that it stands for; `None` for the pattern.
-    fn data<T: Element>(self, k: usize) -> Option<Data> {
+    fn data<T: Number>(self, k: usize) -> Option<Data> {
         match self {
             Filling::Normal => Some(Data::Normal),
             Filling::Uniform => Some(Data::Uniform),
@@ -71,7 +73,7 @@ pub struct Files {
     c: Option<NpyFile>,
 }
 
-/// Why files make no problem.
+/// Why files do not form a problem.
 #[derive(Debug, Error)]
 pub enum FilesError {
     #[error(transparent)]
@@ -102,7 +104,7 @@ pub enum FilesError {
 }
 
 impl Files {
-    /// Looks at the files' headers. `c` is not looked at where `beta` is 0.
+    /// Looks at the files' headers. `c` is ignored where `beta` is 0.
     ///
     /// # Errors
     ///
@@ -142,7 +144,7 @@ impl Files {
     }
 
     /// The type of all their elements.
-    pub fn data_type(&self) -> DataType {
+    pub fn data_type(&self) -> ElementType {
         self.a.data_type()
     }
 
@@ -170,13 +172,14 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, compact, and the random data that it is, if it is. `suitable` is what [`Source::Suitable`] means here.
-    /// Where `beta` or `alpha` is zero, what must not be read is [`Element::POISON`].
+    /// The problem, compact, and the random data that it is, if it is. `suitable` is what
+    /// [`Source::Suitable`] means here. Where `beta` or `alpha` is zero, what must not be read
+    /// is [`Number::POISON`].
     ///
     /// # Errors
     ///
     /// A file cannot be read, or there is no memory.
-    pub fn problem<T: Element>(
+    pub fn problem<T: Random + NpyNumber>(
         &self,
         suitable: Data,
         shape: Shape,
@@ -198,7 +201,7 @@ impl Source {
         Ok((problem, data))
     }
 
-    /// What a report says of it; nothing if nothing was asked for.
+    /// What a report says about it; nothing if no data was requested.
     pub fn description(&self) -> Option<String> {
         match self {
             Source::Suitable => None,
@@ -209,7 +212,7 @@ impl Source {
 }
 
 impl Files {
-    fn problem<T: Element>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
+    fn problem<T: NpyNumber>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
         let Shape { m, n, k } = self.shape();
         let zero = T::default();
         let read = |file: Option<&NpyFile>, rows, columns| match file {
@@ -228,7 +231,7 @@ impl Files {
 }
 
 /// `a[i][j] = b[i][j] = c[i][j] = i + j`, rounded to `T`.
-fn index_sums<T: Element>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, ProblemError> {
+fn index_sums<T: Number>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, ProblemError> {
     let Shape { m, n, k } = shape;
     let zero = T::default();
     let matrix = |rows, columns, read: bool| {
@@ -246,7 +249,7 @@ fn index_sums<T: Element>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>,
     )
 }
 
-fn compact<T: Element>(
+fn compact<T: Number>(
     rows: usize,
     columns: usize,
     element: impl Fn(usize, usize) -> T + Sync,
@@ -265,15 +268,6 @@ fn compact<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::ValueEnum;
-
-    #[test]
-    fn fillings_are_named_as_the_command_line_spells_them() {
-        for filling in Filling::value_variants() {
-            let spelled = filling.to_possible_value().unwrap();
-            assert_eq!(spelled.get_name(), filling.name());
-        }
-    }
 
     #[test]
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {

@@ -105,7 +105,7 @@ fn tuning_asks_for_a_gpu() {
 fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
     let asked = ["--kernel", "cpu", "--threads", "3", "--schedule", "guided"];
     let shape = ["--m", "17", "--n", "33", "--k", "65"];
-    // There is no such GPU; nobody asks it for anything.
+    // There is no such GPU; it is never used.
     let output = run(&[&["--device", "cuda:99"], &asked[..], &shape[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report = stdout(&output);
@@ -287,7 +287,7 @@ fn a_closed_pipe_is_no_panic() {
 
 /// Whether this build has PTX; where it has none, `ptx` must say so.
 fn has_ptx() -> bool {
-    host::device::ptx::why_absent().is_none()
+    gpu_gemm::device::ptx::why_absent().is_none()
 }
 
 #[test]
@@ -307,7 +307,8 @@ fn ptx_shows_instructions_below_their_lines_or_says_why_there_are_none() {
     let place = before
         .lines()
         .rev()
-        .find_map(|line| line.strip_prefix("// gpu-kernels/src/naive.rs:"))
+        .filter_map(|line| line.strip_prefix("//"))
+        .find_map(|line| line.trim_start().strip_prefix("gpu-kernels/src/naive.rs:"))
         .expect("the line is named");
     let (number, text) = place.split_once(' ').expect("its text is beside it");
     let number: usize = number.parse().expect("a line has a number");

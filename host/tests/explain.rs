@@ -24,14 +24,14 @@ fn every_kernel_of_every_type_has_an_explanation() {
         ]);
         assert_eq!(output.status.code(), Some(0));
         let text = stdout(&output);
-        let variants = gpu_kernels::KERNELS
+        let variants = gpu_gemm::gpu_kernels::KERNELS
             .iter()
             .flat_map(|kernel| kernel.variants);
         let of_type = variants
-            .filter(|variant| host::element::DataType::of(variant).name() == data_type)
+            .filter(|variant| variant.types.c.name() == data_type)
             .count();
         for part in [
-            "\ngrid ",
+            "\n| launch ",
             "\nintensity ",
             "\nroofline ",
             "\nregisters ",
@@ -50,8 +50,8 @@ fn json_has_the_numbers_of_the_shape_that_was_asked_for() {
     ]);
     assert_eq!(output.status.code(), Some(0));
     let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(found["launch"]["grid_x"], 3);
-    assert_eq!(found["launch"]["grid_y"], 2);
+    assert_eq!(found["launches"][0]["grid_x"], 3);
+    assert_eq!(found["launches"][0]["grid_y"], 2);
     let elements: Vec<(&str, &str, &str, u64)> = found["traffic"]
         .as_array()
         .unwrap()

@@ -6,9 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::element::Element;
-use host::npy::{self, NpyFile};
-use host::problem::{Matrix, Placement};
+use host::data::{Matrix, Placement};
+use host::npy::{self, NpyFile, NpyNumber};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,7 +65,7 @@ impl Folder {
     }
 
     /// Writes the matrix that has `element(row, column)`, and returns its path.
-    fn matrix<T: Element>(
+    fn matrix<T: NpyNumber>(
         &self,
         name: &str,
         (rows, columns): (usize, usize),
@@ -86,7 +85,7 @@ impl Folder {
         self.text(name)
     }
 
-    fn read<T: Element>(&self, name: &str) -> Matrix<T> {
+    fn read<T: NpyNumber>(&self, name: &str) -> Matrix<T> {
         NpyFile::open(&self.path(name)).unwrap().read().unwrap()
     }
 
@@ -105,7 +104,8 @@ fn scrambled(row: usize, column: usize) -> i32 {
     ((row * 7919 + column * 104_729 + row * column * 31) % 17) as i32 - 8
 }
 
-/// `alpha * A * B + beta * C` of [`scrambled`] matrices, the columns of A and B shifted so that the two differ.
+/// `alpha * A * B + beta * C` of [`scrambled`] matrices, the columns of A and B shifted so that
+/// the two differ.
 fn product(k: usize, row: usize, column: usize, alpha: i32, beta: i32) -> i32 {
     let sum: i32 = (0..k)
         .map(|index| scrambled(row, index) * scrambled(index, column + 1))
@@ -115,7 +115,7 @@ fn product(k: usize, row: usize, column: usize, alpha: i32, beta: i32) -> i32 {
 
 #[test]
 fn the_product_of_the_files_is_written_for_every_type() {
-    fn check<T: Element>(more: &[&str]) {
+    fn check<T: NpyNumber>(more: &[&str]) {
         let (m, n, k) = (37, 53, 41);
         let folder = Folder::new();
         let a = folder.matrix("a.npy", (m, k), |i, j| T::from_integer(scrambled(i, j)));
@@ -156,7 +156,7 @@ fn the_product_of_the_files_is_written_for_every_type() {
 
 #[test]
 fn special_values_are_multiplied_as_the_reference_does() {
-    fn check<T: Element>() {
+    fn check<T: NpyNumber>() {
         let folder = Folder::new();
         let element = |value| T::from_scalar(value).unwrap();
         let special = |row, column| match (row, column) {
@@ -423,7 +423,7 @@ fn every_data_is_proven_and_named() {
     }
 }
 
-/// Ends the program, whatever becomes of the test.
+/// Ends the program, however the test ends.
 struct Killed(Child);
 
 impl Drop for Killed {

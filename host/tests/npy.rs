@@ -1,11 +1,12 @@
-//! Files that are no matrix, each refused by its own sentence; and matrices, read as they were written.
+//! Files that are no matrix, each refused by its own sentence; and matrices, read as they were
+//! written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use host::element::{DataType, Element};
-use host::npy::{self, NpyFile};
-use host::problem::{Matrix, Placement};
+use gpu_gemm::ElementType;
+use host::data::{Matrix, Number, Placement};
+use host::npy::{self, NpyFile, NpyNumber};
 use tempfile::TempDir;
 
 /// A file of version 1.0 with such a header before such data.
@@ -43,7 +44,7 @@ fn written(folder: &TempDir, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What `open` says against the file, after its name.
+/// What `open` reports about the file, after its name.
 fn refusal(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, bytes);
@@ -272,7 +273,7 @@ fn what_is_no_regular_file_is_refused_without_being_opened() {
     );
 }
 
-fn compact<T: Element>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> {
+fn compact<T: Number>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> {
     let placement = Placement {
         offset: 0,
         leading: columns,
@@ -299,7 +300,7 @@ fn both_orders_are_read_into_rows() {
             let path = written(&folder, &file(&header_line("'<i4'", order, &shape), &bytes));
             let found = NpyFile::open(&path).unwrap();
             assert_eq!((found.rows(), found.columns()), (rows, columns));
-            assert_eq!(found.data_type(), DataType::I32);
+            assert_eq!(found.data_type(), ElementType::I32);
             let matrix = found.read::<i32>().unwrap();
             assert!(
                 matrix == compact(by_rows.clone(), rows, columns),
@@ -324,7 +325,7 @@ fn every_version_is_read() {
 
 #[test]
 fn a_matrix_comes_back_bit_for_bit_as_it_was_written() {
-    fn check<T: Element>(values: Vec<T>, rows: usize, columns: usize) {
+    fn check<T: NpyNumber>(values: Vec<T>, rows: usize, columns: usize) {
         let folder = tempfile::tempdir().unwrap();
         let matrix = compact(values, rows, columns);
         let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use host::device::{Device, DeviceChoice, Simulator};
+use gpu_gemm::{Device, DeviceChoice, Simulator};
 
 /// Why tests on a GPU cannot run here, or `None` if they can.
 pub fn why_no_gpu() -> Option<&'static str> {

@@ -1,12 +1,9 @@
-//! What the test programs share: the devices there are, the compiled PTX, the results that figures come from, and a way to
-//! say what cannot run here.
+//! What the test programs share: the devices there are, the compiled PTX, and a way to say what
+//! cannot run here.
 
-pub mod book;
 pub mod built;
 pub mod devices;
-pub mod pictures;
 pub mod probes;
-pub mod results;
 
 use std::process::ExitCode;
 
@@ -36,7 +33,8 @@ pub fn on_gpu(
     Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
 }
 
-/// Runs the tests, one at a time: each uses all the cores there are, and the thread that opened the GPU keeps it.
+/// Runs the tests, one at a time: each uses all the cores there are, and the thread that opened
+/// the GPU keeps it.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);

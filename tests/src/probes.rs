@@ -7,12 +7,12 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::probe::{Launch, ProbeFn, UNWRITTEN};
-use host::device::{driver, ptx};
+use gpu_gemm::device::{driver, ptx};
 
 use crate::built;
 use crate::devices::Backend;
 
-/// What of a probe a launcher needs.
+/// What a launcher needs to know of a probe.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub entry: &'a str,
@@ -26,7 +26,8 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Runs the kernel and returns what it wrote; on a GPU, that of the newest architecture that it takes.
+    /// Runs the kernel and returns what it wrote; on a GPU, that of the newest architecture that
+    /// it takes.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl Job<'_> {
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         simulator::Launch::new(grid, block)
             .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
-            // SAFETY: the launch and the length of the output are those that the probe asks for.
+            // SAFETY: the launch and the length of the output are those that the probe requires.
             .run(|| unsafe { (self.function)(self.input, words.start()) })?;
         Ok(output)
     }
@@ -79,7 +80,8 @@ impl Job<'_> {
         }
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         let bytes = self.launch.dynamic_shared_bytes;
-        // SAFETY: these are a probe's parameters; the buffers outlive the launch, which is waited for.
+        // SAFETY: these are a probe's parameters; the buffers outlive the launch, which is
+        // waited for.
         unsafe {
             launch!(function<<<grid, block, bytes, stream>>>(
                 input.as_device_ptr(),

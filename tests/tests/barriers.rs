@@ -1,19 +1,20 @@
-//! Every barrier of every kernel is needed, and every wait for asynchronous copies: with any one of them left out, some
-//! order of the threads gives a wrong result. The simulator leaves one out without recompiling anything.
+//! Every barrier of every kernel is needed, and every wait for asynchronous copies: with any one
+//! of them left out, some order of the threads gives a wrong result. The simulator leaves one
+//! out without recompiling anything.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
-use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Grid, Variant};
-use host::device::{Device, Simulator};
-use host::element::{DataType, Element};
-use host::problem::{Data, Layout, Problem, Shape};
+use gpu_gemm::gpu_kernels::spec::{Grid, Variant, variants};
+use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
+use host::data::{Data, Layout, Problem};
+use host::rung::Element;
 use libtest_mimic::Failed;
 
-/// Orders in which the threads of a block run between barriers. A kernel that is right gives one result in all of them.
+/// Orders in which the threads of a CTA run between barriers. A correct kernel gives the same
+/// result in all of them.
 const ORDERS: [ThreadOrder; 4] = [
     ThreadOrder::Forward,
     ThreadOrder::Reverse,
@@ -21,16 +22,15 @@ const ORDERS: [ThreadOrder; 4] = [
     ThreadOrder::Random(2),
 ];
 
-/// Makes a launch leave out what is at a place in the source.
+/// Makes a launch leave out the barrier or wait at a place in the source.
 type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
 fn main() -> ExitCode {
-    let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    let trials = variants.map(|variant| {
-        tests::on_simulator(variant.entry, || match DataType::of(variant) {
-            DataType::F32 => every_barrier_and_wait_is_needed::<f32>(variant),
-            DataType::F64 => every_barrier_and_wait_is_needed::<f64>(variant),
-            DataType::I32 => every_barrier_and_wait_is_needed::<i32>(variant),
+    let trials = variants().map(|variant| {
+        tests::on_simulator(variant.entry.name, move || match variant.types.c {
+            ElementType::F32 => every_barrier_and_wait_is_needed::<f32>(variant),
+            ElementType::F64 => every_barrier_and_wait_is_needed::<f64>(variant),
+            ElementType::I32 => every_barrier_and_wait_is_needed::<i32>(variant),
         })
     });
     tests::run(trials.collect())
@@ -52,30 +52,40 @@ enum What {
 fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Result<(), Failed> {
     let tile = variant.tile;
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
-    // Several steps along k, so that tiles are overwritten; more where blocks share them and the tiles are a ring. Of 4 tiles of 39 steps
-    // the second of 6 blocks has the last 13 of a tile and then some of the next: both begin and end in the ring's first place.
-    let steps = match variant.grid {
-        Grid::Streams => 38,
+    // Several k-iterations, so that tiles are overwritten; more for stream-K, whose tiles are a
+    // ring buffer. Of 4 tiles of 39 k-iterations the second of 6 CTAs has the last 13 of a tile
+    // and then some of the next: both begin and end in the ring's first stage.
+    let k_iterations = match variant.grid {
+        Grid::StreamK => 38,
         _ => 3,
     };
-    // Columns that fill no tile are another kernel's in some.
-    let tiles_n = if variant.rest.is_some() { 3 } else { 2 };
-    // Beyond the last whole tile: little, or all but little, so that what is mistaken for it is not mostly zeros.
+    // Some leave the N remainder to another kernel.
+    let tiles_n = if variant.n_remainder.is_some() { 3 } else { 2 };
+    // Beyond the last full tile: one row, column or term, or all but one, so that whatever is
+    // mistaken for them is not mostly zeros.
     let ragged = match variant.grid {
-        Grid::Streams => Shape {
+        Grid::StreamK => Shape {
             m: (2 * m - 1).max(2),
             n: tiles_n * n - 1,
-            k: (steps + 1) * k - 1,
+            k: (k_iterations + 1) * k - 1,
         },
         _ => Shape {
             m: m + 1,
             n: n + 1,
-            k: steps * k + 1,
+            k: k_iterations * k + 1,
         },
     };
     let mut sites = Sites::default();
-    // Whole tiles, and tiles that cross every edge, of which blocks that share steps have parts of several.
-    for shape in [Shape { m, n, k: steps * k }, ragged] {
+    // Exact tiles, and tiles that cross every edge, of which stream-K CTAs have segments of
+    // several.
+    for shape in [
+        Shape {
+            m,
+            n,
+            k: k_iterations * k,
+        },
+        ragged,
+    ] {
         let problem = Problem::<T>::random(
             shape,
             Layout::compact(shape),
@@ -130,7 +140,7 @@ fn look_at<T: Element>(
         sites.all.insert((what, site));
         if caught {
             sites.needed.insert((what, site));
-        } else if variant.grid != Grid::Streams {
+        } else if variant.grid != Grid::StreamK {
             return Err(format!("{shape}: nothing changes without the {what:?} at {site}").into());
         }
     }
@@ -139,12 +149,12 @@ fn look_at<T: Element>(
 
 /// C, as bits: equal only where NaNs are, too.
 fn run<T: Element>(
-    variant: &Variant,
+    variant: &'static Variant,
     problem: &Problem<T>,
     configure: impl Fn(Launch) -> Launch + Send + Sync + 'static,
 ) -> Result<Vec<u64>, Failed> {
     let device = Device::Simulator(Simulator::configured(configure));
-    let run = device.run(variant, problem)?;
+    let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     Ok(run
         .c
         .elements()
@@ -153,9 +163,10 @@ fn run<T: Element>(
         .collect())
 }
 
-/// What the launches of a kernel did: where in the source it waited, and how much shared memory it used. Not what makes copies for it,
-/// whose second barrier is for matrices of more rows than a test has.
-fn report<T: Element>(variant: &Variant, problem: &Problem<T>) -> Result<Report, Failed> {
+/// What the launches of a kernel did: where in the source it waited, and how much shared memory
+/// it used. The operand copies are left out: their second barrier is for matrices with more rows
+/// than a test has.
+fn report<T: Element>(variant: &'static Variant, problem: &Problem<T>) -> Result<Report, Failed> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&reports);
     let simulator = Simulator::default().reporting(move |report: &Report| {
@@ -163,7 +174,8 @@ fn report<T: Element>(variant: &Variant, problem: &Problem<T>) -> Result<Report,
             reports.push(report.clone());
         }
     });
-    Device::Simulator(simulator).run(variant, problem)?;
+    let device = Device::Simulator(simulator);
+    host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     let mut all = Report::default();
     let reports = reports.lock().map_err(|error| error.to_string())?;
     for report in reports.iter() {

@@ -1,5 +1,5 @@
-//! Everything that `cuda_std` offers means the same on a GPU, in the simulator, and on paper; and checkers find what is
-//! planted for them.
+//! Everything that `cuda_std` offers means the same on a GPU, in the simulator, and on paper;
+//! and checkers find the planted errors.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
@@ -139,7 +139,8 @@ fn planted_errors() -> Vec<Trial> {
             fails_with("panics", "cuda", &["panics fails"]),
         ),
         on_simulator("a_missing_barrier_changes_the_result", || {
-            // Threads run one after the other, so the mirrored word is not there yet: poison, and not the input.
+            // Threads run one after the other, so the mirrored word is not there yet: poison,
+            // and not the input.
             let input = device_kernels::probe::scrambled();
             let job = Job {
                 entry: "misses_a_barrier",
@@ -165,7 +166,8 @@ fn run_apart(name: &str, device: &str) -> Result<Output, Failed> {
         .output()?)
 }
 
-/// The `probe` program: where cargo built it, or, where the tests were carried to another machine, beside this one.
+/// The `probe` program: where cargo built it, or, where the tests were carried to another
+/// machine, beside this one.
 fn probe_program() -> Result<PathBuf, Failed> {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_probe"));
     if built.exists() {

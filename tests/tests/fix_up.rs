@@ -1,50 +1,52 @@
-//! `fix_up` adds all parts of every split tile, in the order that it says, bit for bit: on the simulator, beside sums that were added up here.
+//! `fix_up` adds all segments of every split tile, in the documented order, bit for bit: on the
+//! simulator, compared with sums that are added up here.
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
-use gpu_kernels::fix_up::{self, fix_up};
-use gpu_kernels::spec::Grid;
+use gpu_gemm::gpu_kernels::fix_up::{self, fix_up};
+use gpu_gemm::gpu_kernels::spec::{Grid, variants};
 
-/// A launch of a kernel that streams, of which only the partial sums matter.
+/// A launch of a stream-K kernel, of which only the partial sums matter.
 #[derive(Clone, Copy, Debug)]
-struct Shared {
+struct Divided {
     /// Rows and columns of C, and those of a tile.
     c: (usize, usize),
     tile: (usize, usize),
-    /// Steps of each tile.
-    steps: usize,
-    streams: usize,
-    whole_waves: usize,
+    /// K-iterations of each tile.
+    k_iterations: usize,
+    ctas: usize,
+    data_parallel_waves: usize,
     groups: usize,
 }
 
-/// What a tile consists of: the places of its parts, in the order of k.
-type Parts = Vec<usize>;
+/// The content of a tile: the workspace tiles of its segments, in the order of k.
+type Segments = Vec<usize>;
 
-impl Shared {
+impl Divided {
     fn tiles(&self) -> (usize, usize) {
         let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
         (m.div_ceil(tile_m), n.div_ceil(tile_n))
     }
 
-    fn shared(&self) -> usize {
-        self.tiles().0 * self.tiles().1 - self.whole_waves * self.streams
+    fn stream_k_tiles(&self) -> usize {
+        self.tiles().0 * self.tiles().1 - self.data_parallel_waves * self.ctas
     }
 
-    /// The parts of each tile that is not handed out whole; none of one that a single block did.
-    fn parts(&self) -> Vec<Parts> {
-        let steps = self.shared() * self.steps;
-        let mut tiles = vec![Parts::new(); self.shared()];
-        let mut hands = vec![0; self.shared()];
-        for block in 0..self.streams {
+    /// The workspace tiles of each stream-K tile; none of one that a single CTA computed.
+    fn segments(&self) -> Vec<Segments> {
+        let iterations = self.stream_k_tiles() * self.k_iterations;
+        let mut tiles = vec![Segments::new(); self.stream_k_tiles()];
+        let mut hands = vec![0; self.stream_k_tiles()];
+        for cta in 0..self.ctas {
             let (begin, end) = (
-                block * steps / self.streams,
-                (block + 1) * steps / self.streams,
+                cta * iterations / self.ctas,
+                (cta + 1) * iterations / self.ctas,
             );
-            for tile in begin / self.steps..end.div_ceil(self.steps) {
+            for tile in begin / self.k_iterations..end.div_ceil(self.k_iterations) {
                 hands[tile] += 1;
-                // A block begins in its first place, and ends in its second.
-                let is_first = tile == begin / self.steps;
-                tiles[tile].push(2 * block + usize::from(!is_first));
+                // A CTA's first segment goes to its first workspace tile, and its last to the
+                // second.
+                let is_first = tile == begin / self.k_iterations;
+                tiles[tile].push(2 * cta + usize::from(!is_first));
             }
         }
         for (tile, hands) in tiles.iter_mut().zip(hands) {
@@ -70,16 +72,17 @@ impl Shared {
         let mut c = before.to_vec();
         let target = Pointer(c.as_mut_ptr());
         let launch = Launch::new(
-            (blocks as u32, self.shared() as u32),
+            (blocks as u32, self.stream_k_tiles() as u32),
             (fix_up::THREADS as u32, 1),
         );
         let report = configure(launch).run(|| {
-            // SAFETY: C and the partial sums are as large as these numbers say, and the launch has the shape.
+            // SAFETY: C and the partial sums are as large as these numbers say, and the launch
+            // has the shape.
             unsafe {
                 fix_up(
                     m,
                     n,
-                    self.steps * TILE_K,
+                    self.k_iterations * TILE_K,
                     ALPHA,
                     BETA,
                     target.get(),
@@ -88,8 +91,8 @@ impl Shared {
                     tile_m,
                     tile_n,
                     TILE_K,
-                    self.streams,
-                    self.whole_waves,
+                    self.ctas,
+                    self.data_parallel_waves,
                     self.groups,
                 )
             }
@@ -117,12 +120,13 @@ const TILE_K: usize = 8;
 const ALPHA: f32 = 2.0;
 const BETA: f32 = -1.0;
 
-/// Numbers whose sums round, so that another order gives other bits; NaN where no block leaves anything.
-fn partials(shared: &Shared) -> Vec<f32> {
-    let elements = shared.tile.0 * shared.tile.1;
-    let mut partials = vec![f32::NAN; 2 * shared.streams * elements];
+/// Numbers whose sums round, so that another order gives other bits; NaN where no CTA stores
+/// anything.
+fn partials(divided: &Divided) -> Vec<f32> {
+    let elements = divided.tile.0 * divided.tile.1;
+    let mut partials = vec![f32::NAN; 2 * divided.ctas * elements];
     let mut state = 1u32;
-    for place in shared.parts().into_iter().flatten() {
+    for place in divided.segments().into_iter().flatten() {
         for element in &mut partials[place * elements..(place + 1) * elements] {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             *element = (state >> 8) as f32 / 16_777_216.0 - 0.4;
@@ -141,7 +145,7 @@ fn sum(parts: &[f32], groups: usize) -> f32 {
 }
 
 /// Which tile of C has this number: columns of up to eight tiles, one after the other.
-fn place(tile: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
+fn tile_position(tile: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     let places = (0..rows).step_by(8).flat_map(|first| {
         (0..columns)
             .flat_map(move |column| (first..rows.min(first + 8)).map(move |row| (row, column)))
@@ -149,15 +153,15 @@ fn place(tile: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     places.into_iter().nth(tile).expect("a tile of C")
 }
 
-fn expected(shared: &Shared, partials: &[f32], before: &[f32]) -> Vec<u32> {
-    let ((m, n), (tile_m, tile_n)) = (shared.c, shared.tile);
+fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u32> {
+    let ((m, n), (tile_m, tile_n)) = (divided.c, divided.tile);
     let mut c = before.to_vec();
-    for (tile, places) in shared.parts().into_iter().enumerate() {
+    for (tile, places) in divided.segments().into_iter().enumerate() {
         if places.is_empty() {
             continue;
         }
-        let whole = shared.whole_waves * shared.streams;
-        let (tile_row, tile_col) = place(whole + tile, shared.tiles());
+        let first = divided.data_parallel_waves * divided.ctas;
+        let (tile_row, tile_col) = tile_position(first + tile, divided.tiles());
         for element in 0..tile_m * tile_n {
             let (row, col) = (
                 tile_row * tile_m + element / tile_n,
@@ -169,41 +173,42 @@ fn expected(shared: &Shared, partials: &[f32], before: &[f32]) -> Vec<u32> {
                     .map(|place| partials[place * tile_m * tile_n + element])
                     .collect();
                 let old = &mut c[row * n + col];
-                *old = BETA * *old + ALPHA * sum(&parts, shared.groups);
+                *old = BETA * *old + ALPHA * sum(&parts, divided.groups);
             }
         }
     }
     c.iter().map(|element| element.to_bits()).collect()
 }
 
-/// Few parts and many, of large tiles and small ones, with edges, after whole tiles or not.
-const CASES: [Shared; 10] = [
-    shared((200, 100), (128, 128), 10, 5, 0, 1),
-    shared((200, 100), (128, 128), 40, 5, 0, 2),
-    shared((70, 70), (32, 32), 7, 4, 1, 1),
-    shared((126, 250), (64, 128), 9, 7, 0, 1),
-    shared((70, 70), (32, 32), 70, 8, 1, 4),
-    shared((1, 300), (1, 128), 50, 37, 0, 4),
-    shared((1, 299), (1, 128), 50, 150, 0, 8),
-    shared((6, 130), (4, 128), 99, 101, 0, 4),
-    shared((8, 128), (8, 128), 1000, 264, 0, 16),
-    shared((17, 5), (1, 128), 3, 40, 0, 4),
+/// Few segments and many, of large tiles and small ones, with edges, after data-parallel tiles
+/// or not.
+const CASES: [Divided; 10] = [
+    divided((200, 100), (128, 128), 10, 5, 0, 1),
+    divided((200, 100), (128, 128), 40, 5, 0, 2),
+    divided((70, 70), (32, 32), 7, 4, 1, 1),
+    divided((126, 250), (64, 128), 9, 7, 0, 1),
+    divided((70, 70), (32, 32), 70, 8, 1, 4),
+    divided((1, 300), (1, 128), 50, 37, 0, 4),
+    divided((1, 299), (1, 128), 50, 150, 0, 8),
+    divided((6, 130), (4, 128), 99, 101, 0, 4),
+    divided((8, 128), (8, 128), 1000, 264, 0, 16),
+    divided((17, 5), (1, 128), 3, 40, 0, 4),
 ];
 
-const fn shared(
+const fn divided(
     c: (usize, usize),
     tile: (usize, usize),
-    steps: usize,
-    streams: usize,
-    whole_waves: usize,
+    k_iterations: usize,
+    ctas: usize,
+    data_parallel_waves: usize,
     groups: usize,
-) -> Shared {
-    Shared {
+) -> Divided {
+    Divided {
         c,
         tile,
-        steps,
-        streams,
-        whole_waves,
+        k_iterations,
+        ctas,
+        data_parallel_waves,
         groups,
     }
 }
@@ -214,41 +219,41 @@ const ORDERS: [ThreadOrder; 3] = [
     ThreadOrder::Random(1),
 ];
 
-fn before(shared: &Shared) -> Vec<f32> {
-    (0..shared.c.0 * shared.c.1)
+fn before(divided: &Divided) -> Vec<f32> {
+    (0..divided.c.0 * divided.c.1)
         .map(|index| (index % 7) as f32 - 3.0)
         .collect()
 }
 
 #[test]
-fn every_part_is_added_once_in_the_order_that_it_says() {
-    for shared in CASES {
-        let (partials, before) = (partials(&shared), before(&shared));
-        let expected = expected(&shared, &partials, &before);
+fn every_segment_is_added_once_in_the_order_that_it_says() {
+    for divided in CASES {
+        let (partials, before) = (partials(&divided), before(&divided));
+        let expected = expected(&divided, &partials, &before);
         for order in ORDERS {
-            let ran = shared.run(&partials, &before, |launch| launch.thread_order(order));
-            assert!(ran.bits() == expected, "{shared:?}, {order:?}");
+            let ran = divided.run(&partials, &before, |launch| launch.thread_order(order));
+            assert!(ran.bits() == expected, "{divided:?}, {order:?}");
         }
     }
 }
 
 #[test]
 fn another_order_would_give_other_sums() {
-    for shared in CASES.iter().filter(|shared| shared.groups > 1) {
-        let one_by_one = Shared {
+    for divided in CASES.iter().filter(|divided| divided.groups > 1) {
+        let one_by_one = Divided {
             groups: 1,
-            ..*shared
+            ..*divided
         };
-        let (partials, before) = (partials(shared), before(shared));
-        let in_groups = expected(shared, &partials, &before);
-        if shared
-            .parts()
+        let (partials, before) = (partials(divided), before(divided));
+        let in_groups = expected(divided, &partials, &before);
+        if divided
+            .segments()
             .iter()
-            .any(|parts| parts.len() > 2 * shared.groups)
+            .any(|parts| parts.len() > 2 * divided.groups)
         {
             assert!(
                 in_groups != expected(&one_by_one, &partials, &before),
-                "{shared:?}"
+                "{divided:?}"
             );
         }
     }
@@ -256,30 +261,28 @@ fn another_order_would_give_other_sums() {
 
 #[test]
 fn groups_wait_for_each_other() {
-    for shared in CASES {
-        let (partials, before) = (partials(&shared), before(&shared));
-        let right = shared.run(&partials, &before, |launch| launch);
-        assert_eq!(right.report.barriers.is_empty(), shared.groups == 1);
+    for divided in CASES {
+        let (partials, before) = (partials(&divided), before(&divided));
+        let right = divided.run(&partials, &before, |launch| launch);
+        assert_eq!(right.report.barriers.is_empty(), divided.groups == 1);
         for site in right.report.barriers.keys() {
             let differs = |order: &ThreadOrder| {
                 let without = |launch: Launch| launch.thread_order(*order).without_barrier(*site);
-                shared.run(&partials, &before, without).bits() != right.bits()
+                divided.run(&partials, &before, without).bits() != right.bits()
             };
-            assert!(ORDERS.iter().any(differs), "{shared:?}: {site}");
+            assert!(ORDERS.iter().any(differs), "{divided:?}: {site}");
         }
     }
 }
 
 #[test]
-fn a_tile_has_as_many_bands_of_rows_as_a_thread_has_places() {
-    let streaming = gpu_kernels::KERNELS
-        .iter()
-        .flat_map(|kernel| kernel.variants);
-    for variant in streaming.filter(|variant| variant.grid == Grid::Streams) {
+fn the_rows_of_a_tile_divide_evenly_among_the_float4s_of_a_thread() {
+    let float4s = fix_up::elements_of_block(1) / (4 * fix_up::THREADS);
+    for variant in variants().filter(|variant| variant.grid == Grid::StreamK) {
         let elements = (variant.tile.m * variant.tile.n) as usize;
         if fix_up::groups(elements, 2) == 1 {
             let rows = variant.tile.m as usize;
-            assert!(rows.is_multiple_of(fix_up::PLACES), "{}", variant.name);
+            assert!(rows.is_multiple_of(float4s), "{}", variant.name);
         }
     }
 }

@@ -1,33 +1,30 @@
-//! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, and every CPU rung natively, whatever
-//! the shape, the layout, the scalars and the values.
+//! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, and every
+//! CPU rung natively, whatever the shape, the layout, the scalars and the values.
 
 use std::process::ExitCode;
 
-use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Function, Variant};
+use gpu_gemm::gpu_kernels::spec::{Variant, variants};
+use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
-use host::device::{Device, Simulator};
-use host::element::{Arithmetic, DataType, Element};
-use host::problem::{Data, Layout, Matrix, Placement, Problem, Shape};
-use host::rung::Rung;
-use host::verify::{self, Coverage, Rounding};
+use host::data::{Arithmetic, Data, Layout, Matrix, Placement, Problem};
+use host::rung::{Element, Rung};
+use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
 use tests::{on_cpu, on_gpu, on_simulator};
 
 fn main() -> ExitCode {
-    let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    let kernels = variants.flat_map(|variant| match variant.function {
-        Function::F32(_) | Function::Streamed(_) => kernel_trials::<f32>(variant),
-        Function::F64(_) => kernel_trials::<f64>(variant),
-        Function::I32(_) => kernel_trials::<i32>(variant),
+    let kernels = variants().flat_map(|variant| match variant.types.c {
+        ElementType::F32 => kernel_trials::<f32>(variant),
+        ElementType::F64 => kernel_trials::<f64>(variant),
+        ElementType::I32 => kernel_trials::<i32>(variant),
     });
     let rungs = cpu::RUNGS.iter().flat_map(|algorithm| {
         let types = algorithm.types().into_iter();
         types.flat_map(|data_type| match data_type {
-            DataType::F32 => cpu_trials::<f32>(algorithm),
-            DataType::F64 => cpu_trials::<f64>(algorithm),
-            DataType::I32 => cpu_trials::<i32>(algorithm),
+            ElementType::F32 => cpu_trials::<f32>(algorithm),
+            ElementType::F64 => cpu_trials::<f64>(algorithm),
+            ElementType::I32 => cpu_trials::<i32>(algorithm),
         })
     });
     tests::run(kernels.chain(rungs).collect())
@@ -37,7 +34,7 @@ fn main() -> ExitCode {
 type Case = fn(&Bench) -> Result<(), Failed>;
 
 /// The claims about every rung.
-fn cases<T: Element>(rounding: Rounding) -> Vec<(&'static str, Case)> {
+fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
     let mut cases: Vec<(&str, Case)> = vec![
         ("is_exact_at_every_edge_of_its_tiles", edges::<T>),
         ("is_proven_on_awkward_shapes", awkward_shapes::<T>),
@@ -52,10 +49,10 @@ fn cases<T: Element>(rounding: Rounding) -> Vec<(&'static str, Case)> {
     ];
     let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
     // Strassen's algorithm spreads infinities and NaNs over C.
-    if !floats || rounding == Rounding::Elementwise {
+    if !floats || !matches!(model, ErrorModel::Strassen { .. }) {
         cases.push(("carries_special_values", special_values::<T>));
     }
-    if floats && rounding == Rounding::Elementwise {
+    if floats && !matches!(model, ErrorModel::Strassen { .. }) {
         cases.push(("overflows_to_infinity", overflow::<T>));
     }
     cases
@@ -71,17 +68,17 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
             case(&Bench {
                 device: backend.open()?,
                 team: Team::new(Settings::default())?,
-                rung: Rung::Gpu(variant),
+                rung: Rung::Gpu(Choice::even(variant)),
             })
         };
-        let name = format!("{}::{name}", variant.entry);
+        let name = format!("{}::{name}", variant.entry.name);
         match backend {
             Backend::Simulator => on_simulator(name, test),
             Backend::Gpu => on_gpu(name, test),
         }
     };
     let mut trials = Vec::new();
-    for (name, case) in cases::<T>(Rounding::Elementwise) {
+    for (name, case) in cases::<T>(ErrorModel::of(variant.rounding)) {
         trials.push(trial(Backend::Simulator, name, case));
         trials.push(trial(Backend::Gpu, name, case));
     }
@@ -91,8 +88,9 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     // Takes minutes and 40 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
     let beyond = trial(Backend::Gpu, "indexes_beyond_two_to_the_31", huge::<T>);
     trials.push(beyond.with_ignored_flag(true));
-    // A million rows take the simulator a while; the splitting is the host's, so one kernel stands for all.
-    if variant.entry == "naive" {
+    // A million rows take the simulator a while. The host does the splitting, so one kernel
+    // stands for all.
+    if variant.entry.name == "naive" {
         trials.push(trial(
             Backend::Simulator,
             "takes_more_rows_than_a_grid_has_blocks",
@@ -110,7 +108,7 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &schedule in schedules {
         let settings = Settings {
-            // More than the pieces of a small C, and no divisor of most.
+            // More than the pieces of a small C, and not a divisor of most numbers of pieces.
             threads: Some(3),
             schedule,
             // So that shapes around a tile are halved more than once.
@@ -120,10 +118,10 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
             1 => format!("{}_{}", algorithm.name, T::TYPE),
             _ => format!("{}_{schedule}_{}", algorithm.name, T::TYPE),
         };
-        for (claim, case) in cases::<T>((algorithm.rounding)(&settings)) {
+        for (claim, case) in cases::<T>((algorithm.error_model)(&settings)) {
             trials.push(on_cpu(format!("{name}::{claim}"), move || {
                 case(&Bench {
-                    // Not asked for anything.
+                    // Never used.
                     device: Device::Simulator(Simulator::default()),
                     team: Team::new(settings)?,
                     rung: Rung::Cpu(algorithm),
@@ -160,8 +158,8 @@ impl Bench {
     fn proven<T: Element>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
         let c = self.run(problem)?;
         let coverage = Coverage::of(problem.shape());
-        let (tile, rounding) = (self.rung.tile(), self.rung.rounding(&self.team));
-        verify::general(problem, &c, tile, data, coverage, rounding)
+        let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
+        verify::general(problem, &c, tile, data, coverage, model)
             .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;
         Ok(())
     }
@@ -170,8 +168,8 @@ impl Bench {
     fn all_gates<T: Element>(&self, shape: Shape, seed: u64) -> Result<(), Failed> {
         let (one, zero) = (T::from_integer(1), T::default());
         let layout = Layout::compact(shape);
-        let rounding = self.rung.rounding(&self.team);
-        let integers = rounding
+        let model = self.rung.error_model(&self.team);
+        let integers = model
             .exact_data::<T>(shape)
             .ok_or("k is too large to be exact")?;
         self.exact(&Problem::random(shape, layout, integers, seed, one, zero)?)?;
@@ -226,7 +224,7 @@ fn edges<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Primes, a single row, a single column, sums far longer than C is large.
+/// Primes, a single row, a single column, sums far longer than the sides of C.
 fn awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
     for (m, n, k) in [
         (1, 1, 1),
@@ -291,7 +289,8 @@ fn unread<T: Element>(bench: &Bench) -> Result<(), Failed> {
             alpha,
             beta,
         )?;
-        // `random` leaves poison where alpha and beta say that nothing is read: make sure that it did.
+        // `random` leaves poison where alpha and beta say that nothing is read: make sure that
+        // it did.
         let poisoned = |matrix: &Matrix<T>| matrix.row(0)[0].bits() == T::POISON.bits();
         let zero = T::default();
         if poisoned(&problem.a) != (alpha == zero) || poisoned(&problem.c) != (beta == zero) {
@@ -304,7 +303,7 @@ fn unread<T: Element>(bench: &Bench) -> Result<(), Failed> {
 
 fn layouts<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.tile();
-    // Whole tiles, for which an aligned layout takes the fast path and every other must not.
+    // Exact tiles, for which an aligned layout takes the fast path and every other must not.
     let shape = Shape {
         m: 2 * tile.m,
         n: tile.n,
@@ -404,8 +403,8 @@ fn overflow<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// NaN, infinities, 0 x Inf, subnormals, signed zeros and large numbers at the corners of tiles, in A and in B; extremes
-/// of the integers.
+/// NaN, infinities, 0 x Inf, subnormals, signed zeros and large numbers at the corners of tiles,
+/// in A and in B; extremes of the integers.
 fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.tile();
     let shape = Shape {
@@ -420,7 +419,8 @@ fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
             unit_roundoff,
             ..
         } => {
-            // The power of two below the square root of the largest number, less room for a sum of some products.
+            // The power of two below the square root of the largest number, less room for a sum
+            // of some products.
             let large = 2f64.powi((largest.log2() / 2.0) as i32 - 4);
             vec![
                 f64::NAN,
@@ -457,7 +457,8 @@ fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
                 T::default(),
             )?;
             let element = |value| T::from_scalar(value).ok_or("not a value of this type");
-            // One corner of A at a time would take nine times as long; each meets every corner of B.
+            // One corner of A at a time would take nine times as long; each meets every corner
+            // of B.
             for (at, (row, column)) in corners(shape.m, shape.k, tile.m, tile.k)
                 .into_iter()
                 .enumerate()
@@ -512,13 +513,13 @@ fn large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A grid has at most 65535 blocks along y.
+/// A grid has at most 65535 CTAs along y.
 fn many_rows<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let m = 65_535 * bench.tile().m + 3;
     bench.all_gates::<T>(Shape { m, n: 2, k: 3 }, 41)
 }
 
-/// Matrices of exactly 2^31 elements, and of 512 more: A, B and C in turn.
+/// Matrices of exactly 2^31 elements, and of 512 more: A, then B, then C.
 fn huge<T: Element>(bench: &Bench) -> Result<(), Failed> {
     for long in [1 << 22, (1 << 22) + 1] {
         for (m, n, k) in [(long, 4, 512), (4, long, 512), (long, 512, 4)] {

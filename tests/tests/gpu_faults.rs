@@ -1,11 +1,14 @@
-//! What goes wrong on a real GPU, and how it is told. Without one, each test is reported as ignored.
+//! What goes wrong on a real GPU, and how it is reported. Without one, each test is reported as
+//! ignored.
 
 use std::process::ExitCode;
 
 use cust::memory::{DeviceBuffer, mem_get_info};
-use gpu_kernels::naive::KERNEL;
-use host::device::{CudaDevice, Device, DeviceChoice, DeviceError, driver};
-use host::problem::{Data, Layout, Problem, Shape};
+use gpu_gemm::device::driver;
+use gpu_gemm::gpu_kernels::naive::KERNEL;
+use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
+use host::data::{Data, Layout, Problem};
+use host::run::{Run, RunError};
 
 /// Tests, each by its name.
 macro_rules! on_gpu {
@@ -18,7 +21,8 @@ macro_rules! on_gpu {
 }
 
 fn main() -> ExitCode {
-    // They run in this order, one at a time: one fills the memory, and the last loses the process's context.
+    // They run in this order, one at a time: one fills the memory, and the last loses the
+    // process's context.
     tests::run(on_gpu![
         each_kind_of_unusable_ptx_is_told_apart,
         a_gpu_that_is_not_there_is_refused_by_number,
@@ -45,7 +49,14 @@ fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> 
         ".version {isa}\n.target {target}\n.address_size 64\n.visible .entry naive({parameters})\n{{\n{body}\nret;\n}}\n"
     );
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
-    CudaDevice::open_with(gpu, &ptx)
+    let device = CudaDevice::open_with(gpu, ptx.leak())?;
+    // The driver compiles it only now.
+    device.function("naive")?;
+    Ok(device)
+}
+
+fn run(device: &Device, problem: &Problem<f32>) -> Result<Run<f32>, RunError> {
+    host::run::run(device, Choice::even(&KERNEL.variants[0]), problem, &|| ())
 }
 
 fn refused(isa: &str, target: &str, body: &str) -> DeviceError {
@@ -87,7 +98,6 @@ fn a_gpu_that_is_not_there_is_refused_by_number() {
 
 fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
     let device = Device::open(DeviceChoice::Cuda(0)).expect(NEEDS_GPU).device;
-    let variant = &KERNEL.variants[0];
     // Three matrices of 256 MiB; the driver gives memory out in pieces of 2 MiB.
     let problem = problem(8192);
     const MATRIX: usize = 256 << 20;
@@ -97,10 +107,8 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
         // SAFETY: nothing reads it.
         let filler = unsafe { DeviceBuffer::<u8>::uninitialized(free - leave) }.expect("a filler");
         let (before, _) = mem_get_info().expect("free memory");
-        let error = device
-            .run(variant, &problem)
-            .expect_err("there is room for fewer matrices");
-        let DeviceError::OutOfMemory { asked, free, total } = error else {
+        let error = run(&device, &problem).expect_err("there is room for fewer matrices");
+        let RunError::Device(DeviceError::OutOfMemory { asked, free, total }) = error else {
             panic!("not out of memory: {error}");
         };
         assert!(asked > MATRIX && free < asked && total > free, "{error}");
@@ -112,9 +120,7 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
         drop(filler);
     }
     // The device is as good as before.
-    device
-        .run(variant, &problem)
-        .expect("there is memory again");
+    run(&device, &problem).expect("there is memory again");
 }
 
 fn writes_outside_of_c_are_caught() {
@@ -126,9 +132,7 @@ fn writes_outside_of_c_are_caught() {
         mov.f32 %x, 0f3F800000;
         st.global.f32 [%c+-64], %x;";
     let device = Device::Cuda(Box::new(load("7.0", "sm_50", body).expect(NEEDS_GPU)));
-    let error = device
-        .run(&KERNEL.variants[0], &problem(4))
-        .expect_err("a trespass");
+    let error = run(&device, &problem(4)).expect_err("a trespass");
     assert_eq!(
         error.to_string(),
         "Kernel `naive` wrote 16 elements before the start of C's buffer."
@@ -138,13 +142,15 @@ fn writes_outside_of_c_are_caught() {
 fn a_trap_says_panic_and_every_later_call_fails_as_clearly() {
     let device = Device::Cuda(Box::new(load("7.0", "sm_50", "trap;").expect(NEEDS_GPU)));
     let problem = problem(4);
-    let first = device
-        .run(&KERNEL.variants[0], &problem)
-        .expect_err("a crash");
-    assert!(matches!(first, DeviceError::Crashed { .. }), "{first}");
+    let first = run(&device, &problem).expect_err("a crash");
+    assert!(
+        matches!(first, RunError::Device(DeviceError::Crashed { .. })),
+        "{first}"
+    );
     assert!(first.to_string().contains("panic in the kernel"), "{first}");
-    let second = device
-        .run(&KERNEL.variants[0], &problem)
-        .expect_err("the context is lost");
-    assert!(matches!(second, DeviceError::ContextLost(_)), "{second}");
+    let second = run(&device, &problem).expect_err("the context is lost");
+    assert!(
+        matches!(second, RunError::Device(DeviceError::ContextLost(_))),
+        "{second}"
+    );
 }

@@ -1,11 +1,11 @@
-//! NumPy and the program read each other's files, and multiply alike. Python is `GEMM_PYTHON`, or else `python3`; where it
-//! is missing or has no NumPy, the tests are reported as ignored.
+//! NumPy and the program read each other's files, and multiply alike. Python is `GEMM_PYTHON`,
+//! or else `python3`; where it is missing or has no NumPy, the tests are reported as ignored.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use host::element::DataType;
+use gpu_gemm::ElementType;
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         trials
             .push(Trial::test(format!("numpy::{name}"), test).with_ignored_flag(why_not.is_some()));
     };
-    for data_type in DataType::ALL {
+    for data_type in ElementType::ALL {
         for orders in ["CC", "CF", "FC", "FF"] {
             let name = format!("{data_type}::a_and_b_in_order_{orders}_give_its_own_product");
             add(name, Box::new(move || products_agree(data_type, orders, 1)));
@@ -85,7 +85,7 @@ fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) -> Result<(),
 }
 
 /// How NumPy calls an element type.
-fn dtype(data_type: DataType) -> String {
+fn dtype(data_type: ElementType) -> String {
     let name = data_type.name();
     let (kind, bits) = name.split_at(1);
     let bytes = bits.parse::<u32>().expect("a name such as f32") / 8;
@@ -99,18 +99,18 @@ const ALL: [(&str, &str); 4] = [
     ("--out", "d.npy"),
 ];
 
-/// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy holds it against its own: within the bound of rounding,
-/// computed apart from ours, and exactly where nothing rounds.
-fn products_agree(data_type: DataType, orders: &str, version: u8) -> Result<(), Failed> {
+/// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy compares it with its own:
+/// within the bound of rounding, computed apart from ours, and exactly where nothing rounds.
+fn products_agree(data_type: ElementType, orders: &str, version: u8) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let (a_order, b_order) = orders.split_at(1);
     let dtype = dtype(data_type);
     let prelude =
         format!("import numpy as np\nm, n, k, dtype = 67, 45, 130, np.dtype('{dtype}')\n");
     for data in ["integers(-4, 5, size)", "normal(size=size)"] {
-        // All integers there are: their products wrap.
+        // All integers of the type: their products wrap.
         let draw = match (data_type, data) {
-            (DataType::I32, "normal(size=size)") => "integers(-2**31, 2**31, size)",
+            (ElementType::I32, "normal(size=size)") => "integers(-2**31, 2**31, size)",
             _ => data,
         };
         python_in(
@@ -149,7 +149,7 @@ else:
     Ok(())
 }
 
-fn empty_products(data_type: DataType) -> Result<(), Failed> {
+fn empty_products(data_type: ElementType) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let dtype = dtype(data_type);
     for (m, n, k) in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)] {
@@ -177,7 +177,8 @@ assert d.dtype == '{dtype}' and d.shape == ({m}, {n}) and not d.any(), d
     Ok(())
 }
 
-/// What NumPy writes and the program does not read: a name, the array, and what is said of its file.
+/// What NumPy writes and the program does not read: a name, the array, and what is said of its
+/// file.
 const REFUSED: [(&str, &str, &str); 8] = [
     (
         "big_endian_f32",

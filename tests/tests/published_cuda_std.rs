@@ -1,10 +1,11 @@
-//! The ladder is written with rust-cuda: its kernels type-check, as they stand, against the published `cuda_std` 0.2.2
-//! instead of ours.
+//! The ladder is written with rust-cuda: its kernels type-check, as they stand, against the
+//! published `cuda_std` 0.2.2 instead of ours.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A package of its own around the kernels' sources, outside the workspace and so without its `[patch]`.
+/// A package of its own around the kernels' sources, outside the workspace and so without its
+/// `[patch]`.
 fn manifest(sources: &Path) -> String {
     format!(
         r#"

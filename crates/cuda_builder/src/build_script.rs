@@ -1,4 +1,4 @@
-//! What cargo tells a build script, and what that tells cargo.
+//! What cargo tells a build script, and what the build script tells cargo.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,13 +14,13 @@ use nvvm::Search;
 
 use crate::CudaBuilderError;
 
-/// The build script that this runs in. Tests make their own.
+/// The build script that this code runs in. Tests construct their own.
 pub(crate) struct BuildScript {
-    /// The whole environment.
+    /// All environment variables.
     pub(crate) variables: BTreeMap<OsString, OsString>,
-    /// The folder that this build script may write to, and nobody else does.
+    /// The folder that only this build script writes to.
     pub(crate) out_dir: PathBuf,
-    /// The triple of this machine.
+    /// The target triple of this machine.
     pub(crate) host: String,
     /// The cargo that runs the build script.
     pub(crate) cargo: PathBuf,
@@ -54,14 +54,15 @@ impl BuildScript {
         self.instruct(format!("rerun-if-changed={}", path.display()));
     }
 
-    /// Makes every following build run this build script again, until it has succeeded without asking for that.
+    /// Makes every following build run this build script again, until it succeeds without this
+    /// request.
     pub(crate) fn rerun_always(&mut self) {
-        // Cargo takes a file that is not there for one that has changed.
+        // Cargo treats a missing file as changed.
         let never_there = self.out_dir.join("run-the-build-script-again");
         self.rerun_if_changed(&never_there);
     }
 
-    /// Tells the user, and the crate that is built, why there is no PTX.
+    /// Tells the user, and the crate being built, why there is no PTX.
     pub(crate) fn tell_there_is_no_ptx(&mut self, error: &nvvm::Error) {
         let reason = error.to_string();
         let reason = reason.lines().map(str::trim).collect::<Vec<_>>().join(" ");
@@ -85,7 +86,7 @@ impl BuildScript {
         self.instruct(format!("rustc-env=CUDA_BUILDER_NO_PTX={sentence}"));
     }
 
-    /// Hands the instructions over to cargo, which reads them from standard output.
+    /// Passes the instructions to cargo, which reads them from standard output.
     pub(crate) fn print_instructions(&self) {
         for instruction in &self.instructions {
             println!("cargo::{instruction}");
@@ -93,8 +94,8 @@ impl BuildScript {
     }
 }
 
-/// Whether libNVVM stays away as long as no variable changes, unless the user installs it: then a build need not
-/// look again, each time, at the price of compiling the crate again.
+/// Whether libNVVM stays unavailable until a variable changes or the user installs it: then a
+/// build need not look again each time, which would mean compiling the crate again.
 fn stays_without_a_change_of_variables(error: &nvvm::Error) -> bool {
     use nvvm::Error::{FetchingIsOff, NoCacheFolder, NoWheelForThisMachine};
     matches!(
@@ -103,7 +104,7 @@ fn stays_without_a_change_of_variables(error: &nvvm::Error) -> bool {
     )
 }
 
-/// Deletes a file, if it is there.
+/// Deletes a file if it exists.
 pub(crate) fn delete(path: &Path) -> Result<(), CudaBuilderError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -116,14 +117,14 @@ pub(crate) fn delete(path: &Path) -> Result<(), CudaBuilderError> {
     }
 }
 
-/// Writes a file that others see whole or not at all.
+/// Writes a file atomically: others see all of it or none.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CudaBuilderError> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let write = || {
-        // As of any file that is written, and not for this user's eyes only.
+        // The usual permissions of a written file, rather than private to this user.
         let permissions = Permissions::from_mode(0o666);
         let mut file = tempfile::Builder::new()
             .permissions(permissions)

@@ -11,13 +11,13 @@ use serde_json::Value;
 pub(crate) struct Messages {
     /// One for each crate, in the order in which they were compiled or found compiled already.
     pub(crate) artifacts: Vec<Artifact>,
-    /// Errors of rustc's, as it renders them for people.
+    /// rustc's errors, as it renders them for users.
     pub(crate) errors: Vec<String>,
     /// Its warnings.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What compiling one crate has made.
+/// What compiling one crate has produced.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Artifact {
     /// The manifest of its package.
@@ -31,7 +31,7 @@ pub(crate) struct Artifact {
 impl Messages {
     pub(crate) fn parse(output: &[u8]) -> Messages {
         let mut messages = Messages::default();
-        // A line that is no message is something that a macro printed.
+        // A line that is not a message was printed by a macro.
         for message in String::from_utf8_lossy(output)
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())

@@ -1,4 +1,5 @@
-//! Reads which files and variables a crate was compiled from, out of the `.d` file that rustc writes.
+//! Reads which files and variables a crate was compiled from, out of the `.d` file that rustc
+//! writes.
 
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ impl DepInfo {
     /// # env-dep:TILE=16
     /// ```
     pub(crate) fn parse(text: &str) -> DepInfo {
-        // Every file that a rule needs has an empty rule of its own.
+        // Every prerequisite of a rule has an empty rule of its own.
         let files = text
             .lines()
             .filter(|line| !line.starts_with('#'))

@@ -1,8 +1,9 @@
-//! Runs cargo on the kernels' crate, so that it and all that it depends on leave their LLVM IR.
+//! Runs cargo on the kernels' crate, so that it and all its dependencies emit their LLVM IR.
 //!
-//! It is `cargo check`, with IR as a by-product: no machine code is ever made for the host, so inline PTX is no
-//! trouble to its assembler, and dependencies are compiled only as far as is needed. Procedural macros and
-//! build scripts are built for the host as always, since `--target` is given.
+//! It is `cargo check`, with IR as a by-product: no machine code is ever generated for the host,
+//! so its assembler never sees inline PTX, and dependencies are compiled only as far as needed.
+//! Procedural macros and build scripts are built for the host as always, since `--target` is
+//! given.
 
 use std::{
     ffi::OsStr,
@@ -12,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    CudaBuilderError, DebugInfo, NvvmArch,
+    CudaBuilderError, NvvmArch,
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
@@ -28,19 +29,26 @@ pub(crate) struct DeviceCrate {
     pub(crate) ir: String,
 }
 
-/// The passes that rustc's LLVM runs. They optimise within the control flow that the source has; none moves or
-/// duplicates a call, so a barrier stays where it is. libNVVM's LLVM 7 does the rest, but it cannot be left to
-/// do all: alone it takes a 16-byte copy apart into bytes.
+/// The passes that rustc's LLVM runs. They optimise within the control flow of the source.
+/// libNVVM's LLVM 7 does the remaining optimisations, but it cannot do all of them: alone it
+/// splits a 16-byte copy into bytes.
 ///
-/// `no-verify-fixpoint` is how LLVM's own pipelines run `instcombine`: without it, code that one round does not
-/// combine fully is a fatal error.
+/// No pass copies a call into two branches: an operation that threads execute together, such as a
+/// barrier, would then occur in two places, and threads would wait for others that wait
+/// elsewhere. Inlining, unrolling and rotating a loop copy code too, but in them each thread
+/// passes the same copies in the same order. `simplifycfg` is the one pass that would, and a flag
+/// below prevents it. rustc's own MIR passes have no such flag; `cuda_std` prevents them (see its
+/// `device.rs`), and `nvvm_codegen` checks the result.
+///
+/// `no-verify-fixpoint` is how LLVM's own pipelines run `instcombine`: without it, code that one
+/// iteration does not combine fully is a fatal error.
 const PASSES: &str = "cgscc(inline),\
     function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-simplify,lcssa,\
     loop(loop-rotate,indvars,loop-unroll-full),\
     sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,gvn,instcombine<no-verify-fixpoint>,dce,adce)";
 
-/// The architectures from which on there are instructions that device code may want to know of. For each that the
-/// build is not older than, `cfg(cuda_arch_at_least = "80")` and its like hold.
+/// The architectures that introduced instructions which device code may test for. For each one up
+/// to the architecture being built, `cfg(cuda_arch_at_least = "80")` or its like holds.
 const LEVELS: [(NvvmArch, &str); 2] = [(NvvmArch::Compute80, "80"), (NvvmArch::Compute90, "90")];
 
 /// The levels that an architecture has reached.
@@ -49,16 +57,48 @@ fn levels_of(arch: NvvmArch) -> impl Iterator<Item = &'static str> {
     reached.map(|(_, name)| name)
 }
 
+/// Compute capabilities older than those that libNVVM accepts today: code that tests for them is
+/// old, and may run.
+const OLDER: [&str; 10] = [
+    "compute_35",
+    "compute_37",
+    "compute_50",
+    "compute_52",
+    "compute_53",
+    "compute_60",
+    "compute_61",
+    "compute_62",
+    "compute_70",
+    "compute_72",
+];
+
+/// Whether `cfg(target_feature = "compute_80")` holds, as rust-cuda has it: for each architecture
+/// up to the one being built; an architecture with the instructions of one generation alone
+/// (`compute_90a`) only in its own build.
+fn has_feature(arch: NvvmArch, feature: NvvmArch) -> bool {
+    feature == arch || feature < arch && !feature.to_string().ends_with('a')
+}
+
 /// The flags that tell device code which instructions it may use.
 fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
     let names = LEVELS.map(|(_, name)| format!("{name:?}")).join(",");
     let known = format!("--check-cfg=cfg(cuda_arch_at_least,values({names}))");
     let reached = levels_of(arch).map(|name| format!("--cfg=cuda_arch_at_least={name:?}"));
-    [known].into_iter().chain(reached)
+    let older = OLDER.map(|name| (name.to_owned(), true));
+    let newer = NvvmArch::ALL.map(|feature| (feature.to_string(), has_feature(arch, feature)));
+    let features = older.into_iter().chain(newer);
+    let features = features.flat_map(|(name, holds)| {
+        let known = format!("--check-cfg=cfg(target_feature,values({name:?}))");
+        let holds = holds.then(|| format!("--cfg=target_feature={name:?}"));
+        [Some(known), holds].into_iter().flatten()
+    });
+    // rustc rejects a cfg that states what the target already has.
+    let allowed = "-Aexplicit_builtin_cfgs_in_flags".to_owned();
+    [known, allowed].into_iter().chain(reached).chain(features)
 }
 
 /// The flags that device code is compiled with.
-fn rustc_flags(arch: NvvmArch, debug: DebugInfo, workspace: &Path, script: &BuildScript) -> String {
+fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String {
     let passes = format!("-Cpasses={PASSES}");
     let mut flags = [
         "--cfg=cuda_device",
@@ -71,30 +111,31 @@ fn rustc_flags(arch: NvvmArch, debug: DebugInfo, workspace: &Path, script: &Buil
         "-Coverflow-checks=off",
         "-Cno-prepopulate-passes",
         &passes,
-        // A call costs more than the code it saves: an array that is passed to one cannot stay in registers.
+        // A call costs more than the code it saves: an array that is passed to a call cannot stay
+        // in registers.
         "-Cllvm-args=-inline-threshold=100000",
-        // A loop over a tile is unrolled whole, however long, for the same reason.
+        // A loop over a tile is fully unrolled, however long, for the same reason.
         "-Cllvm-args=-unroll-threshold=20000",
+        // `simplifycfg` copies no block that contains an instruction, however small.
+        "-Cllvm-args=-simplifycfg-max-small-block-size=0",
+        // Also if the PTX gets no lines: `nvvm_codegen` needs them to tell a call from a copy of
+        // another call.
+        "-Cdebuginfo=line-tables-only",
+        "--remap-path-scope=debuginfo",
     ]
     .map(str::to_owned)
     .to_vec();
     flags.extend(level_flags(arch));
-    match debug {
-        DebugInfo::None => flags.push("-Cdebuginfo=0".to_owned()),
-        DebugInfo::LineTables => {
-            flags.push("-Cdebuginfo=line-tables-only".to_owned());
-            flags.push("--remap-path-scope=debuginfo".to_owned());
-            flags.extend(shorter_paths(workspace, script));
-        }
-    }
+    flags.extend(shorter_paths(workspace, script));
     flags.join("\x1f")
 }
 
-/// The flags that keep this machine's folders out of line tables; of those that fit a path the last one counts.
+/// The flags that keep this machine's folders out of line tables; if several match a path, the
+/// last one applies.
 fn shorter_paths(workspace: &Path, script: &BuildScript) -> Vec<String> {
     let variable = |name: &str| script.variables.get(OsStr::new(name)).map(PathBuf::from);
     let cargo_home = variable("CARGO_HOME").or_else(|| Some(variable("HOME")?.join(".cargo")));
-    // TOOLCHAIN/bin/cargo. Where the sources of `core` are installed, they lie below the toolchain.
+    // TOOLCHAIN/bin/cargo. If the sources of `core` are installed, they lie below the toolchain.
     let rust_sources = script
         .cargo
         .ancestors()
@@ -115,20 +156,23 @@ pub(crate) fn build(
     folder: &Path,
     build_args: &[String],
     arch: NvvmArch,
-    debug: DebugInfo,
     script: &mut BuildScript,
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
     let workspace = workspace_manifest(folder, script)?;
     let target_dir = nested_cargo::target_dir(script);
     let mut command = nested_cargo::cargo(folder, script);
-    let level = 1 + levels_of(arch).count();
+    let level = NvvmArch::ALL
+        .iter()
+        .take_while(|other| **other <= arch)
+        .count();
     command
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
-            rustc_flags(arch, debug, &workspace, script),
+            rustc_flags(arch, &workspace, script),
         )
-        // One level's files must not take the place of another's. With flags that remap paths cargo gives both the same
-        // names; with another profile it does not. For rustc `-Ccodegen-units` of the flags comes later, and counts.
+        // One architecture's files must not replace another's. If only the flags that remap paths
+        // differ, cargo gives both the same names; with another profile it does not. The
+        // `-Ccodegen-units` in the flags comes later on rustc's command line, so it wins.
         .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level.to_string())
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
@@ -174,7 +218,8 @@ pub(crate) fn build(
     Ok(crates)
 }
 
-/// What went wrong, once: rustc's errors if there are any, else what cargo itself has to say.
+/// What went wrong, reported once: rustc's errors if there are any, otherwise cargo's own
+/// message.
 fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
     if messages.errors.is_empty() {
         return CudaBuilderError::CargoFailed {
@@ -197,7 +242,8 @@ fn workspace_manifest(folder: &Path, script: &BuildScript) -> Result<PathBuf, Cu
     Ok(String::from_utf8_lossy(&output.stdout).trim().into())
 }
 
-/// The IR of a crate that was compiled for the device: `libNAME-HASH.rmeta` has its in `NAME-HASH.ll`.
+/// The IR of a crate that was compiled for the device: the IR of `libNAME-HASH.rmeta` is in
+/// `NAME-HASH.ll`.
 fn ir_path(artifact: &Artifact, device_files: &Path) -> Option<PathBuf> {
     let metadata = artifact.files.iter().find(|file| {
         file.starts_with(device_files) && file.extension() == Some(OsStr::new("rmeta"))
@@ -206,10 +252,12 @@ fn ir_path(artifact: &Artifact, device_files: &Path) -> Option<PathBuf> {
     Some(metadata.with_file_name(format!("{name}.ll")))
 }
 
-/// Tells cargo to repeat the build script when something that a local crate was compiled from changes.
+/// Tells cargo to repeat the build script when something that a local crate was compiled from
+/// changes.
 fn watch(artifact: &Artifact, dep_info: &DepInfo, workspace: &Path, script: &mut BuildScript) {
     script.rerun_if_changed(&artifact.manifest);
-    // Cargo runs rustc in the root of the workspace for what lies below it, and names all else in full.
+    // Cargo runs rustc in the root of the workspace for crates below it, and gives absolute paths
+    // for all others.
     let root = workspace.parent().unwrap_or(workspace);
     for file in &dep_info.files {
         script.rerun_if_changed(&root.join(file));

@@ -2,7 +2,8 @@
 
 use std::{fmt, io, path::PathBuf};
 
-/// Why there is no PTX. `Debug` writes what `Display` does: `main` of a build script shows an error by `Debug`.
+/// Why there is no PTX. `Debug` writes what `Display` does: `main` of a build script shows an
+/// error by `Debug`.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaBuilderError {

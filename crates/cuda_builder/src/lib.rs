@@ -15,14 +15,19 @@
 //! }
 //! ```
 //!
-//! The interface is that of rust-cuda's `cuda_builder` 0.3.0, the road is another one: the rustc that is there
-//! compiles the kernels for the host's triple with `--cfg cuda_device`, `nvvm_codegen` turns its LLVM IR into NVVM
-//! IR, and libNVVM turns that into PTX. No nightly, no LLVM, no CUDA SDK.
+//! The interface is that of rust-cuda's `cuda_builder` 0.3.0, but the compilation path is
+//! different: the installed rustc compiles the kernels for the host's triple with `--cfg
+//! cuda_device`, `nvvm_codegen` converts its LLVM IR to NVVM IR, and libNVVM compiles that to
+//! PTX. It needs no nightly, no LLVM and no CUDA SDK.
 //!
-//! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always optimised; see
-//! [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only), `optix` (needs another kernel ABI),
-//! `override_libm` (call libdevice through `cuda_std`), `generate_line_info` (see [`debug`](CudaBuilder::debug)) and
-//! `emit_llvm_bitcode` (there is no LLVM here to write it).
+//! The PTX declares the lowest version of the PTX ISA that it needs, so that older drivers accept
+//! it: see [`nvvm::ptx_version`].
+//!
+//! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always
+//! optimised; see [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only),
+//! `optix` (needs another kernel ABI), `override_libm` (call libdevice through `cuda_std`),
+//! `generate_line_info` (see [`debug`](CudaBuilder::debug)) and `emit_llvm_bitcode` (there is no
+//! LLVM here to write it).
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -50,13 +55,14 @@ pub use nvvm::NvvmArch;
 
 use build_script::BuildScript;
 
-/// What the PTX says of the source it was compiled from.
+/// What the PTX says about the source that it was compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DebugInfo {
     /// Nothing.
     None,
-    /// The source line of each instruction, and the calls that it was inlined through, for profilers and checkers.
-    /// The instructions are the same.
+    /// The source line of each instruction, and the calls that it was inlined through, for
+    /// profilers and checkers. The instructions are the same. The PTX then needs at least version
+    /// 7.2: driver 460.
     LineTables,
 }
 
@@ -99,7 +105,11 @@ impl CudaBuilder {
     /// The architecture to compile for; [`NvvmArch::Compute75`] unless set.
     ///
     /// PTX runs on GPUs of this compute capability and newer ones. For code that depends on it,
-    /// `cfg(cuda_arch_at_least = "80")` holds from `compute_80` on, and `"90"` from `compute_90` on.
+    /// `cfg(cuda_arch_at_least = "80")` holds from `compute_80` on, and `"90"` from `compute_90`
+    /// on. So does `cfg(target_feature = "compute_86")` from `compute_86` on, as in rust-cuda,
+    /// for all architectures; the one for `"compute_90a"` holds only in a build for that
+    /// architecture. For a CPU none of them holds, and rustc requires such a feature to be listed
+    /// in the check-cfg of the lint `unexpected_cfgs`.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
         self
@@ -111,7 +121,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Further arguments for the cargo that compiles the kernels, such as `--features=tensor-cores`.
+    /// Further arguments for the cargo that compiles the kernels, such as
+    /// `--features=tensor-cores`.
     pub fn build_args(mut self, args: &[impl AsRef<str>]) -> Self {
         self.build_args
             .extend(args.iter().map(|argument| argument.as_ref().to_owned()));
@@ -148,30 +159,33 @@ impl CudaBuilder {
         self
     }
 
-    /// What the PTX says of the source; [`DebugInfo::None`] unless set.
+    /// What the PTX says about the source; [`DebugInfo::None`] unless set.
     ///
-    /// Files are named from the root of the kernels' workspace on, those of packages from a registry from
-    /// `cargo/` on, and those of Rust's own libraries as rustc has them, so that the PTX is the same wherever it is
-    /// built. A package elsewhere on this machine is named in full.
+    /// File names are relative to the root of the kernels' workspace, or begin with `cargo/` for
+    /// packages from a registry; those of Rust's own libraries are as rustc has them. So the PTX
+    /// is the same wherever it is built. Files of a package elsewhere on this machine have
+    /// absolute names.
     pub fn debug(mut self, debug: DebugInfo) -> Self {
         self.debug = debug;
         self
     }
 
-    /// Whether the NVVM IR is kept too, beside the PTX, as a file of the same name that ends in `.ll`.
+    /// Whether the NVVM IR is kept too, next to the PTX, in a file of the same name that ends in
+    /// `.ll`.
     pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
         self.emit_llvm_ir = emit_llvm_ir;
         self
     }
 
-    /// Whether the build succeeds where libNVVM is not to be had; `false` unless set.
+    /// Whether the build succeeds if libNVVM is not available; `false` unless set.
     ///
-    /// It then makes an empty PTX file, warns, and sets `CUDA_BUILDER_NO_PTX`, which the crate that is built reads
-    /// with `option_env!`, to one sentence with the reason and what to do. Where there is PTX the variable is
-    /// not set.
+    /// It then writes an empty PTX file, warns, and sets `CUDA_BUILDER_NO_PTX`, which the crate
+    /// being built reads with `option_env!`, to one sentence with the reason and what to do. If
+    /// there is PTX, the variable is not set.
     ///
-    /// Every following build tries again, unless nothing can come of that because `GEMM_NO_FETCH` forbids fetching
-    /// or there is nothing to fetch: then only when a variable that says where to look has changed.
+    /// Every following build tries again, unless that is futile because `GEMM_NO_FETCH` forbids
+    /// fetching or there is nothing to fetch: then only a change of a variable that says where to
+    /// look triggers another attempt.
     pub fn libnvvm_optional(mut self, libnvvm_optional: bool) -> Self {
         self.libnvvm_optional = libnvvm_optional;
         self
@@ -179,22 +193,25 @@ impl CudaBuilder {
 
     /// Compiles, and returns the path of the PTX file.
     ///
-    /// Cargo is told to repeat the build script only when a file that the kernels were compiled from, libNVVM, or
-    /// a variable that says where to find it has changed.
+    /// Cargo is told to repeat the build script only when a file that the kernels were compiled
+    /// from, libNVVM, or a variable that says where to find it has changed.
     ///
-    /// An error in the kernels is shown once. Where the package that is built also depends on the kernels' crate
-    /// as on any other, to run it on the CPU, cargo compiles that crate for the CPU as well, and fails with the
-    /// errors that show there. If there are no others, this returns `Ok` and leaves no file at the path: an
-    /// error here would not only repeat them, it could keep cargo from ever getting to that crate.
+    /// An error in the kernels is shown once. If the package being built also has the kernels'
+    /// crate as an ordinary dependency, to run it on the CPU, cargo compiles that crate for the
+    /// CPU as well, and fails with the errors that occur there. If there are no others, this
+    /// returns `Ok` and leaves no file at the path: an error here would not only repeat them, it
+    /// could prevent cargo from ever compiling that crate.
     ///
     /// # Errors
     ///
-    /// Where this is no build script, libNVVM is not to be had, or the kernels do not compile: then with
-    /// rustc's own words. `Debug` writes what `Display` does, so that `?` in a build script's `main` shows it.
+    /// If this is not a build script, if libNVVM is not available, or if the kernels do not
+    /// compile: then with rustc's own words. `Debug` writes what `Display` does, so that `?` in a
+    /// build script's `main` shows it.
     pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
         let mut script = BuildScript::from_environment()?;
         let path = self.build_in(&mut script)?;
-        // Not before: cargo repeats a build script that has failed in any case, and shows what it has printed.
+        // Only here: cargo repeats a failed build script in any case, and shows what it has
+        // printed.
         script.print_instructions();
         Ok(path)
     }
@@ -229,13 +246,7 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
 
-        let crates = match device_build::build(
-            &crate_folder,
-            &self.build_args,
-            self.arch,
-            self.debug,
-            script,
-        ) {
+        let crates = match device_build::build(&crate_folder, &self.build_args, self.arch, script) {
             Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
                 let diagnostics = native_check::errors_shown_nowhere_else(
                     diagnostics,
@@ -244,7 +255,7 @@ impl CudaBuilder {
                     script,
                 )?;
                 if diagnostics.is_empty() {
-                    // Not even an old one, with which the crate that is built would compile.
+                    // Not even an old file, with which the crate being built would compile.
                     build_script::delete(&ptx_path)?;
                     script.rerun_always();
                     return Ok(ptx_path);
@@ -253,7 +264,7 @@ impl CudaBuilder {
             }
             built => built?,
         };
-        let module = ptx::lower(&crates, self.arch)?;
+        let module = ptx::lower(&crates, self.arch, self.debug)?;
         if module.kernels.is_empty() {
             return Err(CudaBuilderError::NoKernels { path: crate_folder });
         }
@@ -281,7 +292,7 @@ impl CudaBuilder {
             })
     }
 
-    /// What the setters mean in libNVVM's options, of which only those that differ from its defaults are given.
+    /// The setters as options of libNVVM, which include only those that differ from its defaults.
     fn nvvm_options(&self) -> Vec<&'static str> {
         let mut options = vec![if self.nvvm_opts { "-opt=3" } else { "-opt=0" }];
         for (is_set, option) in [

@@ -1,7 +1,9 @@
-//! Finds the errors in the kernels that the outer cargo shows without us, to be told once.
+//! Finds the errors in the kernels that the outer cargo shows anyway, so that they are reported
+//! once.
 //!
-//! A package that runs its kernels on a CPU too depends on their crate as on any other. Cargo then compiles that
-//! crate for the CPU, at the same time as or after this build script, and shows the errors that it has there.
+//! A package that also runs its kernels on a CPU has their crate as an ordinary dependency. Cargo
+//! then compiles that crate for the CPU, at the same time as or after this build script, and
+//! shows the errors that occur there.
 
 use std::{
     ffi::OsStr,
@@ -12,15 +14,15 @@ use serde_json::Value;
 
 use crate::{CudaBuilderError, build_script::BuildScript, cargo_messages::Messages, nested_cargo};
 
-/// Which of these errors, in rustc's own words, the outer cargo does not show when it compiles the crate in `folder`
-/// for the CPU: all of them where it does not do that.
+/// Which of these errors, in rustc's own words, the outer cargo does not show when it compiles
+/// the crate in `folder` for the CPU: all of them if it does not compile that crate.
 pub(crate) fn errors_shown_nowhere_else(
     mut errors: Vec<String>,
     folder: &Path,
     build_args: &[String],
     script: &BuildScript,
 ) -> Result<Vec<String>, CudaBuilderError> {
-    // With arguments of its own the device build may have features that the outer one has not.
+    // With its own arguments the device build may have features that the outer build lacks.
     if !build_args.is_empty() || !outer_package_depends_on(folder, script)? {
         return Ok(errors);
     }
@@ -38,8 +40,8 @@ pub(crate) fn errors_shown_nowhere_else(
     Ok(errors)
 }
 
-/// Whether two errors say the same of the same place. Their help may differ: without `std`, rustc proposes
-/// other names.
+/// Whether two errors say the same about the same place. Their help texts may differ: without
+/// `std`, rustc proposes other names.
 fn are_the_same(one: &str, other: &str) -> bool {
     fn up_to_the_place(error: &str) -> Vec<&str> {
         let mut lines: Vec<&str> = error.lines().map(str::trim).collect();
@@ -51,8 +53,8 @@ fn are_the_same(one: &str, other: &str) -> bool {
     up_to_the_place(one) == up_to_the_place(other)
 }
 
-/// Whether the package whose build script this is always depends on the crate in `folder`, with the features that
-/// it has by default.
+/// Whether the package whose build script this is always depends on the crate in `folder`, with
+/// the features that it has by default.
 fn outer_package_depends_on(folder: &Path, script: &BuildScript) -> Result<bool, CudaBuilderError> {
     let Some(outer) = script
         .variables
@@ -64,7 +66,7 @@ fn outer_package_depends_on(folder: &Path, script: &BuildScript) -> Result<bool,
     let mut command = nested_cargo::cargo(&outer, script);
     command.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
     let output = nested_cargo::run(&mut command)?;
-    // Null where cargo has failed: then the errors are shown here.
+    // Null if cargo has failed: then the errors are shown here.
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let manifest = outer.join("Cargo.toml");
     Ok(elements(&metadata["packages"])
@@ -75,8 +77,8 @@ fn outer_package_depends_on(folder: &Path, script: &BuildScript) -> Result<bool,
         }))
 }
 
-/// Whether a dependency, as `cargo metadata` has it, is none of a build script or of tests, no optional one and
-/// has nothing chosen about its features.
+/// Whether a dependency, as `cargo metadata` has it, is a normal one (not for a build script or
+/// tests), is not optional and does not select features.
 fn is_unconditional(dependency: &Value) -> bool {
     dependency["kind"].is_null()
         && dependency["target"].is_null()

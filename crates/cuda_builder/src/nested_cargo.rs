@@ -1,4 +1,5 @@
-//! Starts a cargo on the kernels' crate that knows nothing of the outer one, which runs this build script.
+//! Starts a cargo on the kernels' crate that is independent of the outer cargo, which runs this
+//! build script.
 
 use std::{
     collections::BTreeMap,
@@ -9,15 +10,18 @@ use std::{
 
 use crate::{CudaBuilderError, build_script::BuildScript};
 
-/// The arguments that make a compiling cargo report as [`Messages`](crate::cargo_messages::Messages) reads it.
+/// The arguments that make a compiling cargo report as
+/// [`Messages`](crate::cargo_messages::Messages) reads it.
 pub(crate) const REPORTING: [&str; 3] = ["--quiet", "--color=never", "--message-format=json"];
 
-/// The folder that it compiles to. Not the outer build's, whose lock is held as long as this script runs.
+/// The folder that it compiles to. It is not the outer build's folder, whose lock is held as long
+/// as this script runs.
 pub(crate) fn target_dir(script: &BuildScript) -> PathBuf {
     script.out_dir.join("cuda_builder")
 }
 
-/// A cargo in the folder of a package, free of what the outer one has set for this build script.
+/// A cargo in the folder of a package, without the variables that the outer cargo has set for
+/// this build script.
 pub(crate) fn cargo(folder: &Path, script: &BuildScript) -> Command {
     let mut command = Command::new(&script.cargo);
     command
@@ -25,20 +29,24 @@ pub(crate) fn cargo(folder: &Path, script: &BuildScript) -> Command {
         .stdin(Stdio::null())
         .env_clear()
         .envs(inherited(&script.variables))
-        // Empty means none, also where a configuration file names one. A caching wrapper does not know of the
-        // IR beside the usual outputs, and clippy's would check the kernels a second time.
+        // Empty means no wrapper, even if a configuration file names one. A caching wrapper does
+        // not know about the IR in addition to the usual outputs, and clippy's wrapper would
+        // check the kernels a second time.
         .env("RUSTC_WRAPPER", "")
         .env("RUSTC_WORKSPACE_WRAPPER", "")
-        // With one codegen unit there is nothing to save, only a second copy of everything to keep.
+        // With one codegen unit, incremental compilation saves nothing and keeps a second copy of
+        // everything.
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_TARGET_DIR", target_dir(script))
-        // Else a build folder that is configured for all would be the outer build's, which is locked.
+        // Otherwise a globally configured build folder would be the outer build's, which is
+        // locked.
         .env("CARGO_BUILD_BUILD_DIR", target_dir(script));
     command
 }
 
-/// The variables that a nested cargo is to see: the user's own, and the toolchain and the job server of the
-/// outer one, but nothing that it says about the package or the profile it is building.
+/// The variables that a nested cargo is to see: the user's own, and the outer cargo's toolchain
+/// and job server, but nothing that the outer cargo says about the package or the profile that it
+/// is building.
 fn inherited(
     variables: &BTreeMap<OsString, OsString>,
 ) -> impl Iterator<Item = (&OsString, &OsString)> {

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use nvvm::{Compiler, NvvmArch, Search, Toolkit};
+use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
 use nvvm_codegen::{Dialect, NvvmModule, Source};
 
-use crate::{CudaBuilderError, build_script::write_atomically, device_build::DeviceCrate};
+use crate::{
+    CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
+};
 
 /// Finds or fetches libNVVM, and loads it.
 pub(crate) fn load_libnvvm(search: &Search) -> Result<(Toolkit, Compiler), nvvm::Error> {
@@ -18,6 +20,7 @@ pub(crate) fn load_libnvvm(search: &Search) -> Result<(Toolkit, Compiler), nvvm:
 pub(crate) fn lower(
     crates: &[DeviceCrate],
     arch: NvvmArch,
+    debug: DebugInfo,
 ) -> Result<NvvmModule, CudaBuilderError> {
     let names: Vec<String> = crates
         .iter()
@@ -36,10 +39,14 @@ pub(crate) fn lower(
     } else {
         Dialect::TypedPointers
     };
-    Ok(nvvm_codegen::compile(&sources, dialect)?)
+    Ok(match debug {
+        DebugInfo::None => nvvm_codegen::compile_without_lines(&sources, dialect)?,
+        DebugInfo::LineTables => nvvm_codegen::compile(&sources, dialect)?,
+    })
 }
 
-/// Compiles the module to PTX. IR that libNVVM rejects is kept in the file `kept_ir`.
+/// Compiles the module to PTX of the lowest sufficient version. IR that libNVVM rejects is kept
+/// in the file `kept_ir`.
 pub(crate) fn compile(
     toolkit: &Toolkit,
     compiler: &Compiler,
@@ -60,7 +67,10 @@ pub(crate) fn compile(
             write_atomically(kept_ir, module.ir.as_bytes())?;
             Err(rejected(&log, &module.ir, kept_ir))
         }
-        compiled => Ok(compiled?),
+        compiled => {
+            let ptx = nvvm_codegen::avoid_ptxas_errors(&compiled?);
+            Ok(ptx_version::lower(ptx))
+        }
     }
 }
 
@@ -77,8 +87,8 @@ fn read_libdevice(toolkit: &Toolkit) -> Result<Vec<u8>, CudaBuilderError> {
         })
 }
 
-/// The error for rejected IR: libNVVM says `kernels (212, 9): parse expected type`, a user wants to know in which
-/// kernel that is.
+/// The error for rejected IR: libNVVM says `kernels (212, 9): parse expected type`, but a user
+/// needs to know in which kernel that is.
 fn rejected(log: &str, ir: &str, kept_ir: &Path) -> CudaBuilderError {
     let located = log
         .trim()
@@ -106,7 +116,7 @@ fn rejected(log: &str, ir: &str, kept_ir: &Path) -> CudaBuilderError {
     }
 }
 
-/// The function whose definition holds a line of the IR, counted from 1.
+/// The function whose definition contains a line of the IR, counted from 1.
 fn function_around(ir: &str, line: usize) -> Option<&str> {
     let before: Vec<&str> = ir.lines().take(line).collect();
     let definition = before

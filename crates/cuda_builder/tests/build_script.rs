@@ -1,8 +1,8 @@
-//! Whole builds: a crate of kernels in a temporary folder, compiled as from a build script.
+//! Complete builds: a crate of kernels in a temporary folder, compiled as from a build script.
 //!
-//! A build script is this very program, started again under the environment that cargo gives one, by the test or
-//! by the build script of a real package. Where libNVVM is not to be had, the tests that need it are reported as
-//! ignored, by name.
+//! A build script is this very program, started again under the environment that cargo gives one,
+//! by the test or by the build script of a real package. If libNVVM is not available, the tests
+//! that need it are reported as ignored, by name.
 
 use std::{
     env, fs,
@@ -68,12 +68,16 @@ fn run_tests() -> ExitCode {
     let with_libnvvm = tests![
         a_kernel_becomes_ptx_for_every_dialect,
         a_kernel_that_uses_cuda_std_becomes_ptx,
+        a_barrier_between_setting_and_testing_a_flag_stands_once,
+        a_copied_call_of_a_function_with_a_barrier_is_an_error,
         setters_reach_libnvvm,
         line_tables_name_lines_of_rust_and_calls_that_were_inlined,
         line_tables_change_no_instruction,
         line_tables_name_no_folder_of_this_machine,
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
         device_code_knows_the_architecture_it_is_compiled_for,
+        device_code_knows_the_features_of_rust_cuda,
+        x86_code_of_a_dependency_is_an_error_that_names_it,
         unchanged_kernels_are_not_compiled_again,
         a_changed_kernel_replaces_the_old_one,
         a_crate_without_kernels_is_an_error,
@@ -106,7 +110,8 @@ fn run_tests() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// A crate of kernels in a folder of its own, and the `OUT_DIR` of a build script that compiles it.
+/// A crate of kernels in a folder of its own, and the `OUT_DIR` of a build script that compiles
+/// it.
 struct Kernels {
     folder: TempDir,
 }
@@ -123,7 +128,8 @@ scaling = { path = "scaling" }
 [workspace]
 "#;
 
-/// One kernel; the function that it calls, and a file that it includes, are those of another crate.
+/// One kernel; the function that it calls, and a file that it includes, are those of another
+/// crate.
 const KERNEL: &str = r#"
 #![cfg_attr(cuda_device, no_std)]
 
@@ -241,7 +247,8 @@ fn run_to_success(script: &mut Command) -> Result<String, Failed> {
     Ok(stdout)
 }
 
-/// Runs a build script that fails, and returns what it writes: an error, and no instructions among it.
+/// Runs a build script that fails, and returns what it writes: an error, and no instructions
+/// among it.
 fn run_to_failure(script: &mut Command) -> Result<String, Failed> {
     let output = script.output()?;
     assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
@@ -255,14 +262,15 @@ fn text_of(output: &Output) -> String {
 
 fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    for (arch, target) in [
-        ("compute_75", ".target sm_75\n"),
-        ("compute_90a", ".target sm_90a\n"),
-        ("compute_100", ".target sm_100\n"),
+    // The version is the lowest for the target.
+    for (arch, head) in [
+        ("compute_75", ".version 6.3\n.target sm_75\n"),
+        ("compute_90a", ".version 8.0\n.target sm_90a\n"),
+        ("compute_100", ".version 8.6\n.target sm_100\n"),
     ] {
         run_to_success(kernels.build_script()?.env("ARCH", arch))?;
         let ptx = fs::read_to_string(kernels.path(&format!("out/kernels.{arch}.ptx")))?;
-        assert!(ptx.contains(target), "{ptx}");
+        assert!(ptx.contains(head), "{ptx}");
         assert!(ptx.contains(".visible .entry scale("), "{ptx}");
         // 65, which the other crate has included, as an f32.
         assert!(ptx.contains("0f42820000"), "{ptx}");
@@ -270,7 +278,8 @@ fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
     Ok(())
 }
 
-fn a_kernel_that_uses_cuda_std_becomes_ptx() -> Result<(), Failed> {
+/// A crate that depends on this workspace's `cuda_std`, with these kernels.
+fn with_cuda_std(source: &str) -> Result<Kernels, Failed> {
     let kernels = Kernels::new()?;
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let crates = crates.canonicalize()?;
@@ -290,25 +299,134 @@ cuda_std_macros = {{ path = "{crates}/cuda_std_macros" }}
         crates = crates.display()
     );
     kernels.write("kernels/Cargo.toml", &manifest)?;
-    kernels.write(
-        "kernels/src/lib.rs",
-        "#![cfg_attr(cuda_device, no_std)]
-use cuda_std::prelude::*;
-#[kernel]
-pub unsafe fn fill(y: *mut f32, value: f32) {
-    unsafe { *y.add(thread::index_1d() as usize) = value };
-}
-",
-    )?;
+    let prelude = "#![cfg_attr(cuda_device, no_std)]\nuse cuda_std::prelude::*;\n";
+    kernels.write("kernels/src/lib.rs", &format!("{prelude}{source}"))?;
     // The versions that this workspace uses: they are on this machine.
     fs::copy(
         crates.join("../Cargo.lock"),
         kernels.path("kernels/Cargo.lock"),
     )?;
+    Ok(kernels)
+}
+
+fn a_kernel_that_uses_cuda_std_becomes_ptx() -> Result<(), Failed> {
+    let kernels = with_cuda_std(
+        "#[kernel]
+pub unsafe fn fill(y: *mut f32, value: f32) {
+    unsafe { *y.add(thread::index_1d() as usize) = value };
+}
+",
+    )?;
     kernels.build()?;
     let ptx = kernels.ptx()?;
     assert!(ptx.contains(".visible .entry fill("), "{ptx}");
     assert!(ptx.contains("%tid.x") && ptx.contains("%ctaid.x"), "{ptx}");
+    Ok(())
+}
+
+/// A kernel in which `SET` sets a flag in some threads, all threads reach `TOGETHER`, and
+/// `TESTED` tests the flag.
+const FLAG: &str = "#[kernel]
+pub unsafe fn NAME(x: *const f32, y: *mut f32) {
+    let t = thread::thread_idx_x() as usize;
+    unsafe {
+        let mut memory = [0_u32; 2];
+        let flag = if *x.add(t) > 3.0 {
+            *y.add(t) = 1.0;
+            (*(&raw mut memory))[1] = 1;
+            true
+        } else {
+            false
+        };
+        TOGETHER;
+        if TESTED {
+            *y.add(t) += *y.add(t + 1);
+        } else {
+            *y.add(t) *= 7.0;
+        }
+        let _ = flag;
+    }
+}
+";
+
+/// rustc's jump threading sees a flag in a local variable; only LLVM's `simplifycfg` sees one in
+/// memory.
+const TESTS: [(&str, &str); 2] = [
+    ("local", "flag"),
+    ("memory", "(*(&raw mut memory))[1] == 1"),
+];
+
+fn a_barrier_between_setting_and_testing_a_flag_stands_once() -> Result<(), Failed> {
+    let together = [
+        ("barrier", "thread::sync_threads()", "bar.sync"),
+        (
+            "count",
+            "*y = thread::sync_threads_count(1) as f32",
+            "bar.red",
+        ),
+        (
+            "shuffle",
+            "*y = cuda_std::warp::warp_shuffle_xor(!0, *y, 1, 32).0",
+            "shfl.sync",
+        ),
+        (
+            "vote",
+            "*y = cuda_std::warp::warp_vote_ballot(!0, *y > 1.0) as f32",
+            "vote.sync",
+        ),
+        (
+            "assembly",
+            "core::arch::asm!(\"barrier.sync 5;\", options(nostack))",
+            "barrier.sync",
+        ),
+        ("inlined", "synchronised(y)", "bar.sync"),
+    ];
+    let mut source =
+        "#[inline(always)]\nfn synchronised(y: *mut f32) { unsafe { *y += 1.0 }; thread::sync_threads() }\n"
+            .to_owned();
+    for (name, call, _) in together {
+        for (place, test) in TESTS {
+            let kernel = FLAG.replace("NAME", &format!("{name}_{place}"));
+            source += &kernel.replace("TOGETHER", call).replace("TESTED", test);
+        }
+    }
+    let kernels = with_cuda_std(&source)?;
+    for arch in DIALECTS {
+        let ptx = ptx_for(&kernels, arch, false)?;
+        for (name, _, instruction) in together {
+            for (place, _) in TESTS {
+                let entry = format!(".entry {name}_{place}(");
+                let (_, text) = ptx.split_once(&entry).ok_or("the kernel is missing")?;
+                let text = text.split(".entry").next().unwrap_or_default();
+                let count = text.matches(instruction).count();
+                assert_eq!(count, 1, "{arch}: {name}_{place}: {text}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The call of a function that rustc does not inline before its jump threading is still copied.
+fn a_copied_call_of_a_function_with_a_barrier_is_an_error() -> Result<(), Failed> {
+    let kernel = FLAG.replace("NAME", "k").replace("TESTED", "flag");
+    let kernel = kernel.replace("TOGETHER", "synchronised(y)");
+    let function =
+        "fn synchronised(y: *mut f32) { unsafe { *y += 1.0 }; thread::sync_threads() }\n";
+    let kernels = with_cuda_std(&format!("#[inline(never)]\n{function}{kernel}"))?;
+    let text = run_to_failure(&mut kernels.build_script()?)?;
+    for part in [
+        "in function `k`",
+        "the call of `kernels::synchronised`",
+        "copied into two branches",
+        "src/lib.rs:17:9",
+        "core::arch::asm!",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let cure = "core::arch::asm!(\"\", options(nomem, nostack, preserves_flags))";
+    let from = "synchronised(y);\n";
+    kernels.replace("kernels/src/lib.rs", from, &format!("{from}{cure};\n"))?;
+    kernels.build()?;
     Ok(())
 }
 
@@ -334,8 +452,61 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
         let bits = format!("0f{:08X}", number.to_bits());
         assert!(ptx.contains(&bits), "{arch} has no {number}: {ptx}");
     }
-    // Two crates, three levels: none has taken another's place.
-    assert_eq!(kernels.ir_times()?.len(), 6);
+    // Two crates, six architectures: none has replaced another.
+    assert_eq!(kernels.ir_times()?.len(), 12);
+    Ok(())
+}
+
+fn device_code_knows_the_features_of_rust_cuda() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let names = ["70", "75", "86", "90", "90a", "100"];
+    let sum = names.iter().zip(0..).map(|(name, bit)| {
+        format!(
+            "if cfg!(target_feature = \"compute_{name}\") {{ {}.0 }} else {{ 0.0 }}",
+            1 << bit
+        )
+    });
+    let sum: Vec<String> = sum.map(|term| format!("({term})")).collect();
+    kernels.replace(
+        "kernels/src/lib.rs",
+        "(n + 1) as f32",
+        &format!("({})", sum.join(" + ")),
+    )?;
+    for (arch, features) in [
+        ("compute_75", 0b00_0011_u8),
+        ("compute_89", 0b00_0111),
+        ("compute_90", 0b00_1111),
+        ("compute_90a", 0b01_1111),
+        ("compute_100", 0b10_1111),
+    ] {
+        let ptx = ptx_for(&kernels, arch, false)?;
+        let bits = format!("0f{:08X}", f32::from(features).to_bits());
+        assert!(ptx.contains(&bits), "{arch} has no {features:#b}: {ptx}");
+    }
+    Ok(())
+}
+
+fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
+    for (code, what) in [
+        (
+            "core::arch::asm!(\"sqrtss {0}, {0}\", inout(xmm_reg) x => _)",
+            "`sqrtss",
+        ),
+        ("x = core::arch::x86_64::__cpuid(0).eax as f32", "`mov"),
+        (
+            "x = core::arch::x86_64::_mm_cvtss_f32(core::arch::x86_64::_mm_rcp_ss(core::arch::x86_64::_mm_set_ss(x)))",
+            "`llvm.x86.sse.rcp.ss`",
+        ),
+    ] {
+        let kernels = Kernels::new()?;
+        let scaled =
+            format!("let mut x = x;\n    #[allow(unused_unsafe)] unsafe {{ {code} }};\n    x *");
+        kernels.replace("kernels/scaling/src/lib.rs", "x *", &scaled)?;
+        let text = run_to_failure(&mut kernels.build_script()?)?;
+        for part in [what, "`scaling::scaled`", "scaling/src/lib.rs:", "x86"] {
+            assert!(text.contains(part), "no {part:?} in {text}");
+        }
+    }
     Ok(())
 }
 
@@ -360,7 +531,7 @@ fn setters_reach_libnvvm() -> Result<(), Failed> {
 /// The architectures whose dialects differ.
 const DIALECTS: [&str; 2] = ["compute_75", "compute_100"];
 
-/// The PTX that the kernels become, with line tables or without.
+/// The PTX of the kernels, with line tables or without.
 fn ptx_for(kernels: &Kernels, arch: &str, lines: bool) -> Result<String, Failed> {
     let mut script = kernels.build_script()?;
     script.env("ARCH", arch);
@@ -373,7 +544,8 @@ fn ptx_for(kernels: &Kernels, arch: &str, lines: bool) -> Result<String, Failed>
     )?)
 }
 
-/// `file:line` of the first instruction that starts with `opcode`, and that of the call it was inlined through.
+/// `file:line` of the first instruction that starts with `opcode`, and that of the call it was
+/// inlined through.
 fn place_of(ptx: &str, opcode: &str) -> Result<(String, Option<String>), Failed> {
     let file = |number: &str| {
         ptx.lines()
@@ -408,7 +580,7 @@ fn line_with(text: &str, what: &str) -> Result<usize, Failed> {
 
 fn line_tables_name_lines_of_rust_and_calls_that_were_inlined() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    // No part of a fused operation, which has one line for two.
+    // Not an operation that is fused, which has one line for two.
     kernels.replace("kernels/scaling/src/lib.rs", "x * BY", "x / BY")?;
     let outer = format!("src/lib.rs:{}", line_with(KERNEL, "(n + 1) as f32")?);
     let inner = format!("scaling/src/lib.rs:{}", line_with(SCALING, "x * BY")?);
@@ -440,6 +612,8 @@ fn line_tables_change_no_instruction() -> Result<(), Failed> {
             text.iter()
                 .map(|line| line.trim().to_owned())
                 .filter(|line| !line.is_empty() && !line.starts_with("$L__tmp"))
+                // Line tables need a later ISA than the code.
+                .filter(|line| !line.starts_with(".version"))
                 .collect()
         };
         let plain: Vec<&str> = plain.lines().collect();
@@ -512,7 +686,7 @@ fn cargo_watches_every_file_the_kernels_come_from_and_nothing_else() -> Result<(
 
     for line in instructions.lines() {
         if let Some(path) = line.strip_prefix("cargo::rerun-if-changed=") {
-            // Cargo takes a file that is not there for one that has changed, every time.
+            // Cargo treats a missing file as changed every time.
             assert!(Path::new(path).is_file(), "{path} is not a file");
         }
     }
@@ -535,14 +709,15 @@ fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     let times = kernels.ir_times()?;
     assert_eq!(times.len(), 2, "{times:?}");
     let ptx = kernels.ptx()?;
-    // Nor for another architecture of the same level, or after one of another.
+    // Each architecture is a `cfg` and so has files of its own; those of the others stay.
     run_to_success(kernels.build_script()?.env("ARCH", "compute_80"))?;
-    let of_both = kernels.ir_times()?;
-    assert_eq!(of_both.len(), 4, "one file is not the other: {of_both:?}");
+    assert_eq!(kernels.ir_times()?.len(), 4);
     run_to_success(kernels.build_script()?.env("ARCH", "compute_89"))?;
+    let of_all = kernels.ir_times()?;
+    assert_eq!(of_all.len(), 6, "one file is not the other: {of_all:?}");
     let second = kernels.build()?;
-    assert_eq!(kernels.ir_times()?, of_both);
-    assert!(times.iter().all(|time| of_both.contains(time)), "{times:?}");
+    assert_eq!(kernels.ir_times()?, of_all);
+    assert!(times.iter().all(|time| of_all.contains(time)), "{times:?}");
     assert_eq!(first, second);
     assert_eq!(kernels.ptx()?, ptx);
     Ok(())
@@ -634,7 +809,8 @@ fn nothing_of_the_outer_build_leaks_in() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let locked = kernels.path("locked");
     let mut script = kernels.build_script()?;
-    // As under clippy, with a caching wrapper, flags for the host, another target and other folders.
+    // As under clippy, with a caching wrapper, flags for the host, another target and other
+    // folders.
     script
         .env("RUSTC_WORKSPACE_WRAPPER", "/no/such/clippy-driver")
         .env("RUSTC_WRAPPER", "/no/such/sccache")
@@ -711,7 +887,7 @@ struct Outer<'a> {
 }
 
 impl<'a> Outer<'a> {
-    /// `dependency` is the whole table `[dependencies]` of the package.
+    /// `dependency` is the complete table `[dependencies]` of the package.
     fn new(kernels: &'a Kernels, dependencies: &str) -> Result<Self, Failed> {
         let manifest = format!(
             "[package]\nname = \"outer\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
@@ -737,7 +913,7 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
         Ok(Outer { kernels })
     }
 
-    /// `cargo build`, with so many jobs at the same time.
+    /// `cargo build`, with this many jobs at the same time.
     fn build(&self, jobs: u32) -> Command {
         let mut command = Command::new(env!("CARGO"));
         command
@@ -761,7 +937,7 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
         Ok(text_of(&output))
     }
 
-    /// The PTX, if its file is there.
+    /// The PTX, if its file exists.
     fn ptx(&self) -> Result<Option<String>, Failed> {
         for entry in fs::read_dir(self.kernels.path("outer/target/debug/build"))? {
             let path = entry?.path().join("out/kernels.compute_75.ptx");
@@ -773,7 +949,7 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
     }
 }
 
-/// What a package says that runs its kernels natively, too.
+/// The dependencies of a package that also runs its kernels natively.
 const NATIVELY: &str = r#"kernels = { path = "../kernels" }"#;
 
 fn add_to_kernels(kernels: &Kernels, text: &str) -> Result<(), Failed> {

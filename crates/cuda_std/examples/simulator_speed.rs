@@ -14,7 +14,7 @@ const TILE: usize = 16;
 ///
 /// # Safety
 ///
-/// `a` and `b` hold N * N elements, `c` has room for as many.
+/// `a` and `b` hold N * N elements, `c` has room for the same number.
 #[kernel]
 unsafe fn naive(a: &[f32], b: &[f32], c: *mut f32) {
     let (row, col) = (thread::index_2d().y as usize, thread::index_2d().x as usize);
@@ -49,7 +49,8 @@ unsafe fn tiled(a: &[f32], b: &[f32], c: *mut f32) {
         }
         thread::sync_threads(); // both tiles are complete
         for k in 0..TILE {
-            // SAFETY: the tiles are complete, and nobody writes to them before the next barrier.
+            // SAFETY: the tiles are complete, and no thread writes to them before the next
+            // barrier.
             sum += unsafe { *a_tile.add(y * TILE + k) * *b_tile.add(k * TILE + x) };
         }
         thread::sync_threads(); // everyone has read them
@@ -119,7 +120,7 @@ fn main() -> Result<(), Fault> {
     Ok(())
 }
 
-/// The least time of five runs.
+/// The shortest of five runs.
 fn fastest<T>(run: impl Fn() -> Result<T, Fault>) -> Result<Duration, Fault> {
     let mut least = Duration::MAX;
     for _ in 0..5 {

@@ -1,5 +1,5 @@
-//! What the compiler back end `nvvm_codegen` provides: each declaration here is an instruction, or a libdevice
-//! function.
+//! What the compiler back end `nvvm_codegen` provides: each declaration here is an instruction,
+//! or a libdevice function.
 //!
 //! Masks name lanes of a warp, bit i for lane i. Predicates are 0 or 1.
 
@@ -21,29 +21,16 @@ unsafe extern "C" {
     pub safe fn __nvvm_warp_size() -> u32;
     pub safe fn __nvvm_lane_id() -> u32;
 
-    pub safe fn __nvvm_block_barrier();
-    pub safe fn __nvvm_block_barrier_count(predicate: u32) -> u32;
-    pub safe fn __nvvm_block_barrier_and(predicate: u32) -> u32;
-    pub safe fn __nvvm_block_barrier_or(predicate: u32) -> u32;
-
     pub safe fn __nvvm_block_fence();
     pub safe fn __nvvm_grid_fence();
     pub safe fn __nvvm_device_fence();
     pub safe fn __nvvm_system_fence();
     pub safe fn __nvvm_nanosleep(nanoseconds: u32);
 
-    pub fn __nvvm_warp_shfl_idx_i32(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
-    pub fn __nvvm_warp_shfl_up_i32(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    pub fn __nvvm_warp_shfl_down_i32(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    pub fn __nvvm_warp_shfl_bfly_i32(mask: u32, value: u32, lane_mask: u32, clamp: u32) -> u32;
-    pub fn __nvvm_warp_vote_all(mask: u32, predicate: u32) -> u32;
-    pub fn __nvvm_warp_vote_any(mask: u32, predicate: u32) -> u32;
-    pub fn __nvvm_warp_ballot(mask: u32, predicate: u32) -> u32;
-    pub fn __nvvm_warp_sync(mask: u32);
     pub safe fn __nvvm_active_mask() -> u32;
 
     pub safe fn __nvvm_dynamic_shared() -> *mut u8;
-    /// The address in shared memory of what `pointer` points to there.
+    /// The address, within shared memory, of what `pointer` points to.
     #[cfg(cuda_arch_at_least = "80")]
     pub fn __nvvm_shared_address(pointer: *const u8) -> u32;
     pub safe fn __nvvm_launch_bounds(max_threads: u32, min_blocks: u32);
@@ -51,6 +38,60 @@ unsafe extern "C" {
     pub safe fn __nvvm_opaque_u32(value: u32) -> u32;
     pub safe fn __nvvm_opaque_u64(value: u64) -> u64;
 
-    /// Prints C's `format` with the values that `arguments` points to, each at its natural alignment.
+    /// Prints C's `format` with the values that `arguments` points to, each at its natural
+    /// alignment.
     pub fn vprintf(format: *const u8, arguments: *const c_void) -> i32;
+}
+
+/// An empty `asm!`, placed after an operation that the threads of a warp or a block execute
+/// together, so that the operation stays where the source has it.
+///
+/// If a flag is set before a block and tested after it, rustc's jump threading copies the block
+/// into two branches, but it never copies a block that ends in `asm!`. Without the `asm!` one
+/// barrier would become two, and threads waiting at one would never meet those at the other.
+/// `nvvm_codegen` drops the empty text.
+macro_rules! stand_together {
+    () => {
+        core::arch::asm!("", options(nomem, nostack, preserves_flags))
+    };
+}
+pub(crate) use stand_together;
+
+/// Declares functions for operations that threads execute together.
+macro_rules! convergent {
+    ($($([$unsafe:tt])? fn $name:ident($($argument:ident),*) $(-> $result:ty)?;)*) => {
+        mod declared {
+            unsafe extern "C" {
+                $(pub fn $name($($argument: u32),*) $(-> $result)?;)*
+            }
+        }
+        $(
+            #[inline(always)]
+            pub $($unsafe)? fn $name($($argument: u32),*) $(-> $result)? {
+                // SAFETY: the caller vouches for the lanes, if there are any to name; the text
+                // does nothing.
+                unsafe {
+                    let result = declared::$name($($argument),*);
+                    stand_together!();
+                    result
+                }
+            }
+        )*
+    };
+}
+
+convergent! {
+    fn __nvvm_block_barrier();
+    fn __nvvm_block_barrier_count(predicate) -> u32;
+    fn __nvvm_block_barrier_and(predicate) -> u32;
+    fn __nvvm_block_barrier_or(predicate) -> u32;
+
+    [unsafe] fn __nvvm_warp_shfl_idx_i32(mask, value, lane, clamp) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_up_i32(mask, value, delta, clamp) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_down_i32(mask, value, delta, clamp) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_bfly_i32(mask, value, lane_mask, clamp) -> u32;
+    [unsafe] fn __nvvm_warp_vote_all(mask, predicate) -> u32;
+    [unsafe] fn __nvvm_warp_vote_any(mask, predicate) -> u32;
+    [unsafe] fn __nvvm_warp_ballot(mask, predicate) -> u32;
+    [unsafe] fn __nvvm_warp_sync(mask);
 }

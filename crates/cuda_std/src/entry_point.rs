@@ -1,15 +1,15 @@
 //! What `#[kernel]` and `#[address_space]` expand to, and what a kernel may take as a parameter.
 
-/// A type that a launch can pass to a kernel: an integer of up to 64 bits, `f32`, `f64`, `bool`, a raw pointer, `&T` or
-/// `&[T]`.
+/// A type that a launch can pass to a kernel: an integer of up to 64 bits, `f32`, `f64`, `bool`,
+/// a raw pointer, `&T` or `&[T]`.
 ///
 /// A slice takes two launch parameters: its pointer, then its length in elements as a `u64`.
 ///
 /// # Safety
 ///
-/// rustc hands an implementor to a function as one scalar (or, as a slice, as pointer and length), and every value
-/// that the host may write into a launch parameter of that scalar's type is a valid one. A `#[repr(transparent)]`
-/// struct around an implementor qualifies.
+/// rustc hands an implementor to a function as one scalar (or, as a slice, as pointer and
+/// length), and every value that the host may write into a launch parameter of that scalar's type
+/// is a valid one. A `#[repr(transparent)]` struct around an implementor qualifies.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a kernel's parameter",
     label = "a launch cannot pass this",
@@ -32,7 +32,8 @@ scalar_parameters!(
 unsafe impl<T> KernelParameter for *const T {}
 // SAFETY: as above.
 unsafe impl<T> KernelParameter for *mut T {}
-// SAFETY: a thin pointer is one scalar; the launch, which is unsafe, vouches for what it points to.
+// SAFETY: a thin pointer is one scalar; the launch, which is unsafe, vouches for what it points
+// to.
 unsafe impl<T> KernelParameter for &T {}
 // SAFETY: pointer and length; the launch vouches for both.
 unsafe impl<T> KernelParameter for &[T] {}
@@ -52,20 +53,23 @@ where
 {
 }
 
-/// A step on the way to [`KernelParameter`]. Asked for that directly, rustc suggests to borrow the value.
+/// An indirection to [`KernelParameter`]. With a direct bound, rustc suggests borrowing the
+/// value.
 #[doc(hidden)]
 pub trait PassedByLaunch {}
 
 impl<T: KernelParameter> PassedByLaunch for (T,) {}
 
-/// Promises that no launch of the calling kernel has more than `MAX_THREADS` threads a block, and asks for registers
-/// few enough that `MIN_BLOCKS` blocks fit a multiprocessor at a time. 0 leaves either open.
+/// Promises that no launch of the calling kernel has more than `MAX_THREADS` threads a block, and
+/// requests that the compiler use few enough registers for `MIN_BLOCKS` blocks to fit on a
+/// streaming multiprocessor (SM) at a time. 0 leaves either bound open.
 ///
-/// `#[kernel(max_threads = .., min_blocks = ..)]` expands to a call of this. Call it yourself, first thing in the
-/// kernel, where the source must also compile with rust-cuda's `cuda_std`, whose `#[kernel]` takes no such arguments.
+/// `#[kernel(max_threads = .., min_blocks = ..)]` expands to a call of this. Call it yourself,
+/// first thing in the kernel, where the source must also compile with rust-cuda's `cuda_std`,
+/// whose `#[kernel]` takes no such arguments.
 ///
-/// A launch that breaks the promise is refused by the driver, and in the simulator is a fault. A promise that no GPU
-/// could need does not compile:
+/// A launch that breaks the promise is refused by the driver, and in the simulator is a fault. A
+/// bound beyond what any GPU allows does not compile:
 ///
 /// ```compile_fail,E0080
 /// cuda_std::launch_bounds::<2048, 0>(); // a block has at most 1024 threads

@@ -1,10 +1,11 @@
-//! The mathematics of `f32` and `f64`, which `core` lacks and `std` has.
+//! Mathematical functions of `f32` and `f64`, which `std` has and `core` lacks.
 //!
-//! On a GPU the simple functions are instructions and the others NVIDIA's libdevice, whose results may differ from a
-//! CPU's in the last bits (its error bounds are listed in the CUDA C++ programming guide, "Mathematical Functions").
-//! In the simulator each is `std`'s.
+//! On a GPU the simple functions are instructions and the others come from NVIDIA's libdevice,
+//! whose results may differ from a CPU's in the last bits (its error bounds are listed in the
+//! CUDA C++ programming guide, "Mathematical Functions"). In the simulator they are `std`'s.
 
-/// Defines [`GpuFloat`] and implements it, each function by an extern function of the device and a method of `std`.
+/// Defines [`GpuFloat`] and implements it, each function by an extern function of the device and
+/// a method of `std`.
 macro_rules! gpu_float {
     (
         $(
@@ -12,11 +13,12 @@ macro_rules! gpu_float {
             fn $name:ident(self $(, $argument:ident: $kind:ident)*) -> Self = $single:ident, $double:ident;
         )*
     ) => {
-        /// Mathematics for floating-point numbers in kernels, by the names that `std` gives it.
+        /// Mathematical functions for floating-point numbers in kernels, under the names that
+        /// `std` uses.
         ///
-        /// On a CPU the methods of `f32` and `f64` themselves come first, and mean the same; where nothing is generic,
-        /// rustc then calls the import of this trait unused, which
-        /// `#[cfg_attr(not(cuda_device), allow(unused_imports))]` settles.
+        /// On a CPU the inherent methods of `f32` and `f64` take precedence and mean the same. In
+        /// code without generics rustc then reports the import of this trait as unused;
+        /// `#[cfg_attr(not(cuda_device), allow(unused_imports))]` silences that.
         pub trait GpuFloat: Copy + sealed::Sealed {
             $(
                 $(#[$doc])*
@@ -27,7 +29,7 @@ macro_rules! gpu_float {
             /// The fractional part: `self - self.trunc()`.
             #[must_use]
             fn fract(self) -> Self;
-            /// 1 or -1, with the sign of `self`; NaN of NaN.
+            /// 1 or -1, with the sign of `self`; NaN for NaN.
             #[must_use]
             fn signum(self) -> Self;
             /// The logarithm to base `base`.
@@ -36,7 +38,7 @@ macro_rules! gpu_float {
             /// The whole number `n` for which `self == n * divisor + self.rem_euclid(divisor)`.
             #[must_use]
             fn div_euclid(self, divisor: Self) -> Self;
-            /// The least remainder of `self / divisor` that is not negative.
+            /// The least non-negative remainder of `self / divisor`.
             #[must_use]
             fn rem_euclid(self, divisor: Self) -> Self;
             /// Sine and cosine, of an angle in radians.
@@ -116,7 +118,7 @@ macro_rules! gpu_float {
 }
 
 gpu_float! {
-    /// The square root, correctly rounded; NaN of a negative number.
+    /// The square root, correctly rounded; NaN for a negative number.
     fn sqrt(self) -> Self = __nvvm_sqrt_f32, __nvvm_sqrt_f64;
     /// The magnitude.
     fn abs(self) -> Self = __nvvm_fabs_f32, __nvvm_fabs_f64;
@@ -138,7 +140,7 @@ gpu_float! {
     fn round(self) -> Self = __nv_roundf, __nv_round;
     /// Rounds to the nearest whole number, halves to the even one.
     fn round_ties_even(self) -> Self = __nvvm_rint_f32, __nvvm_rint_f64;
-    /// `self` to a whole power.
+    /// `self` to an integer power.
     fn powi(self, power: int) -> Self = __nv_powif, __nv_powi;
     /// `self` to any power.
     fn powf(self, power: float) -> Self = __nv_powf, __nv_pow;
@@ -166,11 +168,11 @@ gpu_float! {
     fn cos(self) -> Self = __nv_cosf, __nv_cos;
     /// The tangent, of an angle in radians.
     fn tan(self) -> Self = __nv_tanf, __nv_tan;
-    /// The angle in radians whose sine it is.
+    /// The angle in radians whose sine is `self`.
     fn asin(self) -> Self = __nv_asinf, __nv_asin;
-    /// The angle in radians whose cosine it is.
+    /// The angle in radians whose cosine is `self`.
     fn acos(self) -> Self = __nv_acosf, __nv_acos;
-    /// The angle in radians whose tangent it is.
+    /// The angle in radians whose tangent is `self`.
     fn atan(self) -> Self = __nv_atanf, __nv_atan;
     /// The angle in radians of the point whose y is `self` and whose x is `x`.
     fn atan2(self, x: float) -> Self = __nv_atan2f, __nv_atan2;
@@ -189,7 +191,7 @@ gpu_float! {
 }
 
 mod sealed {
-    /// Keeps the trait to the two types that the device knows.
+    /// Restricts the trait to the two types that the device supports.
     pub trait Sealed {}
 }
 
@@ -212,7 +214,7 @@ mod tests {
         f64::NAN,
     ];
 
-    /// Equal, the sign of zero and NaN included.
+    /// Equality that distinguishes the signs of zero and treats NaN as equal to NaN.
     fn assert_same(ours: f64, std: f64, what: &str) {
         let both_nan = ours.is_nan() && std.is_nan();
         assert!(

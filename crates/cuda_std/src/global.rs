@@ -1,8 +1,9 @@
-//! Four floats of global memory in one access of 16 bytes, for certain.
+//! Accesses four floats of global memory in one 16-byte instruction (a float4), guaranteed.
 //!
-//! Four accesses side by side are joined into one where libNVVM sees that they begin at a multiple of 16 bytes, and it loses sight of
-//! that in about half of all places: of the stores with which the kernels of this workspace write C, every second pointer. These
-//! functions are the instruction itself.
+//! libNVVM joins four adjacent accesses into one if it sees that they begin at a multiple of 16
+//! bytes, and it loses track of that in about half of all places: for every second pointer
+//! through which the kernels of this workspace store C. These functions are the instruction
+//! itself.
 //!
 //! ```
 //! use cuda_std::global;
@@ -28,13 +29,14 @@ use core::arch::asm;
 ///
 /// # Safety
 ///
-/// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading four floats.
+/// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading four
+/// floats.
 #[inline(always)]
 pub unsafe fn load4(source: *const f32) -> [f32; 4] {
     #[cfg(cuda_device)]
     {
         let (x, y, z, w): (f32, f32, f32, f32);
-        // SAFETY: the caller vouches for the place.
+        // SAFETY: the caller vouches for the pointer.
         unsafe {
             asm!(
                 "ld.global.v4.f32 {{{}, {}, {}, {}}}, [{}];",
@@ -59,11 +61,12 @@ pub unsafe fn load4(source: *const f32) -> [f32; 4] {
 ///
 /// # Safety
 ///
-/// `target` points into global memory, at a multiple of 16 bytes, and is valid for writing four floats.
+/// `target` points into global memory, at a multiple of 16 bytes, and is valid for writing four
+/// floats.
 #[inline(always)]
 pub unsafe fn store4(target: *mut f32, four: [f32; 4]) {
     #[cfg(cuda_device)]
-    // SAFETY: the caller vouches for the place.
+    // SAFETY: the caller vouches for the pointer.
     unsafe {
         let [x, y, z, w] = four;
         asm!(

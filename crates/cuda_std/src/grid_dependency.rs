@@ -1,14 +1,17 @@
-//! Kernels that begin before the one before them on the stream has ended: CUDA's programmatic dependent launch.
+//! Lets a kernel begin before the previous kernel on the stream has ended: CUDA's programmatic
+//! dependent launch.
 //!
-//! A kernel that is launched with the attribute for it begins as soon as every block of the one before has said
-//! [`launch_dependents`], or has ended, and there is room. What the first writes after that the second must not read before it has
-//! been told that it is there, by [`wait`] or otherwise: a flag that the first sets behind a
-//! [`device_fence`](crate::thread::device_fence), say.
+//! A kernel launched with the corresponding attribute begins as soon as every block of the
+//! previous kernel has called [`launch_dependents`] or has ended, and there is room. The second
+//! kernel must not read what the first writes after that until it knows that the data are there,
+//! through [`wait`] or otherwise: for example by a flag that the first kernel sets after a
+//! [`device_fence`](crate::thread::device_fence).
 //!
-//! The instructions are those of `compute_90`. Compiled for less they are nothing, as they are for a kernel that is launched without the
-//! attribute, which begins when the one before has ended. In the simulator every launch is such a one.
+//! The instructions require `compute_90`. Compiled for an older architecture they do nothing; nor
+//! do they in a kernel that is launched without the attribute, which begins when the previous
+//! kernel has ended. In the simulator every launch is of that kind.
 
-/// Says that, as far as this block is concerned, the next kernel on the stream may begin.
+/// Declares that, as far as this block is concerned, the next kernel on the stream may begin.
 #[inline(always)]
 pub fn launch_dependents() {
     #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
@@ -21,10 +24,10 @@ pub fn launch_dependents() {
     }
 }
 
-/// Waits until the kernel before has ended, and all that it wrote is there.
+/// Waits until the previous kernel has ended and everything that it wrote is visible.
 ///
-/// A kernel launched with the attribute must pass this at some time in every block: only so is the first kernel sure to have ended when
-/// the second has, and with it the third may begin.
+/// A kernel launched with the attribute must call this at some point in every block. Only then is
+/// the first kernel certain to have ended when the second has, so that the third may begin.
 #[inline(always)]
 pub fn wait() {
     #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]

@@ -1,25 +1,27 @@
-//! Copies from global to shared memory that run while the thread goes on.
+//! Asynchronous copies from global to shared memory: the thread continues while they run.
 //!
-//! A thread issues copies, closes a group of them with [`commit`], and waits with [`wait_prior`] until all but its newest
-//! groups have arrived:
+//! A thread issues copies, closes a group of them with [`commit`], and waits with [`wait_prior`]
+//! until all but its newest groups have arrived:
 //!
 //! ```text
 //!   issue tile 0, commit     ====================>|
 //!   issue tile 1, commit            ====================>|
 //!   wait_prior::<1>() ............................| tile 0 has arrived, tile 1 is on its way
-//!   sync_threads()                                  ... and so has every other thread's part of tile 0
+//!   sync_threads()                                ... so have all other threads' parts of tile 0
 //! ```
 //!
-//! A wait is about the calling thread's own copies, and what it copied only that thread then sees: a
-//! [`sync_threads`](crate::thread::sync_threads) after it lets the others of the block see it too. Nor does anything
-//! keep a copy from landing in a buffer that another thread still reads: that, too, takes a barrier, before the copy.
+//! A wait covers only the calling thread's own copies, and afterwards only that thread sees the
+//! copied data: a [`sync_threads`](crate::thread::sync_threads) after the wait makes them visible
+//! to the other threads of the block. Nothing prevents a copy from writing to a buffer that
+//! another thread still reads: that requires a barrier before the copy.
 //!
-//! The copies are those of PTX's `cp.async`, which begins at `compute_80`. Compiled for less, a copy is a load and a
-//! store, done when it is issued, and there is nothing to wait for.
+//! The copies are PTX's `cp.async`, which requires `compute_80`. Compiled for an older
+//! architecture, a copy is a load and a store that complete when it is issued, and there is
+//! nothing to wait for.
 //!
-//! The simulator makes a copy as late as it may: it fills the target with the byte 0xFF (a NaN in every float format)
-//! when the copy is issued, and reads and writes when a [`wait_prior`] makes sure of its group, or never. So a wait
-//! that is missing, or too weak, is seen.
+//! The simulator performs a copy as late as allowed: it fills the target with the byte 0xFF (a
+//! NaN in every float format) when the copy is issued, and reads and writes the data when a
+//! [`wait_prior`] covers its group, or never. So a missing or insufficient wait becomes visible.
 //!
 //! ```
 //! # use cuda_std::{pipeline, prelude::*, shared_array};
@@ -46,9 +48,10 @@ use core::arch::asm;
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
 use core::mem::MaybeUninit;
 
-/// Begins to copy a value of 4, 8 or 16 bytes from `global` to `shared`.
+/// Starts an asynchronous copy of a value of 4, 8 or 16 bytes from `global` to `shared`.
 ///
-/// 16 bytes go past the L1 cache, 4 and 8 through it. Other sizes do not compile:
+/// Copies of 16 bytes bypass the L1 cache; copies of 4 and 8 bytes go through it. Other sizes do
+/// not compile:
 ///
 /// ```compile_fail,E0080
 /// # let (shared, global) = (core::ptr::null_mut::<u16>(), core::ptr::null());
@@ -57,15 +60,16 @@ use core::mem::MaybeUninit;
 ///
 /// # Safety
 ///
-/// `shared` points into this block's shared memory and `global` into global memory, both aligned to the size of the
-/// value, not only to its type's alignment. Until a [`wait_prior`] has made sure of the copy nobody writes what `global`
-/// points to, and nobody reads or writes what `shared` points to.
+/// `shared` points into this block's shared memory and `global` into global memory, both aligned
+/// to the size of the value, not only to its type's alignment. Until a [`wait_prior`] has covered
+/// the copy, no thread writes what `global` points to, and no thread reads or writes what
+/// `shared` points to.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
     const { assert_size::<T>() }
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
-    // SAFETY: the caller vouches for both places.
+    // SAFETY: the caller vouches for both pointers.
     unsafe {
         let shared = crate::device::__nvvm_shared_address(shared.cast());
         match size_of::<T>() {
@@ -97,12 +101,12 @@ pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
 #[repr(C, align(16))]
 struct Words([u32; 4]);
 
-/// Copies 1, 2 or 4 words one by one: what is copied as a whole may pass through memory on its way, while libNVVM makes one
-/// access of four neighbours that it knows to be aligned.
+/// Copies 1, 2 or 4 words one by one: a value copied in one piece may go through local memory,
+/// while libNVVM merges four adjacent words that it knows to be aligned into one access.
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
 #[inline(always)]
 unsafe fn copy_words(shared: *mut u32, global: *const u32, count: usize) {
-    // SAFETY: the caller of `memcpy_async` vouches for both places.
+    // SAFETY: the caller of `memcpy_async` vouches for both pointers.
     unsafe {
         if count == 4 {
             let (shared, global) = (shared.cast::<Words>(), global.cast::<Words>());
@@ -117,18 +121,19 @@ unsafe fn copy_words(shared: *mut u32, global: *const u32, count: usize) {
     }
 }
 
-/// [`memcpy_async`] of the first `valid_bytes` bytes of the value only; the rest of `shared` becomes zeros.
+/// [`memcpy_async`] of only the first `valid_bytes` bytes of the value; the remaining bytes of
+/// `shared` are zero-filled.
 ///
 /// # Safety
 ///
-/// As for [`memcpy_async`], but only `valid_bytes` bytes need be there at `global`, at most the size of the value; where
-/// that is 0, `global` may point anywhere.
+/// As for [`memcpy_async`], but only `valid_bytes` bytes, at most the size of the value, must be
+/// readable at `global`; if `valid_bytes` is 0, `global` may point anywhere.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, valid_bytes: u32) {
     const { assert_size::<T>() }
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
-    // SAFETY: the caller vouches for both places and for the number of bytes.
+    // SAFETY: the caller vouches for both pointers and for the number of bytes.
     unsafe {
         let shared = crate::device::__nvvm_shared_address(shared.cast());
         match size_of::<T>() {
@@ -152,7 +157,8 @@ pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, vali
         if valid_bytes as usize == size_of::<T>() {
             shared.write(global.read());
         } else {
-            // Byte for byte, and not through an array: one that is indexed by a variable lies in memory.
+            // Byte by byte, and not through an array: an array that is indexed by a variable lies
+            // in local memory.
             let shared = shared.cast::<MaybeUninit<u8>>();
             let global = global.cast::<MaybeUninit<u8>>();
             for byte in 0..size_of::<T>() {
@@ -175,7 +181,8 @@ const fn assert_size<T>() {
     );
 }
 
-/// Makes the copies that this thread has issued since its last `commit` a group; one without copies counts as well.
+/// Puts the copies that this thread has issued since its last `commit` into a group; an empty
+/// group counts as well.
 #[inline(always)]
 pub fn commit() {
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
@@ -187,10 +194,12 @@ pub fn commit() {
     crate::simulator::commit_copies();
 }
 
-/// Waits until all of this thread's groups but the `GROUPS` newest have arrived; with 0, all of them.
+/// Waits until all of this thread's groups but the `GROUPS` newest have arrived; with 0, all of
+/// them.
 ///
-/// What has arrived this thread can read; for others to read it, each thread must wait for its own copies and then pass
-/// a [`sync_threads`](crate::thread::sync_threads). Copies that no [`commit`] has put into a group are not waited for.
+/// This thread can read what has arrived; before other threads read it, each thread must wait for
+/// its own copies and then pass a [`sync_threads`](crate::thread::sync_threads). Copies that no
+/// [`commit`] has put into a group are not waited for.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn wait_prior<const GROUPS: u32>() {
@@ -206,7 +215,8 @@ pub fn wait_prior<const GROUPS: u32>() {
     crate::simulator::wait_for_copies(GROUPS as usize);
 }
 
-/// Begins to fetch the cache line of the L2 that `global` points into, for a later access to find it there.
+/// Prefetches the cache line that `global` points into to the L2, so that a later access finds it
+/// there.
 ///
 /// It is a hint: in the simulator it does nothing.
 ///
@@ -216,7 +226,7 @@ pub fn wait_prior<const GROUPS: u32>() {
 #[inline(always)]
 pub unsafe fn prefetch_l2<T>(global: *const T) {
     #[cfg(cuda_device)]
-    // SAFETY: the caller vouches for the place; nothing is written.
+    // SAFETY: the caller vouches for the pointer; nothing is written.
     unsafe {
         core::arch::asm!(
             "prefetch.global.L2 [{}];",

@@ -1,23 +1,26 @@
 //! Memory that the threads of one block share.
 //!
-//! It is fast, small (48 KiB of arrays a block, more if dynamic), uninitialized when a block starts and gone when it
-//! ends. A thread sees what another wrote only after both have passed a [`sync_threads`](crate::thread::sync_threads).
-//! The simulator fills it with the byte 0xFF before each block: an `f32` read before it is written is NaN.
+//! It is fast, small (48 KiB of arrays a block, more if dynamic), uninitialized when a block
+//! starts and gone when it ends. A thread sees what another wrote only after both have passed a
+//! [`sync_threads`](crate::thread::sync_threads). The simulator fills it with the byte 0xFF
+//! before each block: an `f32` read before it is written is NaN.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// Declares an array in shared memory and gives a pointer to its first element: `shared_array![f32; 16 * 16]` is a
-/// `*mut f32`.
+/// Declares an array in shared memory and gives a pointer to its first element:
+/// `shared_array![f32; 16 * 16]` is a `*mut f32`.
 ///
-/// Each mention in the source is one array, the same for every thread of the block and each time it is reached. The
-/// array starts at a multiple of 16 bytes. Element type and length are constants that cannot name a generic parameter
-/// of the function around them, because a `static` cannot.
+/// Each occurrence in the source is one array: the same for every thread of the block, and the
+/// same each time it is reached. The array starts at a multiple of 16 bytes. Element type and
+/// length are constants that cannot name a generic parameter of the function around them, because
+/// a `static` cannot.
 ///
 /// # Safety
 ///
-/// The pointer is safe to have. Whoever reads through it vouches that the element was written, by this thread or by
-/// another before a barrier that both have passed, and that no thread writes it meanwhile.
+/// Obtaining the pointer is safe. A caller who reads through it vouches that the element was
+/// written, by this thread or by another before a barrier that both have passed, and that no
+/// thread writes it meanwhile.
 ///
 /// ```
 /// # use cuda_std::{prelude::*, shared_array};
@@ -46,7 +49,7 @@ macro_rules! shared_array {
     }};
 }
 
-/// Storage of a [`shared_array!`].
+/// The storage of a [`shared_array!`].
 #[doc(hidden)]
 #[repr(C, align(16))]
 pub struct SharedArray<T>(UnsafeCell<MaybeUninit<T>>);
@@ -66,10 +69,10 @@ impl<T> SharedArray<T> {
     }
 }
 
-/// The start of the shared memory whose size the launch chose, the same for every thread of the block and every call,
-/// a multiple of 16 bytes.
+/// The start of the shared memory whose size the launch chose, the same for every thread of the
+/// block and every call, a multiple of 16 bytes.
 ///
-/// What it points to is uninitialized when the block starts; how long it is, only the launch knows.
+/// This memory is uninitialized when the block starts; only the launch knows its size.
 #[inline(always)]
 pub fn dynamic_shared_mem<T>() -> *mut T {
     #[cfg(cuda_device)]

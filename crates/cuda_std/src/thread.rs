@@ -11,11 +11,12 @@
 //!   +-------+-------+-------+               +---+---+---+---+
 //! ```
 //!
-//! On a CPU these functions work inside a launch of the simulator; elsewhere they panic and say so.
+//! On a CPU these functions work only within a launch of the simulator; elsewhere they panic with
+//! a message.
 
 use crate::vector::{Vec2, Vec3};
 
-/// Defines a function that reads one component of a thread's place in the launch.
+/// Defines a function that reads one component of a thread's position in the launch.
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident => $intrinsic:ident, $place:ident.$component:ident;)*) => {
         $(
@@ -59,13 +60,13 @@ special_registers! {
     grid_dim_z => __nvvm_grid_dim_z, grid_size.z;
 }
 
-/// This thread's place in its block.
+/// This thread's position in its block.
 #[inline(always)]
 pub fn thread_idx() -> Vec3<u32> {
     Vec3::new(thread_idx_x(), thread_idx_y(), thread_idx_z())
 }
 
-/// The block's place in the grid.
+/// The block's position in the grid.
 #[inline(always)]
 pub fn block_idx() -> Vec3<u32> {
     Vec3::new(block_idx_x(), block_idx_y(), block_idx_z())
@@ -83,7 +84,8 @@ pub fn grid_dim() -> Vec3<u32> {
     Vec3::new(grid_dim_x(), grid_dim_y(), grid_dim_z())
 }
 
-/// A number that no other thread of the launch has, counted along x, then y, then z, block after block; modulo 2^32.
+/// A number that no other thread of the launch has, counted along x, then y, then z, block after
+/// block; modulo 2^32.
 #[inline(always)]
 pub fn index() -> u32 {
     let (grid, block) = (grid_dim(), block_dim());
@@ -97,7 +99,7 @@ pub fn index() -> u32 {
         .wrapping_add(thread_number)
 }
 
-/// This thread's x in the whole grid.
+/// This thread's x in the grid.
 #[inline(always)]
 pub fn index_1d() -> u32 {
     block_idx_x()
@@ -105,7 +107,7 @@ pub fn index_1d() -> u32 {
         .wrapping_add(thread_idx_x())
 }
 
-/// This thread's x and y in the whole grid.
+/// This thread's x and y in the grid.
 #[inline(always)]
 pub fn index_2d() -> Vec2<u32> {
     Vec2::new(
@@ -116,7 +118,7 @@ pub fn index_2d() -> Vec2<u32> {
     )
 }
 
-/// This thread's x, y and z in the whole grid.
+/// This thread's x, y and z in the grid.
 #[inline(always)]
 pub fn index_3d() -> Vec3<u32> {
     let Vec2 { x, y } = index_2d();
@@ -129,7 +131,8 @@ pub fn index_3d() -> Vec3<u32> {
     )
 }
 
-/// Whether this is thread (0, 0, 0) of block (0, 0, 0), which is so in one thread of a launch.
+/// Whether this is thread (0, 0, 0) of block (0, 0, 0), which is true for exactly one thread of a
+/// launch.
 #[inline(always)]
 pub fn first() -> bool {
     block_idx() == Vec3::default() && thread_idx() == Vec3::default()
@@ -145,10 +148,12 @@ pub fn warp_size() -> u32 {
     size
 }
 
-/// Waits until every thread of the block is here; what each wrote before, to shared or global memory, all see after.
+/// Waits until every thread of the block has arrived; afterwards all threads see what each wrote
+/// before, to shared or global memory.
 ///
-/// Every thread of the block must come to the same call, or none. On a GPU anything else hangs or gives wrong results;
-/// in the simulator it is a fault that names block, threads and calls.
+/// Every thread of the block must reach the same call, or none may. On a GPU anything else hangs
+/// or gives wrong results; in the simulator it is a fault that names the block, the threads and
+/// the calls.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads() {
@@ -158,7 +163,8 @@ pub fn sync_threads() {
     crate::simulator::barrier();
 }
 
-/// [`sync_threads`], and tells every thread in how many of the block's threads `predicate` is not 0.
+/// [`sync_threads`] that also returns the number of the block's threads in which `predicate` is
+/// not 0.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_count(predicate: u32) -> u32 {
@@ -169,7 +175,8 @@ pub fn sync_threads_count(predicate: u32) -> u32 {
     count
 }
 
-/// [`sync_threads`], and tells every thread whether `predicate` is not 0 in all of the block's threads: not 0 if so.
+/// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in all of
+/// the block's threads: not 0 if so.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_and(predicate: u32) -> u32 {
@@ -180,7 +187,8 @@ pub fn sync_threads_and(predicate: u32) -> u32 {
     all
 }
 
-/// [`sync_threads`], and tells every thread whether `predicate` is not 0 in any of the block's threads: not 0 if so.
+/// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in any of
+/// the block's threads: not 0 if so.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_or(predicate: u32) -> u32 {
@@ -191,13 +199,14 @@ pub fn sync_threads_or(predicate: u32) -> u32 {
     any
 }
 
-/// Defines a memory fence of some reach.
+/// Defines a memory fence of one scope.
 macro_rules! fences {
     ($($(#[$doc:meta])* $name:ident => $intrinsic:ident;)*) => {
         $(
             $(#[$doc])*
             ///
-            /// Orders this thread's reads and writes around it. It waits for no thread.
+            /// Orders this thread's reads and writes around the fence. It does not wait for other
+            /// threads.
             #[inline(always)]
             pub fn $name() {
                 #[cfg(cuda_device)]
@@ -220,8 +229,8 @@ fences! {
     system_fence => __nvvm_system_fence;
 }
 
-/// Pauses the thread for about this many nanoseconds (needs an sm_70 GPU). In the simulator, lets the block's other
-/// threads run.
+/// Pauses the thread for about this many nanoseconds (needs an sm_70 GPU). In the simulator, lets
+/// the block's other threads run.
 #[inline(always)]
 pub fn nanosleep(nanoseconds: u32) {
     #[cfg(cuda_device)]

@@ -1,13 +1,13 @@
-//! How often a loop's body is repeated in the machine code, said at the loop.
+//! Controls, at the loop, how often its body is repeated in the machine code.
 
 use core::ops::Range;
 
-/// Goes over `range` in a loop whose body the compiler repeats `COUNT` times for each jump: 1 keeps the loop as it is
-/// written, 0 unrolls it whole, which takes constant bounds.
+/// Iterates over `range` in a loop whose body the compiler repeats `COUNT` times for each jump: 1
+/// keeps the loop as it is written, 0 unrolls it fully, which requires constant bounds.
 ///
-/// Unrolling whole turns an index into a constant, so that an array indexed by it stays in registers; keeping a long
-/// loop rolled keeps the code in the instruction cache. A plain `for` with constant bounds is unrolled whole too,
-/// unless it is very long.
+/// Full unrolling makes an index a constant, so that an array indexed by it stays in registers;
+/// keeping a long loop rolled keeps the code in the instruction cache. A plain `for` with
+/// constant bounds is fully unrolled too, unless it is very long.
 ///
 /// ```
 /// # use cuda_std::unroll;
@@ -22,8 +22,8 @@ pub const fn unroll<const COUNT: u32>(range: Range<usize>) -> Unroll<usize, COUN
     Unroll(range)
 }
 
-/// [`unroll`](fn@unroll) with a 32-bit counter, which takes one register instead of two where the bounds are not
-/// constant.
+/// [`unroll`](fn@unroll) with a 32-bit counter, which takes one register instead of two where the
+/// bounds are not constant.
 #[inline(always)]
 pub const fn unroll_u32<const COUNT: u32>(range: Range<u32>) -> Unroll<u32, COUNT> {
     Unroll(range)
@@ -31,10 +31,11 @@ pub const fn unroll_u32<const COUNT: u32>(range: Range<u32>) -> Unroll<u32, COUN
 
 /// The iterator of [`unroll`](fn@unroll) and [`unroll_u32`].
 ///
-/// On a GPU two optimizers see the loop. The first, rustc's own, unrolls whole whatever it knows to be short: all that
-/// `COUNT` 0 needs. For another `COUNT` each next index is opaque to it, so that neither the bounds nor an array that
-/// is indexed tell it how short the loop is, and each step marks the loop for the second, libNVVM, which sees through
-/// all that and does as it is told.
+/// On a GPU two optimizers see the loop. The first, rustc's own, fully unrolls every loop that it
+/// knows to be short: that is all `COUNT` 0 needs. For another `COUNT` each next index is opaque
+/// to it, so that neither the bounds nor an indexed array reveal how short the loop is, and each
+/// iteration marks the loop for the second optimizer, libNVVM, which sees through the opaque
+/// index and follows the mark.
 #[derive(Clone, Debug)]
 pub struct Unroll<Index, const COUNT: u32>(Range<Index>);
 
@@ -52,7 +53,8 @@ macro_rules! unroll_iterator {
                     0 => next,
                     _ => crate::device::$opaque(next as $word) as $index,
                 };
-                // Also after the last one: a second value of it would keep rustc from rotating the loop.
+                // Also after the last index: a second value of it would keep rustc from rotating
+                // the loop.
                 self.0.start = next;
                 if index >= self.0.end {
                     return None;

@@ -1,18 +1,20 @@
 //! What the 32 threads of a warp can do together without shared memory.
 //!
-//! A warp is 32 threads of a block that are neighbours in the order x, then y, then z; a thread's place in it is its
-//! lane. Every function takes a mask of the lanes that take part, bit i for lane i, and returns once all of them have
-//! come to it: they must come to the same call with the same mask. A lane in the mask that has returned, or that the
-//! block is too small to have, is missing: undefined on a GPU, a fault in the simulator.
+//! A warp is 32 threads of a block that are neighbours in the order x, then y, then z; a thread's
+//! place in it is its lane. Every function takes a mask of the participating lanes, bit i for
+//! lane i, and returns once all of them have reached it: they must reach the same call with the
+//! same mask. A lane in the mask that has returned, or that the block is too small to have, is
+//! missing: this is undefined on a GPU and a fault in the simulator.
 
 #[cfg(not(cuda_device))]
 use crate::simulator::WarpOperation;
 
-/// Waits until all lanes of `mask` are here; what each wrote before, all see after.
+/// Waits until all lanes of `mask` have arrived; afterwards all of them see what each wrote
+/// before.
 ///
 /// # Safety
 ///
-/// The calling lane is in `mask`, and every lane of `mask` comes to this call.
+/// The calling lane is in `mask`, and every lane of `mask` reaches this call.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn sync_warp(mask: u32) {
@@ -40,9 +42,11 @@ pub fn lane_id() -> u32 {
     lane
 }
 
-/// A mask of lanes that are here together at this moment, the calling one among them. There is no promise of more.
+/// A mask of lanes that execute this call together at this moment, including the calling lane.
+/// Nothing more is guaranteed.
 ///
-/// The simulator runs one thread at a time, so there it is the calling lane alone: an answer that a GPU may give too.
+/// The simulator runs one thread at a time, so there the mask is the calling lane alone: a result
+/// that a GPU may give too.
 #[inline(always)]
 pub fn activemask() -> u32 {
     #[cfg(cuda_device)]
@@ -60,7 +64,7 @@ macro_rules! votes {
             ///
             /// # Safety
             ///
-            /// The calling lane is in `mask`, and every lane of `mask` comes to this call.
+            /// The calling lane is in `mask`, and every lane of `mask` reaches this call.
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn $name(mask: u32, predicate: bool) -> $result {
@@ -89,14 +93,15 @@ votes! {
     warp_vote_ballot -> u32 = __nvvm_warp_ballot, Ballot, |value| value;
 }
 
-/// Defines a shuffle: each lane hands in a value and gets another lane's.
+/// Defines a shuffle: each lane passes a value and gets another lane's.
 macro_rules! shuffles {
     ($($(#[$doc:meta])* $name:ident($argument:ident) = $intrinsic:ident, $kind:ident;)*) => {
         $(
             $(#[$doc])*
             ///
-            /// The warp is split into segments of `width` lanes, a power of two up to 32, and a lane reads from its own
-            /// one. The `bool` says whether the lane asked for is there to read; if not, the value is the lane's own.
+            /// The warp is split into segments of `width` lanes, a power of two up to 32, and a
+            /// lane reads from its own segment. The `bool` says whether the requested lane can be
+            /// read; if not, the value is the lane's own.
             ///
             /// # Panics
             ///
@@ -104,7 +109,8 @@ macro_rules! shuffles {
             ///
             /// # Safety
             ///
-            /// The calling lane and the one asked for are in `mask`, and every lane of `mask` comes to this call.
+            /// The calling lane and the requested lane are in `mask`, and every lane of `mask`
+            /// reaches this call.
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn $name<T: WarpShuffleValue>(
@@ -113,29 +119,34 @@ macro_rules! shuffles {
                 $argument: u32,
                 width: u32,
             ) -> (T, bool) {
-                if !matches!(width, 1 | 2 | 4 | 8 | 16 | 32) {
-                    wrong_width();
+                #[cfg(cuda_device)]
+                // SAFETY: the caller vouches for the lanes.
+                unsafe {
+                    let result = shuffle_by(
+                        Shuffle::$kind,
+                        value,
+                        $argument,
+                        width,
+                        #[inline(always)]
+                        |word, segments| crate::device::$intrinsic(mask, word, $argument, segments),
+                    );
+                    // It stands here so that rustc's jump threading sees it: that pass does not
+                    // look into called functions.
+                    crate::device::stand_together!();
+                    result
                 }
-                let segments = Shuffle::$kind.segments(width);
                 #[cfg(not(cuda_device))]
-                let site = core::panic::Location::caller();
-                let other = value.exchange(
-                    #[inline(always)]
-                    |word| {
-                        #[cfg(cuda_device)]
-                        // SAFETY: the caller vouches for the lanes.
-                        let other = unsafe { crate::device::$intrinsic(mask, word, $argument, segments) };
-                        #[cfg(not(cuda_device))]
-                        let other = crate::simulator::warp_exchange(
+                {
+                    let site = core::panic::Location::caller();
+                    shuffle_by(Shuffle::$kind, value, $argument, width, |word, segments| {
+                        crate::simulator::warp_exchange(
                             site,
                             WarpOperation::Shuffle(Shuffle::$kind, $argument, segments),
                             mask,
                             word,
-                        );
-                        other
-                    },
-                );
-                (other, Shuffle::$kind.source(lane_id(), $argument, segments).is_some())
+                        )
+                    })
+                }
             }
         )*
     };
@@ -148,12 +159,35 @@ shuffles! {
     warp_shuffle_down(delta) = __nvvm_warp_shfl_down_i32, Down;
     /// Gets the value of lane `lane` of the segment, modulo `width`.
     warp_shuffle_idx(lane) = __nvvm_warp_shfl_idx_i32, Idx;
-    /// Gets the value of the lane whose number differs from this one's in the bits of `lane_mask` (up to 31). It may
-    /// lie in a lower segment.
+    /// Gets the value of the lane whose number differs from this one's in the bits of `lane_mask`
+    /// (up to 31). It may lie in a lower segment.
     warp_shuffle_xor(lane_mask) = __nvvm_warp_shfl_bfly_i32, Xor;
 }
 
+/// Sends `value` through `exchange`, which shuffles a word in segments of the warp, and says
+/// whether the requested lane could be read.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+fn shuffle_by<T: WarpShuffleValue>(
+    kind: Shuffle,
+    value: T,
+    argument: u32,
+    width: u32,
+    exchange: impl Fn(u32, u32) -> u32,
+) -> (T, bool) {
+    if !matches!(width, 1 | 2 | 4 | 8 | 16 | 32) {
+        wrong_width();
+    }
+    let segments = kind.segments(width);
+    let other = value.exchange(
+        #[inline(always)]
+        |word| exchange(word, segments),
+    );
+    (other, kind.source(lane_id(), argument, segments).is_some())
+}
+
 #[cold]
+#[cfg_attr(not(cuda_device), track_caller)]
 fn wrong_width() -> ! {
     panic!("a shuffle's width must be a power of two up to 32")
 }
@@ -168,8 +202,9 @@ pub(crate) enum Shuffle {
 }
 
 impl Shuffle {
-    /// PTX's operand for segments of `width` lanes: in bits 8 to 12 the bits of a lane's number that name its segment,
-    /// in bits 0 to 4 the number in a segment of the last lane that can be read (of the first, for `Up`).
+    /// PTX's operand for segments of `width` lanes: in bits 8 to 12 the bits of a lane's number
+    /// that name its segment, in bits 0 to 4 the number in a segment of the last lane that can be
+    /// read (of the first, for `Up`).
     #[inline(always)]
     fn segments(self, width: u32) -> u32 {
         let last = match self {
@@ -179,7 +214,8 @@ impl Shuffle {
         (32 - width) << 8 | last
     }
 
-    /// The lane that `lane` reads, or `None` if that is out of its reach (PTX ISA, `shfl.sync`).
+    /// The lane that `lane` reads, or `None` if that is outside its segment (PTX ISA,
+    /// `shfl.sync`).
     #[inline(always)]
     pub(crate) fn source(self, lane: u32, argument: u32, segments: u32) -> Option<u32> {
         let (segment_bits, argument) = (segments >> 8, argument & 31);
@@ -242,6 +278,6 @@ impl WarpShuffleValue for u64 {
 }
 
 mod sealed {
-    /// Keeps the trait to the types that this module knows how to take apart.
+    /// Restricts the trait to the types that this module can split into words.
     pub trait Sealed {}
 }

@@ -1,4 +1,4 @@
-//! Barriers of a block: who waits for whom, and what happens when someone does not come.
+//! Barriers of a block: which threads wait for which, and what happens if one does not arrive.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -16,7 +16,7 @@ const ORDERS: [ThreadOrder; 4] = [
     ThreadOrder::Random(2),
 ];
 
-/// Turns each group of 64 values around, through shared memory.
+/// Reverses each group of 64 values through shared memory.
 fn reverse(launch: Launch, values: &[AtomicU32]) -> Result<Report, Fault> {
     launch.run(|| {
         let staged = shared_array![u32; 64];

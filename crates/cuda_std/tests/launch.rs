@@ -1,11 +1,11 @@
-//! Launches of the simulator: shapes, places, reports and what is refused.
+//! Launches of the simulator: shapes, positions, reports and rejected launches.
 
 use cuda_std::simulator::{Dim3, Fault, Launch, ThreadOrder};
 use cuda_std::{Vec2, Vec3, launch_bounds, thread};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Everything that a thread can ask about its place.
+/// Everything that a thread can query about its position.
 #[derive(Debug, PartialEq)]
 struct Place {
     block: Vec3<u32>,
@@ -75,7 +75,7 @@ fn triples(z: u32, y: u32, x: u32) -> impl Iterator<Item = (u32, u32, u32)> {
     (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| (z, y, x))))
 }
 
-/// The order in which the threads of one block take their turns before and after a barrier.
+/// The order in which the threads of one block run before and after a barrier.
 fn turns(order: ThreadOrder) -> Vec<u32> {
     let seen = Mutex::new(Vec::new());
     let launch = Launch::new(1, 40).thread_order(order);

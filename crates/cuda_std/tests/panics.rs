@@ -1,4 +1,5 @@
-//! A panic in a simulated thread: an error of the launch, quiet, with nothing left behind.
+//! A panic in a simulated thread becomes an error of the launch, without output and without
+//! leftover state.
 
 use cuda_std::simulator::{Fault, Launch, ThreadOrder};
 use cuda_std::thread;
@@ -60,7 +61,7 @@ fn a_worker_stops_at_its_first_fault() {
     assert!(blocks.into_inner() as usize <= rayon::current_num_threads());
 }
 
-/// Counts itself while it lives.
+/// Counts its live instances.
 struct Guard<'a>(&'a AtomicU32);
 
 impl<'a> Guard<'a> {
@@ -73,7 +74,7 @@ impl<'a> Guard<'a> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-        // A barrier on the way out must not wait for anyone.
+        // A barrier during unwinding must not wait for any thread.
         thread::sync_threads();
     }
 }
@@ -96,7 +97,7 @@ fn suspended_threads_are_unwound_when_another_one_panics() {
             assert_eq!(living.load(Ordering::Relaxed), 0);
         }
         assert_eq!(most.into_inner(), 63);
-        // The stacks are good to use again.
+        // The stacks can be reused.
         launch.run(thread::sync_threads).unwrap();
     }
 }
@@ -116,7 +117,7 @@ fn a_thread_that_panics_while_it_is_unwound_does_not_hide_the_first_fault() {
     };
     assert_eq!(message, "the first fault");
     assert!(location.unwrap().contains("panics.rs:"));
-    // Its stack is good to use again.
+    // Its stack can be reused.
     Launch::new(1, 4).run(thread::sync_threads).unwrap();
 }
 

@@ -1,4 +1,5 @@
-//! Asynchronous copies: what has arrived when, and that a wait that is missing or too weak is seen.
+//! Asynchronous copies: what has arrived when, and that a missing or insufficient wait is
+//! detected.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What shared memory holds where nothing has arrived.
 const NOTHING: u32 = u32::MAX;
 
-/// Runs one thread, which is handed 16 words of shared memory.
+/// Runs one thread, which gets 16 words of shared memory.
 fn alone(kernel: impl Fn(*mut u32) + Sync) -> Result<Report, Fault> {
     Launch::new(1, 1).run(|| kernel(shared_array![u32; 16]))
 }
@@ -96,7 +97,8 @@ fn the_source_is_read_when_the_copy_arrives() {
     .unwrap();
 }
 
-/// Copies the first `valid` bytes of a value whose bytes are 1, 2, 3 ..., and gives what arrives.
+/// Copies the first `valid` bytes of a value whose bytes are 1, 2, 3 ..., and returns what
+/// arrives.
 fn filled<T: Copy + Send + Sync + PartialEq>(value: T, valid: u32) -> Vec<u8> {
     let value = Aligned(value);
     let arrived = [const { AtomicU32::new(0) }; 16];
@@ -141,7 +143,8 @@ fn what_is_not_valid_becomes_zeros_and_is_not_read() {
     }
 }
 
-/// Two tiles of 64 elements, one on its way while the other is read: each element plus its mirror image in its tile.
+/// Two tiles of 64 elements, one on its way while the other is read: each element plus its mirror
+/// image in its tile.
 fn two_stages(launch: Launch, output: &[AtomicU32]) -> Result<Report, Fault> {
     let source: Vec<u32> = (0..128).collect();
     launch.run(|| {
@@ -215,7 +218,7 @@ fn copies_that_nobody_waits_for_are_forgotten_with_their_block() {
     let source = [1];
     let result = Launch::new(8, 1).run(|| {
         let staged = shared_array![u32; 1];
-        // Of an earlier block on the same worker nothing is left.
+        // Nothing remains of an earlier block on the same worker.
         pipeline::wait_prior::<0>();
         assert_eq!(unsafe { *staged }, NOTHING);
         unsafe { pipeline::memcpy_async(staged, &source[0]) };

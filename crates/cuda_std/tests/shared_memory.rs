@@ -1,4 +1,4 @@
-//! Shared memory: one copy a block, poisoned, aligned, and no more than there is.
+//! Shared memory: one copy per block, poisoned, aligned, and no more than there is.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,

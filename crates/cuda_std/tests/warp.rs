@@ -1,4 +1,4 @@
-//! Warp operations, against what the CUDA C++ programming guide says of them.
+//! Warp operations, compared with what the CUDA C++ programming guide says about them.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -231,7 +231,8 @@ fn a_width_that_is_no_power_of_two_is_a_panic() {
     }
 }
 
-/// What each of 64 threads finds that thread 63 - i has left, after a shuffle and no barrier.
+/// What each of 64 threads reads of what thread 63 - i wrote, after a shuffle and without a
+/// barrier.
 fn found_without_a_barrier(order: ThreadOrder) -> Vec<u32> {
     let found: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(0)).collect();
     let launch = Launch::new(1, 64).thread_order(order);

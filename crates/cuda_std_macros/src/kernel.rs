@@ -28,8 +28,8 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStr
     Ok(quote! { ::cuda_std::__entry_point! { #function } })
 }
 
-/// Checks that a launch can pass the parameter, at the place of its type. By its name where it has one: written a second
-/// time, a type that does not exist would be reported twice.
+/// Checks that a launch can pass the parameter, at the place of its type. It refers to the
+/// parameter by name if it has one: repeating a type that does not exist would report it twice.
 fn check_parameter(parameter: &FnArg) -> Option<TokenStream> {
     let FnArg::Typed(PatType { pat, ty, .. }) = parameter else {
         return None;
@@ -100,7 +100,7 @@ fn check_signature(signature: &Signature) -> syn::Result<()> {
     }
 }
 
-/// `max_threads = EXPR, min_blocks = EXPR`, either or both or neither.
+/// `max_threads = EXPR, min_blocks = EXPR`: either, both or neither.
 #[derive(Default)]
 struct LaunchBounds {
     max_threads: Option<Expr>,

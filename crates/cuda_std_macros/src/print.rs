@@ -1,7 +1,9 @@
-//! `print!` and `println!`: splits the format string, so that nothing is left to format on the GPU.
+//! `print!` and `println!`: splits the format string, so that nothing remains to be formatted on
+//! the GPU.
 //!
-//! The types of the arguments are not known here. The output is the pieces of the format and a tuple of the values;
-//! `cuda_std::io` picks the C conversions from the tuple's types, still at compile time.
+//! The types of the arguments are not known here. The output is the pieces of the format and a
+//! tuple of the values; `cuda_std::io` picks the C conversions from the tuple's types, still at
+//! compile time.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -19,7 +21,7 @@ pub fn expand(input: TokenStream, end: &str) -> syn::Result<TokenStream> {
     let error = |message: String| Error::new(call.literal.span(), message);
     let pieces = split(&(call.literal.value() + end)).map_err(error)?;
 
-    // The values in the order in which the format mentions them.
+    // The values in the order in which the format uses them.
     let mut values = Vec::new();
     let mut used = vec![false; call.arguments.len()];
     let mut next_position = 0;
@@ -86,7 +88,7 @@ pub fn expand(input: TokenStream, end: &str) -> syn::Result<TokenStream> {
     })
 }
 
-/// The variable that holds an argument, of a name that the caller's code cannot mean.
+/// The variable that holds an argument; its name cannot clash with the caller's code.
 fn binding(position: usize) -> Ident {
     Ident::new(&format!("argument_{position}"), Span::mixed_site())
 }
@@ -216,7 +218,7 @@ impl Piece {
     }
 }
 
-/// Bytes that the C format needs at most, its closing NUL included.
+/// The maximum number of bytes that the C format needs, including its closing NUL.
 fn capacity(pieces: &[Piece]) -> usize {
     let bytes = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text.len() + text.matches('%').count(),
@@ -318,7 +320,8 @@ fn parse_spec(text: &str) -> Option<Spec> {
         "X" => Style::UpperHex,
         _ => return None,
     };
-    // Rust lets zeros win over an alignment and C the alignment over zeros: say one thing.
+    // In Rust zeros take precedence over an alignment, in C the alignment over zeros: emit only
+    // one of them.
     let contradictory = spec.zeros && (spec.align == Align::Left || spec.width == 0);
     (!contradictory).then_some(spec)
 }

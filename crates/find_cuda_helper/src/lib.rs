@@ -1,14 +1,17 @@
 //! Lets `cust` build without a CUDA SDK and start without a CUDA driver.
 //!
-//! `cust` and `cust_raw` call [`include_cuda`] from their build scripts, to be linked with the driver's library,
-//! `libcuda`. The published crate of this name looks for that library in an installed SDK and links it: then
-//! nothing builds where there is no SDK, and nothing starts where there is no driver. This one links
-//! trampolines of the same names in its place, which open `libcuda.so.1` at the first call.
+//! `cust` and `cust_raw` call [`include_cuda`] from their build scripts, to link the driver's
+//! library, `libcuda`. The published crate of this name looks for that library in an installed
+//! SDK and links it: then nothing builds without an SDK, and nothing starts without a driver.
+//! This crate links trampolines of the same names instead, which open `libcuda.so.1` at the first
+//! call.
 //!
-//! Where there is no driver, `cust::init` returns `CudaError::SharedObjectInitFailed`, and where the driver lacks a
-//! function, its call returns `CudaError::SharedObjectSymbolNotFound`; both display as a sentence.
+//! Without a driver, `cust::init` returns `CudaError::SharedObjectInitFailed`, and if the driver
+//! lacks a function, a call of it returns `CudaError::SharedObjectSymbolNotFound`; both display
+//! as a sentence.
 //!
-//! `trampolines.c` has the picture. `symbols.txt` lists the functions: all that `cust_raw` 0.11.3 declares.
+//! `trampolines.c` has the picture. `symbols.txt` lists the functions: all that `cust_raw` 0.11.3
+//! declares.
 
 use std::{env, fs, path::Path};
 
@@ -17,11 +20,12 @@ const SYMBOLS: &str = include_str!("symbols.txt");
 
 const TRAMPOLINES: &str = include_str!("trampolines.c");
 
-/// Has the crate whose build script calls this linked with trampolines to the CUDA driver.
+/// Links the crate whose build script calls this with trampolines to the CUDA driver.
 ///
 /// # Panics
 ///
-/// Outside of a build script, for a target other than x86-64 Linux, or where there is no C compiler.
+/// Outside of a build script, for a target other than x86-64 Linux, or where there is no C
+/// compiler.
 pub fn include_cuda() {
     println!("cargo:rerun-if-changed=build.rs");
 
@@ -57,7 +61,7 @@ pub fn include_cuda() {
         .file(source)
         .include(out_dir)
         .compile("cuda_trampolines");
-    // Before glibc 2.34 dlopen had a library of its own.
+    // Before glibc 2.34, dlopen was in a separate library.
     println!("cargo:rustc-link-lib=dylib=dl");
 }
 

@@ -1,8 +1,8 @@
-//! `cust`, linked with the trampolines: with a driver that is broken, with one that is made up, and with whatever
+//! `cust`, linked with the trampolines: with a broken driver, with a fake one, and with whatever
 //! this machine has.
 //!
-//! A process has one driver for its whole life, so each test starts this program again, to play a program that
-//! uses `cust`, with another library found under the name `libcuda.so.1`.
+//! A process has one driver for its lifetime, so each test starts this program again, to act as a
+//! program that uses `cust`, with another library found under the name `libcuda.so.1`.
 
 use std::{
     env,
@@ -57,7 +57,7 @@ fn run_tests() -> ExitCode {
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
 }
 
-/// Plays a program that uses `cust`, and writes what it sees.
+/// Acts as a program that uses `cust`, and writes what it sees.
 fn play(part: &str) {
     match part {
         "init" => show_init(),
@@ -83,11 +83,11 @@ fn show_init() {
     println!("{}", CudaError::InvalidValue);
 }
 
-/// Calls a function with as many arguments as any has: six in registers, five on the stack; and one with a
-/// floating-point argument.
+/// Calls a function with as many arguments as any has: six in registers, five on the stack; and
+/// one with a floating-point argument.
 fn show_launch() {
     let pointer = |address: usize| ptr::without_provenance_mut::<c_void>(address);
-    // SAFETY: the driver is the made-up one, which only looks at the numbers.
+    // SAFETY: the driver is the fake one, which only looks at the numbers.
     let (launch, bias) = unsafe {
         (
             sys::cuLaunchKernel(

@@ -4,9 +4,10 @@ use std::{fmt, str::FromStr};
 
 /// A virtual architecture, as in `-arch=compute_90a`; in the order of compute capability.
 ///
-/// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that ends in `a` has the
-/// instructions of that very generation too (`wgmma` for 9.0), and its PTX runs on no other. Listed are those
-/// that libNVVM 12.9 takes, from Turing on; libNVVM of another version may take fewer, and says so.
+/// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that ends in
+/// `a` has the instructions specific to that generation too (`wgmma` for 9.0), and its PTX runs
+/// on no other. The list has those that libNVVM 12.9 accepts, from Turing on; another version of
+/// libNVVM may accept fewer, and says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NvvmArch {
     /// Turing: T4, RTX 20.
@@ -55,13 +56,13 @@ impl NvvmArch {
         NvvmArch::Compute120a,
     ];
 
-    /// Whether libNVVM reads modern IR with opaque pointers for this architecture: from `compute_100` on.
-    /// Below it reads the IR of LLVM 7, with typed pointers.
+    /// Whether libNVVM reads modern IR with opaque pointers for this architecture: from
+    /// `compute_100` on. Below it reads the IR of LLVM 7, with typed pointers.
     pub fn has_opaque_pointers(self) -> bool {
         self >= NvvmArch::Compute100
     }
 
-    /// The real architecture of the same number, as `ptxas` wants it: `sm_90a`.
+    /// The real architecture of the same number, as `ptxas` expects it: `sm_90a`.
     pub fn sm(self) -> String {
         format!("sm_{}", self.number())
     }
@@ -92,7 +93,7 @@ impl fmt::Display for NvvmArch {
     }
 }
 
-/// A name that is no [`NvvmArch`].
+/// A name that is not an [`NvvmArch`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{name}` is not an architecture known here; choose one of {}.",

@@ -1,13 +1,15 @@
-//! Keeps the fetched wheel: whole or not at all, whoever else builds at the same time.
+//! Keeps the fetched wheel, atomically: the entry is complete or absent, whichever other
+//! processes build at the same time.
 //!
 //! ```text
-//! CACHE/nvvm-12.9.86/              the entry; every file's SHA-256 is known and checked before it is used
+//! CACHE/nvvm-12.9.86/              the entry; every file's known SHA-256 is checked before use
 //! CACHE/nvvm-12.9.86.lock          held while the entry is made
-//! CACHE/nvvm-12.9.86.partial-XXX/  the entry in the making; renamed when it is whole
+//! CACHE/nvvm-12.9.86.partial-XXX/  the entry being made; renamed when it is complete
 //! ```
 //!
-//! A process that is killed half-way leaves a partial folder, which nobody takes for the entry and the next
-//! one to hold the lock deletes. The operating system drops the lock of a process that ends, however it ends.
+//! A process that is killed half-way leaves a partial folder, which no process mistakes for the
+//! entry and the next holder of the lock deletes. The operating system drops the lock of a
+//! process that ends, however it ends.
 
 use std::{
     fs::{self, File},
@@ -17,14 +19,15 @@ use std::{
 
 use crate::{Error, Wheel};
 
-/// The wheel's folder in the cache, if it is there and unharmed.
+/// The wheel's folder in the cache, if it exists and is intact.
 pub(crate) fn find(cache: &Path, wheel: &Wheel) -> Option<PathBuf> {
     let entry = cache.join(wheel.folder);
     wheel.is_whole_in(&entry).then_some(entry)
 }
 
-/// The wheel's folder in the cache. Where it is missing or harmed, `fill` makes it anew, in an empty folder
-/// that it is given; among processes that ask at the same time, one fills and the others wait for it.
+/// The wheel's folder in the cache. If it is missing or damaged, `fill` creates it again, in the
+/// empty folder that it is given; if several processes call this at the same time, one fills and
+/// the others wait for it.
 pub(crate) fn find_or_fill(
     cache: &Path,
     wheel: &Wheel,
@@ -57,14 +60,15 @@ pub(crate) fn find_or_fill(
 
     let entry = cache.join(wheel.folder);
     if entry.exists() {
-        // A harmed one. Whoever uses it just now keeps the files it has open.
+        // A damaged entry. A process that is using it keeps its open files.
         fs::remove_dir_all(&entry).map_err(failed("deleting a harmed download"))?;
     }
     fs::rename(partial.path(), &entry).map_err(failed("renaming a folder"))?;
     Ok(entry)
 }
 
-/// Deletes what processes killed half-way have left. Only the holder of the lock may.
+/// Deletes what processes killed half-way have left behind. Only the holder of the lock may do
+/// this.
 fn delete_leftovers(cache: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(cache)? {
         let entry = entry?;

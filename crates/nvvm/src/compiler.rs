@@ -1,7 +1,7 @@
 //! Calling libNVVM: NVVM IR in, PTX out.
 //!
-//! The functions and their numbers are those of `nvvm.h`, which every CUDA SDK has and NVIDIA documents in
-//! "libNVVM API".
+//! The functions and their numbers are those of `nvvm.h`, which every CUDA SDK has and NVIDIA
+//! documents in "libNVVM API".
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -46,7 +46,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] where the dynamic linker refuses it, or where it is no libNVVM.
+    /// [`Error::Load`] if the dynamic linker rejects it, or if it is not a libNVVM.
     pub fn load(toolkit: &Toolkit) -> Result<Compiler, Error> {
         let functions = Functions::load(&toolkit.libnvvm).map_err(|source| Error::Load {
             path: toolkit.libnvvm.clone(),
@@ -86,9 +86,9 @@ impl Compiler {
 
     /// Verifies the modules, then compiles them into one PTX text for `arch`.
     ///
-    /// A module is a name, for messages, and NVVM IR as text or bitcode. From the second on they are libraries,
-    /// such as libdevice: what the modules before use of them goes into the PTX, and no more. `options` are
-    /// libNVVM's own, such as `-opt=3` and `-ftz=1`, without `-arch`.
+    /// A module is a name, for messages, and NVVM IR as text or bitcode. From the second on they
+    /// are libraries, such as libdevice: only what the modules before use of them goes into the
+    /// PTX. `options` are libNVVM's own, such as `-opt=3` and `-ftz=1`, without `-arch`.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Compiler {
         program.result()
     }
 
-    /// Turns the status of verifying or compiling into an error that carries the log.
+    /// Converts the status of verifying or compiling to an error that carries the log.
     fn accepted(
         &self,
         status: Status,
@@ -165,10 +165,11 @@ impl Version {
     }
 }
 
-/// A C string of `text`, up to its first NUL if it has one: a name in a message, or an option, has none.
+/// A C string of `text`, up to its first NUL if it has one: names in messages, and options, have
+/// none.
 fn c_string(text: &str) -> CString {
     let bytes = text.bytes().take_while(|&byte| byte != 0).collect();
-    // There is no NUL left, so this is never the default.
+    // No NUL remains, so this is never the default.
     CString::new::<Vec<u8>>(bytes).unwrap_or_default()
 }
 
@@ -194,8 +195,8 @@ impl<'a> OpenProgram<'a> {
             ("nvvmAddModuleToProgram", self.functions.add_module)
         };
         let name = c_string(name);
-        // SAFETY: the program is open, `text` is valid for reads of its length, `name` is a C string; libNVVM
-        // copies both.
+        // SAFETY: the program is open, `text` is valid for reads of its length, `name` is a C
+        // string; libNVVM copies both.
         let status = unsafe { add(self.handle, text.as_ptr().cast(), text.len(), name.as_ptr()) };
         self.functions.check(function, status)
     }
@@ -216,7 +217,7 @@ impl<'a> OpenProgram<'a> {
         )
     }
 
-    /// A text that libNVVM gives in two calls: its size, final NUL included, then its bytes.
+    /// A text that libNVVM returns in two calls: its size, final NUL included, then its bytes.
     fn text(
         &self,
         (size_name, size): (&'static str, GetSize),
@@ -227,7 +228,8 @@ impl<'a> OpenProgram<'a> {
         let status = unsafe { size(self.handle, &mut length) };
         self.functions.check(size_name, status)?;
         let mut bytes = vec![0_u8; length];
-        // SAFETY: the program is open and the buffer holds as many bytes as libNVVM has just asked for.
+        // SAFETY: the program is open and the buffer holds as many bytes as libNVVM has just
+        // requested.
         let status = unsafe { text(self.handle, bytes.as_mut_ptr().cast()) };
         self.functions.check(text_name, status)?;
         while bytes.last() == Some(&0) {
@@ -239,8 +241,8 @@ impl<'a> OpenProgram<'a> {
 
 impl Drop for OpenProgram<'_> {
     fn drop(&mut self) {
-        // SAFETY: the program is open and nothing uses its handle after this. There is nothing to do about an
-        // error.
+        // SAFETY: the program is open and nothing uses its handle after this. An error could not
+        // be handled.
         unsafe { (self.functions.destroy)(&mut self.handle) };
     }
 }
@@ -271,9 +273,11 @@ impl Functions {
     fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
         // SAFETY: libNVVM's initialisers set up its own state and nothing of ours.
         let library = unsafe { Library::new(path)? };
-        // The functions are copied out of it, and it has state for the whole process: it stays for good.
+        // The functions are copied out of it, and it has process-wide state: it stays loaded for
+        // good.
         let library = ManuallyDrop::new(library);
-        // SAFETY: each symbol has the type that `nvvm.h` declares for it, the same in every version.
+        // SAFETY: each symbol has the type that `nvvm.h` declares for it, the same in every
+        // version.
         unsafe {
             Ok(Functions {
                 version: *library.get("nvvmVersion")?,
@@ -304,7 +308,8 @@ impl Functions {
     }
 
     fn message(&self, status: Status) -> String {
-        // SAFETY: it takes any number, and returns a C string that lives as long as the library, or null.
+        // SAFETY: it takes any number, and returns a C string that lives as long as the library,
+        // or null.
         let message = unsafe { (self.error_string)(status) };
         if message.is_null() {
             return format!("status {status}");

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use crate::{NvvmArch, Origin, Version};
 
-/// Why libNVVM was not found, fetched or loaded, or what it has to say about a module.
+/// Why libNVVM was not found, fetched or loaded, or what it reports about a module.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(

@@ -35,7 +35,7 @@ pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Res
         .map_err(|source| cache_error(folder, "deleting the wheel", source))
 }
 
-/// Has the first pip that can do it download the wheel into `folder`.
+/// Downloads the wheel into `folder` with the first pip that can do it.
 fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
     let mut first_failure = None;
     for pip in pips {
@@ -62,7 +62,7 @@ fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Re
                     output: last_lines(&output),
                 });
             }
-            // Not installed, or not for us to run.
+            // Not installed, or we may not run it.
             Err(_) => {}
         }
     }
@@ -75,7 +75,7 @@ fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Re
     }))
 }
 
-/// Whether Python answered `-m pip` with having no such module.
+/// Whether Python answered `-m pip` by saying that there is no such module.
 fn is_pip_missing(output: &Output) -> bool {
     String::from_utf8_lossy(&output.stderr).contains("No module named pip")
 }

@@ -1,7 +1,7 @@
 //! Finds, fetches and calls libNVVM, NVIDIA's compiler from NVVM IR to PTX.
 //!
-//! libNVVM is one shared library. It comes with every CUDA SDK and, on its own, with a Python wheel of
-//! 40 MB; nothing else of the SDK is needed, and no GPU. So:
+//! libNVVM is one shared library. It comes with every CUDA SDK and, on its own, with a Python
+//! wheel of 40 MB; nothing else of the SDK is needed, and no GPU. So:
 //!
 //! ```no_run
 //! use nvvm::{Compiler, NvvmArch, Toolkit};
@@ -23,9 +23,10 @@
 //! | `search.rs` | where it is looked for, in which order |
 //! | `wheel.rs` | the wheel that is fetched: version, checksums, contents |
 //! | `fetch.rs` | fetching that wheel with pip |
-//! | `cache.rs` | keeping it: whole or not at all, whoever else builds at the same time |
+//! | `cache.rs` | keeping it, complete or not at all, also with concurrent builds |
 //! | `compiler.rs` | calling libNVVM |
-//! | `ptxas.rs` | calling ptxas, which turns PTX into machine code and counts its registers |
+//! | `ptx_version.rs` | lowering the version of PTX to what it needs, for older drivers |
+//! | `ptxas.rs` | calling ptxas, which compiles PTX to machine code and counts its registers |
 //! | `nvdisasm.rs` | finding and calling nvdisasm, which writes machine code as text |
 
 mod arch;
@@ -34,6 +35,7 @@ mod compiler;
 mod error;
 mod fetch;
 pub mod nvdisasm;
+pub mod ptx_version;
 pub mod ptxas;
 mod search;
 mod toolkit;

@@ -1,6 +1,7 @@
 //! Finding and calling nvdisasm, which writes machine code as text.
 //!
-//! It is no part of the wheel that libNVVM comes with: a CUDA SDK has it, and a Python wheel of its own.
+//! It is not in the wheel that contains libNVVM: a CUDA SDK has it, and so does a separate Python
+//! wheel.
 
 use std::{
     env, fs, io,
@@ -10,14 +11,15 @@ use std::{
 
 use crate::{Error, Search};
 
-/// Where the wheels of nvdisasm have it, seen from a folder of Python packages.
+/// The path of nvdisasm in its wheels, relative to a folder of Python packages.
 const IN_PYTHON_PACKAGES: [&str; 3] = [
     "nvidia/cu13/bin/nvdisasm",
     "nvidia/cuda_nvdisasm/bin/nvdisasm",
     "nvidia/cuda_nvcc/bin/nvdisasm",
 ];
 
-/// Looks for nvdisasm: in the SDKs that [`Search`] knows, in `PATH`, among installed Python packages.
+/// Looks for nvdisasm: in the SDKs that [`Search`] knows, in `PATH`, among installed Python
+/// packages.
 pub fn find() -> Option<PathBuf> {
     let search = Search::from_environment();
     let roots = search.sdk_variables.iter().map(|(_, root)| root);
@@ -42,11 +44,13 @@ fn in_python_packages(search: &Search) -> Option<PathBuf> {
     files.into_iter().find(|file| file.is_file())
 }
 
-/// Writes a cubin's machine code as text, with the source lines that it knows, those of inlined calls included.
+/// Writes a cubin's machine code as text, with the source lines that it knows, those of inlined
+/// calls included.
 ///
 /// # Errors
 ///
-/// [`Error::NvdisasmNotRun`], or [`Error::NvdisasmRejected`] with its words where it does not take the cubin.
+/// [`Error::NvdisasmNotRun`], or [`Error::NvdisasmRejected`] with its words if it does not accept
+/// the cubin.
 pub fn disassemble(nvdisasm: &Path, cubin: &[u8]) -> Result<String, Error> {
     let output = run(nvdisasm, cubin).map_err(|source| Error::NvdisasmNotRun {
         program: nvdisasm.to_owned(),

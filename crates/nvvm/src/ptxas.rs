@@ -1,4 +1,5 @@
-//! Calling ptxas, which turns PTX into machine code and says what each kernel needs of the GPU.
+//! Calls ptxas, which compiles PTX to machine code and reports the resources that each kernel
+//! needs.
 
 use std::{
     fs, io,
@@ -30,9 +31,9 @@ pub struct Resources {
     pub shared_bytes: u32,
     /// Stack frame of a thread, in bytes; it lies in local memory, which is slow.
     pub stack_bytes: u32,
-    /// Bytes of registers that a thread stores to local memory for want of registers.
+    /// Bytes that a thread spills to local memory because it has too few registers.
     pub spill_store_bytes: u32,
-    /// Bytes of registers that a thread loads back.
+    /// Bytes of spills that a thread loads back.
     pub spill_load_bytes: u32,
 }
 
@@ -40,8 +41,8 @@ pub struct Resources {
 ///
 /// # Errors
 ///
-/// [`Error::NoPtxas`] where the toolkit has none; [`Error::PtxasRejected`] with its words where it does not
-/// take the PTX.
+/// [`Error::NoPtxas`] if the toolkit has none; [`Error::PtxasRejected`] with its words if it does
+/// not accept the PTX.
 pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assembled, Error> {
     assemble_with(toolkit, ptx, arch, &[])
 }
@@ -50,7 +51,7 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assemble
 ///
 /// # Errors
 ///
-/// Those of [`assemble`]; a kernel that is not there is one that ptxas does not take.
+/// As for [`assemble`]; ptxas rejects a kernel that does not exist.
 pub fn assemble_entry(
     toolkit: &Toolkit,
     ptx: &str,
@@ -122,8 +123,8 @@ fn run(
 /// ptxas info    : Used 128 registers, used 1 barriers, 33280 bytes smem, 448 bytes cmem[0]
 /// ```
 ///
-/// Between a kernel and the next come the properties of functions that it calls, each with a stack frame of
-/// its own that is no part of the kernel's.
+/// Between a kernel and the next come the properties of functions that it calls, each with a
+/// stack frame of its own that is not part of the kernel's.
 fn parse_report(report: &str) -> Vec<Resources> {
     let mut kernels: Vec<Resources> = Vec::new();
     let mut properties_of = "";
@@ -151,8 +152,8 @@ fn parse_report(report: &str) -> Vec<Resources> {
     kernels
 }
 
-/// The number that stands before `unit` in a line such as `Used 128 registers, 33280 bytes smem`; 0 where the
-/// unit does not occur, since ptxas leaves out what a kernel does not use.
+/// The number that stands before `unit` in a line such as `Used 128 registers, 33280 bytes smem`;
+/// 0 where the unit does not occur, since ptxas leaves out what a kernel does not use.
 fn number_before(line: &str, unit: &str) -> u32 {
     line.split_once(&format!(" {unit}"))
         .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok())

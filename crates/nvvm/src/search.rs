@@ -11,11 +11,12 @@ use crate::{Error, Origin, Toolkit, Wheel, cache, fetch};
 
 /// Where to look for libNVVM; the fields are in the order of the search.
 ///
-/// [`from_environment`](Search::from_environment) is what everyone wants. Tests make their own.
+/// [`from_environment`](Search::from_environment) is the usual way to get one. Tests construct
+/// their own.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// `LIBNVVM_PATH`: a `libnvvm.so`, the folder that holds it, or the root of an SDK. Where it is set
-    /// nothing else is looked at, so that a user who sets it wrongly is told so.
+    /// `LIBNVVM_PATH`: a `libnvvm.so`, the folder that holds it, or the root of an SDK. If it is
+    /// set, nothing else is searched, so that a user who sets it wrongly gets an error.
     pub libnvvm_path: Option<PathBuf>,
     /// Variables that name the root of an SDK, with what they name.
     pub sdk_variables: Vec<(&'static str, PathBuf)>,
@@ -23,10 +24,11 @@ pub struct Search {
     pub sdk_folders: Vec<PathBuf>,
     /// Folders where the dynamic linker looks for libraries.
     pub library_folders: Vec<PathBuf>,
-    /// Python interpreters, which know the folders of installed wheels; the first that runs is asked.
+    /// Python interpreters, which know the folders of installed wheels; the first that runs is
+    /// used.
     pub pythons: Vec<OsString>,
-    /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in `XDG_CACHE_HOME` or in
-    /// `~/.cache`.
+    /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in
+    /// `XDG_CACHE_HOME` or in `~/.cache`.
     pub cache: Option<PathBuf>,
     /// Whether a wheel may be fetched: unless `GEMM_NO_FETCH` is set to something other than `0`.
     pub may_fetch: bool,
@@ -36,8 +38,8 @@ pub struct Search {
     pub wheel: Wheel,
 }
 
-/// The environment variables that [`Search::from_environment`] reads: a build that uses libNVVM is to be
-/// repeated when one of them changes.
+/// The environment variables that [`Search::from_environment`] reads: a build that uses libNVVM
+/// is to be repeated when one of them changes.
 pub const SEARCH_VARIABLES: [&str; 8] = [
     "LIBNVVM_PATH",
     "CUDA_HOME",
@@ -50,12 +52,12 @@ pub const SEARCH_VARIABLES: [&str; 8] = [
 ];
 
 impl Search {
-    /// The search that the environment of this process asks for.
+    /// The search according to the environment of this process.
     pub fn from_environment() -> Search {
         Search::from_variables(|name| std::env::var_os(name))
     }
 
-    /// The search that these environment variables ask for.
+    /// The search according to these environment variables.
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Search {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let path = |name: &str| variable(name).map(PathBuf::from);
@@ -89,7 +91,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAtLibnvvmPath`] where `LIBNVVM_PATH` is set to something that is not there.
+    /// [`Error::NotAtLibnvvmPath`] if `LIBNVVM_PATH` is set to something that does not exist.
     pub fn find(&self) -> Result<Option<Toolkit>, Error> {
         if let Some(path) = &self.libnvvm_path {
             let found = at_libnvvm_path(path);
@@ -105,7 +107,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// Where libNVVM is not to be had, with the reason and what to do.
+    /// If libNVVM is not available, with the reason and what to do.
     pub fn find_or_fetch(&self) -> Result<Toolkit, Error> {
         if let Some(toolkit) = self.find()? {
             return Ok(toolkit);
@@ -189,7 +191,8 @@ fn at_libnvvm_path(path: &Path) -> Option<Toolkit> {
     Toolkit::in_library_folder(path, origin.clone()).or_else(|| Toolkit::below(path, origin))
 }
 
-/// The SDKs installed in a folder under names such as `cuda-12.9`, newest first, a plain `cuda` last.
+/// The SDKs installed in a folder under names such as `cuda-12.9`, newest first, a plain `cuda`
+/// last.
 fn sdk_folders_in(folder: &Path) -> Vec<PathBuf> {
     let mut versioned: Vec<(Vec<u32>, PathBuf)> = fs::read_dir(folder)
         .into_iter()

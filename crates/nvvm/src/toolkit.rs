@@ -14,7 +14,7 @@ pub struct Toolkit {
     pub libnvvm: PathBuf,
     /// `libdevice.10.bc`, the maths functions of the device (`__nv_expf` and its like).
     pub libdevice: Option<PathBuf>,
-    /// The assembler that turns PTX into machine code; compiling does not need it.
+    /// The assembler from PTX to machine code; compiling does not need it.
     pub ptxas: Option<PathBuf>,
     /// Where all of it was found.
     pub origin: Origin,
@@ -51,13 +51,14 @@ impl fmt::Display for Origin {
 /// Where `libnvvm.so` lies below the root of an SDK or of the wheel. Distributions rename `lib64`.
 const LIBRARY_FOLDERS: [&str; 2] = ["nvvm/lib64", "nvvm/lib"];
 
-/// `libnvvm.so` by its names; an SDK has all three, a distribution's runtime package only the last ones.
+/// `libnvvm.so` by its names; an SDK has all three, a distribution's runtime package only the
+/// last ones.
 const LIBRARY_NAMES: [&str; 3] = ["libnvvm.so", "libnvvm.so.4", "libnvvm.so.3"];
 
 impl Toolkit {
     /// Looks for libNVVM where [`Search`] says, and never fetches it.
     ///
-    /// `None` also where `LIBNVVM_PATH` is set to something that is not there.
+    /// `None` also if `LIBNVVM_PATH` is set to something that does not exist.
     pub fn find() -> Option<Toolkit> {
         Search::from_environment().find().ok().flatten()
     }
@@ -66,7 +67,7 @@ impl Toolkit {
     ///
     /// # Errors
     ///
-    /// Where it is not to be had, with the reason and what to do.
+    /// If it is not available, with the reason and what to do.
     pub fn find_or_fetch() -> Result<Toolkit, Error> {
         Search::from_environment().find_or_fetch()
     }
@@ -85,7 +86,8 @@ impl Toolkit {
         Some(Toolkit::around(library_in(folder)?, origin))
     }
 
-    /// The toolkit around a `libnvvm.so`: the rest of it is where an SDK has it, seen from there.
+    /// The toolkit around a `libnvvm.so`: its other files are at the same relative paths as in an
+    /// SDK.
     pub(crate) fn around(libnvvm: PathBuf, origin: Origin) -> Toolkit {
         // ROOT/nvvm/lib64/libnvvm.so, ROOT/nvvm/libdevice/libdevice.10.bc, ROOT/bin/ptxas
         let beside = |levels_up: usize, path: &str| {

@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 /// A wheel of Python's, pinned to its last bit, and what of it is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Wheel {
-    /// Its name and version, as pip wants them.
+    /// Its name and version, as pip expects them.
     pub requirement: &'static str,
-    /// The platform that pip is asked for.
+    /// The platform that pip is told to download for.
     pub platform: &'static str,
     /// SHA-256 of the wheel itself.
     pub sha256: &'static str,
@@ -33,10 +33,12 @@ pub struct Member {
 }
 
 impl Wheel {
-    /// Where a wheel's `libnvvm.so` is kept; the rest of the toolkit is found from there.
+    /// Where a wheel's `libnvvm.so` is kept; the other files of the toolkit are found relative to
+    /// it.
     pub(crate) const LIBNVVM: &str = "nvvm/lib64/libnvvm.so";
 
-    /// The compiler of CUDA 12.9.1 for x86-64 Linux, which compiles for every GPU from Turing to Blackwell.
+    /// The compiler of CUDA 12.9.1 for x86-64 Linux, which compiles for every GPU from Turing to
+    /// Blackwell.
     pub const NVCC_12_9: Wheel = Wheel {
         requirement: "nvidia-cuda-nvcc-cu12==12.9.86",
         platform: "manylinux2010_x86_64",
@@ -76,7 +78,7 @@ impl Wheel {
         self.requirement.replace("==", " ")
     }
 
-    /// Whether `folder` holds every member, unharmed to the last bit.
+    /// Whether `folder` holds every member, intact to the last bit.
     pub(crate) fn is_whole_in(&self, folder: &Path) -> bool {
         self.members.iter().all(|member| {
             sha256_of(&folder.join(member.kept_as)).is_ok_and(|found| found == member.sha256)

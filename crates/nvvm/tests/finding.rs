@@ -1,5 +1,5 @@
-//! Finding, fetching and keeping libNVVM, with toolkits, a wheel and a pip that are made up: no network, no
-//! libNVVM.
+//! Finding, fetching and keeping libNVVM, with fake toolkits, a fake wheel and a fake pip: no
+//! network, no libNVVM.
 
 use std::{
     ffi::OsString,
@@ -102,8 +102,9 @@ impl Place {
 
     /// A program; `$HERE` in its text is this folder.
     ///
-    /// Another process writes it. Were it open for writing in this one, a test that starts a process at that
-    /// moment would hand it down to there, and the program would be 'busy' when it is to run.
+    /// Another process writes it. If it were open for writing in this process, a test that starts
+    /// a process at that moment would pass the open file on, and the program would be 'busy' when
+    /// it is run.
     fn script(&self, name: &str, text: &str) -> OsString {
         let here = self.folder.path().display();
         let path = self.path(name);
@@ -367,10 +368,11 @@ fn sixteen_threads_at_once_fetch_once_and_get_the_same() {
     assert_eq!(place.pip_calls(), 1);
 }
 
-/// Set for this program where it plays one process of many: the folder of its [`Place`].
+/// Set for this program when it acts as one process of many: the folder of its [`Place`].
 const PLAYS_PROCESS_IN: &str = "NVVM_TEST_PLACE";
 
-/// This test program again, to run nothing but the part `plays_a_process` in the folder of `place`.
+/// This test program again, to run nothing but the part `plays_a_process` in the folder of
+/// `place`.
 fn process(place: &Place) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -406,7 +408,7 @@ fn sixteen_processes_at_once_fetch_once() {
 #[test]
 fn a_process_killed_half_way_leaves_nothing_that_is_taken_for_whole() {
     let place = Place::new();
-    // This pip leaves half of the wheel, and kills the one who has called it.
+    // This pip leaves half of the wheel, and kills its caller.
     let pip = place.path("pip");
     let good_pip = place.path("good-pip");
     fs::rename(&pip, &good_pip).unwrap();

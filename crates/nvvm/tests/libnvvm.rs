@@ -1,9 +1,9 @@
-//! The real libNVVM and ptxas: what they take, and what they say to what they do not take.
+//! The real libNVVM and ptxas: what they accept, and what they say about what they reject.
 //!
-//! Where libNVVM is not to be had, every test is reported as ignored, by name.
+//! If libNVVM is not available, every test is reported as ignored, by name.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm::{Compiler, Error, NvvmArch, Toolkit, ptxas};
+use nvvm::{Compiler, Error, NvvmArch, Toolkit, ptx_version, ptxas};
 
 type Test = fn(&Toolkit) -> Result<(), Failed>;
 
@@ -92,7 +92,18 @@ fn compiles_for(toolkit: &Toolkit, arch: NvvmArch) -> Result<(), Failed> {
     assert!(ptx.contains(".visible .entry kernel("), "{ptx}");
     assert!(ptx.ends_with("}\n\n") || ptx.ends_with("}\n"), "{ptx:?}");
 
-    let assembled = ptxas::assemble(toolkit, &ptx, arch)?;
+    // It needs no newer version than its target.
+    let since = ptx_version::TARGETS
+        .iter()
+        .find(|(target, _)| *target == arch.sm());
+    let lowered = ptx_version::lower(ptx.clone());
+    assert_eq!(
+        ptx_version::needed(&ptx).ok(),
+        since.map(|(_, since)| *since),
+        "{ptx}"
+    );
+
+    let assembled = ptxas::assemble(toolkit, &lowered, arch)?;
     assert_eq!(&assembled.cubin[..4], b"\x7fELF");
     let [kernel] = &assembled.kernels[..] else {
         return Err(format!("not one kernel: {:?}", assembled.kernels).into());
@@ -154,7 +165,7 @@ fn only_what_is_used_of_libdevice_goes_into_the_ptx(toolkit: &Toolkit) -> Result
         let ptx = compiler.compile(&modules, arch, &["-opt=3"])?;
         assert!(ptx.contains("ex2.approx"), "erff is not there: {ptx}");
         assert!(!ptx.contains("__nv_"), "libdevice is left over: {ptx}");
-        ptxas::assemble(toolkit, &ptx, arch)?;
+        ptxas::assemble(toolkit, &ptx_version::lower(ptx), arch)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Puts every static into an address space of the device.
 //!
-//! A static marked `#[link_section = ".nvvm.addrspace.3"]` goes into shared memory (1: global, 4: constant); all others
-//! go into global memory. Code goes on to use generic pointers: each mention of a static becomes an `addrspacecast`,
-//! through which libNVVM sees where the pointer leads and picks `ld.shared` and its like.
+//! A static marked `#[link_section = ".nvvm.addrspace.3"]` goes into shared memory (1: global, 4:
+//! constant); all others go into global memory. Code still uses generic pointers: each mention of
+//! a static becomes an `addrspacecast`, through which libNVVM sees where the pointer leads and
+//! selects `ld.shared` and the like.
 
 use crate::error::{Error, Result};
 use crate::ir::{

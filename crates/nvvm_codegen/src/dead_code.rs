@@ -1,7 +1,8 @@
-//! Removes what nobody reads: pure instructions without uses, and writes to stack slots that are never read.
+//! Removes dead code: pure instructions without uses, and writes to stack slots that are never
+//! read.
 //!
-//! Not for speed, libNVVM does that: once a panic has become a trap, the stack slots that held its message still name
-//! formatters of `core` that no device has.
+//! The purpose is not speed, which libNVVM takes care of: once a panic has become a trap, the
+//! stack slots that held its message still refer to formatters of `core` that no device has.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +21,8 @@ pub(crate) fn remove_dead_code(module: &mut Module) {
     }
 }
 
-/// Removes side-effect-free instructions whose value nobody uses, from the last to the first, so that a chain goes at once.
+/// Removes side-effect-free instructions whose value is unused, from the last to the first, so
+/// that a chain is removed in one pass.
 fn remove_unused_values(function: &mut Function) -> bool {
     let mut uses = vec![0_u32; function.locals.len()];
     for block in &function.blocks {
@@ -73,7 +75,8 @@ fn is_pure(operation: &Operation) -> bool {
     }
 }
 
-/// Removes plain stores, fills and copies into stack slots whose contents and address go nowhere.
+/// Removes plain stores, fills and copies into stack slots whose contents are never read and
+/// whose address does not escape.
 fn remove_unread_writes(function: &mut Function) -> bool {
     let slots = unread_slots(function);
     if slots.is_empty() {
@@ -91,7 +94,7 @@ fn remove_unread_writes(function: &mut Function) -> bool {
     removed
 }
 
-/// The local pointer that an operation writes to, if writing there is all that it does.
+/// The local pointer that an operation writes to, if it does nothing else.
 fn written_slot(operation: &Operation) -> Option<LocalId> {
     let pointer = match operation {
         Operation::Store {
@@ -123,8 +126,8 @@ fn written_slot(operation: &Operation) -> Option<LocalId> {
 
 /// Stack slots that are only written to, and the pointers into them, each with its slot.
 fn unread_slots(function: &Function) -> HashMap<LocalId, LocalId> {
-    // Pointers into a slot, by definition; a pointer is defined before its uses in the order of dominance, which need not
-    // be the order of the blocks, hence the loop.
+    // Pointers into a slot, by definition; a pointer is defined before its uses in the order of
+    // dominance, which need not be the order of the blocks, hence the loop.
     let mut slot_of: HashMap<LocalId, LocalId> = HashMap::new();
     loop {
         let before = slot_of.len();
@@ -167,7 +170,8 @@ fn unread_slots(function: &Function) -> HashMap<LocalId, LocalId> {
                 },
                 operation => written_slot(operation),
             };
-            // One use of the pointer is harmless; a store of a slot's address into the slot itself is not.
+            // One use of the pointer is harmless; a store of a slot's address into the slot
+            // itself is not.
             let mut spared = false;
             for value in instruction.operation.values() {
                 if !spared

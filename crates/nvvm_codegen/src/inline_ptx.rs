@@ -1,11 +1,13 @@
 //! `asm!` for the device: x86 operands, as rustc wrote them, become PTX operands.
 //!
-//! rustc types the operands of `asm!` for the host: `${0:x}`, `${1:q}` and constraints such as `=x` and `r`. In PTX a
-//! register's class follows from its type: `f` f32, `d` f64, `h` 16 bits, `r` 32 bits, `l` 64 bits and pointers.
+//! rustc types the operands of `asm!` for the host: `${0:x}`, `${1:q}` and constraints such as
+//! `=x` and `r`. In PTX a register's class follows from its type: `f` f32, `d` f64, `h` 16 bits,
+//! `r` 32 bits, `l` 64 bits and pointers.
 
 use crate::error::{Error, Result};
 use crate::ir::{
-    Attribute, AttributeArgument, Call, Callee, InlineAssembly, Module, Operation, Type,
+    Attribute, AttributeArgument, Call, Callee, InlineAssembly, Instruction, Module, Operation,
+    Type,
 };
 
 /// Rewrites all inline assembly that rustc wrote.
@@ -13,6 +15,9 @@ pub(crate) fn translate(module: &mut Module) -> Result<()> {
     for function in module.functions.values_mut() {
         let location = function.location.clone();
         for block in &mut function.blocks {
+            block
+                .instructions
+                .retain(|instruction| !is_empty(instruction));
             for instruction in &mut block.instructions {
                 let Operation::Call(call) = &mut instruction.operation else {
                     continue;
@@ -37,6 +42,23 @@ pub(crate) fn translate(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
+/// `asm!("", options(nomem))`: with it `cuda_std` keeps a convergent call from being copied, see
+/// its `device.rs`.
+fn is_empty(instruction: &Instruction) -> bool {
+    match &instruction.operation {
+        Operation::Call(call) => match &call.callee {
+            Callee::Assembly(assembly) => {
+                assembly.text.is_empty()
+                    && call.arguments.is_empty()
+                    && instruction.result.is_none()
+                    && !assembly.constraints.contains("memory")
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn translate_one(
     assembly: &InlineAssembly,
     call: &Call,
@@ -48,8 +70,8 @@ fn translate_one(
     })
 }
 
-/// `options(pure, nomem)` and `options(pure, readonly)` are `memory(none)` and `memory(read)`. Whether the text needs all
-/// threads of a warp nobody knows, so it is taken to.
+/// `options(pure, nomem)` and `options(pure, readonly)` are `memory(none)` and `memory(read)`.
+/// Whether the text needs all threads of a warp is unknown, so it is assumed to.
 fn attributes(call: &Call) -> Vec<Attribute> {
     let mut attributes = vec![Attribute::flag("convergent")];
     for attribute in &call.attributes {
@@ -87,7 +109,7 @@ fn without_modifiers(text: &[u8]) -> Vec<u8> {
             if digits > 0 && matches!(operand.get(digits), None | Some(b':')) {
                 out.push(b'$');
                 out.extend(&operand[..digits]);
-                // `$1` and a digit after it would be one number.
+                // `$1` and a digit after it would be read as one number.
                 rest = &tail[end + 1..];
                 if rest.first().is_some_and(u8::is_ascii_digit) {
                     out.truncate(out.len() - digits);

@@ -1,7 +1,8 @@
-//! What cuda_std asks for by name, and what it becomes: one table.
+//! One table of the functions that cuda_std declares by name, and of what they become.
 //!
-//! `cuda_std` declares `extern "C"` functions called `__nvvm_*`. They are calls of intrinsics of libNVVM, PTX in line, or
-//! orders to this compiler (launch bounds, loop unrolling, opaque values) that leave no code behind.
+//! `cuda_std` declares `extern "C"` functions called `__nvvm_*`. They are calls of libNVVM's
+//! intrinsics, inline PTX, or directives to this compiler (launch bounds, loop unrolling, opaque
+//! values) that leave no code behind.
 
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -15,21 +16,23 @@ use crate::ir::{
 enum Lowering {
     /// An intrinsic of the same signature.
     Intrinsic(&'static str),
-    /// An intrinsic of the same signature that all threads of a warp or a block must reach together.
+    /// An intrinsic of the same signature that all threads of a warp or a block must reach
+    /// together.
     Convergent(&'static str),
-    /// A vote: the last argument is a truth value of 32 bits, and so is the result of `all` and `any`.
+    /// A vote: the last argument is a truth value of 32 bits, and so is the result of `all` and
+    /// `any`.
     Vote(&'static str),
-    /// PTX in line, convergent: text and constraints.
+    /// Inline PTX, convergent: text and constraints.
     Assembly(&'static str, &'static str),
-    /// The start of the shared memory that a launch asks for.
+    /// The start of the shared memory that a launch requests.
     DynamicShared,
     /// The address in shared memory of what a generic pointer points to there.
     SharedAddress,
     /// Its argument.
     Opaque,
-    /// Nothing, but the kernel is told.
+    /// Nothing, but it sets a property of the kernel.
     LaunchBounds,
-    /// Nothing, but the loop around is told; see `unroll.rs`.
+    /// Nothing, but it marks the enclosing loop; see `unroll.rs`.
     Unroll,
 }
 
@@ -139,6 +142,11 @@ pub(crate) fn is_offered(symbol: &Symbol) -> bool {
 /// Whether the symbol is one of libdevice's.
 pub(crate) fn is_libdevice(symbol: &Symbol) -> bool {
     symbol.starts_with(LIBDEVICE_PREFIX)
+}
+
+/// Whether the threads of a warp or a block must reach it together.
+pub(crate) fn is_convergent(symbol: &Symbol) -> bool {
+    matches!(row(symbol), Some((.., Convergent(_) | Vote(_))))
 }
 
 fn row(symbol: &str) -> Option<&'static Row> {
@@ -258,7 +266,8 @@ fn assemble(instruction: &mut Instruction, text: &str, constraints: &str) {
     }
 }
 
-/// `vote(mask, predicate)` as LLVM has it: the predicate is an `i1`, and so is what `all` and `any` return.
+/// `vote(mask, predicate)` as LLVM has it: the predicate is an `i1`, and so is what `all` and
+/// `any` return.
 fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut Vec<Instruction>) {
     let Operation::Call(mut call) = instruction.operation else {
         return;
@@ -313,8 +322,9 @@ fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut
     );
 }
 
-/// A generic pointer's address in shared memory, as 32 bits. Written as casts, which libNVVM takes back to the array that
-/// the pointer came from: nothing is left of them but the array's place and an offset.
+/// A generic pointer's address in shared memory, as 32 bits. It is written as casts, which
+/// libNVVM traces back to the array that the pointer came from: only the array's address and an
+/// offset remain.
 fn shared_address(function: &mut Function, instruction: Instruction, out: &mut Vec<Instruction>) {
     let Some(pointer) = arguments(&instruction).first().cloned() else {
         return;

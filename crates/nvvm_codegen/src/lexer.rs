@@ -255,7 +255,8 @@ impl<'a> Lexer<'a, '_> {
         Ok(Cow::Borrowed(name))
     }
 
-    /// What stands between two quotes, escapes unresolved. LLVM writes a quote inside as `\22`.
+    /// What stands between two quotes, escapes unresolved. LLVM writes an embedded quote as
+    /// `\22`.
     fn quoted(&mut self) -> Result<&'a str> {
         self.position += 1;
         let start = self.position;

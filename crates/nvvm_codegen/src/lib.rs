@@ -1,4 +1,4 @@
-//! Turns the LLVM IR that rustc prints into the NVVM IR that libNVVM reads.
+//! Converts the LLVM IR that rustc prints to the NVVM IR that libNVVM reads.
 //!
 //! ```text
 //!  gpu_kernels.ll, core bits, ...        LLVM 22 text, made for the host
@@ -8,6 +8,8 @@
 //!      link           one module; of it what kernels reach
 //!        |
 //!     panics          core::panicking::* become traps
+//!   host_code         asm! and intrinsics of x86 are errors
+//!   convergence       what threads do together stands once, or an error
 //!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, launch bounds, unrolling
 //!   inline_ptx        asm! operands: x86's become PTX's
 //!  address_space      statics go to global, shared or constant memory
@@ -17,11 +19,11 @@
 //!        |
 //!      print          typed pointers (LLVM 7) or opaque ones
 //!        |
-//!     NVVM IR  ->  libNVVM  ->  PTX
+//!     NVVM IR  ->  libNVVM  ->  PTX  ->  avoid_ptxas_errors
 //! ```
 //!
-//! Where the IR has line tables, they go all the way, and what stands for an instruction is in its line; the rest of
-//! debug information is dropped.
+//! If the IR has line tables, they are kept to the end, and the replacement of an instruction has
+//! that instruction's line; all other debug information is dropped.
 //!
 //! No LLVM is linked: parser, passes and printers are plain Rust.
 //!
@@ -36,8 +38,10 @@
 //! ```
 
 mod address_space;
+mod convergence;
 mod dead_code;
 mod error;
+mod host_code;
 mod inline_ptx;
 mod intrinsics;
 mod ir;
@@ -48,10 +52,12 @@ mod loops;
 mod panics;
 mod parser;
 mod print;
+mod ptxas;
 mod unroll;
 mod verify;
 
 pub use error::Error;
+pub use ptxas::avoid_ptxas_errors;
 
 /// The language that libNVVM reads, which depends on the virtual architecture it compiles for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +84,8 @@ pub struct NvvmModule {
     pub ir: String,
     /// Its entry points, by name.
     pub kernels: Vec<KernelEntry>,
-    /// Whether libdevice must be added to the program: a kernel calls one of its functions (`__nv_*`).
+    /// Whether libdevice must be added to the program: a kernel calls one of its functions
+    /// (`__nv_*`).
     pub needs_libdevice: bool,
 }
 
@@ -89,19 +96,41 @@ pub struct KernelEntry {
     pub name: String,
     /// The most threads that a block may have, if the kernel says so.
     pub max_threads: Option<u32>,
-    /// The blocks that a multiprocessor should be able to hold at a time, if the kernel says so.
+    /// The number of blocks that a streaming multiprocessor (SM) should be able to hold at a
+    /// time, if the kernel says so.
     pub min_blocks: Option<u32>,
 }
 
-/// Compiles the modules of a kernel crate, and of the crates that it calls, into one module of NVVM IR.
+/// Compiles the modules of a kernel crate, and of the crates that it calls, into one module of
+/// NVVM IR.
 ///
-/// Kernels are the functions in the section `.nvvm.kernel`; what no kernel reaches is left out.
+/// Kernels are the functions in the section `.nvvm.kernel`; what no kernel reaches is omitted.
 ///
 /// # Errors
 ///
-/// If the IR holds something that has no meaning on a GPU, that this compiler does not know, or that is not defined.
-/// The error has the line of the IR and the function.
+/// If the IR holds something that has no meaning on a GPU, that this compiler does not know, or
+/// that is not defined. The error has the line of the IR and the function.
 pub fn compile(sources: &[Source<'_>], dialect: Dialect) -> Result<NvvmModule, Error> {
+    compile_with(sources, dialect, true)
+}
+
+/// [`compile`], but line tables serve errors only and do not go into the module.
+///
+/// # Errors
+///
+/// As for [`compile`].
+pub fn compile_without_lines(
+    sources: &[Source<'_>],
+    dialect: Dialect,
+) -> Result<NvvmModule, Error> {
+    compile_with(sources, dialect, false)
+}
+
+fn compile_with(
+    sources: &[Source<'_>],
+    dialect: Dialect,
+    keeps_lines: bool,
+) -> Result<NvvmModule, Error> {
     let modules = sources
         .iter()
         .map(|source| parser::parse(source.name, source.text))
@@ -112,6 +141,11 @@ pub fn compile(sources: &[Source<'_>], dialect: Dialect) -> Result<NvvmModule, E
     link::keep_reachable(&mut module);
     link::check_defined(&module)?;
     verify::verify(&module)?;
+    host_code::check(&module)?;
+    convergence::check(&module)?;
+    if !keeps_lines {
+        module.forget_lines();
+    }
 
     intrinsics::lower_intrinsics(&mut module)?;
     unroll::apply_marks(&mut module)?;

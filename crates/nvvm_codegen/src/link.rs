@@ -1,4 +1,4 @@
-//! Makes one module of several and keeps of it what kernels reach.
+//! Merges several modules into one and keeps only what kernels reach.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +12,8 @@ use crate::ir::{
 /// The section that `#[kernel]` puts a function into.
 const KERNEL_SECTION: &str = ".nvvm.kernel";
 
-/// Merges modules by symbol name. Symbols local to a module are renamed where another module has the name too.
+/// Merges modules by symbol name. Symbols local to a module are renamed where another module has
+/// the name too.
 pub(crate) fn link(modules: Vec<Module>) -> Result<Module> {
     let mut occurrences: HashMap<Symbol, usize> = HashMap::new();
     for module in &modules {
@@ -234,7 +235,7 @@ pub(crate) fn keep_reachable(module: &mut Module) {
     module.globals.retain(|symbol, _| reached.contains(symbol));
 }
 
-/// Checks that everything that is left is defined, or is something that the device offers.
+/// Checks that everything that remains is defined, or is something that the device provides.
 pub(crate) fn check_defined(module: &Module) -> Result<()> {
     let is_missing = |symbol: &Symbol| match module.functions.get(symbol) {
         Some(function) => function.is_declaration() && !intrinsics::is_offered(symbol),

@@ -11,15 +11,74 @@ pub(crate) struct NaturalLoop {
     pub(crate) blocks: BTreeSet<BlockId>,
 }
 
-/// The loops of a function, one a header.
-pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
-    let count = function.blocks.len();
-    let mut predecessors = vec![Vec::new(); count];
+/// The blocks that jump to each block.
+fn predecessors(function: &Function) -> Vec<Vec<usize>> {
+    let mut predecessors = vec![Vec::new(); function.blocks.len()];
     for (index, block) in function.blocks.iter().enumerate() {
         for successor in block.terminator.kind.successors() {
             predecessors[successor.0 as usize].push(index);
         }
     }
+    predecessors
+}
+
+/// The blocks of a function without the jumps back to a loop's header: what a thread can pass in
+/// one iteration of all loops.
+pub(crate) struct ForwardGraph {
+    successors: Vec<Vec<usize>>,
+    /// Position in reverse postorder, in which jumps go up; the last for blocks that are not
+    /// reached.
+    order: Vec<usize>,
+}
+
+impl ForwardGraph {
+    pub(crate) fn of(function: &Function) -> Self {
+        let dominators = Dominators::of(function, &predecessors(function));
+        let blocks = function.blocks.iter().enumerate();
+        let successors = blocks.map(|(index, block)| {
+            let targets = block.terminator.kind.successors().into_iter();
+            targets
+                .map(|target| target.0 as usize)
+                .filter(|target| !dominators.dominates(*target, index))
+                .collect()
+        });
+        Self {
+            successors: successors.collect(),
+            order: dominators
+                .order
+                .iter()
+                .map(|order| order.unwrap_or(usize::MAX))
+                .collect(),
+        }
+    }
+
+    /// Sorts by the place of a block in the graph.
+    pub(crate) fn sort_by_order<T>(&self, items: &mut [T], block: impl Fn(&T) -> usize) {
+        items.sort_by_key(|item| self.order[block(item)]);
+    }
+
+    /// Whether a way leads from a block to another, or they are the same.
+    pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
+        let mut seen = BTreeSet::from([from]);
+        let mut waiting = vec![from];
+        while let Some(block) = waiting.pop() {
+            if block == to {
+                return true;
+            }
+            for &next in &self.successors[block] {
+                if seen.insert(next) {
+                    waiting.push(next);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// The loops of a function, one a header.
+pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
+    let count = function.blocks.len();
+    let predecessors = predecessors(function);
     let dominators = Dominators::of(function, &predecessors);
     let mut loops = Vec::new();
     for header in 0..count {
@@ -49,8 +108,8 @@ pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
     loops
 }
 
-/// The tree of immediate dominators, by the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance
-/// Algorithm", 2001).
+/// The tree of immediate dominators, by the iteration of Cooper, Harvey and Kennedy ("A Simple,
+/// Fast Dominance Algorithm", 2001).
 pub(crate) struct Dominators {
     /// Position in reverse postorder; `None` for blocks that are not reached.
     order: Vec<Option<usize>>,

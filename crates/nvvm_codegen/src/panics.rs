@@ -1,7 +1,8 @@
 //! Panics become traps.
 //!
-//! `core::panicking::panic_bounds_check(index, len, &LOCATION)` has no body here and nobody to print to. A call of it
-//! becomes a trap; its arguments go, and with them the messages, file names and formatters that only it needs.
+//! `core::panicking::panic_bounds_check(index, len, &LOCATION)` has no body here and nowhere to
+//! print. A call of it becomes a trap; its arguments are removed, and with them the messages,
+//! file names and formatters that only it needs.
 
 use crate::error::demangle;
 use crate::ir::{
@@ -12,7 +13,8 @@ use crate::ir::{
 /// LLVM's intrinsic that stops the grid with an error.
 pub(crate) const TRAP: &str = "llvm.trap";
 
-/// Replaces calls of panicking functions by traps and gives a body to those whose address is taken.
+/// Replaces calls of panicking functions by traps and gives a body to those whose address is
+/// taken.
 pub(crate) fn trap_panics(module: &mut Module) {
     let panics: Vec<Symbol> = module
         .functions
@@ -41,7 +43,8 @@ pub(crate) fn trap_panics(module: &mut Module) {
     }
 }
 
-/// A function of `core` or `alloc` that is not to be had and never returns, or one of core's generic panics.
+/// A function of `core` or `alloc` that is not available and never returns, or one of core's
+/// generic panics.
 fn is_panic(symbol: &Symbol, function: &Function) -> bool {
     if !function.attributes.has("noreturn") {
         return false;
@@ -59,7 +62,7 @@ fn trap() -> Call {
     Call::plain(Callee::Symbol(TRAP.into()), ty, Vec::new())
 }
 
-/// The body for those who call it through a pointer.
+/// The body for calls through a pointer.
 fn make_body(function: &mut Function) {
     let line = function.location.line;
     function.linkage = crate::ir::Linkage::Local;

@@ -1,7 +1,8 @@
-//! Loop unrolling as the kernel asks for it: `__nvvm_unroll(n)` in a loop's body becomes metadata of the loop.
+//! Loop unrolling as the kernel requests it: `__nvvm_unroll(n)` in a loop's body becomes metadata
+//! of the loop.
 //!
-//! rustc's own LLVM has run by then; where it has already unrolled the loop away, the mark stands outside of any loop
-//! and disappears.
+//! rustc's own LLVM has run by then; if it has already fully unrolled the loop, the mark stands
+//! outside of any loop and is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ const LOOP: &str = "llvm.loop";
 /// What all properties about unrolling begin with.
 const UNROLL_PROPERTY: &str = "llvm.loop.unroll.";
 
-/// Turns the marks of all functions into metadata and removes them.
+/// Converts the marks of all functions to metadata and removes them.
 pub(crate) fn apply_marks(module: &mut Module) -> Result<()> {
     let mut next = module.next_metadata();
     for function in module.functions.values_mut() {

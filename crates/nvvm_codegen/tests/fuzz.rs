@@ -1,7 +1,8 @@
-//! Hostile input: real IR with pieces torn out, doubled, swapped and replaced, and soup made of IR's words.
+//! Hostile input: real IR with pieces torn out, doubled, swapped and replaced, and soup made of
+//! IR's words.
 //!
-//! Whatever comes in, the compiler answers, with a module or an error that has a line. It does not panic, and does not hang:
-//! inputs are bounded, and so is the number of them.
+//! For any input the compiler returns a module, or an error that has a line. It does not panic,
+//! and does not hang: inputs are bounded, and so is the number of them.
 
 mod common;
 

@@ -1,7 +1,9 @@
-//! One readable file a rewrite: `golden/CLAIM.ll` goes in, `golden/CLAIM.expected` must come out, in both dialects.
-//! `errors/CLAIM.ll` must be refused with the message in `errors/CLAIM.expected`.
+//! One readable file per rewrite: `golden/CLAIM.ll` goes in, `golden/CLAIM.expected` must come
+//! out, in both dialects. `errors/CLAIM.ll` must be refused with the message in
+//! `errors/CLAIM.expected`.
 //!
-//! After a change that is meant: `BLESS=1 cargo test -p nvvm_codegen --test golden`, then read the difference.
+//! After an intended change: `BLESS=1 cargo test -p nvvm_codegen --test golden`, then read the
+//! diff.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Everything that this crate prints is accepted: by libNVVM's verifier and compiler and, as PTX, by ptxas, for each
-//! architecture that the project builds.
+//! Everything that this crate prints is accepted: by libNVVM's verifier and compiler and, as PTX,
+//! by ptxas, for each architecture that the project builds.
 //!
 //! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
 
@@ -17,7 +17,7 @@ struct Tools {
     compiler: Compiler,
 }
 
-/// What a libNVVM can and cannot be found for, as text.
+/// Why a libNVVM was found or not, as text.
 fn tools() -> Result<Tools, String> {
     let toolkit = Toolkit::find().ok_or("no libNVVM is installed")?;
     let compiler = Compiler::load(&toolkit).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! Rewrites mean what Rust means: each intrinsic is called with constants, libNVVM folds what became of it, and the PTX
-//! must store the number that the host's Rust computes.
+//! Rewrites mean what Rust means: each intrinsic is called with constants, libNVVM folds what
+//! became of it, and the PTX must store the number that the host's Rust computes.
 //!
 //! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
 

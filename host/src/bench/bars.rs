@@ -6,9 +6,9 @@ use super::plots::{Ticks, divide, draw, text, write_legend};
 use super::results::Results;
 use super::style::Style;
 
-/// Of a shape's place along the axis, how much its bars take together.
+/// The fraction of a shape's place on the axis that its bars take together.
 const GROUP: f64 = 0.8;
-/// Of the tallest bar's height, how much is left empty above it.
+/// The empty space above the tallest bar, as a fraction of its height.
 const HEADROOM: f64 = 1.05;
 
 /// A bar for each kernel at each shape where cuBLAS was measured, too.
@@ -16,7 +16,7 @@ const HEADROOM: f64 = 1.05;
 /// # Errors
 ///
 /// Drawing fails.
-pub(super) fn ratios(results: &Results) -> Result<String, String> {
+pub fn ratios(results: &Results) -> Result<String, String> {
     let kernels = results.kernels();
     let measured: Vec<_> = results
         .sizes
@@ -78,7 +78,7 @@ pub(super) fn ratios(results: &Results) -> Result<String, String> {
     Ok(hung(&svg))
 }
 
-/// The labels that are turned hang from the axis; `plotters` draws them with their middles on it, across the bars.
+/// Hangs the rotated labels from the axis; `plotters` centres them on it, across the bars.
 fn hung(svg: &str) -> String {
     let lines = svg.split_inclusive('\n').map(|line| {
         if line.contains("rotate(90,") {

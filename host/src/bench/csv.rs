@@ -11,7 +11,7 @@ struct Line<'a> {
     m: usize,
     n: usize,
     k: usize,
-    /// Empty for a yardstick, which nobody proves.
+    /// Empty for a yardstick, which is not proven.
     proven: Option<bool>,
     runs: Option<usize>,
     time_median_s: Option<f64>,
@@ -25,7 +25,7 @@ struct Line<'a> {
     chosen: Option<&'a str>,
 }
 
-/// The lines, after one of column names.
+/// The lines, after a line of column names.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The files that `bench` writes: opened before the run, so that a long run does not end in an error, and then whole or not
-//! at all.
+//! The files that `bench` writes. They are opened before the run, so that a long run does not
+//! end in an error, and then written completely or not at all.
 
 use std::fs;
 use std::io::Write;
@@ -13,26 +13,22 @@ use super::{bars, csv, markdown, plots, preset, ratios};
 use crate::output::{Output, OutputError};
 
 /// Which files to write.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default)]
 pub struct Exports {
     /// Write everything that was found, as JSON
-    #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
     /// Write a line for each kernel and size, as CSV
-    #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 
     /// Write tables for a document, as Markdown
-    #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 
     /// Draw speed against size, and a roofline, or ratios to cuBLAS with `--preset shapes`, as SVG
-    #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
 }
 
-/// How results are laid out, where it is for people.
+/// The layout of results for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A table a size, and rungs beside each other.
@@ -72,7 +68,7 @@ pub struct Opened {
 }
 
 impl Exports {
-    /// Opens every file that was asked for.
+    /// Opens every requested file.
     ///
     /// # Errors
     ///

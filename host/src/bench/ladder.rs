@@ -1,15 +1,15 @@
-//! The rows of a size's table: each kernel in the order of the ladder, and what it gains over the rung before.
+//! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
+//! the rung before.
 
-use gpu_kernels::KERNELS;
-use gpu_kernels::spec::Variant;
+use gpu_gemm::gpu_kernels::KERNELS;
+use gpu_gemm::gpu_kernels::spec::Variant;
 
 use super::results::{Machine, Size};
-use crate::device::cublas::Precision;
-use crate::element::DataType;
+use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick, duration, speed, spread};
 
 /// The order of a table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// As the ladder goes.
     Ladder,
@@ -32,7 +32,8 @@ pub(super) const HEADER: [&str; 8] = [
 /// What "step" means, for below a table.
 pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
 
-/// A row for each kernel, in the order asked for, and one for each yardstick after them or where its speed puts it.
+/// A row for each kernel, in the requested order, and one for each yardstick, after the kernels
+/// or where its speed puts it.
 pub(super) fn rows(machine: &Machine, size: &Size, sort: Sort) -> Vec<[String; HEADER.len()]> {
     let of_kernels = size.results.iter().map(|record| {
         (
@@ -98,7 +99,8 @@ fn of_peak(machine: &Machine, flops_per_s: Option<f64>) -> Option<f64> {
     Some(flops_per_s? / machine.peak_flops_per_s?)
 }
 
-/// A kernel's speed over that of the fastest variant of the nearest rung before its own that was measured.
+/// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
+/// measured.
 fn step(size: &Size, record: &Record) -> Option<f64> {
     let own = rung(record)?;
     let before = size
@@ -110,7 +112,7 @@ fn step(size: &Size, record: &Record) -> Option<f64> {
     Some(record.flops_per_s? / before?.1)
 }
 
-/// The place of a kernel's rung in the ladder, if it is one of it.
+/// The position of a kernel's rung in the ladder, if the kernel belongs to it.
 fn rung(record: &Record) -> Option<usize> {
     KERNELS.iter().position(|kernel| {
         let mut variants = kernel.variants.iter();
@@ -118,14 +120,14 @@ fn rung(record: &Record) -> Option<usize> {
     })
 }
 
-/// The kernel that a record is of, if it is one of the ladder.
+/// The kernel of a record, if it belongs to the ladder.
 pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
     let mut variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     variants.find(|variant| is_of(variant, record))
 }
 
 fn is_of(variant: &Variant, record: &Record) -> bool {
-    variant.name == record.kernel && DataType::of(variant).name() == record.dtype
+    variant.name == record.kernel && variant.types.c.name() == record.dtype
 }
 
 fn percent(ratio: f64) -> String {

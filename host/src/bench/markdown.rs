@@ -3,9 +3,9 @@
 use super::ladder::{STEP, Sort};
 use super::results::Results;
 use super::table::size_table;
-use crate::device::cublas::Precision;
+use crate::measure::cublas::Precision;
 
-/// The whole document: the machine, the overview, and a table for each size.
+/// The entire document: the machine, the overview, and a table for each size.
 pub fn document(results: &Results, sort: Sort) -> String {
     let mut text = format!(
         "# Benchmark\n\nOn {}. Speeds in TFLOP/s, and as a share of cuBLAS where that was measured.\n\n{}",
@@ -22,7 +22,8 @@ pub fn document(results: &Results, sort: Sort) -> String {
     text + &format!("\n{STEP}\n")
 }
 
-/// A row a kernel, a column a size: TFLOP/s, and the share of cuBLAS; what was not proven right has no figure.
+/// A row for each kernel, a column for each size: TFLOP/s, and the share of cuBLAS. What was not
+/// proven right has no figure.
 pub fn overview(results: &Results) -> String {
     let columns = |cell: &dyn Fn(usize) -> String| -> String {
         (0..results.sizes.len())

@@ -1,16 +1,17 @@
-//! `bench`: many kernels at many sizes, proven and timed, beside cuBLAS; as a table, as files, as plots.
+//! `bench`: many kernels at many sizes, proven and timed, beside cuBLAS; as a table, as files,
+//! as plots.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `results.rs` | what a benchmark finds, as it is written to JSON and read again |
-//! | `ladder.rs` | the rows of a table: shares of cuBLAS and of the peak, the step over the rung before |
-//! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, for documents, for spreadsheets |
-//! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, and bars of ratios, as SVG |
-//! | `preset.rs` | the measured table of the report that the ladder follows, beside ours |
-//! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and the ratio to cuBLAS over all of them |
-//! | `export.rs` | the files that were asked for: opened before the run, whole or not at all |
+//! | `results.rs` | what a benchmark finds, as written to JSON and read back |
+//! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
+//! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
+//! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, bars of ratios, as SVG |
+//! | `preset.rs` | the table of the report that the ladder follows, beside ours |
+//! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
+//! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 
-mod bars;
+pub mod bars;
 mod csv;
 pub mod export;
 mod ladder;
@@ -28,22 +29,22 @@ pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
 use shapes::Named;
 
-use crate::choose::Chooser;
 use crate::cpu;
-use crate::device::{Device, Opened};
-use crate::element::DataType;
-use crate::evaluate::{self, Baseline, EvaluateError, Request};
 use crate::measure::Effort;
-use crate::problem::Shape;
 use crate::progress::Progress;
+use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
 use crate::source::Source;
+use gpu_gemm::Chooser;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
+use gpu_gemm::{Device, Opened};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub asked: Vec<Asked>,
-    pub data_type: DataType,
+    pub data_type: ElementType,
     pub targets: Vec<Target>,
     pub seed: u64,
     pub effort: Effort,
@@ -92,7 +93,8 @@ impl Plan {
     }
 }
 
-/// The sizes that are measured where none are given: those that fill a GPU, or those that a CPU can simulate.
+/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can
+/// simulate.
 pub fn default_sizes(device: &Device) -> [usize; 3] {
     match device {
         Device::Cuda(_) => [1024, 2048, 4096],
@@ -100,7 +102,8 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
     }
 }
 
-/// Proves and times every kernel at every shape. The results hold what was known when an error, if any, ended it.
+/// Proves and times every kernel at every shape. The results hold what was known when an error,
+/// if any, ended it.
 pub fn run(
     opened: &Opened,
     chooser: &Chooser,
@@ -111,10 +114,10 @@ pub fn run(
         .iter()
         .map(|target| plan.request(chooser, target.shape))
         .collect();
-    // What is too large to launch has no steps, and is refused when its turn comes.
+    // A problem too large to launch has no progress steps, and is refused when it is reached.
     let steps = requests
         .iter()
-        .map(|request| evaluate::steps(&opened.device, request).unwrap_or(0));
+        .map(|request| prove::steps(&opened.device, request).unwrap_or(0));
     let progress = Progress::start(steps.sum());
     let mut results = Results {
         schema: results::SCHEMA,
@@ -123,7 +126,7 @@ pub fn run(
         summaries: Vec::new(),
     };
     for (request, target) in requests.iter().zip(&plan.targets) {
-        let (report, outcome) = evaluate::evaluate_observed(opened, request, &progress);
+        let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
         results.machine.cublas = report.cublas;
         let Shape { m, n, k } = request.shape;
         results.sizes.push(Size {
@@ -148,19 +151,26 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::DeviceChoice;
     use crate::rung::Rung;
+    use gpu_gemm::DeviceChoice;
+    use gpu_gemm::{Choice, DeviceFacts, gpu_kernels};
+
+    fn naive() -> Rung {
+        Rung::Gpu(Choice::even(&gpu_kernels::naive::KERNEL.variants[0]))
+    }
 
     #[test]
     fn every_kernel_is_proven_and_timed_at_every_shape() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
             asked: vec![
-                Asked::Rung(Rung::Gpu(&gpu_kernels::naive::KERNEL.variants[0])),
-                Asked::Rung(Rung::Gpu(&gpu_kernels::tiled::KERNEL.variants[0])),
+                Asked::Rung(naive()),
+                Asked::Rung(Rung::Gpu(Choice::even(
+                    &gpu_kernels::tiled::KERNEL.variants[0],
+                ))),
                 Asked::Auto,
             ],
-            data_type: DataType::F32,
+            data_type: ElementType::F32,
             targets: [Shape::cube(16), Shape { m: 3, n: 40, k: 5 }]
                 .map(Target::from)
                 .to_vec(),
@@ -168,7 +178,7 @@ mod tests {
             effort: Effort::default(),
             baseline: Baseline::Auto,
         };
-        let (results, outcome) = run(&opened, &Chooser::simulator(), &plan);
+        let (results, outcome) = run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan);
         outcome.unwrap();
         assert!(results.all_proven());
         assert_eq!(results.machine.backend, "simulator");
@@ -193,16 +203,14 @@ mod tests {
     fn an_error_keeps_what_was_measured_before_it() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let plan = Plan {
-            asked: vec![Asked::Rung(Rung::Gpu(
-                &gpu_kernels::naive::KERNEL.variants[0],
-            ))],
-            data_type: DataType::F32,
+            asked: vec![Asked::Rung(naive())],
+            data_type: ElementType::F32,
             targets: [16, 1 << 40].map(|size| Shape::cube(size).into()).to_vec(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
         };
-        let (results, outcome) = run(&opened, &Chooser::simulator(), &plan);
+        let (results, outcome) = run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan);
         assert!(matches!(outcome, Err(EvaluateError::TooLarge(_))));
         assert_eq!(results.sizes[0].results.len(), 1);
         assert_eq!(results.sizes[1].results, []);

@@ -1,4 +1,5 @@
-//! The plots: speed against size, and the roofline, as SVG. Text is left to whoever shows it: no fonts are needed here.
+//! The plots: speed against size, and the roofline, as SVG. The viewer renders the text, so no
+//! fonts are needed here.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -10,7 +11,6 @@ use plotters::prelude::*;
 use super::ladder;
 use super::results::{Results, Size};
 use super::style::Style;
-use crate::element::DataType;
 use crate::report::Record;
 use crate::traffic::Traffic;
 
@@ -45,8 +45,8 @@ fn unit(fastest: f64) -> (f64, &'static str) {
     }
 }
 
-/// TFLOP/s against size, a line a kernel, and cuBLAS. A size that is no cube stands where the cube of as many operations
-/// does.
+/// TFLOP/s against size, a line for each kernel and for cuBLAS. A shape that is not a cube
+/// stands where the cube with as many operations does.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ pub(super) fn speed(results: &Results) -> Result<String, String> {
             }),
         })
         .collect();
-    // Not cuBLAS on tensor cores: beside it, all else would be one line.
+    // Not cuBLAS on tensor cores: beside it, all others would be one line.
     curves.push(Curve {
         name: "cuBLAS fp32",
         style: Style::yardstick(0),
@@ -128,9 +128,9 @@ pub(super) fn speed(results: &Results) -> Result<String, String> {
 
 /// An axis whose marks are the measured sizes.
 pub(super) struct Ticks {
-    /// Places along the axis, and what is written there.
+    /// Positions along the axis, and their labels.
     pub marks: Vec<(f64, String)>,
-    /// What is left before the first and after the last.
+    /// The space left before the first and after the last.
     pub margin: f64,
 }
 
@@ -188,8 +188,9 @@ fn points(
     points
 }
 
-/// Speed at the largest size against operations per byte that threads ask global memory for, below the roofs of memory and
-/// arithmetic. A kernel above the roof of memory is one whose bytes come from caches.
+/// Speed at the largest size against operations per byte that threads request from global
+/// memory, below the roofs of memory and arithmetic. A kernel above the memory roof gets its
+/// bytes from caches.
 ///
 /// # Errors
 ///
@@ -204,7 +205,7 @@ pub(super) fn roofline(results: &Results) -> Result<String, String> {
         let of = |(index, record): (usize, &'_ Record)| {
             let variant = ladder::variant(record)?;
             let traffic = Traffic::of(variant, size.shape(), record.beta != 0.0);
-            let intensity = traffic.intensity(size.shape(), DataType::of(variant).bytes());
+            let intensity = traffic.intensity(size.shape(), variant.types.c.bytes());
             let speed = record.flops_per_s?;
             Some((variant.name, Style::of(index), (intensity, speed)))
         };

@@ -1,12 +1,14 @@
-//! The measured table of the parallel-programming report that the ladder follows, beside the same rungs measured here.
+//! The measured table of the parallel-programming report that the ladder follows, beside the
+//! same rungs measured here.
 //!
-//! Source: "Parallel Programming", final project report (Sun Yat-sen University, July 2024), table 1 at the end of section
-//! 2.4: square matrices of 2048, blocks of 16 x 16 threads, on an NVIDIA GeForce RTX 4070.
+//! Source: "Parallel Programming", final project report (Sun Yat-sen University, July 2024),
+//! table 1 at the end of section 2.4: square matrices of 2048, CTAs of 16 x 16 threads, on an
+//! NVIDIA GeForce RTX 4070.
 
 use super::results::{Results, Size};
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
-/// A row of the report's table, and who computes the same here.
+/// A row of the report's table, and what computes the same here.
 struct Row {
     /// What the report calls it.
     theirs: &'static str,
@@ -112,7 +114,8 @@ pub fn kernels() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The table, as Markdown: the report's figures, and those of `results` at the same shape. What was not measured is `-`.
+/// The table, as Markdown: the report's figures, and those of `results` at the same shape. What
+/// was not measured is `-`.
 pub fn table(results: &Results) -> String {
     let size = results.size(SHAPE);
     let device = &results.machine.device;
@@ -176,13 +179,14 @@ fn figures((seconds, flops_per_s, share): (f64, f64, Option<f64>)) -> [String; 3
 mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
-    use crate::element::DataType;
     use crate::select;
+    use gpu_gemm::ElementType;
 
     #[test]
     fn every_row_has_a_kernel_of_the_ladder_with_as_many_threads_a_block_as_the_reports() {
         let names: Vec<String> = kernels().map(String::from).collect();
-        let variants = select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
+        let variants =
+            select::kernels(gpu_gemm::gpu_kernels::KERNELS, &names, ElementType::F32).unwrap();
         assert_eq!(variants.len(), TABLE.len() - 1);
         for variant in variants {
             assert_eq!(variant.block.threads(), 16 * 16, "{}", variant.name);

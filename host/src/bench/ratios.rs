@@ -1,28 +1,12 @@
-//! Kernels beside cuBLAS over many shapes: a row for each, and what they come to.
+//! Kernels beside cuBLAS over many shapes: a row for each, and a summary.
 
 use std::io::{self, Write};
 
-use serde::{Deserialize, Serialize};
-
-use super::results::{Results, Size};
+use super::results::{Results, Size, Summary};
 use crate::report::{Record, duration, new_table, speed};
 
-/// What a kernel's ratios to cuBLAS come to, over all shapes where both were measured. Above 1 the kernel is faster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    pub kernel: String,
-    /// Shapes that it is about.
-    pub shapes: usize,
-    pub geometric_mean: f64,
-    /// The smallest, and the shape's name or dimensions.
-    pub worst: f64,
-    pub worst_shape: String,
-    /// Shapes where the kernel is at least as fast.
-    pub at_least_as_fast: usize,
-}
-
 impl Summary {
-    /// Of one kernel, if there is anything to sum up.
+    /// The summary of one kernel, if there is anything to summarise.
     fn of(results: &Results, kernel: &str) -> Option<Summary> {
         let ratios: Vec<(&Size, f64)> = results
             .sizes
@@ -99,7 +83,7 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "\n{}", closing(results))
 }
 
-/// The document: the machine, what it comes to, and the table.
+/// The document: the machine, the summary, and the table.
 pub fn document(results: &Results) -> String {
     format!(
         "# Shapes\n\nOn {}. Above 1, a kernel is faster than cuBLAS.\n\n{}\n\n{}\n",

@@ -1,15 +1,16 @@
-//! What a benchmark finds. This is the layout of the JSON that `bench --json` writes, and what README and documentation
-//! read their figures from: field names are its keys. What does not apply or is not known is null.
+//! What a benchmark finds. This is the layout of the JSON that `bench --json` writes, and the
+//! source of the figures in README and documentation: field names are its keys. What does not
+//! apply or is not known is null.
 
 use serde::{Deserialize, Serialize};
 
-use super::ratios::Summary;
-use crate::device::cublas::Precision;
-use crate::device::{Device, driver};
-use crate::element::DataType;
-use crate::gpu::Gpu;
-use crate::problem::Shape;
+use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
+use gpu_gemm::Device;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
+use gpu_gemm::device::driver;
+use gpu_gemm::gpu::Gpu;
 
 /// The version of this layout. Fields may be added to it; none changes or goes.
 pub const SCHEMA: u32 = 1;
@@ -20,11 +21,26 @@ pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
     pub machine: Machine,
-    /// One for each shape, in the order asked for.
+    /// One for each shape, in the requested order.
     pub sizes: Vec<Size>,
-    /// What the ratios to cuBLAS come to, where shapes have names; else empty.
+    /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
+}
+
+/// A summary of a kernel's ratios to cuBLAS, over all shapes where both were measured. Above 1
+/// the kernel is faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub kernel: String,
+    /// Shapes that it covers.
+    pub shapes: usize,
+    pub geometric_mean: f64,
+    /// The smallest, and the shape's name or dimensions.
+    pub worst: f64,
+    pub worst_shape: String,
+    /// Shapes where the kernel is at least as fast.
+    pub at_least_as_fast: usize,
 }
 
 /// Where it was measured.
@@ -37,11 +53,13 @@ pub struct Machine {
     /// Such as `9.0`.
     pub compute_capability: Option<String>,
     pub multiprocessors: Option<u32>,
-    /// The highest clock of the multiprocessors; what they ran at is not recorded.
+    /// The highest clock of the streaming multiprocessors (SMs); the clock they ran at is not
+    /// recorded.
     pub clock_mhz: Option<u32>,
-    /// What the GPU's memory moves at most, by its clock and width.
+    /// The peak bandwidth of the GPU's memory, from its clock and bus width.
     pub bandwidth_bytes_per_s: Option<f64>,
-    /// Multiply-adds of the element type on all lanes at that clock, without tensor cores; two operations each.
+    /// Multiply-adds of the element type on all lanes at that clock, without tensor cores; two
+    /// operations each.
     pub peak_flops_per_s: Option<f64>,
     /// The newest CUDA that the driver supports, such as `13.0`.
     pub cuda: Option<String>,
@@ -51,10 +69,11 @@ pub struct Machine {
     pub cublas: Option<String>,
 }
 
-/// What was measured at one shape, all in turn with each other.
+/// What was measured at one shape, with the runs of all contenders alternating.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Size {
-    /// Of a shape of `--preset shapes`: its name there, and who multiplies such matrices.
+    /// Of a shape of `--preset shapes`: its name there, and which programs multiply such
+    /// matrices.
     pub name: Option<String>,
     pub origin: Option<String>,
     pub m: usize,
@@ -62,13 +81,14 @@ pub struct Size {
     pub k: usize,
     /// cuBLAS, if it was measured.
     pub yardsticks: Vec<Yardstick>,
-    /// One for each kernel, in the order asked for.
+    /// One for each kernel, in the requested order.
     pub results: Vec<Record>,
 }
 
 impl Machine {
-    /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been measured.
-    pub fn of(device: &Device, data_type: DataType) -> Machine {
+    /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been
+    /// measured.
+    pub fn of(device: &Device, data_type: ElementType) -> Machine {
         let backend = device.backend().to_string();
         match device {
             Device::Simulator(simulator) => Machine {
@@ -83,7 +103,7 @@ impl Machine {
                     backend,
                     device: properties.name.clone(),
                     compute_capability: Some(format!("{major}.{minor}")),
-                    multiprocessors: u32::try_from(properties.multiprocessors).ok(),
+                    multiprocessors: u32::try_from(properties.sms).ok(),
                     clock_mhz: u32::try_from(properties.clock_mhz).ok(),
                     bandwidth_bytes_per_s: Some(properties.bandwidth_bytes_per_s),
                     peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type)),

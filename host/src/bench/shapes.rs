@@ -1,17 +1,20 @@
-//! The shapes that programs multiply, and no cube is: `bench --preset shapes`.
+//! Shapes that programs multiply, none of them a cube: `bench --preset shapes`.
 //!
 //! All are row-major, C `m x n`, and neither A nor B is transposed. Where they come from:
 //!
-//! - DeepBench: `code/kernels/gemm_problems.h` of baidu-research/DeepBench, the training set, and of the server's inference set the
-//!   one with a single column. Its matrices are column-major, and C = A * B by columns is `C^T = B^T * A^T` by rows: their (M, N, K)
-//!   is `m = N`, `n = M`, `k = K` here, and an A and B that they do not transpose are not transposed here either.
-//! - LLM: the weights of a large language model of 671 billion parameters (DeepSeek-V3's projections), `n x k` each, for one token,
-//!   128 and 4096 of them.
-//! - Odd: sizes that are no multiple of any tile, one element more or less than one, and thin ones.
+//! - DeepBench: `code/kernels/gemm_problems.h` of baidu-research/DeepBench, the training set,
+//!   and of the server's inference set the one with a single column. Its matrices are
+//!   column-major, and C = A * B by columns is `C^T = B^T * A^T` by rows: their (M, N, K) is
+//!   `m = N`, `n = M`, `k = K` here, and an A and B that they do not transpose are not
+//!   transposed here either.
+//! - LLM: the weights of a large language model of 671 billion parameters (DeepSeek-V3's
+//!   projections), `n x k` each, for one token, 128 and 4096 of them.
+//! - Odd: sizes that are no multiple of any tile, one element more or less than one, and thin
+//!   ones.
 
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
-/// Who multiplies such matrices.
+/// The programs that multiply such matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     DeepBench,
@@ -124,10 +127,10 @@ pub const SHAPES: &[Named] = &[
     odd("odd-flat", 5000, 5000, 33),
 ];
 
-/// Additions and multiplications of the largest of these shapes that the simulator is asked for.
+/// The largest number of additions and multiplications in a shape that the simulator runs.
 const MOST_SIMULATED: f64 = 4e7;
 
-/// Those that a simulator takes seconds for, and not days.
+/// The shapes that take a simulator seconds, not days.
 pub fn simulated() -> impl Iterator<Item = &'static Named> {
     let small = |named: &&Named| named.shape.flops() <= MOST_SIMULATED;
     SHAPES.iter().filter(small)

@@ -1,9 +1,11 @@
-//! How plots tell kernels apart: by colour, and for those who do not see it, by marker and dash, too.
+//! How plots tell kernels apart: by colour, and for readers who cannot see it, also by marker
+//! and dash.
 
 use plotters::element::Polygon;
 use plotters::style::{Color, RGBColor};
 
-/// Okabe and Ito's colours, less the yellow that white swallows: distinct with every common colour vision.
+/// Okabe and Ito's colours, less the yellow that is invisible on white: distinct with every
+/// common colour vision.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -14,7 +16,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(60, 60, 60),
 ];
 
-/// What stands at a point.
+/// The marker drawn at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marker {
     Disc,
@@ -72,12 +74,12 @@ const MARKERS: [Marker; 5] = [
 pub(super) struct Style {
     pub colour: RGBColor,
     marker: Marker,
-    /// Length and gap of a line's dashes in pixels, or a whole line.
+    /// Length and gap of a line's dashes in pixels, or a solid line.
     pub dashes: Option<(i32, i32)>,
 }
 
 impl Style {
-    /// That of the contender with this number.
+    /// The style of the contender with this number.
     pub fn of(index: usize) -> Style {
         Style {
             colour: COLOURS[index % COLOURS.len()],
@@ -86,7 +88,7 @@ impl Style {
         }
     }
 
-    /// What is compared with: grey and dashed, with no marker of a kernel's colour.
+    /// The yardstick's style: grey and dashed, with no marker of a kernel's colour.
     pub fn yardstick(index: usize) -> Style {
         Style {
             colour: RGBColor(150, 150, 150),

@@ -1,25 +1,29 @@
 //! `host bench`: kernels x sizes, as a table and as files.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::{FAILED, PROVEN, Running, USAGE, fail, finish};
+use super::exit::{FAILED, PROVEN, USAGE, fail, finish, noted};
+use super::running::Running;
+use super::values;
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
-use crate::choose::Chooser;
-use crate::device::Device;
-use crate::element::DataType;
-use crate::evaluate::EvaluateError;
-use crate::problem::Shape;
+use crate::prove::EvaluateError;
+use crate::rung::AUTO;
 use crate::select;
+use gpu_gemm::Chooser;
+use gpu_gemm::Device;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
 
 /// Proves and times kernels at several sizes, in turn with cuBLAS where there is a GPU.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list` shows them [default: all; auto
-    /// with `--preset shapes`]
+    /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list`
+    /// shows them [default: all; auto with `--preset shapes`]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
@@ -36,26 +40,58 @@ pub(super) struct Arguments {
     preset: Option<Preset>,
 
     /// The type of the elements
-    #[arg(long, value_enum, default_value_t = DataType::F32)]
-    dtype: DataType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
+    dtype: ElementType,
 
     /// The order of the table's rows
-    #[arg(long, value_enum, default_value_t = Sort::Ladder)]
+    #[arg(long, default_value = "ladder", value_parser = values::sort())]
     sort: Sort,
 
     #[command(flatten)]
     running: Running,
 
     #[command(flatten)]
-    exports: Exports,
+    files: Files,
+}
+
+/// Files to write.
+#[derive(Debug, Args)]
+struct Files {
+    /// Write everything that was found, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write a line for each kernel and size, as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write tables for a document, as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Draw speed against size, and a roofline, or ratios to cuBLAS with `--preset shapes`, as SVG
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
+}
+
+impl Files {
+    fn exports(&self) -> Exports {
+        Exports {
+            json: self.json.clone(),
+            csv: self.csv.clone(),
+            markdown: self.markdown.clone(),
+            plots: self.plots.clone(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
-    /// The measured table of the report that the ladder follows (2048 cubed, ten rows), beside its own figures
+    /// The measured table of the report that the ladder follows (2048 cubed, ten rows), beside
+    /// its own figures
     Report,
-    /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to cuBLAS, their geometric mean, and
-    /// the worst
+    /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to
+    /// cuBLAS, their geometric mean, and the worst
     Shapes,
 }
 
@@ -69,20 +105,25 @@ pub(super) fn shape(text: &str) -> Result<Shape, String> {
 }
 
 pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let is_of_report = !arguments.kernel.is_empty() || arguments.dtype != DataType::F32;
+    let is_of_report = !arguments.kernel.is_empty() || arguments.dtype != ElementType::F32;
     if arguments.preset == Some(Preset::Report) && is_of_report {
         let why = "error: `--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.";
-        // Nobody reads the notes: the exit code still says it.
+        // The notes may have no reader: the exit code still says it.
         let _ = writeln!(notes, "{why}");
         return USAGE;
     }
     let kernels: Vec<String> = match (arguments.preset, &arguments.kernel[..]) {
         (Some(Preset::Report), _) => preset::kernels().map(String::from).collect(),
-        (Some(Preset::Shapes), []) => vec![select::AUTO.to_string()],
+        (Some(Preset::Shapes), []) => vec![AUTO.to_string()],
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let asked = match select::ask(gpu_kernels::KERNELS, &[], &kernels, arguments.dtype) {
+    let asked = match select::ask(
+        gpu_gemm::gpu_kernels::KERNELS,
+        &[],
+        &kernels,
+        arguments.dtype,
+    ) {
         Ok(asked) => asked,
         Err(error) => return fail(notes, &error, USAGE),
     };
@@ -95,7 +136,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         Some(Preset::Shapes) => Layout::Ratios,
         None => Layout::Ladder(arguments.sort),
     };
-    let files = match arguments.exports.open(layout) {
+    let files = match arguments.files.exports().open(layout) {
         Ok(files) => files,
         Err(error) => return fail(notes, &error, FAILED),
     };
@@ -107,10 +148,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
     };
-    let chooser = match Chooser::of(&opened.device, notes) {
-        Ok(chooser) => chooser,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let chooser = noted(Chooser::of(&opened.device), notes);
     let (results, outcome) = bench::run(&opened, &chooser, &plan);
     let written = match layout {
         // An error before the first result leaves nothing to show.
@@ -125,7 +163,7 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         }
     };
     let code = match outcome {
-        // What is not whole replaces no file.
+        // Incomplete results replace no file.
         Err(error) => {
             let usage = matches!(error, EvaluateError::BaselineWithoutGpu);
             fail(notes, &error, if usage { USAGE } else { FAILED })
@@ -139,7 +177,8 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
     finish(written, notes, code)
 }
 
-/// What to measure: the preset's shapes, or the sizes and shapes that were asked for, or the device's own.
+/// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
+/// defaults.
 fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec<Target> {
     match (arguments.preset, device) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
@@ -148,7 +187,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         }
         (Some(Preset::Shapes), Device::Simulator(_)) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
-            // A note that nobody reads changes nothing.
+            // A note that cannot be written changes nothing.
             let _ = writeln!(
                 notes,
                 "note: {} of the {} shapes: the others would take the simulator days.",

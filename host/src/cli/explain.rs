@@ -5,13 +5,15 @@ use std::io::Write;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::{FAILED, PROVEN, USAGE, fail, finish};
-use crate::device::driver;
-use crate::element::DataType;
+use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
+use super::values;
+use crate::explain::data_sheets;
 use crate::explain::{self, Explanation, Question};
-use crate::gpu::{Gpu, data_sheets};
-use crate::problem::Shape;
 use crate::select;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
+use gpu_gemm::device::driver;
+use gpu_gemm::gpu::Gpu;
 
 /// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
 #[derive(Debug, Args)]
@@ -36,8 +38,8 @@ pub(super) struct Arguments {
     k: Option<u32>,
 
     /// The type of the elements
-    #[arg(long, value_enum, default_value_t = DataType::F32)]
-    dtype: DataType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
+    dtype: ElementType,
 
     /// The factor of the C that was there; 0 does not read it
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
@@ -60,18 +62,18 @@ enum Format {
     Json,
 }
 
-/// A dimension of a problem to speak of: what is none has nothing to explain.
+/// A dimension that is not 0: an empty problem has nothing to explain.
 fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(i32::MAX))
 }
 
 pub(super) fn explain(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     let names = std::slice::from_ref(&arguments.kernel);
-    let variants = match select::kernels(gpu_kernels::KERNELS, names, arguments.dtype) {
+    let variants = match select::kernels(gpu_gemm::gpu_kernels::KERNELS, names, arguments.dtype) {
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };
-    // A GPU that cannot be used is as good as none: its figures come from a data sheet then.
+    // A GPU that cannot be used counts as none: the figures then come from a data sheet.
     let here = driver::probe()
         .ok()
         .and_then(|found| Gpu::of(found.first()?));

@@ -1,21 +1,55 @@
-//! Which matrices to multiply: the options for the user's files and for what fills matrices else, and what they come to.
+//! Which matrices to multiply: the options for the user's files and for other data, and what
+//! they result in.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use thiserror::Error;
 
-use super::{Arguments, FAILED, USAGE};
-use crate::element::DataType;
-use crate::problem::Shape;
+use super::exit::{FAILED, USAGE};
+use super::values;
 use crate::report::Corner;
 use crate::source::{Files, FilesError, Filling, Source};
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
+
+/// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
+#[derive(Debug, Args)]
+pub(super) struct ProblemArguments {
+    /// m, n and k, where they are not given themselves
+    #[arg(long, default_value_t = 1024, conflicts_with = "a")]
+    pub(super) size: usize,
+
+    /// Rows of A and C
+    #[arg(long)]
+    pub(super) m: Option<usize>,
+
+    /// Columns of B and C
+    #[arg(long)]
+    pub(super) n: Option<usize>,
+
+    /// Columns of A, rows of B
+    #[arg(long)]
+    pub(super) k: Option<usize>,
+
+    /// The type of the elements [default: that of the files, or f32]
+    #[arg(long, value_name = "TYPE", value_parser = values::element_type())]
+    pub(super) dtype: Option<ElementType>,
+
+    /// The factor of A * B
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(super) alpha: f64,
+
+    /// The factor of the C that was there; 0 does not read it
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(super) beta: f64,
+}
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Matrices")]
 pub(super) struct MatrixArguments {
-    /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order. Its shape and type are the
-    /// problem's
+    /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
+    /// Its shape and type are the problem's
     #[arg(long, value_name = "A.npy", requires = "b")]
     a: Option<PathBuf>,
 
@@ -27,12 +61,13 @@ pub(super) struct MatrixArguments {
     #[arg(long, value_name = "C.npy", requires = "a")]
     c: Option<PathBuf>,
 
-    /// Write the resulting C to this .npy file, in C order, if it is proven right; else the file stays as it was
+    /// Write the resulting C to this .npy file, in C order, if it is proven right; else the file
+    /// stays as it was
     #[arg(long, value_name = "D.npy")]
     pub(super) out: Option<PathBuf>,
 
     /// What fills the matrices [default: `uniform` to prove with and `normal` to time]
-    #[arg(long, value_enum, conflicts_with = "a")]
+    #[arg(long, conflicts_with = "a", value_parser = values::filling())]
     data: Option<Filling>,
 
     /// Show the top-left corner of the resulting C: so many rows and columns, such as `5` or `5x8`
@@ -45,12 +80,12 @@ pub(super) struct MatrixArguments {
 pub(super) struct Matrices {
     pub(super) source: Source,
     pub(super) shape: Shape,
-    pub(super) data_type: DataType,
-    /// What the user may not expect: a sentence.
+    pub(super) data_type: ElementType,
+    /// What the user may not expect, as a sentence.
     pub(super) note: Option<String>,
 }
 
-/// Why the options come to nothing.
+/// Why the options are refused.
 #[derive(Debug, Error)]
 pub(super) enum MatricesError {
     #[error(transparent)]
@@ -74,32 +109,35 @@ impl MatricesError {
 }
 
 /// Reads the options, and the headers of the files.
-pub(super) fn matrices(arguments: &Arguments) -> Result<Matrices, MatricesError> {
-    let MatrixArguments { a, b, c, data, .. } = &arguments.matrices;
+pub(super) fn matrices(
+    problem: &ProblemArguments,
+    options: &MatrixArguments,
+) -> Result<Matrices, MatricesError> {
+    let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
-        let size = arguments.size;
+        let size = problem.size;
         return Ok(Matrices {
             source: data.map_or(Source::Suitable, Source::Filled),
             shape: Shape {
-                m: arguments.m.unwrap_or(size),
-                n: arguments.n.unwrap_or(size),
-                k: arguments.k.unwrap_or(size),
+                m: problem.m.unwrap_or(size),
+                n: problem.n.unwrap_or(size),
+                k: problem.k.unwrap_or(size),
             },
-            data_type: arguments.dtype.unwrap_or(DataType::F32),
+            data_type: problem.dtype.unwrap_or(ElementType::F32),
             note: None,
         });
     };
-    let files = Files::open(a, b, c.as_deref(), arguments.beta)?;
+    let files = Files::open(a, b, c.as_deref(), problem.beta)?;
     let (shape, data_type) = (files.shape(), files.data_type());
     for (option, name, asked, found) in [
-        ("--m", "m", arguments.m, shape.m),
-        ("--n", "n", arguments.n, shape.n),
-        ("--k", "k", arguments.k, shape.k),
+        ("--m", "m", problem.m, shape.m),
+        ("--n", "n", problem.n, shape.n),
+        ("--k", "k", problem.k, shape.k),
     ] {
         agree(option, name, asked, found)?;
     }
-    agree("--dtype", "the type", arguments.dtype, data_type)?;
-    let note = c.as_ref().filter(|_| arguments.beta == 0.0);
+    agree("--dtype", "the type", problem.dtype, data_type)?;
+    let note = c.as_ref().filter(|_| problem.beta == 0.0);
     Ok(Matrices {
         source: Source::Files(files),
         shape,

@@ -1,27 +1,30 @@
 //! What the program does without a subcommand: multiplies, proves and times, and writes a report.
 
 use std::io::Write;
+use std::thread;
 
+use super::arguments::Arguments;
+use super::exit::{FAILED, PROVEN, USAGE, fail, finish, noted};
 use super::matrices::matrices;
-use super::{Arguments, FAILED, PROVEN, USAGE, fail, finish};
-use crate::choose::Chooser;
 use crate::cpu;
-use crate::device::{Device, DeviceChoice, DeviceError};
-use crate::element::DataType;
-use crate::evaluate::{self, Baseline, EvaluateError, Request};
+use crate::measure::cublas;
 use crate::output::Output;
-use crate::problem::Shape;
+use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::Rung;
 use crate::select::{self, Asked};
+use gpu_gemm::Chooser;
+use gpu_gemm::ElementType;
+use gpu_gemm::Shape;
+use gpu_gemm::{Device, DeviceChoice};
 
 pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let matrices = match matrices(arguments) {
+    let matrices = match matrices(&arguments.problem, &arguments.matrices) {
         Ok(matrices) => matrices,
         Err(error) => return fail(notes, &error, error.exit_code()),
     };
     let data_type = matrices.data_type;
-    let (kernels, rungs) = (gpu_kernels::KERNELS, cpu::RUNGS);
+    let (kernels, rungs) = (gpu_gemm::gpu_kernels::KERNELS, cpu::RUNGS);
     let names = match &arguments.kernel[..] {
         [] => &[select::default_for(kernels, rungs, data_type).to_string()],
         names => names,
@@ -49,7 +52,7 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         Err(error) => return fail(notes, &error, FAILED),
     };
     if let Some(note) = &matrices.note {
-        // A note that nobody reads changes nothing.
+        // A note that cannot be written changes nothing.
         let _ = writeln!(notes, "note: {note}");
     }
     // CPU rungs need no device, and so none that might not open.
@@ -58,20 +61,26 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         true => DeviceChoice::Simulator,
         false => arguments.running.device,
     };
-    let opened = match Device::open(device) {
+    let with_cublas =
+        device != DeviceChoice::Simulator && arguments.running.baseline != Baseline::None;
+    let opened = thread::scope(|scope| {
+        if with_cublas {
+            // Hundreds of megabytes: they are read from disk while the driver starts.
+            scope.spawn(cublas::find);
+        }
+        Device::open(device)
+    });
+    let opened = match opened {
         Ok(opened) => opened,
         Err(error) => return fail(notes, &error, FAILED),
     };
-    let rungs = match rungs_for(&asked, &opened.device, data_type, matrices.shape, notes) {
-        Ok(rungs) => rungs,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let rungs = rungs_for(&asked, &opened.device, data_type, matrices.shape, notes);
     let request = Request {
         rungs,
         data_type,
         shape: matrices.shape,
-        alpha: arguments.alpha,
-        beta: arguments.beta,
+        alpha: arguments.problem.alpha,
+        beta: arguments.problem.beta,
         source: matrices.source,
         seed: arguments.running.seed,
         corner: options.show,
@@ -81,7 +90,7 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         cpu: arguments.cpu(),
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
-    let (mut report, result) = evaluate::evaluate_into(&opened, &request, writer);
+    let (mut report, result) = prove::evaluate_into(&opened, &request, writer);
     let written = match output {
         Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
         _ => PROVEN,
@@ -89,27 +98,27 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
     conclude(&report, result, arguments.format, out, notes).max(written)
 }
 
-/// What was asked for, for this shape.
+/// The request for this shape.
 fn rungs_for(
     asked: &[Asked],
     device: &Device,
-    data_type: DataType,
+    data_type: ElementType,
     shape: Shape,
     notes: &mut dyn Write,
-) -> Result<Vec<Rung>, DeviceError> {
+) -> Vec<Rung> {
     let fixed = |asked: &Asked| match asked {
         Asked::Rung(rung) => Some(*rung),
         Asked::Auto => None,
     };
     if let Some(rungs) = asked.iter().map(fixed).collect() {
-        return Ok(rungs);
+        return rungs;
     }
-    let chooser = Chooser::of(device, notes)?;
+    let chooser = noted(Chooser::of(device), notes);
     let rung = |asked: &Asked| asked.rung(&chooser, data_type, shape);
-    Ok(asked.iter().filter_map(rung).collect())
+    asked.iter().filter_map(rung).collect()
 }
 
-/// The file that was asked for appears only now, and only if it holds what is proven right.
+/// The requested file appears only now, and only if its content is proven right.
 fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u8 {
     let path = output.path().display().to_string();
     if !report.all_proven() {
@@ -129,12 +138,12 @@ fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u
 }
 
 fn refuse(notes: &mut dyn Write, why: &str) -> u8 {
-    // Nobody reads the notes: the exit code still says it.
+    // The notes may have no reader: the exit code still says it.
     let _ = writeln!(notes, "error: {why}");
     USAGE
 }
 
-/// Writes what is known, and says by the exit code what it comes to.
+/// Writes what is known, and returns the exit code for it.
 fn conclude(
     report: &Report,
     result: Result<(), EvaluateError>,
@@ -195,7 +204,7 @@ mod tests {
         };
         assert_eq!(concluded(&[true, true], Ok(())), PROVEN);
         assert_eq!(concluded(&[true, false], Ok(())), FAILED);
-        let crash = || EvaluateError::Device(crate::device::DeviceError::NoDevice);
+        let crash = || EvaluateError::from(gpu_gemm::DeviceError::NoDevice);
         assert_eq!(concluded(&[true], Err(crash())), FAILED);
         assert_eq!(concluded(&[], Err(crash())), FAILED);
         assert_eq!(

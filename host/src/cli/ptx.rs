@@ -1,4 +1,4 @@
-//! `host ptx KERNEL`: what became of a kernel, beside the Rust lines it came from.
+//! `host ptx KERNEL`: the code compiled from a kernel, beside the Rust lines it came from.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,12 @@ use clap::Args;
 use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
 use thiserror::Error;
 
-use super::{FAILED, PROVEN, USAGE, fail, finish};
-use crate::device::{driver, ptx as embedded};
-use crate::element::DataType;
+use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
+use super::values;
 use crate::listing::{self, ptx, sass, statistics::Statistics};
 use crate::select;
+use gpu_gemm::ElementType;
+use gpu_gemm::device::{driver, ptx as embedded};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
@@ -19,8 +20,8 @@ pub(super) struct Ptx {
     kernel: String,
 
     /// The type of the elements
-    #[arg(long, value_enum, default_value_t = DataType::F32)]
-    dtype: DataType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
+    dtype: ElementType,
 
     /// Only the PTX, without the lines: a module that ptxas takes
     #[arg(long, conflicts_with = "sass")]
@@ -45,7 +46,7 @@ enum PtxError {
     #[error("There is no PTX in this build. {reason}")]
     NoPtx { reason: &'static str },
     #[error(
-        "The PTX in this build has no kernel `{entry}`; run `cargo clean -p host` and build again."
+        "The PTX in this build has no kernel `{entry}`; run `cargo clean -p gpu_gemm` and build again."
     )]
     NoEntry { entry: &'static str },
     #[error(
@@ -64,13 +65,13 @@ enum PtxError {
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     let names = std::slice::from_ref(&asked.kernel);
-    let variants = match select::kernels(gpu_kernels::KERNELS, names, asked.dtype) {
+    let variants = match select::kernels(gpu_gemm::gpu_kernels::KERNELS, names, asked.dtype) {
         Ok(variants) => variants,
         Err(error) => return fail(notes, &error, USAGE),
     };
     let listings: Result<Vec<Vec<u8>>, PtxError> = variants
         .iter()
-        .map(|variant| listing_of(variant.entry, asked))
+        .map(|variant| listing_of(variant.entry.name, asked))
         .collect();
     match listings {
         Ok(listings) => finish(out.write_all(&listings.join(&b'\n')), notes, PROVEN),
@@ -86,7 +87,7 @@ fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
     let for_arch = embedded::architecture(&arch.sm())
         .map(|number| embedded::newest_for(embedded::EMBEDDED, number, None))
         .unwrap_or_default();
-    let module = ptx::with_one_kernel(for_arch, entry).ok_or(PtxError::NoEntry { entry })?;
+    let module = embedded::with_one_kernel(for_arch, entry).ok_or(PtxError::NoEntry { entry })?;
     if asked.raw {
         return Ok(ptx::without_lines(&module).into_bytes());
     }
@@ -128,7 +129,8 @@ fn architecture(name: &str) -> Result<NvvmArch, String> {
         })
 }
 
-/// The architecture of the first GPU, or the newest known one whose code it runs; that of an H200 where there is none.
+/// The architecture of the first GPU, or the newest known one whose code it runs; that of an
+/// H200 where there is none.
 fn architecture_here() -> NvvmArch {
     let capability = driver::probe()
         .ok()

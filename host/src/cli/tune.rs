@@ -1,30 +1,39 @@
 //! `host tune`: measures on this GPU what `--kernel auto` is to run.
 
+use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
+use thiserror::Error;
 
 use super::bench::shape;
-use super::{FAILED, PROVEN, USAGE, fail, finish};
+use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
 use crate::bench::shapes::SHAPES;
-use crate::choose::tune::{self, Measured, Settings};
-use crate::choose::tuning::{self, Entry, Found};
-use crate::choose::{Choice, Chooser, Key, Tuning};
-use crate::device::{Device, DeviceChoice, driver};
+use gpu_gemm::choose::tuned::Entry;
+use gpu_gemm::choose::{Found, Key, Tuned};
+use gpu_gemm::device::driver;
+use gpu_gemm::{Choice, Chooser};
+
 use crate::measure::Effort;
-use crate::problem::Shape;
+use crate::output::{Output, OutputError, clause};
 use crate::progress::Progress;
 use crate::report::{duration, new_table};
+use crate::tune::{self, Measured, Settings};
+use gpu_gemm::Shape;
+use gpu_gemm::{Device, DeviceChoice};
 
-/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for matrices of f32 of the shapes that are
-/// asked for, and keeps the answer in the cache folder, for this GPU, driver and build.
+/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for matrices
+/// of f32 of the shapes that are asked for, and keeps the answer in the cache folder, for this
+/// GPU, driver and build.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Values of m = n = k
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     sizes: Vec<usize>,
 
-    /// Shapes, as 4096x64x512 (m x n x k), after the sizes [default, if there are no sizes: those of `bench --preset shapes`]
+    /// Shapes, as 4096x64x512 (m x n x k), after the sizes [default, if there are no sizes:
+    /// those of `bench --preset shapes`]
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
     shapes: Vec<Shape>,
 
@@ -62,18 +71,21 @@ pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn W
         Err(error) => return fail(notes, &error, USAGE),
     };
     let key = Key::of(properties);
-    let mut tuning = Tuning::find(&key)
-        .or_note(notes)
-        .unwrap_or_else(|| Tuning::new(key.clone()));
+    let mut tuned = match Tuned::find(&key) {
+        Found::Usable(tuned) => tuned,
+        Found::Nothing => Tuned::new(key.clone()),
+        Found::Useless(why) => {
+            // A note that cannot be written changes nothing.
+            let _ = writeln!(notes, "note: {why}");
+            Tuned::new(key.clone())
+        }
+    };
     // Before anything that takes long, so that a folder that cannot be written is known at once.
-    let path = match tuning.write() {
-        Ok(path) => path.display().to_string(),
+    let path = match keep(&tuned, &key) {
+        Ok(path) => path,
         Err(error) => return fail(notes, &error, FAILED),
     };
-    let chooser = match Chooser::of(&opened.device, notes) {
-        Ok(chooser) => chooser.untuned(),
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let chooser = Chooser::untuned(opened.device.facts());
     let settings = Settings {
         most: usize::from(arguments.plans),
         effort: Effort {
@@ -96,10 +108,10 @@ pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn W
         };
         let model = Some(found.model.1);
         let entry = Entry::new(found.call, found.choice, found.seconds, model);
-        tuning.insert(found.call, entry);
+        tuned.insert(entry);
         measured.push(found);
         // After each, so that what was measured outlives an interruption.
-        if let Err(error) = tuning.write() {
+        if let Err(error) = keep(&tuned, &key) {
             code = fail(notes, &error, FAILED);
             break;
         }
@@ -109,12 +121,46 @@ pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn W
         true => Ok(()),
         false => writeln!(
             out,
-            "device  {}\nkept in {path}\n\n{}",
+            "device  {}\nkept in {}\n\n{}",
             opened.device.description(),
+            path.display(),
             table(&measured)
         ),
     };
     finish(written, notes, code)
+}
+
+/// Why what was tuned cannot be kept.
+#[derive(Debug, Error)]
+enum KeepError {
+    #[error(
+        "There is no folder to keep measurements in: none of GEMM_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set GEMM_CACHE_DIR to a folder."
+    )]
+    NoFolder,
+    #[error("The folder `{}` cannot be made: {reason}.", path.display())]
+    Folder { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("`{}` cannot be written: {reason}.", path.display())]
+    Content { path: PathBuf, reason: String },
+}
+
+/// Writes what was tuned, in one step, and says where it is.
+fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, KeepError> {
+    let path = Tuned::path(key).ok_or(KeepError::NoFolder)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| KeepError::Folder {
+            path: folder.to_path_buf(),
+            reason: clause(&error),
+        })?;
+    }
+    let mut output = Output::open(&path)?;
+    write!(output, "{tuned}").map_err(|error| KeepError::Content {
+        path: path.clone(),
+        reason: clause(&error),
+    })?;
+    output.commit()?;
+    Ok(path)
 }
 
 /// What to measure at.
@@ -167,9 +213,9 @@ fn list(out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     keys.dedup();
     for key in keys {
         text += &format!("device  {}, driver {}\n", key.device, key.driver);
-        text += &match (Tuning::find(&key), tuning::path(&key)) {
-            (Found::Usable(tuning), Some(path)) => {
-                format!("kept in {}\n\n{}\n", path.display(), entries(&tuning))
+        text += &match (Tuned::find(&key), Tuned::path(&key)) {
+            (Found::Usable(tuned), Some(path)) => {
+                format!("kept in {}\n\n{}\n", path.display(), entries(&tuned))
             }
             (Found::Useless(why), _) => format!("{why}\n"),
             _ => "Nothing was measured yet.\n".to_string(),
@@ -178,20 +224,16 @@ fn list(out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
     finish(write!(out, "{text}"), notes, PROVEN)
 }
 
-fn entries(tuning: &Tuning) -> String {
+fn entries(tuned: &Tuned) -> String {
     let mut table = new_table();
     table.set_header(["m x n x k", "fastest", "time (median)"]);
-    for entry in tuning.entries() {
-        let shape = Shape {
-            m: entry.m,
-            n: entry.n,
-            k: entry.k,
-        };
-        let plan = tuning.plan(entry.call());
+    for entry in tuned.entries() {
+        let plan = tuned.plan(entry.call);
         let choice = plan.map_or_else(
             || entry.kernel.clone(),
             |plan| Choice::of(&plan).description(),
         );
+        let shape = entry.call.shape;
         table.add_row([shape.to_string(), choice, duration(entry.seconds)]);
     }
     table.to_string()

@@ -1,12 +1,16 @@
-//! Divide and conquer: the longest of m, n and k is halved until a product is small enough for the cache.
+//! Divide and conquer: the longest of m, n and k is halved until a product is small enough for
+//! the cache.
 //!
-//! Halves may be uneven, so that any shape will do. Halving m or n gives two products that have nothing to do with each other;
-//! halving k gives two that are added to the same C, one after the other. At 128 `cpu-vectorized` multiplies what is left.
-//! Over `cpu-vectorized`: its panel of B, 128 x 256 bytes now, stays in the L1 cache from row to row, however long k is. And
-//! without being told how large any cache is, the recursion passes a product that fits in each: in a cache of Z elements with
-//! lines of L,
-//! Cache lines fetched: about M*N*K / (L * sqrt(Z))      (cpu-vectorized: M*N*K / L once a panel of B is larger than the cache)
-//! (M. Frigo, C. E. Leiserson, H. Prokop and S. Ramachandran, "Cache-oblivious algorithms", FOCS 1999).
+//! Halves may be uneven, so any shape works. Halving m or n gives two products that are
+//! independent; halving k gives two that are added to the same C, one after the other. At 128
+//! `cpu-vectorized` multiplies what remains.
+//! Over `cpu-vectorized`: its panel of B, 128 x 256 bytes now, stays in the L1 cache from row to
+//! row, however long k is. And without being told how large any cache is, the recursion reaches
+//! a product that fits in each. In a cache of Z elements with lines of L,
+//! Cache lines fetched: about M*N*K / (L * sqrt(Z))
+//! (cpu-vectorized: M*N*K / L once a panel of B is larger than the cache)
+//! (M. Frigo, C. E. Leiserson, H. Prokop and S. Ramachandran, "Cache-oblivious algorithms", FOCS
+//! 1999).
 //! At 1024 (f32, one core with AVX-512) it takes 0.6 of the time of `cpu-vectorized`.
 //!
 //! ```sh
@@ -14,13 +18,15 @@
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads, vectorized};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::team::Team;
+use super::vectorized;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
-/// The size that is multiplied without dividing it further. Divided down to single elements, nearly all of the time would go
-/// into the dividing.
+/// The size that is multiplied without dividing it further. Dividing down to single elements
+/// would take nearly all of the time.
 const UNDIVIDED: usize = 128;
 
 pub static RUNG: Algorithm = Algorithm {
@@ -33,15 +39,15 @@ pub static RUNG: Algorithm = Algorithm {
         k: UNDIVIDED as u32,
     },
     threads: Threads::One,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Team) {
     add_product(a, b, c);
 }
 
-pub(super) fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>) {
+pub(super) fn add_product<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>) {
     let (m, n, k) = (a.rows(), b.columns(), b.rows());
     let longest = m.max(n).max(k);
     if longest <= UNDIVIDED {

@@ -1,7 +1,9 @@
-//! Three plain loops, as the formula says it: for each row of A and each column of B, the sum of their products.
+//! Three plain loops, as in the formula: for each row of A and each column of B, the sum of
+//! their products.
 //!
-//! The innermost loop walks down a column of B, so that each step is in another cache line: of the 64 bytes that are fetched,
-//! 4 (f32) are used, and where a column of lines does not fit in the cache, each of the M*N*K steps fetches one anew.
+//! The innermost loop walks down a column of B, so each iteration touches another cache line. Of
+//! the 64 bytes that are fetched, 4 (f32) are used; where a column of lines does not fit in the
+//! cache, each of the M*N*K iterations fetches one anew.
 //! Cache lines fetched for B: up to M*N*K      (a line holds L elements: 16 of f32)
 //!
 //! ```sh
@@ -9,10 +11,11 @@
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-ijk",
@@ -20,11 +23,11 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 1, n: 1, k: 1 },
     threads: Threads::One,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
     for i in 0..a.rows() {
         for j in 0..b.columns() {
             let mut sum = T::default();

@@ -1,7 +1,9 @@
-//! The same three loops in another order: each element of A times a row of B is added to a row of C.
+//! The same three loops in another order: each element of A times a row of B is added to a row
+//! of C.
 //!
-//! Over `cpu-ijk`: the innermost loop walks along rows of B and C, so that every byte of a cache line is used, the hardware
-//! fetches lines ahead, and neighbouring elements fit a vector instruction.
+//! Over `cpu-ijk`: the innermost loop walks along rows of B and C, so that every byte of a cache
+//! line is used, the hardware fetches lines ahead, and neighbouring elements fit a vector
+//! instruction.
 //! Cache lines fetched for B: M*N*K / L      (cpu-ijk: up to M*N*K)
 //! At 512 and 1024 it takes a seventh of the time of `cpu-ijk`, or less.
 //! The price: C is read and written once for each product, no longer once for each sum.
@@ -11,10 +13,11 @@
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-ikj",
@@ -22,11 +25,11 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 1, n: 1, k: 1 },
     threads: Threads::One,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
     for i in 0..a.rows() {
         let c_row = c.row_mut(i);
         for (k, &a) in a.row(i).iter().enumerate() {

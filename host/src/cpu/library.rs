@@ -1,17 +1,19 @@
 //! The yardstick: the crate `matrixmultiply`, a library that people use.
 //!
-//! Over `cpu-vectorized`: A and B are both packed, in blocks that fit each level of the cache, and a block of 8 x 8 (f32) or more
-//! elements of C is summed up in registers at once, so that each element read is used 8 times.
-//! It keeps its own threads, up to 4, which `MATMUL_NUM_THREADS` sets, not `--threads`.
+//! Over `cpu-vectorized`: both A and B are copied into contiguous panels that fit each level of
+//! the cache, and 8 x 8 (f32) or more elements of C accumulate in registers at once, so that
+//! each element read is used 8 times.
+//! It uses its own threads, up to 4, which `MATMUL_NUM_THREADS` sets, not `--threads`.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu-blocks,cpu-matrixmultiply
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Functions, Team, Threads};
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Functions, Threads};
+use super::team::Team;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-matrixmultiply",
@@ -19,7 +21,7 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 8, n: 8, k: 256 },
     threads: Threads::Library,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: Functions {
         f32: Some(sgemm),
         f64: Some(dgemm),
@@ -32,7 +34,8 @@ fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) 
     let [lda, ldb, ldc] = strides;
     let (m, k, n) = (a.rows(), b.rows(), b.columns());
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
-    // SAFETY: these are the dimensions and strides of three views, one of which is borrowed exclusively.
+    // SAFETY: these are the dimensions and strides of three views, one of which is borrowed
+    // exclusively.
     unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
 }
 

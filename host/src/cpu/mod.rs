@@ -1,85 +1,32 @@
-//! The CPU's own ladder: the same product without a GPU, from three plain loops to threads, for reference and contrast.
+//! The CPU's own ladder: the same product without a GPU, from three plain loops to threads, for
+//! reference and contrast.
 //!
-//! A rung is an ordinary function that adds `A * B` to a C of zeros; `alpha`, `beta` and the rest of C are [`run`]'s, so that
-//! each file holds its one idea. The rungs run natively, whatever `--device` says, and go through the same gates, timing and
-//! report as the GPU kernels. A new one is a file here and a line in `rungs!` below.
+//! A rung is an ordinary function that adds `A * B` to a C of zeros; [`run`] handles `alpha`,
+//! `beta` and the C that was there, so that each file holds one idea. The rungs run natively,
+//! whatever `--device` says, and go through the same gates, timing and report as the GPU
+//! kernels. A new one is a file here and a line in `rungs!` below.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu
 //! ```
 
-pub mod schedule;
-pub mod team;
+mod algorithm;
+mod schedule;
+mod share_out;
+mod team;
 pub mod view;
 
 use std::fs;
 use std::time::Instant;
 
-use gpu_kernels::spec::Tile;
-
+pub use algorithm::{Algorithm, CpuNumber, Functions, Multiply, Threads};
 pub use schedule::Schedule;
-pub use team::{Settings, Team, TeamError};
+pub use team::{CUTOFF, Settings, Team, TeamError};
 use view::{View, ViewMut};
 
-use crate::device::guard::{self, GUARD};
-use crate::device::{DeviceError, Run, Trespass};
-use crate::element::{DataType, Element};
-use crate::problem::Problem;
-use crate::verify::Rounding;
-
-/// Adds `A * B` to C, which holds zeros. The three fit each other, and none is empty.
-pub type Multiply<T> = fn(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team);
-
-/// A rung of the CPU's ladder.
-#[derive(Debug)]
-pub struct Algorithm {
-    /// Its name on the command line, such as `cpu-ikj`.
-    pub name: &'static str,
-    /// The idea, in one line.
-    pub idea: &'static str,
-    /// Its source file, relative to the root of the workspace.
-    pub source: &'static str,
-    /// The sizes at which its loops change over: what tests put shapes around, and what samples look at.
-    pub tile: Tile,
-    /// Who decides how many threads it runs on.
-    pub threads: Threads,
-    /// How its errors are bounded.
-    pub rounding: fn(&Settings) -> Rounding,
-    /// The function, by element type.
-    pub functions: Functions,
-}
-
-/// Who decides how many threads a rung runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
-    /// It runs on one.
-    One,
-    /// `--threads` does.
-    Team,
-    /// `--threads` does, and `--schedule` says which thread takes which piece of C.
-    Scheduled,
-    /// A library that keeps it to itself.
-    Library,
-}
-
-/// A rung's function for each element type that it multiplies.
-#[derive(Clone, Copy, Debug)]
-pub struct Functions {
-    pub f32: Option<Multiply<f32>>,
-    pub f64: Option<Multiply<f64>>,
-    pub i32: Option<Multiply<i32>>,
-}
-
-/// [`Functions`] of every element type, from one generic function.
-macro_rules! every_type {
-    ($function:ident) => {
-        $crate::cpu::Functions {
-            f32: Some($function::<f32>),
-            f64: Some($function::<f64>),
-            i32: Some($function::<i32>),
-        }
-    };
-}
+use crate::data::{Number, Problem};
+use crate::run::guard::{self, GUARD};
+use crate::run::{Run, RunError, Trespass};
 
 /// Declares the modules of the ladder, in teaching order, and their table.
 macro_rules! rungs {
@@ -104,44 +51,25 @@ rungs! {
     library,
 }
 
-impl Algorithm {
-    /// Whether it multiplies elements of a type.
-    pub fn multiplies(&self, data_type: DataType) -> bool {
-        let Functions { f32, f64, i32 } = self.functions;
-        match data_type {
-            DataType::F32 => f32.is_some(),
-            DataType::F64 => f64.is_some(),
-            DataType::I32 => i32.is_some(),
-        }
-    }
-
-    /// The element types that it multiplies.
-    pub fn types(&self) -> Vec<DataType> {
-        let mut types = DataType::ALL.to_vec();
-        types.retain(|&data_type| self.multiplies(data_type));
-        types
-    }
-}
-
-/// Runs a rung on `problem` and returns C, which lies between guard bands. The time is that of the multiplication, with
-/// `alpha` and `beta`.
+/// Runs a rung on `problem` and returns C, which lies between guard bands. The time is that of
+/// the multiplication, with `alpha` and `beta`.
 ///
 /// # Errors
 ///
 /// The rung does not multiply this type, or writes outside of C.
-pub fn run<T: Element>(
+pub fn run<T: CpuNumber>(
     algorithm: &Algorithm,
     problem: &Problem<T>,
     team: &Team,
-) -> Result<Run<T>, DeviceError> {
+) -> Result<Run<T>, RunError> {
     let Some(multiply) = T::multiply(&algorithm.functions) else {
-        return Err(DeviceError::WrongType {
+        return Err(RunError::WrongType {
             kernel: algorithm.name.to_string(),
             multiplies: algorithm.types(),
             asked: T::TYPE,
         });
     };
-    let trespass = |what: Trespass| DeviceError::Trespass {
+    let trespass = |what: Trespass| RunError::Trespass {
         kernel: algorithm.name.to_string(),
         what,
     };
@@ -159,8 +87,9 @@ pub fn run<T: Element>(
     Ok(Run { c, time })
 }
 
-/// `C = alpha * A * B + beta * C`. Where C is nothing but the product, the product is made in place.
-fn gemm<T: Element>(
+/// `C = alpha * A * B + beta * C`. Where C is just the product, the product is computed in
+/// place.
+fn gemm<T: Number>(
     multiply: Multiply<T>,
     problem: &Problem<T>,
     mut c: ViewMut<'_, T>,
@@ -188,7 +117,7 @@ fn gemm<T: Element>(
     }
     for (row, sums) in product.chunks(shape.n.max(1)).enumerate() {
         for (c, sum) in c.row_mut(row).iter_mut().zip(sums) {
-            // Zero where alpha is, and never NaN: the product is zeros then.
+            // Zero where alpha is zero, and never NaN: the product is then all zeros.
             let added = alpha.times_plus(*sum, zero);
             *c = if beta == zero {
                 added
@@ -199,7 +128,7 @@ fn gemm<T: Element>(
     }
 }
 
-/// This machine's CPU, as it calls itself.
+/// The name of this machine's CPU.
 pub fn description(team: &Team) -> String {
     let name = fs::read_to_string("/proc/cpuinfo")
         .ok()
@@ -220,7 +149,8 @@ fn model_name(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Data, Layout, Shape};
+    use crate::data::{Data, Layout};
+    use gpu_gemm::Shape;
 
     #[test]
     fn every_rung_has_a_name_of_its_own_and_a_source_that_exists() {
@@ -236,7 +166,7 @@ mod tests {
     }
 
     /// Runs a planted rung on 3 x 4 x 5 with a row of padding between rows.
-    fn planted(multiply: Multiply<f32>) -> Result<Run<f32>, DeviceError> {
+    fn planted(multiply: Multiply<f32>) -> Result<Run<f32>, RunError> {
         let functions = Functions {
             f32: Some(multiply),
             f64: None,
@@ -261,7 +191,7 @@ mod tests {
     fn writes_between_the_rows_of_c_are_caught() {
         // SAFETY: the element after C's first row of four lies before its second.
         let error = planted(|_, _, mut c, _| unsafe { *c.as_mut_ptr().add(4) = 0.0 }).unwrap_err();
-        assert!(matches!(error, DeviceError::Trespass { .. }), "{error}");
+        assert!(matches!(error, RunError::Trespass { .. }), "{error}");
         planted(|_, _, mut c, _| c.row_mut(2).fill(1.0)).unwrap();
     }
 
@@ -274,7 +204,7 @@ mod tests {
         let error = run(&library::RUNG, &problem, &team).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "Kernel `cpu-matrixmultiply` multiplies f32, f64, not i32."
+            "Kernel `cpu-matrixmultiply` does not multiply i32; it multiplies f32, f64."
         );
     }
 

@@ -1,9 +1,12 @@
-//! Threads share out the terms of the sums: each has a C of its own for its slice of k, and at the end these are added up.
+//! Threads share out the terms of the sums: each has a C of its own for its slice of k, and at
+//! the end these are added up.
 //!
-//! In contrast to `cpu-rows`, which needs no second C: P threads take P * M*N elements of room, and the sum of them all costs
-//! P * M*N reads and additions, a share of P / K of the product itself. It pays where C is so small, and k so long, that C
-//! cannot be shared out otherwise.
-//! On two cores (f32) it takes as long as `cpu-rows` at 1024, and half as long at 16 x 64 x 1000000, where `cpu-rows` has one band.
+//! In contrast to `cpu-rows`, which needs no second C: P threads take P * M*N elements of
+//! memory, and adding them all up costs P * M*N reads and additions, a fraction P / K of the
+//! product itself. It pays where C is so small, and k so long, that C cannot be shared out
+//! otherwise.
+//! On two cores (f32) it takes as long as `cpu-rows` at 1024, and half as long at 16 x 64 x
+//! 1000000, where `cpu-rows` has one band.
 //! Read from memory or a shared cache: M*K of A, K*N of B, P * M*N of partial results.
 //!
 //! ```sh
@@ -13,10 +16,12 @@
 use rayon::prelude::*;
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads, divide};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::divide;
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-partial",
@@ -24,11 +29,11 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 1, n: 64, k: 1 },
     threads: Threads::Team,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
     let (m, n, k) = (a.rows(), b.columns(), b.rows());
     team.pool().install(|| {
         let slice = k.div_ceil(team.threads());
@@ -46,7 +51,8 @@ fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team:
                 partial
             })
             .collect();
-        // The partial results come in the order of k, whichever thread made them: every run adds in the same order.
+        // The partial results come in the order of k, whichever thread made them: every run adds
+        // in the same order.
         c.pieces(1, n).into_par_iter().for_each(|(row, _, mut band)| {
             for partial in &partials {
                 for (c, sum) in band.row_mut(0).iter_mut().zip(&partial[row * n..]) {

@@ -1,21 +1,24 @@
 //! Threads share out the rows of C: each computes bands of 64 rows by `cpu-divide`.
 //!
-//! No two threads write the same element, so there is nothing to wait for until the end.
+//! No two threads write the same element, so threads wait for each other only at the end.
 //! Over `cpu-divide`: as many cores as there are. Each band reads its rows of A, and all of B:
 //! Read from memory or a shared cache: M*K of A, M*K*N / 64 of B.
-//! At 1024 (f32) two cores take 0.53 of the time of one, if nothing else runs on them; the schedules within a seventh of each other.
+//! At 1024 (f32) two cores take 0.53 of the time of one, if nothing else runs on them; the
+//! schedules are within a seventh of each other.
 //! `--schedule` says which thread takes which band, `--threads` how many there are.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu-rows --threads 2 --schedule guided
 //! ```
 
-use super::schedule::share_out;
+use super::share_out::share_out;
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads, divide};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::divide;
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 /// Rows of a band.
 const ROWS: usize = 64;
@@ -30,11 +33,11 @@ pub static RUNG: Algorithm = Algorithm {
         k: 1,
     },
     threads: Threads::Scheduled,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
     let columns = c.columns();
     share_out(team, c.pieces(ROWS, columns), |(row, _, band)| {
         let rows = row..row + band.rows();

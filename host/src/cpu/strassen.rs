@@ -1,13 +1,17 @@
-//! Strassen's algorithm: seven products of halves instead of eight, again and again, so that the work grows with n^2.81.
+//! Strassen's algorithm: seven products of halves instead of eight, again and again, so that the
+//! work grows with n^2.81.
 //!
-//! With A, B and C cut in four, seven products of sums of quarters make up C (V. Strassen, "Gaussian elimination is not optimal",
-//! Numerische Mathematik 13, 1969). What is saved is one product in eight a level, and what it costs is 18 additions of
-//! quarters, which are memory traffic: so below a cutoff `cpu-divide` takes over. The last row, column and term of odd
-//! dimensions are peeled off and multiplied by themselves; any shape will do.
-//! Products: 7/8 of M*N*K a level. Additions: 18 quarters a level. Room: three quarters for each level.
+//! With A, B and C cut in four, seven products of sums of quarters make up C (V. Strassen,
+//! "Gaussian elimination is not optimal", Numerische Mathematik 13, 1969). Each level saves one
+//! product in eight and costs 18 additions of quarters, which are memory traffic; so below a
+//! cutoff `cpu-divide` takes over. The last row, column and term of odd dimensions are peeled
+//! off and multiplied separately, so any shape works.
+//! Products: 7/8 of M*N*K a level. Additions: 18 quarters a level. Memory: three quarters for
+//! each level.
 //!
-//! Errors are larger, and bounded only against the largest elements of A and B, not by the terms of each sum
-//! ([`crate::verify::strassen`]); and an infinity or a NaN in A or B can turn any element of C into NaN.
+//! Errors are larger, and bounded only against the largest elements of A and B, not by the terms
+//! of each sum ([`crate::verify::strassen`]); and an infinity or a NaN in A or B can turn any
+//! element of C into NaN.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu-divide,cpu-strassen --size 2048
@@ -15,17 +19,13 @@
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads, divide};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::divide;
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
-/// A product whose smallest dimension is no larger than this is left to `cpu-divide`.
-///
-/// Measured with `--cutoff`, f32, on a core of a Xeon with AVX-512 beside other programs: the time with one level over that with
-/// none was 1.2 to 1.3 at 1024 (it does not pay), 0.7 to 0.95 at 2048 (it does). Further levels made no difference that was
-/// larger than the noise.
-pub const CUTOFF: usize = 1024;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-strassen",
@@ -37,7 +37,7 @@ pub static RUNG: Algorithm = Algorithm {
         k: 64,
     },
     threads: Threads::One,
-    rounding: |settings| Rounding::Strassen {
+    error_model: |settings| ErrorModel::Strassen {
         cutoff: settings.cutoff,
     },
     functions: every_type!(multiply),
@@ -52,7 +52,7 @@ enum Factor {
 }
 use Factor::{Difference, Quarter, Sum};
 
-/// One of the seven products: a factor of A, one of B, and what it counts in each quarter of C.
+/// One of the seven products: a factor of A, one of B, and its coefficient in each quarter of C.
 struct Seventh {
     a: Factor,
     b: Factor,
@@ -70,11 +70,11 @@ const SEVENTHS: [Seventh; 7] = [
     Seventh { a: Difference(1, 3), b: Sum(2, 3),        c: [ 1, 0, 0, 0] },
 ];
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
     add_product(a, b, c, team.settings().cutoff);
 }
 
-fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cutoff: usize) {
+fn add_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cutoff: usize) {
     let (m, n, k) = (a.rows(), b.columns(), b.rows());
     // Halves of 1 would be empty.
     if m.min(n).min(k) <= cutoff.max(1) {
@@ -100,7 +100,7 @@ fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cu
 }
 
 /// [`add_product`] where all dimensions are even.
-fn add_even_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cutoff: usize) {
+fn add_even_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cutoff: usize) {
     let (m, n, k) = (a.rows() / 2, b.columns() / 2, b.rows() / 2);
     let a = quarters(a);
     let b = quarters(b);
@@ -128,7 +128,7 @@ fn add_even_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T
 
 impl Factor {
     /// Its value; sums are put into `room`.
-    fn of<'a, T: Element>(self, quarters: &[View<'a, T>; 4], room: &'a mut [T]) -> View<'a, T> {
+    fn of<'a, T: Number>(self, quarters: &[View<'a, T>; 4], room: &'a mut [T]) -> View<'a, T> {
         match self {
             Quarter(quarter) => quarters[quarter],
             Sum(one, other) => combined(quarters[one], quarters[other], room, T::plus),
@@ -138,7 +138,7 @@ impl Factor {
 }
 
 /// Two matrices, combined element by element.
-fn combined<'a, T: Element>(
+fn combined<'a, T: Number>(
     one: View<'_, T>,
     other: View<'_, T>,
     room: &'a mut [T],
@@ -162,7 +162,7 @@ fn quarters<T>(matrix: View<'_, T>) -> [View<'_, T>; 4] {
 }
 
 /// `result += count * matrix`, where the count is 1, 0 or -1.
-fn add<T: Element>(count: i32, matrix: View<'_, T>, mut result: ViewMut<'_, T>) {
+fn add<T: Number>(count: i32, matrix: View<'_, T>, mut result: ViewMut<'_, T>) {
     if count == 0 {
         return;
     }

@@ -1,19 +1,22 @@
 //! The plain loops with four sums at a time, each of every fourth product.
 //!
-//! Over `cpu-ijk`: an addition need not wait for the one before it, because its neighbours belong to other sums: four are on
-//! their way at once, and the loop's own counting is done once for four products. As the compiler must not change the order
-//! in which floats are added, it cannot do this by itself.
-//! Cache lines fetched for B: as `cpu-ijk`, up to M*N*K. What is gained shows only while B is in the cache.
+//! Over `cpu-ijk`: an addition need not wait for the one before it, because its neighbours
+//! belong to other sums: four are in flight at once, and the loop counter advances once for four
+//! products. Because the compiler must not change the order in which floats are added, it cannot
+//! do this by itself.
+//! Cache lines fetched for B: as `cpu-ijk`, up to M*N*K. The gain shows only while B is in the
+//! cache.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu-ijk,cpu-unrolled --size 128
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-unrolled",
@@ -21,11 +24,11 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 1, n: 1, k: 4 },
     threads: Threads::One,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
     for i in 0..a.rows() {
         let (fours, rest) = a.row(i).as_chunks::<4>();
         for j in 0..b.columns() {

@@ -1,20 +1,26 @@
-//! Written so that the compiler makes vector instructions of it: arrays of a fixed size, and sums that stay in registers.
+//! Written so that the compiler vectorises it: arrays of a fixed size, and sums that stay in
+//! registers.
 //!
-//! 64 columns of C (f32; 32 of f64) are summed up at once, over all of k, in registers: 4 of AVX-512, 8 of AVX2. The columns of
-//! B that they need are copied into one contiguous panel first, so that the loop has no bounds to check and no end to treat.
-//! Over `cpu-ikj`: C is written once, not K times, and each instruction multiplies and adds 8 or 16 elements.
-//! The code is compiled thrice, for AVX-512, for AVX2 with FMA and for any CPU; which one runs is decided when it runs.
-//! Read from the cache: M*N*K elements of B (a panel is read again for every row) and M*N*K / 64 of A.
+//! 64 columns of C (f32; 32 of f64) accumulate at once, over all of k, in registers: 4 of
+//! AVX-512, 8 of AVX2. The columns of B that they need are copied into one contiguous panel
+//! first, so that the loop has no bounds to check and no remainder to handle.
+//! Over `cpu-ikj`: C is written once, not K times, and each instruction multiplies and adds 8 or
+//! 16 elements.
+//! The code is compiled three times, for AVX-512, for AVX2 with FMA and for any CPU; which one
+//! runs is decided at run time.
+//! Read from the cache: M*N*K elements of B (a panel is read again for every row) and M*N*K / 64
+//! of A.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu-ikj,cpu-vectorized
 //! ```
 
 use super::view::{View, ViewMut};
-use super::{Algorithm, Team, Threads};
-use crate::element::Element;
-use crate::verify::Rounding;
-use gpu_kernels::spec::Tile;
+use super::algorithm::{Algorithm, Threads, every_type};
+use super::team::Team;
+use crate::data::Number;
+use crate::verify::ErrorModel;
+use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-vectorized",
@@ -22,16 +28,16 @@ pub static RUNG: Algorithm = Algorithm {
     source: file!(),
     tile: Tile { m: 1, n: 64, k: 1 },
     threads: Threads::One,
-    rounding: |_| Rounding::Elementwise,
+    error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
 };
 
-fn multiply<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Team) {
+fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Team) {
     add_product(a, b, c);
 }
 
 /// Adds `A * B` to C, by the best instructions that this CPU has.
-pub(super) fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
+pub(super) fn add_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     if a.rows() == 0 || a.columns() == 0 {
         return; // before B is copied for nothing
     }
@@ -51,19 +57,20 @@ pub(super) fn add_product<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn with_avx512<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
+fn with_avx512<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     panels::<T, true>(a, b, c);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2<T: Element>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
+fn with_avx2<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     panels::<T, true>(a, b, c);
 }
 
-/// Panels of 256 bytes a row. `FUSED` takes a product and its sum for one rounding, where the CPU has an instruction for it.
+/// Panels of 256 bytes a row. `FUSED` rounds a product and its sum once, where the CPU has an
+/// instruction for it.
 #[inline(always)]
-fn panels<T: Element, const FUSED: bool>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
+fn panels<T: Number, const FUSED: bool>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     match size_of::<T>() {
         4 => panels_of::<T, 64, FUSED>(a, b, c),
         _ => panels_of::<T, 32, FUSED>(a, b, c),
@@ -71,7 +78,7 @@ fn panels<T: Element, const FUSED: bool>(a: View<'_, T>, b: View<'_, T>, c: View
 }
 
 #[inline(always)]
-fn panels_of<T: Element, const WIDTH: usize, const FUSED: bool>(
+fn panels_of<T: Number, const WIDTH: usize, const FUSED: bool>(
     a: View<'_, T>,
     b: View<'_, T>,
     mut c: ViewMut<'_, T>,
@@ -92,7 +99,7 @@ fn panels_of<T: Element, const WIDTH: usize, const FUSED: bool>(
                     };
                 }
             }
-            // The last panel is wider than what is left of C.
+            // The last panel is wider than the remaining columns of C.
             for (c, sum) in c.row_mut(i)[column..column + width].iter_mut().zip(sums) {
                 *c = c.plus(sum);
             }

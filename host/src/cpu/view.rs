@@ -1,4 +1,5 @@
-//! Parts of row-major matrices, which can be cut along rows and columns: what divide and conquer, and threads, work on.
+//! Parts of row-major matrices, which can be cut along rows and columns: what divide and
+//! conquer, and threads, work on.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -152,7 +153,8 @@ impl<'a, T> ViewMut<'a, T> {
     #[inline(always)]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows);
-        // SAFETY: the row lies inside the elements that `new` was given, and no other view has a part of it.
+        // SAFETY: the row lies inside the elements that `new` was given, and no other view has a
+        // part of it.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.leading), self.columns) }
     }
 
@@ -196,7 +198,8 @@ impl<'a, T> ViewMut<'a, T> {
         (left, right)
     }
 
-    /// It in pieces of up to `rows x columns`, row by row of pieces, each with the row and the column that it starts at.
+    /// Its pieces of up to `rows x columns`, one row of pieces after the other, each with the
+    /// row and the column that it starts at.
     ///
     /// # Panics
     ///

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{Explanation, drawing};
+use super::explanation::Explanation;
 use crate::report::{new_table, speed};
 
-/// Writes it, with a drawing.
+/// Writes the explanation.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         idea,
         source,
         dtype,
-        launch,
+        cut,
         ..
     } = explanation;
     writeln!(out, "{kernel}: {idea}")?;
@@ -27,45 +27,54 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "{}",
-        drawing::draw(explanation.variant, explanation.shape())
-    )?;
-
-    writeln!(
-        out,
-        "grid       {} x {} = {}{}",
-        launch.grid_x,
-        launch.grid_y,
-        plural(u64::from(launch.grid_x) * u64::from(launch.grid_y), "block"),
-        match launch.launches {
-            0 | 1 => String::new(),
-            launches => format!(" a launch; {launches} launches, {} blocks", launch.blocks),
-        }
-    )?;
-    writeln!(
-        out,
-        "block      {} x {} = {} in {}, for {} x {} of C{}",
-        launch.block_x,
-        launch.block_y,
-        plural(u64::from(launch.block_x * launch.block_y), "thread"),
-        plural(u64::from(launch.warps()), "warp"),
-        launch.tile_m,
-        launch.tile_n,
-        match launch.tile_k {
+        "CTA        {} in {}, for a block tile of {} x {}{}",
+        plural(u64::from(cut.threads), "thread"),
+        plural(u64::from(cut.warps()), "warp"),
+        cut.tile_m,
+        cut.tile_n,
+        match cut.tile_k {
             1 => String::new(),
             depth => format!(", {depth} of k at a time"),
         }
     )?;
     writeln!(
         out,
-        "thread     {} x {} of C",
-        launch.patch_m, launch.patch_n
+        "thread     a thread tile of {} x {}",
+        cut.thread_m, cut.thread_n
     )?;
-    write_sharing(explanation, out)?;
-    writeln!(out)?;
+    write_work(explanation, out)?;
+    writeln!(out, "\n{}\n", launches(explanation))?;
     write_traffic(explanation, out)?;
     write_roofline(explanation, out)?;
     write_resources(explanation, out)
+}
+
+/// What is launched, in order.
+fn launches(explanation: &Explanation) -> impl std::fmt::Display {
+    let mut table = new_table();
+    table.set_header([
+        "launch",
+        "grid",
+        "CTAs",
+        "threads",
+        "dynamic shared",
+        "begins",
+    ]);
+    for launch in &explanation.launches {
+        let ctas = u128::from(launch.grid_x) * u128::from(launch.grid_y);
+        table.add_row([
+            launch.kernel.to_string(),
+            format!("{} x {}", launch.grid_x, launch.grid_y),
+            grouped(ctas),
+            format!("{} x {}", launch.block_x, launch.block_y),
+            bytes(launch.dynamic_shared_bytes.into()),
+            match launch.begins_early {
+                true => "early, waits in the kernel".to_string(),
+                false => "after what comes before".to_string(),
+            },
+        ]);
+    }
+    table
 }
 
 fn plural(count: u64, noun: &str) -> String {
@@ -75,12 +84,12 @@ fn plural(count: u64, noun: &str) -> String {
     }
 }
 
-/// What is launched before and after the kernel, and what each of its blocks has to do, if that is not a tile.
-fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+/// Operand copies, and each CTA's work, if that is not one tile.
+fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     for copy in &explanation.copies {
         writeln!(
             out,
-            "before     {} is {} to {} x {}{}",
+            "copy       {} is {} to {} x {}{}",
             copy.matrix,
             match copy.transposed {
                 true => "transposed",
@@ -89,59 +98,50 @@ fn write_sharing(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             copy.rows,
             copy.columns,
             match copy.padded {
-                true => ", with zeros up to whole tiles",
+                true => ", with zeros up to exact tiles",
                 false => "",
             }
         )?;
     }
-    let Some(sharing) = &explanation.sharing else {
-        return Ok(());
-    };
-    let held = match explanation.occupancy {
-        Some(_) => "as many as run at once",
-        None => "one for each multiprocessor, since occupancy is unknown",
-    };
-    writeln!(
-        out,
-        "sharing    rows of {} blocks, {held}{}",
-        sharing.streams,
-        match sharing.whole_rounds {
-            0 => String::new(),
-            1 => "; in the first a tile each".to_string(),
-            rows => format!("; in the first {rows} a tile each"),
+    if let Some(work) = &explanation.stream_k {
+        writeln!(
+            out,
+            "stream-K   waves of {}{}; the last one divides {} of {} each: {:.1} a CTA",
+            plural(work.ctas.into(), "CTA"),
+            match work.data_parallel_waves {
+                0 => String::new(),
+                1 => ", the first with a tile each".to_string(),
+                waves => format!(", the first {waves} with a tile each"),
+            },
+            plural(work.stream_k_tiles as u64, "tile"),
+            plural(work.k_iterations as u64, "k-iteration"),
+            work.k_iterations_per_cta
+        )?;
+        match work.split_tiles {
+            0 => writeln!(out, "           no tile is split")?,
+            tiles => writeln!(
+                out,
+                "fix-up     adds the {} of {}; {} of workspace in all",
+                plural(work.segments as u64, "segment"),
+                plural(tiles as u64, "tile"),
+                bytes(work.workspace_bytes)
+            )?,
         }
-    )?;
-    writeln!(
-        out,
-        "           the last row shares {} of {} each: {:.1} steps a block",
-        plural(sharing.shared_tiles as u64, "tile"),
-        plural(sharing.steps_of_tile as u64, "step"),
-        sharing.steps_of_block
-    )?;
-    match sharing.split_tiles {
-        0 => writeln!(out, "           no tile is in several hands")?,
-        tiles => writeln!(
-            out,
-            "after      fix_up adds the {} parts of {}; {} of workspace in all",
-            sharing.parts,
-            plural(tiles as u64, "tile"),
-            bytes(sharing.workspace_bytes)
-        )?,
     }
-    match &explanation.rest {
+    match &explanation.n_remainder {
         None => Ok(()),
-        Some(rest) => writeln!(
+        Some(remainder) => writeln!(
             out,
-            "rest       the last {} of C by {}, {}",
-            plural(rest.columns as u64, "column"),
-            rest.kernel,
-            plural(rest.blocks, "block")
+            "remainder  the last {} of C by {}, {}",
+            plural(remainder.columns as u64, "column"),
+            remainder.kernel,
+            plural(remainder.ctas, "CTA")
         ),
     }
 }
 
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    // Who moves it is said where it is not the kernel alone.
+    // Which launch moves an element is said unless the kernel alone moves all.
     let is_alone = explanation.traffic.iter().all(|moved| moved.by == "kernel");
     let mut table = new_table();
     let by = (!is_alone).then_some("by");
@@ -172,21 +172,21 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             )?;
         }
     }
-    if explanation.launch.ragged && explanation.variant.whole {
+    if explanation.cut.ragged && explanation.variant.exact_tiles {
         writeln!(
             out,
             "           Tiles do not divide this shape. The copies have zeros beyond the edges of A and B, which are multiplied too."
         )?;
-    } else if explanation.launch.ragged {
+    } else if explanation.cut.ragged {
         writeln!(
             out,
             "           Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in\n\
-             \x20          shared memory, and what is computed from them, are rounded up to whole ones."
+             \x20          shared memory, and what is computed from them, are rounded up to full ones."
         )?;
     }
     writeln!(
         out,
-        "intensity  {:.2} operations a byte of global memory that threads ask for; {:.1} if every element moved once\n",
+        "intensity  {:.2} operations a byte of global memory that threads request; {:.1} if every element moved once\n",
         explanation.intensity, explanation.compulsory_intensity
     )
 }
@@ -195,13 +195,13 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     let roofline = &explanation.roofline;
     writeln!(
         out,
-        "GPU        {}{}: {} multiprocessors at {} MHz, peak {}, memory {:.2} TB/s",
+        "GPU        {}{}: {} SMs at {} MHz, peak {}, memory {:.2} TB/s",
         roofline.gpu,
         match roofline.gpu_is_here {
             true => "",
             false => " (not here: figures of its data sheet)",
         },
-        roofline.multiprocessors,
+        roofline.sms,
         roofline.clock_mhz,
         speed(roofline.peak_flops_per_s),
         roofline.bandwidth_bytes_per_s / 1e12
@@ -221,12 +221,12 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
 }
 
 fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    let dynamic = explanation.launch.dynamic_shared_bytes;
+    let dynamic = explanation.cut.dynamic_shared_bytes;
     let Some(resources) = &explanation.resources else {
         let why = explanation.no_resources.as_deref().unwrap_or_default();
         return writeln!(
             out,
-            "registers  unknown, and so is occupancy. {why}\nshared     {dynamic} bytes of dynamic shared memory a block"
+            "registers  unknown, and so is occupancy. {why}\nshared     {dynamic} bytes of dynamic shared memory a CTA"
         );
     };
     writeln!(
@@ -244,32 +244,31 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     }
     writeln!(
         out,
-        "shared     {} bytes static and {dynamic} dynamic a block",
+        "shared     {} bytes static and {dynamic} dynamic a CTA",
         resources.static_shared_bytes
     )?;
     if let Some(occupancy) = &explanation.occupancy {
-        let limits = &occupancy.limits;
-        let shared = limits
-            .shared_memory
+        let shared = occupancy
+            .by_shared_memory
             .map_or(String::new(), |limit| format!(", shared memory {limit}"));
         writeln!(
             out,
-            "occupancy  {:.0} %: {} blocks of {} warps a multiprocessor, limited by {} (warps allow {}, blocks {}, registers {}{shared})",
+            "occupancy  {:.0} %: {} of {} an SM, limited by {} (warps allow {}, CTAs {}, registers {}{shared})",
             occupancy.occupancy * 100.0,
-            occupancy.blocks,
-            explanation.launch.warps(),
+            plural(occupancy.ctas.into(), "CTA"),
+            plural(explanation.cut.warps().into(), "warp"),
             occupancy.limited_by.join(" and "),
-            limits.warps,
-            limits.blocks,
-            limits.registers
+            occupancy.by_warps,
+            occupancy.by_ctas,
+            occupancy.by_registers
         )?;
     }
     if let Some(waves) = &explanation.waves {
         writeln!(
             out,
-            "waves      {} of {} blocks at once, the last one {:.0} % full",
+            "waves      {} of {} at once, the last one {:.0} % full",
             waves.waves,
-            waves.blocks_at_once,
+            plural(waves.ctas_at_once, "CTA"),
             waves.last * 100.0
         )?;
     }
@@ -307,32 +306,28 @@ fn bytes(count: u128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::tests::explained;
-    use crate::explain::{Occupancy, Resources, Waves};
-    use crate::gpu::Capability;
-    use crate::gpu::occupancy::Needs;
+    use crate::explain::explanation::tests::explained;
+    use crate::explain::resources::{Occupancy, Resources, Waves};
+    use gpu_gemm::gpu::Capability;
 
     #[test]
     fn the_text_is_as_in_its_golden_file() {
         let mut explanation = explained("conflict-free-sn8");
         // The same on every machine, whatever ptxas it has.
         explanation.no_resources = None;
-        explanation.resources = Some(Resources {
+        let resources = Resources {
             architecture: "sm_90".to_string(),
             registers: 128,
             static_shared_bytes: 8192,
             stack_bytes: 0,
             spill_store_bytes: 0,
             spill_load_bytes: 0,
-        });
-        let needs = Needs {
-            threads: 256,
-            registers: 128,
-            shared_bytes: 8192,
         };
-        let occupancy = Capability::of((9, 0)).map(|capability| Occupancy::of(capability, needs));
+        let capability = Capability::of((9, 0)).unwrap();
+        let occupancy = Occupancy::of(capability, explanation.variant, &resources, 0);
         explanation.waves = Waves::of(1024, 2, 132);
-        explanation.occupancy = occupancy;
+        explanation.occupancy = Some(occupancy);
+        explanation.resources = Some(resources);
         let mut out = Vec::new();
         write(&explanation, &mut out).unwrap();
         crate::golden::compare("src/explain/golden/conflict-free.txt", &out);

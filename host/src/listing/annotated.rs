@@ -1,14 +1,17 @@
-//! Instructions with the lines they came from, as text that is still what it was: the lines are comments.
+//! Instructions with the lines they came from. The text remains what it was: the added lines are
+//! comments.
 
 use std::io::{self, Write};
 
-use super::{Line, Place, sources};
+use super::line::{Line, Place};
+use super::sources;
 
 /// Where the text of a source line begins.
 const SOURCE_COLUMN: usize = 48;
 
-/// Writes a listing. Before each run of instructions of one place stands that place, with the text of the line; below it,
-/// further in, the places in inlined functions. What is the same as before is not repeated.
+/// Writes a listing. Each run of instructions from one place is preceded by that place and the
+/// text of its line; below it, indented, are the places in inlined functions. Repeated places
+/// are left out.
 ///
 /// # Errors
 ///
@@ -35,7 +38,7 @@ fn write_places(shown: &[Place], origin: &[Place], out: &mut dyn Write) -> io::R
         return writeln!(out, "\n// of no line in particular");
     }
     let same = shown.iter().zip(origin).take_while(|(a, b)| a == b).count();
-    // A step back to a caller says where it is.
+    // A return to a caller says where it is.
     let first = same.min(origin.len() - 1);
     if first == 0 {
         writeln!(out)?;

@@ -1,4 +1,5 @@
-//! What became of a kernel, beside the Rust lines it came from: PTX, and the machine code that `ptxas` makes of it.
+//! The code compiled from a kernel, beside the Rust lines it came from: PTX, and the machine
+//! code that `ptxas` makes of it.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -9,31 +10,11 @@
 //! | `annotated.rs` | instructions with their lines, as text |
 
 mod annotated;
+mod line;
 pub mod ptx;
 pub mod sass;
 pub mod sources;
 pub mod statistics;
 
 pub use annotated::write;
-
-/// A line of a source file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// As the line tables name it, such as `gpu-kernels/src/tiled.rs`.
-    pub file: String,
-    /// Counted from 1.
-    pub line: u32,
-}
-
-/// A line of a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
-    Instruction {
-        text: String,
-        /// Where it comes from: the place in the kernel, that in the function whose call was inlined there, and so on to
-        /// the innermost. Empty if the compiler did not keep it.
-        origin: Vec<Place>,
-    },
-    /// A label, a declaration, a bracket.
-    Other(String),
-}
+pub use line::{Line, Place};

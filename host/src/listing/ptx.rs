@@ -1,35 +1,18 @@
 //! One kernel of a PTX module, and the line of each of its instructions.
 //!
-//! From "PTX ISA", "Debugging directives": `.loc 3 26 44, function_name $L, inlined_at 16 62 20` says that what follows is
-//! of line 26 of file 3, in a function that was called in line 62 of file 16, where it was inlined. Where that call was
-//! inlined in turn says the last `.loc` of that place; `.file 3 "name"` says what file 3 is.
+//! From "PTX ISA", "Debugging directives": `.loc 3 26 44, function_name $L, inlined_at 16 62 20`
+//! says that what follows comes from line 26 of file 3, in a function that was called in line 62
+//! of file 16 and inlined there. If that call was inlined too, the last `.loc` of that place
+//! says where; `.file 3 "name"` says what file 3 is.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Line, Place};
+use gpu_gemm::device::ptx::entry_name;
+
+use super::line::{Line, Place};
 
 /// File, line and column.
 type Position = (u32, u32, u32);
-
-/// The module with this kernel as the only one: what `ptxas` takes. `None` if the module has no such kernel.
-pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
-    let mut text = String::with_capacity(ptx.len() / 4);
-    let (mut found, mut skipping) = (false, false);
-    for line in ptx.lines() {
-        if let Some(name) = entry_name(line) {
-            found |= name == entry;
-            skipping = name != entry;
-        }
-        // What libNVVM has to say of symbols, of all kernels.
-        let is_comment = line.trim_start().starts_with("//");
-        if !skipping && !is_comment {
-            text.push_str(line);
-            text.push('\n');
-        }
-        skipping &= line != "}";
-    }
-    found.then_some(text)
-}
 
 /// A module without its line tables: only what is executed.
 pub fn without_lines(ptx: &str) -> String {
@@ -55,7 +38,8 @@ pub fn without_lines(ptx: &str) -> String {
     format!("{}\n", text.trim())
 }
 
-/// A kernel with the place of each instruction, from `.entry` to its last bracket; nothing if the module has no such kernel.
+/// A kernel with the place of each instruction, from `.entry` to its last bracket; nothing if
+/// the module has no such kernel.
 pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
     let files = files(ptx);
     let mut calls = HashMap::new();
@@ -82,12 +66,6 @@ pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
         }
     }
     listing
-}
-
-/// The name in `.visible .entry name(`.
-fn entry_name(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once(".entry ")?;
-    rest.split('(').next().map(str::trim)
 }
 
 /// Instructions end in a semicolon, as declarations do, which begin with a dot.
@@ -121,7 +99,8 @@ fn position(text: &str) -> Option<Position> {
     }
 }
 
-/// The place of a position and those of the calls around it, outermost first. Empty if the position is of no line.
+/// The place of a position and those of the calls around it, outermost first. Empty if the
+/// position has no line.
 fn places(
     position: Position,
     calls: &HashMap<Position, Option<Position>>,
@@ -212,19 +191,6 @@ $L__info_string0:
         assert_eq!(listing.last(), Some(&Line::Other("}".to_owned())));
         assert_eq!(kernel(MODULE, "second").len(), 4);
         assert_eq!(kernel(MODULE, "third"), []);
-    }
-
-    #[test]
-    fn a_module_of_one_kernel_has_no_other_and_keeps_its_tables() {
-        let module = with_one_kernel(MODULE, "second").unwrap();
-        assert!(
-            module.starts_with(".version 8.8\n.target sm_75\n"),
-            "{module}"
-        );
-        assert!(module.contains(".entry second()") && module.contains("trap;"));
-        assert!(!module.contains("first") && !module.contains("mov.u32"));
-        assert!(module.contains(".file\t3") && module.contains(".b8 95,0"));
-        assert_eq!(with_one_kernel(MODULE, "third"), None);
     }
 
     #[test]

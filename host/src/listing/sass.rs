@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .text.naive:
-//!     //## File "crates/cuda_std/src/thread.rs", line 26 inlined at "gpu-kernels/src/naive.rs", line 62
+//!     //## File "cuda_std/src/thread.rs", line 26 inlined at "gpu-kernels/src/naive.rs", line 62
 //!     //## File "gpu-kernels/src/naive.rs", line 62
 //!         /*0010*/                   S2R R0, SR_CTAID.X ;
 //! .L_x_2:
@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::{Line, Place};
+use super::line::{Line, Place};
 
 /// A piece of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,17 +64,19 @@ pub fn parse(disassembly: &str, entry: &str) -> Vec<Item> {
     items
 }
 
-/// Takes over the places of the same kernel's PTX, where they are in the same lines of other files.
+/// Takes over the places from the same kernel's PTX, where those are the same lines of other
+/// files.
 ///
-/// ptxas 12.9 gives the calls around the first instructions of a kernel the file that the kernel's head is in, which is
-/// another one where a macro has made the head.
+/// ptxas 12.9 gives the calls around the first instructions of a kernel the file that the
+/// kernel's head is in, which is another one where a macro has made the head.
 pub fn correct_files(items: &mut [Item], ptx: &[Line]) {
     let lines_of =
         |places: &[Place]| -> Vec<u32> { places.iter().map(|place| place.line).collect() };
     let mut by_lines: HashMap<Vec<u32>, Vec<&[Place]>> = HashMap::new();
     for line in ptx {
         if let Line::Instruction { origin, .. } = line {
-            // An instruction that ptxas has moved out of an inlined function is in the place of the call.
+            // An instruction that ptxas has moved out of an inlined function has the place of
+            // the call.
             for depth in 1..=origin.len() {
                 let places = &origin[..depth];
                 by_lines.entry(lines_of(places)).or_default().push(places);
@@ -216,7 +218,7 @@ mod tests {
             origin: places(&[("tiled.rs", 46), ("tiled.rs", 79), ("thread.rs", 26)]),
         }];
         for (found, corrected) in [
-            // As ptxas has it, of a kernel whose head is in gemm.rs.
+            // As ptxas writes it, for a kernel whose head is in gemm.rs.
             (
                 places(&[("gemm.rs", 46), ("gemm.rs", 79), ("thread.rs", 26)]),
                 places(&[("tiled.rs", 46), ("tiled.rs", 79), ("thread.rs", 26)]),
@@ -225,7 +227,7 @@ mod tests {
                 places(&[("gemm.rs", 46), ("gemm.rs", 79)]),
                 places(&[("tiled.rs", 46), ("tiled.rs", 79)]),
             ),
-            // Nothing is known of other lines.
+            // Nothing is known about other lines.
             (places(&[("gemm.rs", 29)]), places(&[("gemm.rs", 29)])),
         ] {
             let mut items = [Item::Instruction(instruction(0, "EXIT", found))];

@@ -1,16 +1,16 @@
 //! The Rust files that this build's PTX came from.
 
-/// Their names as line tables have them, and their text; empty where there is no PTX.
-pub static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+use gpu_gemm::device::ptx::SOURCES;
 
 /// A line of a file, counted from 1, without the blanks around it.
 pub fn line(file: &str, line: u32) -> Option<&'static str> {
-    let (_, text) = EMBEDDED.iter().find(|(name, _)| *name == file)?;
+    let (_, text) = SOURCES.iter().find(|(name, _)| *name == file)?;
     let index = usize::try_from(line).ok()?.checked_sub(1)?;
     text.lines().nth(index).map(str::trim)
 }
 
-/// A file's name for people: that of a file of Rust's own libraries is cut down to `core/src/cmp.rs`.
+/// A file's name for people: that of a file of Rust's own libraries is cut down to
+/// `core/src/cmp.rs`.
 pub fn short_name(file: &str) -> &str {
     let rust = ["/rustc/", "rust/"]
         .iter()
@@ -27,8 +27,8 @@ mod tests {
 
     #[test]
     fn lines_are_counted_from_1_and_there_is_none_past_the_end() {
-        let Some((name, text)) = EMBEDDED.first() else {
-            return; // no PTX in this build, which `device::ptx` has a test for
+        let Some((name, text)) = SOURCES.first() else {
+            return; // no PTX in this build, which `gpu_gemm` has a test for
         };
         assert_eq!(line(name, 1), text.lines().next().map(str::trim));
         assert_eq!(line(name, 0), None);

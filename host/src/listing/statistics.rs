@@ -5,12 +5,15 @@ use std::fmt;
 
 use super::sass::{Instruction, Item};
 
-/// Opcodes of multiplication and addition in one, by preference: a kernel of floats has integer ones too, for addresses.
+/// Opcodes of multiply-adds, in order of preference: a kernel of floats also has integer ones,
+/// for addresses.
 const MULTIPLY_ADDS: [&str; 3] = ["FFMA", "DFMA", "IMAD"];
 
-/// Counts of a kernel's main loop: of its innermost loops with multiply-adds, the one with the most.
+/// Counts of a kernel's main loop: of its innermost loops with multiply-adds, the one with the
+/// most.
 ///
-/// A loop is what stands between a branch back and its target. What it may skip counts as what it always does.
+/// A loop is the code between a backward branch and its target. Instructions that it may skip
+/// count like those that it always executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MainLoop {
     /// Addresses of the first and the last instruction.
@@ -21,7 +24,8 @@ pub struct MainLoop {
     pub multiply_adds: usize,
     /// Source operands of the multiply-adds that are registers.
     pub register_operands: usize,
-    /// Those of them that come from the cache of the register file's last reads (`.reuse`), and load no bank.
+    /// Those of them that come from the cache of the register file's last reads (`.reuse`), and
+    /// read no register bank.
     pub reused_operands: usize,
     /// Loads from shared memory of 32, 64 and 128 bits a thread.
     pub shared_loads: [usize; 3],
@@ -35,10 +39,10 @@ pub struct MainLoop {
 /// What is counted in a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
-    /// Instructions of the whole kernel.
+    /// Instructions of the entire kernel.
     pub instructions: usize,
-    /// Loads from local memory and stores to it, in the whole kernel: registers that did not suffice, or arrays that are not
-    /// in registers.
+    /// Loads from local memory and stores to it, in the entire kernel: spilled registers, or
+    /// arrays that are not in registers.
     pub local_loads: usize,
     pub local_stores: usize,
     /// `None` if no loop multiplies and adds.
@@ -243,7 +247,8 @@ mod tests {
     #[test]
     fn the_main_loop_is_the_innermost_with_the_most_multiply_adds() {
         let found = Statistics::of(&parse(DISASSEMBLY, "tiled"));
-        // Counted by hand. The loop holds another, without multiply-adds; the one after it has one.
+        // Counted by hand. The loop holds another, without multiply-adds; the one after it has
+        // one.
         let expected = Statistics {
             instructions: 27,
             local_loads: 1,

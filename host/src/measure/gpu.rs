@@ -1,39 +1,38 @@
 //! Times on a GPU, from CUDA events.
 //!
-//! - Contenders take turns, run by run, so that clocks and temperature are the same for all: only ratios mean anything. Each round has
-//!   another order: whoever comes after a kernel that draws much power finds a lower clock (an H200 at 4096: 5 % after `few-rows`).
-//!   cuBLAS on tensor cores, which draws most, runs after all others.
-//! - Each launch gets other copies of the matrices than the one before, together twice the L2, so that none finds its
-//!   operands there.
-//! - The host never waits between launches; what a run records is read when all have ended. A run of a short kernel is as
-//!   many launches as take a tenth of a millisecond, so that the gaps around events do not count.
+//! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
+//!   ratios mean anything. The order changes from one repetition to the next: after a kernel
+//!   that draws much power, the next contender gets a lower clock (an H200 at 4096: 5 % after
+//!   `few-rows`). cuBLAS on tensor cores, which draws most, runs after all others.
+//! - Each launch gets different copies of the matrices from the launch before, together twice
+//!   the L2, so that no launch finds its operands there.
+//! - The host never waits between launches; what a run records is read when all have ended. A
+//!   run of a short kernel consists of as many launches as take a tenth of a millisecond, so
+//!   that the gaps around events do not count.
 
 use cust::error::CudaResult;
 use cust::event::{Event, EventFlags};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::Stream;
-use gpu_kernels::spec::{Allocation, Variant};
+use gpu_gemm::device::cuda::status::during;
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, Plan, PlanError};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use thiserror::Error;
 
-use super::{Effort, Timing};
-use crate::blas::{self, Sharing};
-use crate::device::DeviceError;
-use crate::device::cublas::{Cublas, CublasError, Precision};
-use crate::device::cuda::{CudaDevice, during};
-use crate::device::planned::{Functions, Launcher, Workspace};
-use crate::device::uploaded::{Operand, Operands, Pitched, Uploaded};
-use crate::element::Element;
-use crate::problem::Problem;
+use super::cublas::{Cublas, CublasError, Precision};
+use super::timing::{Effort, Timing};
+use crate::data::{Number, Problem};
+use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
-/// Runs that are made by default, before and while the clock counts.
+/// Default numbers of runs, before and during the timing.
 const RUNS: u32 = 20;
 const WARMUP: u32 = 3;
 /// Seconds that all runs of one contender may take by default.
 const BUDGET: f64 = 10.0;
-/// Fewer runs than this have no median to speak of.
+/// Fewer runs than this give no meaningful median.
 const FEWEST_RUNS: u32 = 3;
 /// Seconds that a run lasts at least.
 const SHORTEST_RUN: f64 = 1e-4;
@@ -42,9 +41,7 @@ const MOST_COPIES: usize = 1024;
 
 /// Something that multiplies.
 pub enum Contender<'a> {
-    Kernel(&'static Variant),
-    /// A kernel that streams, its steps shared like this.
-    Sharing(&'static Variant, Sharing),
+    Kernel(Choice),
     Cublas(&'a Cublas<'a>),
 }
 
@@ -52,91 +49,107 @@ pub enum Contender<'a> {
 #[derive(Debug, Error)]
 pub enum MeasureError {
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Run(#[from] RunError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
 }
 
+impl From<DeviceError> for MeasureError {
+    fn from(error: DeviceError) -> Self {
+        MeasureError::Run(error.into())
+    }
+}
+
+impl From<PlanError> for MeasureError {
+    fn from(error: PlanError) -> Self {
+        MeasureError::Run(error.into())
+    }
+}
+
 impl Contender<'_> {
-    /// Whether it would disturb those that take their turn after it.
+    /// Whether it would disturb the contenders that run after it.
     fn runs_apart(&self) -> bool {
         match self {
-            Contender::Kernel(_) | Contender::Sharing(..) => false,
+            Contender::Kernel(_) => false,
             Contender::Cublas(cublas) => cublas.precision() == Precision::Tf32,
         }
     }
 
-    /// How it wants its matrices.
+    /// How its matrices are allocated.
     fn allocation(&self) -> Allocation {
         match self {
-            Contender::Kernel(variant) | Contender::Sharing(variant, _) => variant.allocation,
-            Contender::Cublas(_) => Allocation::Packed,
+            Contender::Kernel(choice) => choice.variant.allocation,
+            Contender::Cublas(_) => Allocation::AsGiven,
         }
     }
 }
 
-/// A contender, looked up.
-struct Runner<'a, T: Element> {
+/// A contender, ready to run.
+struct Runner<'a, T: Number> {
     device: &'a CudaDevice,
-    contender: &'a Contender<'a>,
-    /// Of a kernel.
-    planned: Option<(Functions<'a>, blas::Plan<'a>)>,
     problem: &'a Problem<T>,
+    allocation: Allocation,
+    runs_apart: bool,
+    work: Work<'a>,
 }
 
-impl<'a, T: Element> Runner<'a, T> {
-    /// `operands` are like all those that it will be launched on.
+enum Work<'a> {
+    Kernel(Plan),
+    Cublas(&'a Cublas<'a>),
+}
+
+impl<'a, T: Number> Runner<'a, T> {
+    /// `matrices` lie like all those that it will be launched on.
     fn new(
         device: &'a CudaDevice,
-        contender: &'a Contender<'a>,
+        contender: &Contender<'a>,
         problem: &'a Problem<T>,
-        operands: &Operands<T>,
-    ) -> Result<Self, DeviceError> {
-        let planned = match contender {
-            Contender::Kernel(variant) => {
-                let plan = device.plan(variant, problem, operands, None)?;
-                Some((Functions::of(device, variant)?, plan))
+        matrices: &[Placed; 3],
+    ) -> Result<Self, PlanError> {
+        let work = match contender {
+            Contender::Kernel(choice) => {
+                let facts = DeviceFacts::of(device.properties());
+                Work::Kernel(choice.plan(run::call(problem, *matrices), &facts)?)
             }
-            Contender::Sharing(variant, sharing) => {
-                let plan = device.plan(variant, problem, operands, Some(*sharing))?;
-                Some((Functions::of(device, variant)?, plan))
-            }
-            Contender::Cublas(_) => None,
+            Contender::Cublas(cublas) => Work::Cublas(cublas),
         };
         Ok(Runner {
             device,
-            contender,
-            planned,
             problem,
+            allocation: contender.allocation(),
+            runs_apart: contender.runs_apart(),
+            work,
         })
     }
 
-    /// Elements of workspace that it takes.
-    fn workspace_elements(&self) -> usize {
-        let planned = self.planned.as_ref();
-        planned.map_or(0, |(_, plan)| plan.workspace_elements())
+    /// Bytes of workspace that it needs.
+    fn workspace_bytes(&self) -> usize {
+        match &self.work {
+            Work::Kernel(plan) => plan.workspace_bytes(),
+            Work::Cublas(_) => 0,
+        }
     }
 
-    fn launch(&self, operands: &Operands<T>, workspace: &Workspace<T>) -> Result<(), MeasureError> {
-        let (alpha, beta) = (self.problem.alpha, self.problem.beta);
-        match (self.contender, &self.planned) {
-            // SAFETY: the operands are copies of the problem's matrices, which outlive `measure`'s last wait, and lie like those
-            // that the plan was made for; the workspace outlives it, too, and is as large as any plan asks for.
-            (_, Some((functions, plan))) => unsafe {
-                let launcher = Launcher {
-                    device: self.device,
-                    functions,
-                    stream: self.device.stream(),
-                };
-                launcher.launch(plan, alpha, beta, operands, workspace.start())?;
-            },
-            // SAFETY: as above.
-            (Contender::Cublas(cublas), None) => unsafe {
-                cublas.gemm(self.problem.shape(), alpha, beta, operands)?;
-            },
-            (Contender::Kernel(_) | Contender::Sharing(..), None) => {
-                unreachable!("a kernel is looked up when it is made a runner")
+    fn launch(
+        &self,
+        matrices: &[Placed; 3],
+        workspace: &DeviceBuffer<u8>,
+    ) -> Result<(), MeasureError> {
+        let problem = self.problem;
+        match &self.work {
+            Work::Kernel(plan) => {
+                let workspace = workspace.as_device_ptr().as_ptr().cast_mut();
+                let bindings = run::bindings(problem, *matrices, workspace);
+                let stream = CudaStream::of(self.device);
+                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
+                // last wait, and lie like those that the plan was made for; the workspace
+                // outlives it, too, and is as large as any plan requires.
+                unsafe { gpu_gemm::run(&stream, plan, &bindings)? };
             }
+            // SAFETY: as above.
+            Work::Cublas(cublas) => unsafe {
+                cublas.gemm(problem.shape(), problem.alpha, problem.beta, matrices)?;
+            },
         }
         Ok(())
     }
@@ -147,7 +160,7 @@ impl<'a, T: Element> Runner<'a, T> {
 /// # Errors
 ///
 /// There is no memory even for one copy of the matrices, or a launch fails.
-pub fn measure<T: Element>(
+pub fn measure<T: Number>(
     device: &CudaDevice,
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
@@ -157,12 +170,12 @@ pub fn measure<T: Element>(
     let copies = Copies::new(device, contenders, problem)?;
     let mut runners = Vec::new();
     for contender in contenders {
-        let operands = &copies.operands(contender.allocation())[0];
-        runners.push(Runner::new(device, contender, problem, operands)?);
+        let matrices = &copies.matrices(contender.allocation())[0];
+        runners.push(Runner::new(device, contender, problem, matrices)?);
     }
     // One launch after the other: one workspace is enough for all.
-    let needed = runners.iter().map(Runner::workspace_elements).max();
-    let workspace = Workspace::allocate(device, needed.unwrap_or(0))?;
+    let needed = runners.iter().map(Runner::workspace_bytes).max();
+    let workspace = device.allocate(needed.unwrap_or(0).max(1))?;
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
     let result = measure_on(device, runners, effort, &copies, &workspace);
     let ended = device.stream().synchronize();
@@ -171,19 +184,19 @@ pub fn measure<T: Element>(
     Ok(timings)
 }
 
-fn measure_on<T: Element>(
+fn measure_on<T: Number>(
     device: &CudaDevice,
     runners: Vec<Runner<'_, T>>,
     effort: Effort,
     copies: &Copies<T>,
-    workspace: &Workspace<T>,
+    workspace: &DeviceBuffer<u8>,
 ) -> Result<Vec<Timing>, MeasureError> {
     let stream = device.stream();
-    let mut turn = 0;
+    let mut launches = 0;
     let mut launch = |runner: &Runner<'_, T>| {
-        turn += 1;
-        let operands = copies.operands(runner.contender.allocation());
-        runner.launch(&operands[turn % operands.len()], workspace)
+        launches += 1;
+        let matrices = copies.matrices(runner.allocation);
+        runner.launch(&matrices[launches % matrices.len()], workspace)
     };
 
     let mut plans = Vec::new();
@@ -197,7 +210,7 @@ fn measure_on<T: Element>(
         stream
             .synchronize()
             .map_err(during("Waiting for the first launch"))?;
-        plans.push((runner, Plan::new(effort, span.seconds()?)));
+        plans.push((runner, Repeats::new(effort, span.seconds()?)));
     }
 
     for (runner, plan) in &plans {
@@ -216,7 +229,7 @@ fn measure_on<T: Element>(
         order.shuffle(&mut generator);
         for &index in &order {
             let (runner, plan) = &plans[index];
-            if run >= plan.runs || runner.contender.runs_apart() != apart {
+            if run >= plan.runs || runner.runs_apart != apart {
                 continue;
             }
             let span = Span::new()?;
@@ -245,17 +258,17 @@ fn measure_on<T: Element>(
 
 /// How often a contender runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct Repeats {
     warmup: u32,
     runs: u32,
     launches_per_run: u32,
 }
 
-impl Plan {
+impl Repeats {
     /// For launches of about `seconds`.
-    fn new(effort: Effort, seconds: f64) -> Plan {
+    fn new(effort: Effort, seconds: f64) -> Repeats {
         let affordable = (BUDGET / seconds.max(1e-9)) as u32;
-        Plan {
+        Repeats {
             warmup: effort.warmup.unwrap_or(WARMUP.min(affordable.max(1))),
             runs: effort
                 .runs
@@ -303,23 +316,24 @@ impl Span {
     }
 }
 
-/// Copies of a problem's matrices in the GPU's memory, in the allocations that the contenders want.
-struct Copies<T: Element> {
-    packed: Vec<Operands<T>>,
-    pitched: Vec<Operands<T>>,
-    /// What the operands point into.
-    packed_buffers: Vec<[DeviceBuffer<T>; 3]>,
+/// Copies of a problem's matrices in the GPU's memory, in the allocations that the contenders
+/// take.
+struct Copies<T: Number> {
+    as_given: Vec<[Placed; 3]>,
+    pitched: Vec<[Placed; 3]>,
+    /// What those point into.
+    buffers: Vec<[DeviceBuffer<T>; 3]>,
     pitched_matrices: Vec<[Pitched<T>; 3]>,
 }
 
-impl<T: Element> Copies<T> {
+impl<T: Number> Copies<T> {
     /// As many as together are twice the L2, in half of the free memory; at least one.
     fn new(
         device: &CudaDevice,
         contenders: &[Contender<'_>],
         problem: &Problem<T>,
-    ) -> Result<Self, DeviceError> {
-        let wanted = |allocation| {
+    ) -> Result<Self, RunError> {
+        let is_taken = |allocation| {
             contenders
                 .iter()
                 .any(|contender| contender.allocation() == allocation)
@@ -329,34 +343,34 @@ impl<T: Element> Copies<T> {
         let enough = (2 * device.properties().l2_bytes).div_ceil(bytes) + 1;
         let count = enough.min(free / 4 / bytes).clamp(1, MOST_COPIES);
         let mut copies = Copies {
-            packed: Vec::new(),
+            as_given: Vec::new(),
             pitched: Vec::new(),
-            packed_buffers: Vec::new(),
+            buffers: Vec::new(),
             pitched_matrices: Vec::new(),
         };
-        if wanted(Allocation::Packed) {
-            copies.add_packed(device, problem, count)?;
+        if is_taken(Allocation::AsGiven) {
+            copies.add_as_given(device, problem, count)?;
         }
-        if wanted(Allocation::Pitched) {
+        if is_taken(Allocation::Pitched) {
             copies.add_pitched(device, problem, count)?;
         }
         Ok(copies)
     }
 
-    fn operands(&self, allocation: Allocation) -> &[Operands<T>] {
+    fn matrices(&self, allocation: Allocation) -> &[[Placed; 3]] {
         match allocation {
-            Allocation::Packed => &self.packed,
+            Allocation::AsGiven => &self.as_given,
             Allocation::Pitched => &self.pitched,
         }
     }
 
-    fn add_packed(
+    fn add_as_given(
         &mut self,
         device: &CudaDevice,
         problem: &Problem<T>,
         count: usize,
-    ) -> Result<(), DeviceError> {
-        let buffers = &mut self.packed_buffers;
+    ) -> Result<(), RunError> {
+        let buffers = &mut self.buffers;
         for _ in 0..count {
             let matrices = [&problem.a, &problem.b, &problem.c].map(|matrix| matrix.buffer());
             let [mut a, mut b, mut c] = [
@@ -375,11 +389,11 @@ impl<T: Element> Copies<T> {
                 }
                 .map_err(during("Copying matrices to the GPU"))?;
             }
-            self.packed.push(Operands {
-                a: Operand::at(a.as_device_ptr(), &problem.a),
-                b: Operand::at(b.as_device_ptr(), &problem.b),
-                c: Operand::at(c.as_device_ptr(), &problem.c),
-            });
+            self.as_given.push([
+                placed_at(a.as_device_ptr(), &problem.a),
+                placed_at(b.as_device_ptr(), &problem.b),
+                placed_at(c.as_device_ptr(), &problem.c),
+            ]);
             buffers.push([a, b, c]);
         }
         Ok(())
@@ -390,25 +404,25 @@ impl<T: Element> Copies<T> {
         device: &CudaDevice,
         problem: &Problem<T>,
         count: usize,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), RunError> {
         for _ in 0..count {
             let [a, b, c] = [
                 Pitched::upload(device, &problem.a)?,
                 Pitched::upload(device, &problem.b)?,
                 Pitched::upload(device, &problem.c)?,
             ];
-            self.pitched.push(Operands {
-                a: a.operand(&problem.a),
-                b: b.operand(&problem.b),
-                c: c.operand(&problem.c),
-            });
+            self.pitched.push([
+                a.placed(&problem.a),
+                b.placed(&problem.b),
+                c.placed(&problem.c),
+            ]);
             self.pitched_matrices.push([a, b, c]);
         }
         Ok(())
     }
 }
 
-fn upload<T: Element>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
+fn upload<T: Number>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
     buffer.index(0..elements.len()).copy_from(elements)
 }
 
@@ -423,13 +437,13 @@ mod tests {
 
     #[test]
     fn a_short_kernel_is_launched_many_times_a_run() {
-        let plan = Plan::new(DEFAULT, 1e-5);
+        let plan = Repeats::new(DEFAULT, 1e-5);
         assert_eq!((plan.runs, plan.warmup, plan.launches_per_run), (20, 3, 10));
     }
 
     #[test]
     fn a_slow_kernel_runs_less_often_and_never_less_than_thrice() {
-        let plan = |seconds| Plan::new(DEFAULT, seconds);
+        let plan = |seconds| Repeats::new(DEFAULT, seconds);
         assert_eq!((plan(1.0).runs, plan(1.0).warmup), (10, 3));
         assert_eq!((plan(60.0).runs, plan(60.0).warmup), (3, 1));
         assert_eq!(plan(60.0).launches_per_run, 1);
@@ -441,7 +455,7 @@ mod tests {
             runs: Some(50),
             warmup: Some(0),
         };
-        let plan = Plan::new(asked, 100.0);
+        let plan = Repeats::new(asked, 100.0);
         assert_eq!((plan.runs, plan.warmup), (50, 0));
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use crate::element::Element;
-use crate::problem::Matrix;
+use crate::data::Matrix;
+use crate::data::Number;
 
 /// How much of a result to show, as `--show` spells it: `5` or `5x8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl FromStr for Corner {
 }
 
 impl Corner {
-    /// The rows of the corner of `matrix`, or of all of it where it is smaller. Each number is the shortest that stands for
-    /// the element: 0.1 for the f32 nearest to it.
-    pub fn of<T: Element>(self, matrix: &Matrix<T>) -> Vec<Vec<f64>> {
+    /// The rows of the corner of `matrix`, or of all of it where it is smaller. Each number is
+    /// the shortest that represents the element: 0.1 for the f32 nearest to it.
+    pub fn of<T: Number>(self, matrix: &Matrix<T>) -> Vec<Vec<f64>> {
         (0..self.rows.min(matrix.rows()))
             .map(|row| {
                 let elements = matrix.row(row).iter().take(self.columns);
@@ -55,7 +55,7 @@ pub(super) fn write(rows: &[Vec<f64>], out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Placement;
+    use crate::data::Placement;
 
     #[test]
     fn corners_are_spelled_as_documented() {

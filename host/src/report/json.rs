@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Report;
+use super::record::Report;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string_pretty(report)?;

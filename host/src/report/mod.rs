@@ -1,130 +1,32 @@
-//! What is known of a run, as records, and the formats that write them.
+//! What is known about a run, as records, and the formats that write them.
 //!
-//! The three formats write the same records; the names of [`Record`]'s fields are the keys of JSON and the columns of CSV,
-//! and stay what they are.
+//! The three formats write the same records; the names of [`Record`]'s fields are the keys of
+//! JSON and the columns of CSV, and do not change.
 
 mod corner;
 mod csv;
 mod json;
+mod record;
 mod table;
 
 use std::io::{self, Write};
 
-use serde::{Deserialize, Serialize};
-
 pub use corner::Corner;
+pub use record::{Record, Report, Yardstick};
 pub use table::{duration, list, list_cpu, new_table, speed, spread};
 
 /// How to write a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For people.
     Table,
     /// One object; see the documentation of `Report` and `Record`.
     Json,
-    /// A line a kernel, after a line of column names.
+    /// A line for each kernel, after a line of column names.
     Csv,
 }
 
-/// Everything about one call of the program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// The version of this layout: 1. Fields may be added to it; none changes or goes.
-    pub schema: u32,
-    /// `cuda` or `simulator`; `cpu` if there are only CPU rungs.
-    pub backend: &'static str,
-    /// The device's name and size.
-    pub device: String,
-    /// Why this device.
-    pub reason: String,
-    /// The cuBLAS that was measured, with its version and path.
-    pub cublas: Option<String>,
-    /// The file that C was written to, if that was asked for and C is proven right.
-    pub output: Option<String>,
-    /// One for each kernel, in the order asked for.
-    pub results: Vec<Record>,
-    /// What the kernels took turns with.
-    pub yardsticks: Vec<Yardstick>,
-}
-
-/// The times of something that is not ours, on the same problem, in the same process, run in turn with the kernels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Yardstick {
-    /// `cublas-fp32` (no tensor cores: the one that kernels are compared with) or `cublas-tf32`.
-    pub name: String,
-    /// Timed runs.
-    pub runs: usize,
-    pub time_median_s: f64,
-    pub time_min_s: Option<f64>,
-    pub time_max_s: Option<f64>,
-    /// `2 * m * n * k` over the median time.
-    pub flops_per_s: f64,
-}
-
-/// One kernel's result. Times are in seconds. What was not measured or does not apply is null (empty in CSV).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The kernel's variant or the CPU rung, such as `tiled-32` or `cpu-ikj`.
-    pub kernel: String,
-    /// The element type, such as `f32`.
-    pub dtype: String,
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-    pub alpha: f64,
-    pub beta: f64,
-    pub seed: u64,
-    /// `cuda`, `simulator` or `cpu`.
-    pub backend: String,
-    /// Blocks along x (columns of C) of a launch; 0 if there was nothing to launch, as for CPU rungs.
-    pub grid_x: u32,
-    /// Blocks along y (rows of C) of all launches together.
-    pub grid_y: u64,
-    /// Threads of a block along x.
-    pub block_x: u32,
-    /// Threads of a block along y.
-    pub block_y: u32,
-    /// Launches that the result took: more than 1 if a grid cannot have `grid_y` blocks along y.
-    pub launches: usize,
-    /// Whether the result passed every gate.
-    pub proven: bool,
-    /// What was shown, or what was wrong: a sentence.
-    pub verification: String,
-    /// The error of the element that is furthest off in units of rounding, and the bound proven for it.
-    pub largest_error: Option<f64>,
-    pub error_bound: Option<f64>,
-    /// Timed runs, runs before them, and launches whose mean is one run's time.
-    pub runs: Option<usize>,
-    pub warmup: Option<u32>,
-    pub launches_per_run: Option<u32>,
-    pub time_median_s: Option<f64>,
-    pub time_min_s: Option<f64>,
-    pub time_max_s: Option<f64>,
-    /// `2 * m * n * k` over the median time.
-    pub flops_per_s: Option<f64>,
-    /// cuBLAS's median time on the same problem, in the same process.
-    pub cublas_time_median_s: Option<f64>,
-    /// cuBLAS's median time over the kernel's: above 1 the kernel is faster.
-    pub ratio_to_cublas: Option<f64>,
-    /// Threads that a CPU rung ran on; null for a library that keeps it to itself.
-    pub threads: Option<usize>,
-    /// How a CPU rung dealt out its work to them, if it did.
-    pub schedule: Option<String>,
-    /// For `auto`, what runs: the variant, and how it shares its work.
-    pub chosen: Option<String>,
-    /// What the matrices hold, if `--data` or files say so; else uniform numbers were proven and normal ones timed.
-    pub data: Option<String>,
-    /// The rows of the corner of C that `--show` asked for, if C is proven right; not there otherwise, and never in CSV.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub corner: Option<Vec<Vec<f64>>>,
-}
-
 impl Report {
-    /// Whether every kernel is proven right.
-    pub fn all_proven(&self) -> bool {
-        self.results.iter().all(|record| record.proven)
-    }
-
     /// Writes the report.
     ///
     /// # Errors

@@ -1,13 +1,15 @@
-//! The report for people: the device, the problem, a table of figures, and what was shown of each result.
+//! The report for people: the device, the problem, a table of figures, and what was shown of
+//! each result.
 
 use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
-use gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
 
-use super::{Record, Report, Yardstick, corner};
+use super::corner;
+use super::record::{Record, Report, Yardstick};
 use crate::cpu::{Algorithm, Threads};
-use crate::element::DataType;
+use gpu_gemm::ElementType;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -183,7 +185,7 @@ pub fn list(kernels: &[&Kernel]) -> String {
             table.add_row(vec![
                 first(kernel.name),
                 variant.name.to_string(),
-                DataType::of(variant).to_string(),
+                variant.types.c.to_string(),
                 format!("{} x {}", block.x, block.y),
                 format!("{} x {} x {}", tile.m, tile.n, tile.k),
                 first(kernel.idea),
@@ -204,7 +206,11 @@ pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
     let mut table = new_table();
     table.set_header(vec!["CPU rung", "types", "threads", "idea"]);
     for algorithm in algorithms {
-        let types: Vec<&str> = algorithm.types().into_iter().map(DataType::name).collect();
+        let types: Vec<&str> = algorithm
+            .types()
+            .into_iter()
+            .map(ElementType::name)
+            .collect();
         let threads = match algorithm.threads {
             Threads::One => "1",
             Threads::Team => "--threads",
@@ -276,8 +282,8 @@ mod tests {
 
     #[test]
     fn the_list_names_every_variant() {
-        let list = list(gpu_kernels::KERNELS);
-        for kernel in gpu_kernels::KERNELS {
+        let list = list(gpu_gemm::gpu_kernels::KERNELS);
+        for kernel in gpu_gemm::gpu_kernels::KERNELS {
             assert!(list.contains(kernel.idea));
             for variant in kernel.variants {
                 assert!(list.contains(variant.name));

@@ -1,52 +1,49 @@
-//! The traffic of a whole plan: of its kernel, of the copies that it needs, and of the partial sums that blocks leave to each other.
+//! The traffic of a plan: its kernels, the operand copies, and the partial sums of split tiles.
 
-use gpu_kernels::spec::Tile;
-use gpu_kernels::streams::{Part, Streams};
+use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::gpu_kernels::stream_k::{Segment, StreamK};
+use gpu_gemm::plan::Panel;
+use gpu_gemm::{Factor, Plan, Shape};
 
-use super::{Access, By, Direction, Space, Traffic};
-use crate::blas::{Plan, Role};
-use crate::problem::Shape;
+use super::kernel::{Access, By, Direction, Space, Traffic};
 
 impl Traffic {
     /// The accesses of everything that `plan` launches; `reads_c` unless beta is zero.
-    pub fn of_plan(plan: &Plan<'_>, reads_c: bool) -> Traffic {
-        let mut accesses = Traffic::of_part(plan, reads_c).accesses;
-        let of_rest = plan.rest().map(|rest| Traffic::of_part(&rest, reads_c));
-        accesses.extend(
-            of_rest
-                .into_iter()
-                .flat_map(|rest| rest.accesses)
-                .map(|access| match access.by {
-                    By::Kernel => Access {
-                        by: By::Rest,
-                        ..access
-                    },
-                    _ => access,
-                }),
-        );
+    pub fn of_plan(plan: &Plan, reads_c: bool) -> Traffic {
+        let mut accesses = Vec::new();
+        for panel in plan.panels() {
+            let of_panel = Traffic::of_panel(panel, reads_c).accesses;
+            accesses.extend(of_panel.into_iter().map(|access| match access.by {
+                By::Kernel if panel.first_column() > 0 => Access {
+                    by: By::Remainder,
+                    ..access
+                },
+                _ => access,
+            }));
+        }
         accesses.sort_by_key(|access| access.space == Space::Shared);
         Traffic { accesses }
     }
 
-    /// The same, but for the rest of `plan`.
-    fn of_part(plan: &Plan<'_>, reads_c: bool) -> Traffic {
+    fn of_panel(panel: &Panel, reads_c: bool) -> Traffic {
         use Direction::{Read, Write};
-        let (variant, shape) = (plan.variant(), plan.call().shape);
+        let (variant, shape) = (panel.variant(), panel.call().shape);
         let mut accesses = Vec::new();
-        for pack in plan.packs() {
-            let (matrix, formula) = match pack.role {
-                Role::A => ('A', "M*K"),
-                Role::B => ('B', "K*N"),
+        for copy in panel.copies() {
+            let (matrix, formula) = match copy.factor {
+                Factor::A => ('A', "M*K"),
+                Factor::B => ('B', "K*N"),
             };
-            let source = pack.source.0 as u128 * pack.source.1 as u128;
-            for (direction, elements) in [(Read, source), (Write, pack.elements() as u128)] {
+            let source = copy.source.0 as u128 * copy.source.1 as u128;
+            for (direction, elements) in [(Read, source), (Write, copy.elements() as u128)] {
                 let formula = formula.to_string();
                 accesses.push(global(By::Copy, direction, matrix, formula, elements));
             }
         }
         accesses.extend(Traffic::of(variant, shape, reads_c).accesses);
-        if let Some(partials) = Partials::of(plan) {
-            let formula = format!("{} * {}", partials.parts, variant.tile.m * variant.tile.n);
+        if let Some(partials) = Partials::of(panel) {
+            let tile = variant.tile.m * variant.tile.n;
+            let formula = format!("{} * {tile}", partials.segments);
             let Partials { written, read, .. } = partials;
             accesses.push(global(By::Kernel, Write, 'P', formula.clone(), written));
             accesses.push(global(By::FixUp, Read, 'P', formula, read));
@@ -66,113 +63,118 @@ fn global(by: By, direction: Direction, matrix: char, formula: String, elements:
     }
 }
 
-/// The partial sums of a plan.
+/// The partial sums of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partials {
-    /// Tiles that are in several hands.
+    /// Tiles that several CTAs compute.
     pub tiles: usize,
-    /// Parts that those are in.
-    pub parts: usize,
-    /// Elements that the kernel leaves, and that `fix_up` reads.
+    /// Segments of those.
+    pub segments: usize,
+    /// Elements that the kernel stores, and those that the fix-up reads.
     pub written: u128,
     pub read: u128,
 }
 
 impl Partials {
     /// None if no tile is split.
-    pub fn of(plan: &Plan<'_>) -> Option<Partials> {
-        let streams = plan.streams().filter(|_| plan.is_split())?;
-        let (shape, tile) = (plan.call().shape, plan.variant().tile);
+    pub fn of(panel: &Panel) -> Option<Partials> {
+        let stream_k = panel.stream_k().filter(|_| panel.is_split())?;
+        let (shape, tile) = (panel.call().shape, panel.variant().tile);
         let mut partials = Partials::default();
-        for part in parts(&streams).filter(|part| !streams.is_whole(*part)) {
-            let (rows, columns) = extent(&streams, part, shape, tile);
-            // The first part of a tile stands for it.
-            partials.tiles += usize::from(part.from == 0);
-            partials.parts += 1;
+        for segment in segments(&stream_k).filter(|segment| !stream_k.is_whole_tile(*segment)) {
+            let (rows, columns) = extent(&stream_k, segment, shape, tile);
+            // The first segment of a tile represents it.
+            partials.tiles += usize::from(segment.from == 0);
+            partials.segments += 1;
             partials.written += (rows * tile.n as usize) as u128;
-            // Four at a time.
+            // A float4 at a time.
             partials.read += (rows * columns.next_multiple_of(4)) as u128;
         }
         Some(partials)
     }
 }
 
-/// What the blocks that share steps do, block after block, as they see it themselves.
-fn parts(streams: &Streams) -> impl Iterator<Item = Part> {
-    let streams = *streams;
-    (0..streams.streams).flat_map(move |block| {
-        let mut share = streams.share(block, streams.whole_waves);
+/// What the stream-K CTAs do, one after the other, as each CTA sees it.
+fn segments(stream_k: &StreamK) -> impl Iterator<Item = Segment> {
+    let stream_k = *stream_k;
+    (0..stream_k.ctas).flat_map(move |cta| {
+        let mut work = stream_k.work(cta, stream_k.data_parallel_waves);
         std::iter::from_fn(move || {
-            let part = (share.begin < share.end).then(|| streams.part(share))?;
-            share.begin += part.to - part.from;
-            Some(part)
+            let segment = (work.begin < work.end).then(|| stream_k.segment(work))?;
+            work.begin += segment.to - segment.from;
+            Some(segment)
         })
     })
 }
 
-/// Rows and columns of C that lie in the tile of a part.
-fn extent(streams: &Streams, part: Part, shape: Shape, tile: Tile) -> (usize, usize) {
-    let (tile_row, tile_col) = streams.place(part.tile);
-    let inside = |size: usize, tile: u32, index: usize| {
+/// Rows and columns of C that lie in the tile of a segment.
+fn extent(stream_k: &StreamK, segment: Segment, shape: Shape, tile: Tile) -> (usize, usize) {
+    let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
+    let in_bounds = |size: usize, tile: u32, index: usize| {
         let tile = tile as usize;
         tile.min(size - index * tile)
     };
     (
-        inside(shape.m, tile.m, tile_row),
-        inside(shape.n, tile.n, tile_col),
+        in_bounds(shape.m, tile.m, tile_row),
+        in_bounds(shape.n, tile.n, tile_col),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blas::{Call, Sharing, Transpose};
-    use gpu_kernels::spec::Variant;
+    use gpu_gemm::gpu_kernels::spec::Variant;
+    use gpu_gemm::{Call, Decomposition, ElementType, Transpose};
 
     fn variant(name: &str) -> &'static Variant {
-        let mut variants = gpu_kernels::async_pipeline::KERNEL.variants.iter();
+        let mut variants = gpu_gemm::gpu_kernels::async_pipeline::KERNEL
+            .variants
+            .iter();
         variants.find(|variant| variant.name == name).unwrap()
     }
 
-    fn planned(name: &str, shape: Shape, streams: u32, whole_waves: u32) -> Plan<'static> {
-        let call = Call::compact(shape, Transpose::No, Transpose::No);
-        let sharing = Sharing {
-            streams,
-            whole_waves,
+    fn planned(name: &str, shape: Shape, ctas: u32, data_parallel_waves: u32) -> Plan {
+        let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
+        let decomposition = Decomposition {
+            ctas,
+            data_parallel_waves,
         };
-        Plan::new(variant(name), call, sharing).unwrap()
+        Plan::new(variant(name), call, decomposition).unwrap()
     }
 
     #[test]
-    fn every_step_that_is_shared_is_done_once() {
+    fn every_stream_k_iteration_is_done_once() {
         let shape = Shape {
             m: 11 * 128,
             n: 128,
             k: 64,
         };
-        let streams = planned("async-pipeline", shape, 4, 1).streams().unwrap();
+        let plan = planned("async-pipeline", shape, 4, 1);
+        let stream_k = plan.panels()[0].stream_k().unwrap();
         let mut done = vec![0; 11 * 8];
-        for part in parts(&streams) {
-            for step in part.from..part.to {
-                done[part.tile * 8 + step] += 1;
+        for segment in segments(&stream_k) {
+            for iteration in segment.from..segment.to {
+                done[segment.tile * 8 + iteration] += 1;
             }
         }
-        // The first four tiles are handed out whole.
+        // The first four tiles are data-parallel.
         assert!(done[..32].iter().all(|count| *count == 0));
         assert!(done[32..].iter().all(|count| *count == 1));
     }
 
     #[test]
     fn partial_sums_are_those_of_split_tiles_and_end_with_c() {
-        // 7 tiles for 4 blocks of 14 steps each: cut at steps 14, 28 and 42, inside of tiles 1, 3 and 5.
+        // 7 tiles for 4 CTAs of 14 k-iterations each: cut at 14, 28 and 42, within tiles 1, 3
+        // and 5.
         let shape = Shape {
             m: 11 * 128 - 3,
             n: 98,
             k: 64,
         };
-        let partials = Partials::of(&planned("async-pipeline-edges", shape, 4, 1)).unwrap();
-        assert_eq!((partials.tiles, partials.parts), (3, 6));
-        // Whole rows of the tile are left, and fours that C has something of are read.
+        let partials =
+            Partials::of(&planned("async-pipeline-edges", shape, 4, 1).panels()[0]).unwrap();
+        assert_eq!((partials.tiles, partials.segments), (3, 6));
+        // Full rows of the tile are stored, and float4s that overlap C are read.
         assert_eq!(partials.written, 6 * 128 * 128);
         assert_eq!(partials.read, 6 * 128 * 100);
     }
@@ -181,15 +183,15 @@ mod tests {
     fn a_plan_moves_what_its_kernel_moves_and_its_copies() {
         let shape = Shape::cube(256);
         let plan = planned("async-pipeline", shape, 4, 0);
-        assert!(Partials::of(&plan).is_none());
-        let whole = Traffic::of_plan(&plan, false).accesses;
+        assert!(Partials::of(&plan.panels()[0]).is_none());
+        let all = Traffic::of_plan(&plan, false).accesses;
         let kernel = Traffic::of(plan.variant(), shape, false).accesses;
-        assert_eq!(whole.len(), kernel.len() + 2);
-        // A, to and from its copy; B lies as it should.
-        for (access, direction) in whole.iter().zip([Direction::Read, Direction::Write]) {
+        assert_eq!(all.len(), kernel.len() + 2);
+        // A, to and from its copy; B needs no copy.
+        for (access, direction) in all.iter().zip([Direction::Read, Direction::Write]) {
             assert_eq!((access.by, access.direction), (By::Copy, direction));
             assert_eq!((access.matrix, access.elements), ('A', 256 * 256));
         }
-        assert_eq!(&whole[2..], &kernel[..]);
+        assert_eq!(&all[2..], &kernel[..]);
     }
 }

@@ -1,44 +1,64 @@
-//! How large rounding errors can be, and how large they ever are.
+//! How large rounding errors can be, and how large they are in practice.
 //!
-//! With unit roundoff u, a sum of k products, in any order, with FMA or without, scaled and added to `beta * c`, is off by
-//! at most
+//! With unit roundoff u, a sum of k products, in any order, with FMA or without, scaled and
+//! added to `beta * c`, is off by at most
 //!
 //! ```text
 //!     gamma(k + 2) * (|alpha| * sum |a||b| + |beta||c|)  +  (k + 2) * max(1, |alpha|) * smallest
 //! ```
 //!
-//! where `gamma(n) = n * u / (1 - n * u)` (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section
-//! 3.1), and the last term is what underflow adds. The reference is computed in f64, whose own error is 2^-29 of this for
-//! f32 and is not added. For f64 it is computed in twice the precision ([`super::compensated`]); what is added for it is one
-//! rounding of the result, u times the magnitude, the squares of gamma(k + 4) (its sum, its magnitude, alpha and beta), and
-//! `5 * (k + 2) * max(1, |alpha|) * smallest`.
+//! where `gamma(n) = n * u / (1 - n * u)` (Higham, "Accuracy and Stability of Numerical
+//! Algorithms", 2nd edition, section 3.1), and the last term is what underflow adds. The
+//! reference is computed in f64, whose own error is 2^-29 of this for f32 and is not added. For
+//! f64 it is computed in twice the precision ([`super::compensated`]); what is added for it is
+//! one rounding of the result, u times the magnitude, the squares of gamma(k + 4) (its sum, its
+//! magnitude, alpha and beta), and `5 * (k + 2) * max(1, |alpha|) * smallest`.
 
 use approx::abs_diff_eq;
 use rayon::prelude::*;
 
+use super::compensated::is_as_fine_as_f64;
+use super::exact_data::exact_data_with_headroom;
+use super::outcome::{Failure, check_each};
+use super::reference;
 use super::strassen::Growth;
-use super::{Failure, check_each, exact_data_with_headroom, reference};
-use crate::element::{Arithmetic, Element};
-use crate::problem::{Data, Matrix, Problem, Shape};
+use gpu_gemm::gpu_kernels::spec::Rounding;
 
-/// By what the errors of a result are bounded: its algorithm decides.
+use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
+use gpu_gemm::Shape;
+
+/// How the errors of a result are bounded, which depends on its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
+pub enum ErrorModel {
     /// Each element against the terms of its own sum, in whatever order they are added.
     Elementwise,
-    /// Each element against the largest elements of A and B: Strassen's algorithm ([`super::strassen`]).
+    /// The same, for sums that carry along what rounding takes from them: the alarm does not
+    /// grow with k.
+    Compensated,
+    /// Each element against the largest elements of A and B: Strassen's algorithm
+    /// ([`super::strassen`]).
     Strassen {
         /// The size that is no longer halved.
         cutoff: usize,
     },
 }
 
-impl Rounding {
-    /// Integers so small that neither sums nor intermediate results round, if there are any: [`super::exact_data`].
-    pub fn exact_data<T: Element>(self, shape: Shape) -> Option<Data> {
+impl ErrorModel {
+    /// The model of a GPU kernel. The bound holds whatever the order of summation, compensated
+    /// or not; integers have none.
+    pub fn of(rounding: Rounding) -> ErrorModel {
+        match rounding {
+            Rounding::Nearest | Rounding::Wrapping => ErrorModel::Elementwise,
+            Rounding::Compensated => ErrorModel::Compensated,
+        }
+    }
+
+    /// Integers so small that neither sums nor intermediate results round, if there are any:
+    /// [`super::exact_data`].
+    pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
         let headroom = match self {
-            Rounding::Elementwise => 1.0,
-            Rounding::Strassen { cutoff } => {
+            ErrorModel::Elementwise | ErrorModel::Compensated => 1.0,
+            ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
                 growth.intermediate / (shape.k as f64).max(1.0)
             }
@@ -46,11 +66,13 @@ impl Rounding {
         exact_data_with_headroom::<T>(shape.k, headroom)
     }
 
-    /// The error, in units of rounding, that such data never gave. Each level of Strassen's algorithm was seen to at most triple it.
+    /// The error, in units of rounding, that such data never gave. Each level of Strassen's
+    /// algorithm was seen to at most triple it.
     pub fn alarm_limit(self, data: Data, shape: Shape) -> Option<f64> {
         let growth = match self {
-            Rounding::Elementwise => 1.0,
-            Rounding::Strassen { cutoff } => {
+            ErrorModel::Elementwise => 1.0,
+            ErrorModel::Compensated => return compensated_alarm_limit(data),
+            ErrorModel::Strassen { cutoff } => {
                 3f64.powi(Growth::new(shape, cutoff, 0.0).levels.cast_signed())
             }
         };
@@ -74,8 +96,9 @@ impl ErrorBound {
     ///
     /// # Errors
     ///
-    /// The sums are so long that there is none (2^24 terms of f32), or the elements are integers, which do not round.
-    pub fn new<T: Element>(problem: &Problem<T>) -> Result<ErrorBound, Failure> {
+    /// The sums are so long that there is none (2^24 terms of f32), or the elements are
+    /// integers, which do not round.
+    pub fn new<T: Number>(problem: &Problem<T>) -> Result<ErrorBound, Failure> {
         let Arithmetic::Float {
             unit_roundoff,
             smallest,
@@ -112,17 +135,18 @@ impl ErrorBound {
         })
     }
 
-    /// The bound for a result that rounds as `rounding` says.
+    /// The bound for a result that rounds as `model` says.
     ///
     /// # Errors
     ///
-    /// As [`ErrorBound::new`]; or the algorithm's intermediate results may be infinite or NaN where the result is not.
-    pub fn of_rounding<T: Element>(
+    /// As [`ErrorBound::new`]; or the algorithm's intermediate results may be infinite or NaN
+    /// where the result is not.
+    pub fn of_model<T: Number>(
         problem: &Problem<T>,
-        rounding: Rounding,
+        model: ErrorModel,
     ) -> Result<ErrorBound, Failure> {
         let bound = ErrorBound::new(problem)?;
-        let Rounding::Strassen { cutoff } = rounding else {
+        let ErrorModel::Strassen { cutoff } = model else {
             return Ok(bound);
         };
         let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
@@ -140,7 +164,8 @@ impl ErrorBound {
                 "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.".to_string(),
             ));
         }
-        // The product's own error, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum of the two.
+        // The product's own error, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum
+        // of the two.
         let normwise = alpha * (growth.error * norms + growth.underflows * smallest);
         Ok(ErrorBound {
             normwise: normwise * (1.0 + bound.gamma),
@@ -153,8 +178,8 @@ impl ErrorBound {
         self.gamma * magnitude + self.underflow + self.normwise
     }
 
-    /// Whether `got` is right where `want` is. What is not finite must be the same; a result that may overflow may also
-    /// be an infinity of its sign.
+    /// Whether `got` is right where `want` is. What is not finite must be the same; a result
+    /// that may overflow may also be an infinity of its sign.
     pub fn accepts(&self, got: f64, want: f64, bound: f64) -> bool {
         if want.is_nan() {
             return got.is_nan();
@@ -174,13 +199,13 @@ impl ErrorBound {
         (err - self.underflow) / (self.unit_roundoff * magnitude)
     }
 
-    /// Checks every row's sum, with random signs, within the sum of the bounds of its elements. Returns how many rows have a
-    /// finite one.
+    /// Checks every row's sum, with random signs, within the sum of the bounds of its elements.
+    /// Returns how many rows have a finite one.
     ///
     /// # Errors
     ///
     /// The first row that is wrong.
-    pub fn check_row_sums<T: Element>(
+    pub fn check_row_sums<T: Number>(
         &self,
         problem: &Problem<T>,
         got: &Matrix<T>,
@@ -195,7 +220,8 @@ impl ErrorBound {
             let want = sums.expected(problem, row);
             let sum = sums.of(got.row(row));
             if !(want.want.is_finite() && want.magnitude <= self.largest) {
-                // The row holds a NaN, an infinity or an overflow: elements are compared one by one, at the samples.
+                // The row holds a NaN, an infinity or an overflow: elements are compared one by
+                // one, at the samples.
                 return Ok(0);
             }
             let of_each = self.underflow + self.normwise;
@@ -216,7 +242,7 @@ impl ErrorBound {
 }
 
 /// The largest magnitude in a matrix; NaN if it holds one.
-fn largest_magnitude<T: Element>(matrix: &Matrix<T>) -> f64 {
+fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
     let larger = |one: f64, other: f64| match one.is_nan() || one >= other {
         true => one,
         false => other,
@@ -230,13 +256,16 @@ fn largest_magnitude<T: Element>(matrix: &Matrix<T>) -> f64 {
         .reduce(|| 0.0, larger)
 }
 
-/// Whether f64 is no more precise than `T`, so that a reference in plain f64 would be as wrong as the result may be.
-pub fn is_as_fine_as_f64<T: Element>() -> bool {
-    matches!(T::ARITHMETIC, Arithmetic::Float { unit_roundoff, .. } if unit_roundoff <= 0.5 * f64::EPSILON)
+/// The same of compensated sums: two roundings of a unit each, on data whose alarm is known.
+fn compensated_alarm_limit(data: Data) -> Option<f64> {
+    match data {
+        Data::Uniform | Data::Positive => Some(4.0),
+        Data::SmallIntegers { .. } | Data::Normal => None,
+    }
 }
 
-/// The error, in units of rounding, that sums over such data never reached. Sequential sums gave 5 and 16 at k = 256, 3 and
-/// 88 at k = 16384, on data of either sign and on positive data.
+/// The error, in units of rounding, that sums over such data never reached. Sequential sums gave
+/// 5 and 16 at k = 256, 3 and 88 at k = 16384, on data of either sign and on positive data.
 pub fn alarm_limit(data: Data, k: usize) -> Option<f64> {
     match data {
         Data::Uniform => Some(32.0),
@@ -248,7 +277,8 @@ pub fn alarm_limit(data: Data, k: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Layout, Shape};
+    use crate::data::Layout;
+    use gpu_gemm::Shape;
 
     fn bound(k: usize, alpha: f32) -> Result<ErrorBound, Failure> {
         let shape = Shape { m: 1, n: 1, k };

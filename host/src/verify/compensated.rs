@@ -1,8 +1,10 @@
-//! Sums of products as if computed in twice the precision of f64: the reference for results that are f64 themselves.
+//! Sums of products as if computed in twice the precision of f64: the reference for results that
+//! are f64 themselves.
 //!
-//! Each product and each addition leaves behind exactly what its rounding cost, and those remainders are added up beside the
-//! sum: `Dot2` of T. Ogita, S. M. Rump and S. Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing
-//! 26(6), 2005. With u = 2^-53 and eta = 2^-1074, sum and correction together are off by at most
+//! Each product and each addition leaves behind exactly what its rounding cost, and those
+//! remainders are added up beside the sum: `Dot2` of T. Ogita, S. M. Rump and S. Oishi,
+//! "Accurate sum and dot product", SIAM Journal on Scientific Computing 26(6), 2005. With
+//! u = 2^-53 and eta = 2^-1074, sum and correction together are off by at most
 //!
 //! ```text
 //!     gamma(k)^2 * sum |a||b|  +  5 * k * eta
@@ -11,6 +13,8 @@
 //! (their Proposition 5.5; rounding both to one f64 adds u times the result).
 
 use rayon::prelude::*;
+
+use crate::data::{Arithmetic, Number};
 
 /// A sum of products, and what rounding took from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,7 +120,8 @@ fn columns(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
     columns_on_any_cpu(a, panel)
 }
 
-/// Compiled for CPUs with FMA: without that instruction each `mul_add` is a call of a function that emulates it.
+/// Compiled for CPUs with FMA: without that instruction each `mul_add` is a call of a function
+/// that emulates it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn columns_fma(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
@@ -147,6 +152,12 @@ fn columns_on_any_cpu(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
         correction: correction[column],
         magnitude: magnitude[column],
     })
+}
+
+/// Whether f64 is no more precise than `T`, so that a reference in plain f64 would be as wrong
+/// as the result may be.
+pub fn is_as_fine_as_f64<T: Number>() -> bool {
+    matches!(T::ARITHMETIC, Arithmetic::Float { unit_roundoff, .. } if unit_roundoff <= 0.5 * f64::EPSILON)
 }
 
 #[cfg(test)]

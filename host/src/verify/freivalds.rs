@@ -1,16 +1,18 @@
-//! Freivalds' check: `C x = A (B x)` for random vectors x takes the time of reading the matrices, not of multiplying them.
+//! Freivalds' check: `C x = A (B x)` for random vectors x takes the time of reading the
+//! matrices, not of multiplying them.
 //!
-//! It is done over the integers modulo 2^64, with vectors of random 64-bit words, on matrices of integers. If a row of
-//! `C - A B` has an element d = 2^t * odd, then d * x is equally likely each multiple of 2^t modulo 2^64, whatever the
-//! rest of the row adds: the check misses it with probability 2^-(64 - t) a vector. As |d| stays below twice the largest
-//! integer L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64, exact up to 2^53.
+//! It is done over the integers modulo 2^64, with vectors of random 64-bit words, on matrices of
+//! integers. If a row of `C - A B` has an element d = 2^t * odd, then d * x is equally likely
+//! each multiple of 2^t modulo 2^64, whatever the other elements of the row add: the check
+//! misses it with probability 2^-(64 - t) a vector. As |d| stays below twice the largest integer
+//! L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64,
+//! exact up to 2^53.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
-use crate::element::Element;
-use crate::problem::{Matrix, Problem};
+use crate::data::{Matrix, Number, Problem};
 
 /// Independent vectors at once.
 const VECTORS: usize = 2;
@@ -23,9 +25,10 @@ pub fn certainty_bits(largest: f64) -> u32 {
     VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
-/// The first row of `got` that is not `alpha * A * B + beta * C`, or holds anything but integers up to `largest`. The
-/// matrices of `problem` hold integers, and so small ones that no element of the result exceeds `largest`.
-pub fn first_wrong_row<T: Element>(
+/// The first row of `got` that is not `alpha * A * B + beta * C`, or holds anything but integers
+/// up to `largest`. The matrices of `problem` hold integers, and so small ones that no element
+/// of the result exceeds `largest`.
+pub fn first_wrong_row<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     largest: f64,
@@ -62,11 +65,11 @@ pub fn first_wrong_row<T: Element>(
 }
 
 /// An integer element modulo 2^64. Anything else becomes 0: callers refuse it before or after.
-fn integer<T: Element>(element: T) -> u64 {
+fn integer<T: Number>(element: T) -> u64 {
     element.to_integer().unwrap_or(0).cast_unsigned()
 }
 
-fn dot<T: Element>(row: &[T], vectors: &[Entry]) -> Entry {
+fn dot<T: Number>(row: &[T], vectors: &[Entry]) -> Entry {
     let mut sum = [0; VECTORS];
     for (element, entry) in row.iter().zip(vectors) {
         add_scaled(&mut sum, integer(*element), *entry);

@@ -1,31 +1,39 @@
-//! Whether a result is right: three gates, each of which a NaN, a dropped term or a swapped element fails.
+//! Whether a result is right: three gates, each of which a NaN, a dropped term or a swapped
+//! element fails.
 //!
-//! 1. [`exact`]: on small integers every sum is exact in any order, so the result must equal the reference. This gate
-//!    is not optional: at k = 16384 the bound of the next one is wide enough to hide a dropped term.
-//! 2. [`proven`]: on any data, each element lies within the bound that rounding allows ([`bound`]).
+//! 1. [`exact`]: on small integers every sum is exact in any order, so the result must equal the
+//!    reference. This gate is not optional: at k = 16384 the bound of the next one is wide
+//!    enough to hide a dropped term.
+//! 2. [`proven`]: on any data, each element lies within the bound that rounding allows
+//!    ([`bound`]).
 //! 3. The alarm, in the same call: errors far below the bound but larger than such data ever gave.
 //!
-//! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full; large ones by Freivalds' check
-//! ([`freivalds`]) and at sampled elements, among them the corners and edges of tiles.
+//! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full;
+//! large ones by Freivalds' check ([`freivalds`]) and at sampled elements, among them the
+//! corners and edges of tiles.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod bound;
 pub mod compensated;
+mod exact_data;
 pub mod freivalds;
 pub mod outcome;
 pub mod reference;
 pub mod sample;
 pub mod strassen;
 
-use gpu_kernels::spec::Tile;
+use gpu_gemm::gpu_kernels::spec::Tile;
 use rayon::prelude::*;
 
-use crate::element::{Arithmetic, Element};
-use crate::problem::{Data, Matrix, Problem, Shape};
+use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use bound::ErrorBound;
-pub use bound::Rounding;
+pub use bound::ErrorModel;
+pub use exact_data::exact_data;
+use exact_data::exact_integers;
+use gpu_gemm::Shape;
+use outcome::check_each;
 pub use outcome::{Failure, Mismatch, Proof};
 use reference::{Expected, Reference};
 
@@ -39,7 +47,8 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred megabytes.
+    /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
+    /// megabytes.
     pub fn of(shape: Shape) -> Coverage {
         let Shape { m, n, k } = shape;
         let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
@@ -52,36 +61,14 @@ impl Coverage {
     }
 }
 
-/// Integers of up to 4, or fewer where `k` is large, whose products add up exactly over `k` terms in `T`, with a factor of
-/// 4 to spare for `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
-pub fn exact_data<T: Element>(k: usize) -> Option<Data> {
-    exact_data_with_headroom::<T>(k, 1.0)
-}
-
-/// [`exact_data`] for an algorithm whose intermediate results are up to `headroom` times as large as its sums.
-fn exact_data_with_headroom<T: Element>(k: usize, headroom: f64) -> Option<Data> {
-    let limit = exact_integers::<T>() / headroom;
-    (1..=4)
-        .rev()
-        .find(|&largest| f64::from(largest * largest) * k as f64 <= limit / 4.0)
-        .map(|largest| Data::SmallIntegers { largest })
-}
-
-/// All integers up to this magnitude are elements.
-fn exact_integers<T: Element>() -> f64 {
-    match T::ARITHMETIC {
-        Arithmetic::Float { exact_integers, .. } => exact_integers,
-        Arithmetic::WrappingInteger { bits } => 2f64.powi(bits as i32 - 1) - 1.0,
-    }
-}
-
-/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers so small that no order of summation
-/// rounds. Zeros of either sign are equal.
+/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers so small
+/// that no order of summation rounds. Zeros of either sign are equal.
 ///
 /// # Errors
 ///
-/// A wrong element, or data that is not so small ([`exact_data`] is, with `alpha` and `beta` up to 2).
-pub fn exact<T: Element>(
+/// A wrong element, or data that is not so small ([`exact_data`] is, with `alpha` and `beta` up
+/// to 2).
+pub fn exact<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
@@ -122,37 +109,38 @@ pub fn exact<T: Element>(
     Ok(Proof::exact("exact", statement))
 }
 
-/// Gates 2 and 3, for floats: every element lies within the bound of its rounding errors, and the largest error, in units
-/// of rounding, below the alarm of such `data`; matrices that hold something else, `None`, have no alarm.
+/// Gates 2 and 3, for floats: every element lies within the bound of its rounding errors, and
+/// the largest error, in units of rounding, below the alarm of such `data`; matrices that hold
+/// something else, `None`, have no alarm.
 ///
 /// # Errors
 ///
 /// A wrong element or row sum, an alarm, or a sum so long that there is no bound.
-pub fn proven<T: Element>(
+pub fn proven<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
     data: impl Into<Option<Data>>,
     coverage: Coverage,
 ) -> Result<Proof, Failure> {
-    proven_as(problem, got, tile, data, coverage, Rounding::Elementwise)
+    proven_as(problem, got, tile, data, coverage, ErrorModel::Elementwise)
 }
 
-/// [`proven`] for a result that rounds as `rounding` says.
+/// [`proven`] for a result that rounds as `model` says.
 ///
 /// # Errors
 ///
 /// As [`proven`]; or the algorithm has no bound for such matrices.
-pub fn proven_as<T: Element>(
+pub fn proven_as<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
     data: impl Into<Option<Data>>,
     coverage: Coverage,
-    rounding: Rounding,
+    model: ErrorModel,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let bound = ErrorBound::of_rounding(problem, rounding)?;
+    let bound = ErrorBound::of_model(problem, model)?;
     let (worst, compared) = match coverage {
         Coverage::Full => {
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
@@ -192,7 +180,7 @@ pub fn proven_as<T: Element>(
     );
     let alarm = data
         .into()
-        .and_then(|data| rounding.alarm_limit(data, problem.shape()));
+        .and_then(|data| model.alarm_limit(data, problem.shape()));
     if let Some(limit) = alarm {
         if !(worst.units <= limit) {
             return Err(Failure::Alarm {
@@ -220,7 +208,7 @@ pub fn proven_as<T: Element>(
 /// # Errors
 ///
 /// A wrong element.
-pub fn wrapping<T: Element>(
+pub fn wrapping<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
@@ -256,30 +244,21 @@ pub fn wrapping<T: Element>(
     Ok(Proof::exact("wrapping", statement))
 }
 
-/// What `check` says of each; if any fails, the failure of the first, so that the same result always fails alike.
-fn check_each<I: IndexedParallelIterator, R: Send>(
-    items: I,
-    check: impl Fn(I::Item) -> Result<R, Failure> + Sync + Send,
-) -> Result<Vec<R>, Failure> {
-    let checked: Vec<_> = items.map(check).collect();
-    checked.into_iter().collect()
-}
-
 /// The gate for data of any kind: [`proven_as`] for floats, [`wrapping`] for integers.
 ///
 /// # Errors
 ///
 /// As the two.
-pub fn general<T: Element>(
+pub fn general<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
     data: impl Into<Option<Data>>,
     coverage: Coverage,
-    rounding: Rounding,
+    model: ErrorModel,
 ) -> Result<Proof, Failure> {
     match T::ARITHMETIC {
-        Arithmetic::Float { .. } => proven_as(problem, got, tile, data, coverage, rounding),
+        Arithmetic::Float { .. } => proven_as(problem, got, tile, data, coverage, model),
         Arithmetic::WrappingInteger { .. } => wrapping(problem, got, tile, coverage),
     }
 }
@@ -304,11 +283,11 @@ impl Worst {
     }
 }
 
-fn elements<T: Element>(problem: &Problem<T>) -> usize {
+fn elements<T: Number>(problem: &Problem<T>) -> usize {
     problem.shape().m * problem.shape().n
 }
 
-fn check_shape<T: Element>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {
+fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {
     let want = problem.shape();
     if (got.rows(), got.columns()) != (want.m, want.n) {
         return Err(Failure::WrongShape {
@@ -319,7 +298,7 @@ fn check_shape<T: Element>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), 
     Ok(())
 }
 
-fn equal<T: Element>(row: usize, col: usize, got: T, want: f64) -> Result<(), Failure> {
+fn equal<T: Number>(row: usize, col: usize, got: T, want: f64) -> Result<(), Failure> {
     let got = got.to_f64();
     // Not `!=`: a NaN must fail.
     if got == want {
@@ -336,7 +315,7 @@ fn equal<T: Element>(row: usize, col: usize, got: T, want: f64) -> Result<(), Fa
 }
 
 /// The first wrong element of a row that failed Freivalds' check.
-fn wrong_in_row<T: Element>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -> Failure {
+fn wrong_in_row<T: Number>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -> Failure {
     (0..problem.shape().n)
         .find_map(|col| {
             equal(row, col, got.row(row)[col], reference::element(problem, row, col).want).err()
@@ -349,7 +328,7 @@ fn wrong_in_row<T: Element>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -
 }
 
 /// Refuses data whose sums might round. Returns a magnitude that no element of the result exceeds.
-fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<f64, Failure> {
+fn require_exact_sums<T: Number>(problem: &Problem<T>) -> Result<f64, Failure> {
     let refuse = |what: &str| Err(Failure::Unprovable(format!("{what}, so sums may round.")));
     let scalars = (problem.alpha.to_integer(), problem.beta.to_integer());
     let (Some(alpha), Some(beta)) = scalars else {
@@ -377,7 +356,7 @@ fn require_exact_sums<T: Element>(problem: &Problem<T>) -> Result<f64, Failure> 
 }
 
 /// The largest magnitude in a matrix of integers; `None` if it holds anything else.
-fn largest_integer<T: Element>(matrix: &Matrix<T>) -> Option<u64> {
+fn largest_integer<T: Number>(matrix: &Matrix<T>) -> Option<u64> {
     (0..matrix.rows())
         .into_par_iter()
         .map(|row| {
@@ -392,7 +371,7 @@ fn largest_integer<T: Element>(matrix: &Matrix<T>) -> Option<u64> {
 
 impl ErrorBound {
     /// Checks one element.
-    fn check<T: Element>(
+    fn check<T: Number>(
         &self,
         row: usize,
         col: usize,

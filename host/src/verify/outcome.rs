@@ -1,10 +1,11 @@
-//! What a check says: a proof, or what is wrong and where.
+//! The outcome of a check: a proof, or what is wrong and where.
 
+use rayon::prelude::*;
 use std::fmt;
 
 use thiserror::Error;
 
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
 /// An element that is not what it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +80,8 @@ pub struct Proof {
     pub gate: &'static str,
     /// A clause that says what was compared, and with what outcome.
     pub statement: String,
-    /// The largest error, and the bound of the element that has it; both 0 for an exact comparison.
+    /// The largest error, and the bound of the element that has it; both 0 for an exact
+    /// comparison.
     pub largest_error: f64,
     pub bound: f64,
 }
@@ -93,4 +95,14 @@ impl Proof {
             bound: 0.0,
         }
     }
+}
+
+/// The outcomes of `check`; if any fails, the first failure, so that the same result always
+/// fails in the same way.
+pub(super) fn check_each<I: IndexedParallelIterator, R: Send>(
+    items: I,
+    check: impl Fn(I::Item) -> Result<R, Failure> + Sync + Send,
+) -> Result<Vec<R>, Failure> {
+    let checked: Vec<_> = items.map(check).collect();
+    checked.into_iter().collect()
 }

@@ -1,16 +1,16 @@
-//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`; for results that are f64 themselves,
-//! as if in twice that precision ([`compensated`]); in integers by plain loops.
+//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`; for
+//! results that are f64 themselves, as if in twice that precision ([`compensated`]); in integers
+//! by plain loops.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
 
 use super::compensated::{self, Sum};
-use super::{Failure, bound, check_each};
-use crate::element::Element;
-use crate::problem::{Matrix, Problem};
+use super::outcome::{Failure, check_each};
+use crate::data::{Matrix, Number, Problem};
 
-/// What an element must be, and how large the terms are that it is the sum of.
+/// What an element must be, and how large the terms of its sum are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// `alpha * sum a b + beta * c`.
@@ -21,7 +21,7 @@ pub struct Expected {
 
 impl Expected {
     /// From `sum a b` with `sum |a||b|`.
-    fn new<T: Element>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
+    fn new<T: Number>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
         let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
         let mut total = match alpha {
             0.0 => Sum::default(),
@@ -52,7 +52,7 @@ impl Reference {
     /// # Errors
     ///
     /// An error of `check`, of the first band that has one.
-    pub fn each_row<T: Element, R: Send>(
+    pub fn each_row<T: Number, R: Send>(
         self,
         problem: &Problem<T>,
         check: impl Fn(usize, &[Expected]) -> Result<R, Failure> + Sync,
@@ -70,7 +70,7 @@ impl Reference {
         } else {
             to_f64(&problem.b, 0..shape.k)
         };
-        let compensate = with_magnitudes && bound::is_as_fine_as_f64::<T>();
+        let compensate = with_magnitudes && compensated::is_as_fine_as_f64::<T>();
         let b_magnitudes: Vec<f64> = match with_magnitudes && !compensate {
             true => b.par_iter().map(|element| element.abs()).collect(),
             false => Vec::new(),
@@ -107,7 +107,7 @@ impl Reference {
 }
 
 /// What one element must be.
-pub fn element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
+pub fn element<T: Number>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
     let mut sum = Sum::default();
     if problem.alpha != T::default() {
         for (index, a) in problem.a.row(row).iter().enumerate() {
@@ -118,7 +118,7 @@ pub fn element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> Expe
 }
 
 /// What a row must be in arithmetic that wraps.
-pub fn wrapping_row<T: Element>(problem: &Problem<T>, row: usize) -> Vec<T> {
+pub fn wrapping_row<T: Number>(problem: &Problem<T>, row: usize) -> Vec<T> {
     let zero = T::default();
     let mut sums = vec![zero; problem.shape().n];
     if problem.alpha != zero {
@@ -135,7 +135,7 @@ pub fn wrapping_row<T: Element>(problem: &Problem<T>, row: usize) -> Vec<T> {
 }
 
 /// What one element must be in arithmetic that wraps.
-pub fn wrapping_element<T: Element>(problem: &Problem<T>, row: usize, col: usize) -> T {
+pub fn wrapping_element<T: Number>(problem: &Problem<T>, row: usize, col: usize) -> T {
     let zero = T::default();
     let mut sum = zero;
     if problem.alpha != zero {
@@ -147,12 +147,13 @@ pub fn wrapping_element<T: Element>(problem: &Problem<T>, row: usize, col: usize
 }
 
 /// `alpha * sum + beta * c`, wrapping.
-fn scaled<T: Element>(problem: &Problem<T>, sum: T, c: T) -> T {
+fn scaled<T: Number>(problem: &Problem<T>, sum: T, c: T) -> T {
     let product = problem.alpha.times_plus(sum, T::default());
     problem.beta.times_plus(c, product)
 }
 
-/// The sums of rows with a random sign for each column, from which no two errors in a row can cancel for most signs.
+/// The sums of rows with a random sign for each column, from which no two errors in a row can
+/// cancel for most signs.
 pub struct SignedRowSums {
     signs: Vec<f64>,
     /// `B * signs`, and `|B| * 1`.
@@ -161,7 +162,7 @@ pub struct SignedRowSums {
 
 impl SignedRowSums {
     /// Draws the signs and reads B.
-    pub fn new<T: Element>(problem: &Problem<T>) -> SignedRowSums {
+    pub fn new<T: Number>(problem: &Problem<T>) -> SignedRowSums {
         let shape = problem.shape();
         let mut generator = Pcg64::new(0x519e_d5c4, 0);
         let signs: Vec<f64> = (0..shape.n)
@@ -182,12 +183,13 @@ impl SignedRowSums {
     }
 
     /// The sum of one row.
-    pub fn of<T: Element>(&self, row: &[T]) -> f64 {
+    pub fn of<T: Number>(&self, row: &[T]) -> f64 {
         signed_sum(row, &self.signs)
     }
 
-    /// What the sum of a row of the result must be; its magnitude is that of all its elements together.
-    pub fn expected<T: Element>(&self, problem: &Problem<T>, row: usize) -> Expected {
+    /// What the sum of a row of the result must be; its magnitude is that of all its elements
+    /// together.
+    pub fn expected<T: Number>(&self, problem: &Problem<T>, row: usize) -> Expected {
         let mut sum = Sum::default();
         for (a, (b, b_magnitude)) in problem.a.row(row).iter().zip(&self.b) {
             sum.rounded += a.to_f64() * b;
@@ -205,7 +207,7 @@ impl SignedRowSums {
     }
 }
 
-fn signed_sum<T: Element>(row: &[T], signs: &[f64]) -> f64 {
+fn signed_sum<T: Number>(row: &[T], signs: &[f64]) -> f64 {
     row.iter()
         .zip(signs)
         .map(|(element, sign)| element.to_f64() * sign)
@@ -213,7 +215,7 @@ fn signed_sum<T: Element>(row: &[T], signs: &[f64]) -> f64 {
 }
 
 /// Some rows of a matrix, compact.
-fn to_f64<T: Element>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f64> {
+fn to_f64<T: Number>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f64> {
     let columns = matrix.columns();
     let mut compact = vec![0.0; rows.len() * columns];
     if columns > 0 {
@@ -255,7 +257,7 @@ fn plain_sums(mut a: Vec<f64>, b: &[f64], b_magnitudes: &[f64], k: usize, n: usi
 fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
     let m = c.len() / n;
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n);
-    // SAFETY: the lengths, just checked, are those that the dimensions and strides ask for.
+    // SAFETY: the lengths, just checked, are those that the dimensions and strides require.
     unsafe {
         matrixmultiply::dgemm(
             m,
@@ -279,13 +281,14 @@ fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Data, Layout, Shape};
+    use crate::data::{Data, Layout};
+    use gpu_gemm::Shape;
 
     /// 2 x 3 times 3 x 2, worked out by hand.
     fn by_hand() -> Problem<f32> {
         let matrix = |rows: usize, columns, values: &[f32]| {
             let values = values.to_vec();
-            let placement = crate::problem::Placement {
+            let placement = crate::data::Placement {
                 offset: 0,
                 leading: columns,
             };

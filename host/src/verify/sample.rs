@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use gpu_kernels::spec::Tile;
+use gpu_gemm::gpu_kernels::spec::Tile;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
 /// Elements taken at random, besides those at the corners and edges of tiles.
 const RANDOM: usize = 2048;
 
-/// The elements to look at: all that lie in both a row and a column next to the edge of some tile (the first tile, the
-/// second, one in the middle, the last) or of C, and some thousands of others.
+/// The elements to look at: all that lie in both a row and a column next to the edge of some
+/// tile (the first tile, the second, one in the middle, the last) or of C, and some thousands of
+/// others.
 pub fn positions(shape: Shape, tile: Tile) -> Vec<(usize, usize)> {
     if shape.is_empty() {
         return Vec::new();

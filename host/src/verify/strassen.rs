@@ -1,16 +1,18 @@
 //! How large the rounding errors of Strassen's algorithm can be.
 //!
-//! Its sums of quarters mix elements that have nothing to do with each other, so errors are bounded against the largest elements,
-//! `max|A| * max|B|`, not against the terms of each sum. For n = 2^j * n0, with cutoff n0, the bound is, to first order in u,
+//! Its sums of quarters mix unrelated elements, so errors are bounded against the largest
+//! elements, `max|A| * max|B|`, not against the terms of each sum. For n = 2^j * n0, with cutoff
+//! n0, the bound is, to first order in u,
 //!
 //! ```text
 //!     ((n / n0)^log2(12) * (n0^2 + 5 * n0) - 5 * n) * u * max|A| * max|B|
 //! ```
 //!
-//! (R. P. Brent, 1970; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 23.2.2). [`Growth`]
-//! follows the same recursion for any shape, odd sizes peeled off, and keeps the terms of higher order.
+//! (R. P. Brent, 1970; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
+//! edition, section 23.2.2). [`Growth`] follows the same recursion for any shape, odd sizes
+//! peeled off, and keeps the terms of higher order.
 
-use crate::problem::Shape;
+use gpu_gemm::Shape;
 
 /// What becomes of errors and magnitudes, in units of `max|A| * max|B|`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,8 +28,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// For a product of this shape, whose factors are halved until a dimension is at most `cutoff`, in arithmetic of unit
-    /// roundoff `u`.
+    /// For a product of this shape, whose factors are halved until a dimension is at most
+    /// `cutoff`, in arithmetic of unit roundoff `u`.
     pub fn new(shape: Shape, cutoff: usize, u: f64) -> Growth {
         let Shape { m, n, k } = shape;
         let terms = k as f64;
@@ -51,8 +53,9 @@ impl Growth {
         };
         let inner = Growth::new(half, cutoff, u);
         let half_terms = half.k as f64;
-        // A sum of two quarters is at most twice as large as they are, and rounded. Of the four products that make up an element
-        // of C11 (or C22), two multiply two such sums, two only one.
+        // A sum of two quarters is at most twice as large as they are, and rounded. Of the four
+        // products that make up an element of C11 (or C22), two multiply two such sums, two only
+        // one.
         let product = |largest: f64, rounding: f64| {
             let size = largest * half_terms;
             let error = inner.error * largest * (1.0 + rounding) + size * rounding;

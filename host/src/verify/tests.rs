@@ -1,18 +1,18 @@
 //! Each checker with results that it must accept, and with wrong ones that it must not.
 
 use super::*;
-use crate::problem::{Layout, Placement};
+use crate::data::{Layout, Placement, Random};
 
 const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
 const BOTH: [Coverage; 2] = [Coverage::Full, Coverage::Sampled];
 
-fn problem<T: Element>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
+fn problem<T: Random>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
     let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
     Problem::random(shape, layout, data, 11, alpha, beta).unwrap()
 }
 
-/// A result computed by a loop of the plainest kind, one rounding at a time in the type itself.
-fn multiplied<T: Element>(problem: &Problem<T>) -> Matrix<T> {
+/// A result computed by the plainest loop, one rounding at a time in the type itself.
+fn multiplied<T: Random>(problem: &Problem<T>) -> Matrix<T> {
     let shape = problem.shape();
     let (alpha, beta, zero) = (problem.alpha, problem.beta, T::default());
     let mut c = problem.c.clone();
@@ -33,7 +33,7 @@ fn multiplied<T: Element>(problem: &Problem<T>) -> Matrix<T> {
     c
 }
 
-fn with<T: Element>(
+fn with<T: Random>(
     c: &Matrix<T>,
     (row, col): (usize, usize),
     change: impl Fn(T) -> T,
@@ -44,7 +44,7 @@ fn with<T: Element>(
     changed
 }
 
-/// Where a failure says that it is.
+/// The position that a failure reports.
 fn place(failure: Failure) -> (usize, usize) {
     match failure {
         Failure::Element(mismatch) => (mismatch.row, mismatch.col),
@@ -111,7 +111,8 @@ fn right_results_of_f64_pass_every_gate_and_those_of_f32_do_not() {
     }
 }
 
-/// Elements of 40 bits after the point, so that the sums of their products are integers of i128, times 2^-80.
+/// Elements of 40 bits after the point, so that the sums of their products are integers of i128,
+/// times 2^-80.
 #[test]
 fn the_reference_of_f64_is_the_exact_sum_rounded_once_where_a_plain_sum_is_far_off() {
     let shape = Shape {
@@ -129,7 +130,7 @@ fn the_reference_of_f64_is_the_exact_sum_rounded_once_where_a_plain_sum_is_far_o
             }
         }
     }
-    // The second half takes the first away again, all but what is left in C.
+    // The second half subtracts the first again, except for what remains in C.
     for row in 0..shape.m {
         let (first, second) = problem.a.row_mut(row).split_at_mut(1500);
         for (first, second) in first.iter().zip(second) {
@@ -380,29 +381,22 @@ fn row_sums_catch_a_wrong_element_that_is_not_sampled() {
 #[test]
 fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_more() {
     let problem = problem::<f32>(Shape::cube(32), Data::Normal, 2.0, -1.0);
-    let rounding = Rounding::Strassen { cutoff: 8 };
-    let bound_of = |rounding| {
+    let model = ErrorModel::Strassen { cutoff: 8 };
+    let bound_of = |model| {
         let expected = reference::element(&problem, 3, 4);
-        let bound = ErrorBound::of_rounding(&problem, rounding).unwrap();
+        let bound = ErrorBound::of_model(&problem, model).unwrap();
         (expected.want, bound.of(expected.magnitude))
     };
-    let ((want, wide), (_, narrow)) = (bound_of(rounding), bound_of(Rounding::Elementwise));
+    let ((want, wide), (_, narrow)) = (bound_of(model), bound_of(ErrorModel::Elementwise));
     assert!(wide > 10.0 * narrow, "{wide} {narrow}");
-    let checked = |err: f64, rounding| {
+    let checked = |err: f64, model| {
         let wrong = with(&multiplied(&problem), (3, 4), |_| (want + err) as f32);
-        proven_as(
-            &problem,
-            &wrong,
-            TILE,
-            Data::Normal,
-            Coverage::Full,
-            rounding,
-        )
+        proven_as(&problem, &wrong, TILE, Data::Normal, Coverage::Full, model)
     };
-    checked(0.8 * wide, rounding).unwrap();
-    assert_eq!(place(checked(1.2 * wide, rounding).unwrap_err()), (3, 4));
+    checked(0.8 * wide, model).unwrap();
+    assert_eq!(place(checked(1.2 * wide, model).unwrap_err()), (3, 4));
     assert_eq!(
-        place(checked(0.8 * wide, Rounding::Elementwise).unwrap_err()),
+        place(checked(0.8 * wide, ErrorModel::Elementwise).unwrap_err()),
         (3, 4)
     );
 }
@@ -435,24 +429,17 @@ fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
 
 #[test]
 fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
-    let rounding = Rounding::Strassen { cutoff: 2 };
+    let model = ErrorModel::Strassen { cutoff: 2 };
     for value in [f32::NAN, f32::INFINITY, 1e38] {
         let mut problem = problem::<f32>(Shape::cube(6), Data::Uniform, 1.0, 0.0);
         problem.a.row_mut(5)[5] = value;
-        let checked = |rounding| {
+        let checked = |model| {
             let right = multiplied(&problem);
-            proven_as(
-                &problem,
-                &right,
-                TILE,
-                Data::Normal,
-                Coverage::Full,
-                rounding,
-            )
+            proven_as(&problem, &right, TILE, Data::Normal, Coverage::Full, model)
         };
-        checked(Rounding::Elementwise).unwrap();
+        checked(ErrorModel::Elementwise).unwrap();
         assert!(
-            matches!(checked(rounding), Err(Failure::Unprovable(_))),
+            matches!(checked(model), Err(Failure::Unprovable(_))),
             "{value}"
         );
     }
@@ -461,7 +448,7 @@ fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
 #[test]
 fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
     let largest =
-        |k: usize, cutoff| Rounding::Strassen { cutoff }.exact_data::<f32>(Shape::cube(k));
+        |k: usize, cutoff| ErrorModel::Strassen { cutoff }.exact_data::<f32>(Shape::cube(k));
     // One level: 6 * k; five levels: 16 times as much.
     assert_eq!(
         largest(1 << 15, 1 << 14),

@@ -1,4 +1,4 @@
-//! Who a thread is.
+//! The indices that identify a thread.
 
 use cuda_std::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Copies that run while the thread goes on, and a hint to fetch what a later one reads.
+//! Asynchronous copies, and a hint to fetch what a later copy reads.
 
 use cuda_std::prelude::*;
 use cuda_std::{pipeline, shared_array};
@@ -61,7 +61,7 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// Words of which only the first bytes are left.
+/// Words of which only the first bytes are kept.
 #[cfg(not(cuda_device))]
 fn zero_filled(words: &[u32], valid_bytes: usize) -> Vec<u32> {
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -78,7 +78,7 @@ fn zero_filled(words: &[u32], valid_bytes: usize) -> Vec<u32> {
     bytes.chunks(4).map(word).collect()
 }
 
-/// Copies 64 words, `WORDS` a thread, and turns them around.
+/// Copies 64 words, `WORDS` a thread, and reverses them.
 #[inline(always)]
 unsafe fn reversed_by_copies<const WORDS: usize>(
     staged: *mut u32,
@@ -118,7 +118,7 @@ pub unsafe fn zero_filled_copies(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x();
     let valid = |size| if i < size { i } else { size };
     let slot = staged.add(8 * i as usize);
-    // What is not read need not be there.
+    // What is not read need not exist.
     let from = if i == 0 {
         core::ptr::null()
     } else {
@@ -134,7 +134,8 @@ pub unsafe fn zero_filled_copies(input: &[u32], output: *mut u32) {
     }
 }
 
-/// Eight stages of eight words through three buffers, each read by another thread than copied it.
+/// Eight stages of eight words through three buffers, each read by a thread other than the one
+/// that copied it.
 #[kernel]
 pub unsafe fn stages_arrive_in_order(input: &[u32], output: *mut u32) {
     let staged = shared_array![u32; 3 * 8];

@@ -1,5 +1,6 @@
-//! Kernels that are wrong on purpose. A checker that does not find what is planted here proves nothing when it finds
-//! nothing elsewhere. Each is launched with one block of 64 threads on 64 words.
+//! Kernels that are wrong on purpose. A checker that does not find what is planted here proves
+//! nothing when it finds nothing elsewhere. Each is launched with one CTA of 64 threads on 64
+//! words.
 
 use cuda_std::prelude::*;
 use cuda_std::{shared_array, warp};
@@ -7,7 +8,8 @@ use cuda_std::{shared_array, warp};
 #[cfg(not(cuda_device))]
 use crate::probe::ProbeFn;
 
-/// Every planted error: its entry point, the kernel, and the tool of `compute-sanitizer` that must find it, if any.
+/// Every planted error: its entry point, the kernel, and the tool of `compute-sanitizer` that
+/// must find it, if any.
 #[cfg(not(cuda_device))]
 pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
     (
@@ -33,7 +35,7 @@ pub unsafe fn writes_out_of_bounds(input: &[u32], output: *mut u32) {
     *output.add(if i == 63 { 1 << 24 } else { i }) = input[i];
 }
 
-/// Reads what another thread writes, with nothing between.
+/// Reads what another thread writes, with no barrier between.
 #[kernel]
 pub unsafe fn misses_a_barrier(input: &[u32], output: *mut u32) {
     let staged = shared_array![u32; 64];
@@ -42,14 +44,14 @@ pub unsafe fn misses_a_barrier(input: &[u32], output: *mut u32) {
     *output.add(i) = *staged.add(63 - i);
 }
 
-/// Reads the output, which nobody has written.
+/// Reads the output, which no thread has written.
 #[kernel]
 pub unsafe fn reads_uninitialized_memory(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     *output.add(i) = (*output.add(63 - i)).wrapping_add(input[i]);
 }
 
-/// Half of each warp waits for a warp of which it says that it is no part.
+/// Half of each warp waits at a warp barrier whose mask leaves it out.
 #[kernel]
 pub unsafe fn leaves_itself_out(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
@@ -57,8 +59,8 @@ pub unsafe fn leaves_itself_out(input: &[u32], output: *mut u32) {
     warp::sync_warp(0x0000_FFFF);
 }
 
-/// Half of each warp waits for the other half, which is gone. A GPU takes those that have returned for arrived, so only
-/// the simulator tells.
+/// Half of each warp waits for the other half, which has returned. A GPU counts threads that
+/// have returned as arrived, so only the simulator reports it.
 #[kernel]
 pub unsafe fn waits_in_a_branch(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use cuda_std::println;
 
-/// What [`print_lines`] must print for one block of two threads, in the order of the threads.
+/// What [`print_lines`] must print for one CTA of two threads, in the order of the threads.
 #[cfg(not(cuda_device))]
 pub const PRINTED: &str =
     "C[0][7] = -3, x = 0.5, 000000ff true\nC[1][7] = -2, x = 1.5, 000000fe false\n";

@@ -1,6 +1,7 @@
 //! What a probe is: a kernel from words to words, its launch, and what it must compute.
 
-/// Reads words, writes words: every probe has this signature, so that one launcher serves them all.
+/// Reads words, writes words: every probe has this signature, so that one launcher serves them
+/// all.
 pub type ProbeFn = unsafe fn(input: &[u32], output: *mut u32);
 
 /// A kernel and the claim it stands for.
@@ -12,7 +13,8 @@ pub struct Probe {
     pub launch: Launch,
     /// What it reads.
     pub input: fn() -> Vec<u32>,
-    /// What it must write, computed without `cuda_std`. The output buffer is filled with [`UNWRITTEN`] before.
+    /// What it must write, computed without `cuda_std`. The output buffer is filled with
+    /// [`UNWRITTEN`] before.
     pub expected: fn(&Launch, &[u32]) -> Vec<u32>,
     /// What its PTX must contain, and that of older architectures than `ptx_since` must not.
     pub ptx: &'static [&'static str],
@@ -22,7 +24,7 @@ pub struct Probe {
     pub ulps: u32,
 }
 
-/// A launch: grid and block as x, y, z.
+/// A launch: CTAs of the grid and threads of a CTA, as x, y, z.
 pub struct Launch {
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -32,7 +34,7 @@ pub struct Launch {
 /// What an output word holds before the kernel writes it.
 pub const UNWRITTEN: u32 = 0xDEAD_BEEF;
 
-/// One block of `threads` along x.
+/// One CTA of `threads` threads along x.
 pub const fn one_block(threads: u32) -> Launch {
     Launch {
         grid: [1, 1, 1],
@@ -52,7 +54,7 @@ pub fn scrambled() -> Vec<u32> {
 }
 
 impl Launch {
-    /// Every thread as (block index, thread index), blocks in order, x fastest.
+    /// Every thread as (CTA index, thread index), CTAs in order, x fastest.
     pub fn threads(&self) -> impl Iterator<Item = ([u32; 3], [u32; 3])> + '_ {
         points(self.grid)
             .flat_map(move |block| points(self.block).map(move |thread| (block, thread)))

@@ -1,4 +1,4 @@
-//! Threads of a block waiting for each other.
+//! Threads of a CTA waiting for each other.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

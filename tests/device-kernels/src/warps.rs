@@ -107,7 +107,7 @@ pub unsafe fn halves_of_a_warp(input: &[u32], output: *mut u32) {
     let mask = if lane < 16 { 0xFFFF } else { 0xFFFF_0000 };
     let start = output.add(4 * i);
     *start = lane;
-    // Who else is here right now is up to the device, but oneself is.
+    // Which other lanes are active is up to the device, but this lane is active.
     *start.add(1) = warp::activemask() >> lane & 1;
     if lane < 16 {
         *start.add(2) = warp::warp_vote_ballot(0xFFFF, true);

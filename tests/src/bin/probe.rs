@@ -1,7 +1,8 @@
 //! Runs one probe or planted error by name: `cargo run -p tests --bin probe -- NAME [sim|cuda]`.
 //!
-//! Apart from the tests, because a kernel that crashes takes its process's GPU context with it, because what a kernel
-//! prints goes to its process's standard output, and for `compute-sanitizer` to watch.
+//! Apart from the tests, because a kernel that crashes takes its process's GPU context with it,
+//! because what a kernel prints goes to its process's standard output, and for
+//! `compute-sanitizer` to watch.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
-//! Builds the format that the device's `vprintf` reads, in a constant.
+//! Builds the format string that the device's `vprintf` reads, as a constant.
 
 use super::{Align, Kind, Piece, Spec, Style};
 
-/// The NUL-terminated C format of `pieces`, for values of these kinds.
+/// The NUL-terminated C format string of `pieces`, for values of these kinds.
 pub(super) const fn build<const CAPACITY: usize>(
     pieces: &[Piece],
     kinds: &[Kind],
@@ -22,7 +22,7 @@ pub(super) const fn build<const CAPACITY: usize>(
         }
         piece += 1;
     }
-    // What is left of the array is zero: the C string's end.
+    // The remaining bytes of the array are zero and end the C string.
     format.bytes
 }
 
@@ -57,7 +57,7 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
         }
     }
 
-    /// A number of up to three digits.
+    /// Writes a number of up to three digits.
     const fn push_number(&mut self, number: u32) {
         if number >= 100 {
             self.push(b'0' + (number / 100) as u8);

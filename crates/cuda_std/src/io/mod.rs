@@ -1,8 +1,9 @@
 //! [`print!`](crate::print) and [`println!`](crate::println) from a kernel.
 //!
-//! A GPU has no `core::fmt`. The format string becomes a C format while the kernel is compiled, and all that runs is
-//! one call of the device's `vprintf` with 8 bytes for each value. One call is one piece of output: lines of different
-//! threads do not mix. The device collects up to 1 MiB of it and the host prints it when it next waits for the
+//! A GPU has no `core::fmt`. The format string becomes a C format string while the kernel is
+//! compiled, and at run time there is only one call of the device's `vprintf` with 8 bytes for
+//! each value. The output of one call is not interrupted: lines of different threads do not mix.
+//! The device collects up to 1 MiB of it and the host prints it when it next waits for the
 //! device; what does not fit replaces the oldest.
 //!
 //! | format | takes | prints |
@@ -12,10 +13,10 @@
 //! | `{:.3}` | `f32`, `f64` | three decimals, as `std` does but for `nan` |
 //! | `{:x}`, `{:X}` | integers | hexadecimal, as `std` does |
 //!
-//! Each with a width `{:8}`, zeros in front `{:08}` and alignment `{:<8}` or `{:>8}`. Values are taken in order, by
-//! position
-//! `{0}`, by name `{name}`, or from a variable `{variable}`, up to 16. Any other format or type does not compile. The
-//! simulator prints the same characters.
+//! Each format may have a width `{:8}`, zeros in front `{:08}` and alignment `{:<8}` or `{:>8}`.
+//! Up to 16 values are taken, in order, by position `{0}`, by name `{name}`, or from a variable
+//! `{variable}`. Any other format or type does not compile. The simulator prints the same
+//! characters.
 //!
 //! ```
 //! use cuda_std::println;
@@ -35,13 +36,13 @@ mod c_format;
 #[cfg(not(cuda_device))]
 mod text;
 
-/// A format string, split by the macros. Implemented by what they expand to.
+/// A format string, split by the macros. The code that they expand to implements this trait.
 #[doc(hidden)]
 pub trait Format {
     const PIECES: &'static [Piece];
 }
 
-/// Text between values, or how to print the next value.
+/// Text between values, or the format of the next value.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub enum Piece {
@@ -49,7 +50,7 @@ pub enum Piece {
     Value(Spec),
 }
 
-/// What stood after the colon of `{:..}`.
+/// What follows the colon in `{:..}`.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Spec {
@@ -64,7 +65,7 @@ pub struct Spec {
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub enum Align {
-    /// Numbers to the right, text to the left.
+    /// Aligns numbers to the right and text to the left.
     Natural,
     Left,
     Right,
@@ -78,7 +79,7 @@ pub enum Style {
     UpperHex,
 }
 
-/// How a value travels in its 8 bytes.
+/// How a value is stored in its 8 bytes.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -88,7 +89,7 @@ pub enum Kind {
     Unsigned,
     /// As an `f64`.
     Float,
-    /// 0 or 1; on the device as the text to print.
+    /// 0 or 1; on the device the text to print.
     Bool,
 }
 
@@ -105,7 +106,7 @@ pub trait PrintArgument: Copy + sealed::Sealed {
     fn word(self) -> u64;
 }
 
-/// An integer under `{:x}` or `{:X}`, which show the bits of its own size.
+/// An integer under `{:x}` or `{:X}`, which show as many bits as its type has.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Hexadecimal<T>(pub T);
@@ -246,7 +247,7 @@ impl<F: Format, const CAPACITY: usize, V: Values> CFormat<F, CAPACITY, V> {
     const BYTES: [u8; CAPACITY] = c_format::build(F::PIECES, V::KINDS);
 }
 
-/// What the macros call.
+/// The function that the macros call.
 #[doc(hidden)]
 #[inline(always)]
 pub fn print<F: Format, const CAPACITY: usize, V: Values>(values: V) {
@@ -266,6 +267,6 @@ pub fn print<F: Format, const CAPACITY: usize, V: Values>(values: V) {
 }
 
 mod sealed {
-    /// Keeps the trait to the types that `vprintf` can take.
+    /// Restricts the trait to the types that `vprintf` can take.
     pub trait Sealed {}
 }

@@ -1,4 +1,4 @@
-//! Prints in the simulator what the device's `vprintf` would.
+//! Prints, in the simulator, what the device's `vprintf` would print.
 
 use super::{Align, Kind, Piece, Spec, Style};
 
@@ -39,7 +39,8 @@ fn float(value: f64, precision: Option<u32>) -> String {
     }
 }
 
-/// C's `%g`: six significant digits without trailing zeros, with an exponent where that is below -4 or above 5.
+/// C's `%g`: six significant digits without trailing zeros, with an exponent where that is below
+/// -4 or above 5.
 fn shortest_of_six_digits(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
@@ -123,7 +124,7 @@ mod tests {
         ]
     };
 
-    /// What the C library prints for the format that the device would get.
+    /// What the C library prints for the format string that the device would get.
     fn by_the_c_library(spec: Spec, kind: Kind, word: u64) -> String {
         let format: [u8; 64] = c_format::build(&[Piece::Value(spec)], &[kind]);
         let mut buffer = [0_u8; 512];

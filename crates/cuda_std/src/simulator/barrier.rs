@@ -5,7 +5,7 @@ use super::{BarrierSite, Place, current};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 
-/// What a barrier tells the threads as it opens.
+/// What a barrier returns to the threads when it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
     Nothing,
@@ -14,7 +14,7 @@ enum Reduction {
     Or,
 }
 
-/// A thread's call of a barrier.
+/// A thread's call of a barrier function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BarrierCall {
     reduction: Reduction,
@@ -37,22 +37,24 @@ impl BarrierCall {
 
     #[inline]
     fn is_same(self, other: Self) -> bool {
-        // One call site can have several `Location`s, one in each part of the program that it was compiled into.
+        // One call site can have several `Location`s, one in each part of the program that it was
+        // compiled into.
         self.reduction == other.reduction
             && (std::ptr::eq(self.site, other.site) || self.site == other.site)
     }
 }
 
-/// The barrier that the threads of a block are coming to.
+/// The barrier at which the threads of a block arrive.
 #[derive(Default)]
 pub(super) struct Barrier {
-    /// The call of the first thread to come, and whether another thread came to another call.
+    /// The call of the first thread to arrive, and whether another thread arrived at a different
+    /// call.
     first: Cell<Option<BarrierCall>>,
     differs: Cell<bool>,
     arrived: Cell<u32>,
-    /// In how many threads the predicate was not 0.
+    /// The number of threads in which the predicate was not 0.
     nonzero: Cell<u32>,
-    /// What the barrier that opened last tells its threads.
+    /// What the barrier that opened last returns to its threads.
     answer: Cell<u32>,
     /// How often the barrier at each site has opened, over all blocks.
     openings: RefCell<Vec<(&'static Location<'static>, u64)>>,
@@ -112,7 +114,7 @@ impl Barrier {
     }
 }
 
-/// Waits for the whole block; returns what the barrier tells its threads.
+/// Waits for all threads of the block; returns what the barrier returns to its threads.
 fn wait(reduction: Reduction, site: &'static Location<'static>, predicate: u32) -> u32 {
     let block = current::block();
     if block.is_unwinding.get() {

@@ -1,4 +1,5 @@
-//! A block of simulated threads: what each is doing, and when those that wait may go on.
+//! A block of simulated threads: what each thread is doing, and when waiting threads may
+//! continue.
 
 use super::barrier::{Barrier, BarrierCall};
 use super::pipeline::{PendingCopies, Waits};
@@ -12,9 +13,9 @@ use std::ptr;
 /// What a simulated thread is doing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// It runs when its turn comes.
+    /// It is ready and runs when it is scheduled.
     Ready,
-    /// It waits for the whole block.
+    /// It waits for all threads of the block.
     AtBarrier(BarrierCall),
     /// It waits for lanes of its warp.
     InWarp(WarpCall),
@@ -27,7 +28,7 @@ pub(super) struct Thread {
     /// Its number in the block: along x, then y, then z.
     pub number: u32,
     pub state: Cell<State>,
-    /// What the warp operation that it waited in gave.
+    /// The result of the warp operation that it waited in.
     pub warp_answer: Cell<u32>,
     /// Asynchronous copies that it has issued and not waited for.
     pub pending_copies: RefCell<PendingCopies>,
@@ -36,16 +37,17 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Hands over to the worker, and returns when the worker resumes this thread.
+    /// Yields to the worker, and returns when the worker resumes this thread.
     #[inline]
     pub fn suspend(&self, state: State) {
         self.state.set(state);
-        // SAFETY: this is the running thread, so its coroutine set the yielder and has not returned.
+        // SAFETY: this is the running thread, so its coroutine set the yielder and has not
+        // returned.
         unsafe { &*self.yielder.get() }.suspend(());
     }
 }
 
-/// What the threads of a block have in common.
+/// The state that the threads of a block share.
 pub(super) struct Block {
     pub index: Cell<Dim3>,
     pub size: Dim3,
@@ -56,7 +58,8 @@ pub(super) struct Block {
     pub barrier: Barrier,
     pub waits: Waits,
     pub shared_memory: RefCell<SharedMemory>,
-    /// Set while the stacks of suspended threads are unwound: their destructors must not wait for anyone.
+    /// Set while the stacks of suspended threads are unwound: their destructors must not wait for
+    /// anyone.
     pub is_unwinding: Cell<bool>,
 }
 
@@ -89,7 +92,7 @@ impl Block {
         }
     }
 
-    /// Makes it block number `number` of the grid, as it is before its first thread runs.
+    /// Resets the state to block number `number` of the grid, before its first thread runs.
     pub fn begin(&self, number: u64) {
         self.index.set(self.grid.place(number));
         self.is_unwinding.set(false);
@@ -107,13 +110,15 @@ impl Block {
         }
     }
 
-    /// Lets go on whoever can, after every thread that was ready has had its turn and not all have returned: the block, if all are at its
-    /// barrier, or else one warp, from that of `first` on. The others stay where they are, so that the first runs as far ahead of them as
-    /// barriers let it: where one is missing, that is seen.
+    /// Releases the threads that can continue. It is called when every ready thread has run and
+    /// not all have returned. If all threads are at the block's barrier it releases the block,
+    /// otherwise one warp, searching from the warp of `first` on. The other threads stay
+    /// suspended, so that the first warp runs as far ahead of them as barriers allow: this
+    /// exposes a missing barrier.
     ///
     /// # Errors
     ///
-    /// Nobody can go on: each waits for a thread that will not come.
+    /// No thread can continue: each waits for a thread that will never arrive.
     pub fn settle(&self, first: u32) -> Result<(), Fault> {
         if self.barrier.open_if_complete(self.threads.len()) {
             self.make_all_ready();
@@ -129,7 +134,7 @@ impl Block {
                 }
             }
         }
-        // A thread that sleeps has had its turn and is ready for the next.
+        // A sleeping thread has run in this pass and is ready for the next pass.
         let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
         if self.threads.iter().any(is_ready) {
             Ok(())
@@ -138,7 +143,7 @@ impl Block {
         }
     }
 
-    /// Says who waits where, when nobody can go on.
+    /// Says which threads wait where, if none can continue.
     fn divergence(&self) -> Fault {
         let block = self.index.get();
         let in_warp = |thread: &&Thread| matches!(thread.state.get(), State::InWarp(_));

@@ -6,13 +6,13 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Of one simulated thread; only the pages that it touches take memory.
+/// The stack size of one simulated thread; only the pages that it touches take memory.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// One coroutine for each thread of a block that has started and not returned.
 ///
-/// A thread gets its stack when it starts and gives it back when it returns. The threads of a kernel without barriers
-/// so run one after the other on one stack, which stays in the cache.
+/// A thread gets its stack when it starts and gives it back when it returns. The threads of a
+/// kernel without barriers so run one after the other on one stack, which stays in the cache.
 pub(super) struct Coroutines {
     /// By the thread's number.
     suspended: Vec<Option<Coroutine<(), (), ()>>>,
@@ -20,7 +20,7 @@ pub(super) struct Coroutines {
 }
 
 impl Coroutines {
-    /// For blocks of so many threads, with stacks that others have left.
+    /// The coroutines for blocks of this many threads, reusing the stacks of earlier blocks.
     pub fn new(threads: usize, stacks: Vec<DefaultStack>) -> Self {
         let mut suspended = Vec::new();
         suspended.resize_with(threads, || None);
@@ -32,17 +32,19 @@ impl Coroutines {
         self.stacks
     }
 
-    /// Runs a thread until it suspends itself or returns; starts it if it has not been. Tells whether it has returned.
+    /// Runs a thread, starting it first if necessary, until it suspends itself or returns.
+    /// Returns whether the thread has returned.
     ///
-    /// A panic in the thread passes through.
+    /// A panic in the thread propagates.
     ///
     /// # Errors
     ///
-    /// The system gives no memory for a stack.
+    /// The system provides no memory for a stack.
     ///
     /// # Safety
     ///
-    /// `thread` and `kernel` stay where they are until the thread has returned or [`Self::unwind`] was called.
+    /// `thread` and `kernel` stay where they are until the thread has returned or
+    /// [`Self::unwind`] was called.
     #[inline]
     pub unsafe fn resume(
         &mut self,
@@ -75,12 +77,14 @@ impl Coroutines {
         }
     }
 
-    /// Ends all threads where they are, running the destructors of what they hold; calls `enter` before each.
+    /// Ends all threads where they are and runs the destructors of what they hold; calls `enter`
+    /// before each.
     pub fn unwind(&mut self, mut enter: impl FnMut(usize)) {
         for (number, slot) in self.suspended.iter_mut().enumerate() {
             if let Some(mut coroutine) = slot.take() {
                 enter(number);
-                // A thread may catch this and panic anew. The launch has failed already: the first fault is reported.
+                // A thread may catch this and panic anew. The launch has failed already: the
+                // first fault is reported.
                 let _ = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
                 self.stacks.push(coroutine.into_stack());
             }

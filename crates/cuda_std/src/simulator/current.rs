@@ -1,4 +1,4 @@
-//! The simulated thread that this OS thread is running, and what it can ask about itself.
+//! The simulated thread that this OS thread is running, and what it can query about itself.
 
 use super::block::{Block, State, Thread};
 use super::{Dim3, Fault, WARP_SIZE};
@@ -12,7 +12,7 @@ thread_local! {
     static BLOCK: Cell<*const Block> = const { Cell::new(ptr::null()) };
 }
 
-/// While it lives, this OS thread runs threads of a block.
+/// A guard: while it lives, this OS thread runs threads of a block.
 pub(super) struct Running {
     previous: (*const Thread, *const Block),
 }
@@ -43,7 +43,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether this OS thread is inside a simulated thread.
+/// Whether this OS thread is running a simulated thread.
 pub(super) fn is_simulated() -> bool {
     !THREAD.get().is_null()
 }
@@ -51,7 +51,8 @@ pub(super) fn is_simulated() -> bool {
 #[inline]
 #[track_caller]
 pub(super) fn thread<'a>() -> &'a Thread {
-    // SAFETY: set by `Running`, which the thread outlives, and simulated code runs only while it lives.
+    // SAFETY: set by `Running`, which the thread outlives, and simulated code runs only while it
+    // lives.
     unsafe { THREAD.get().as_ref() }.unwrap_or_else(|| outside_of_a_launch())
 }
 
@@ -71,7 +72,7 @@ fn outside_of_a_launch() -> ! {
     )
 }
 
-/// Ends the current thread, and with it the launch.
+/// Ends the current thread, and thereby the launch.
 pub(super) fn fail(fault: Fault) -> ! {
     // Not `panic!`: there is nothing to print, the launch returns the fault.
     resume_unwind(Box::new(fault))
@@ -108,7 +109,7 @@ pub(crate) fn lane() -> u32 {
     thread().number % WARP_SIZE
 }
 
-/// Gives the block's other threads a turn.
+/// Lets the block's other threads run.
 #[track_caller]
 pub(crate) fn let_others_run() {
     if !block().is_unwinding.get() {

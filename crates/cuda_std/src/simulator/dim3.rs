@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// How many blocks a grid has, or threads a block, along each axis; or the place of one of them.
+/// The number of blocks in a grid, or of threads in a block, along each axis; or the position of
+/// one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dim3 {
     pub x: u32,
@@ -11,15 +12,16 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// How many places there are.
+    /// The number of positions.
     pub(super) fn count(self) -> u64 {
-        // Saturating, because nothing has checked the extents of a launch yet when this is first asked.
+        // Saturating, because the extents of a launch have not been checked yet when this is
+        // first called.
         u64::from(self.x)
             .saturating_mul(u64::from(self.y))
             .saturating_mul(u64::from(self.z))
     }
 
-    /// The place that is `number` steps along x, then y, then z.
+    /// The position with this linear `number`, counted along x, then y, then z.
     pub(super) fn place(self, number: u64) -> Self {
         let (x, y) = (u64::from(self.x), u64::from(self.y));
         // Each is below the extent along its axis.

@@ -33,39 +33,41 @@ impl fmt::Display for BarrierSite {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The launch has a shape that no GPU takes. The sentence says what is wrong.
+    /// The launch has a shape that no GPU accepts. The sentence says what is wrong.
     InvalidLaunch(String),
     /// The kernel's launch bounds allow fewer threads a block than it was launched with.
     LaunchBounds { max_threads: u32, block_size: Dim3 },
-    /// A block's arrays in shared memory, and the dynamic shared memory, are more than a block can have.
+    /// A block's arrays in shared memory, and the dynamic shared memory, are more than a block
+    /// can have.
     SharedMemory {
         block: Dim3,
         static_bytes: usize,
         dynamic_bytes: usize,
     },
-    /// Some threads of a block wait where the others will never come.
+    /// Some threads of a block wait at a place that the others will never reach.
     DivergentBarrier {
         block: Dim3,
         block_size: Dim3,
-        /// Every thread of the block, by where it is.
+        /// All threads of the block, grouped by where they are.
         threads: Vec<Waiting>,
     },
-    /// Some lanes of a warp wait for lanes that will never come.
+    /// Some lanes of a warp wait for lanes that will never arrive.
     DivergentWarp {
         block: Dim3,
         /// The warp's number in its block.
         warp: u32,
-        /// Every lane of the warp, by where it is.
+        /// All lanes of the warp, grouped by where they are.
         lanes: Vec<Waiting>,
     },
-    /// A thread called a warp operation in a way that is undefined on a GPU. The sentence says how.
+    /// A thread called a warp operation in a way that is undefined on a GPU. The sentence says
+    /// how.
     InvalidWarpOperation {
         block: Dim3,
         thread: Dim3,
         site: BarrierSite,
         problem: String,
     },
-    /// A thread issued an asynchronous copy that no GPU can make. The sentence says why.
+    /// A thread issued an asynchronous copy that no GPU can perform. The sentence says why.
     InvalidCopy {
         block: Dim3,
         thread: Dim3,
@@ -80,11 +82,11 @@ pub enum Fault {
         /// `file:line:column` of the panic, if it is known.
         location: Option<String>,
     },
-    /// There was no memory for the stacks of a block's threads.
+    /// There was not enough memory for the stacks of a block's threads.
     OutOfStacks { threads: u32, reason: String },
 }
 
-/// Threads that are at the same place.
+/// Threads that are in the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub place: Place,
@@ -95,7 +97,8 @@ pub struct Waiting {
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It waits in a call of this function here. For a warp operation, with the mask of the lanes that it waits for.
+    /// It waits in a call of this function here. For a warp operation, with the mask of the lanes
+    /// that it waits for.
     Waits {
         function: &'static str,
         site: BarrierSite,
@@ -189,7 +192,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Writes who is where: "threads 0-31 wait in sync_threads() at k.rs:10:5; threads 32-63 have returned".
+/// Writes which threads are where: "threads 0-31 wait in sync_threads() at k.rs:10:5; threads
+/// 32-63 have returned".
 fn list(
     f: &mut fmt::Formatter<'_>,
     noun: &str,

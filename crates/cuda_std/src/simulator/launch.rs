@@ -7,9 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Simulated threads that one launch has at a time, at most. Each takes two of the memory mappings of which Linux gives
-/// a process 65530.
+/// The maximum number of simulated threads that one launch has at a time. Each takes two memory
+/// mappings, of which Linux allows a process 65530.
 const MOST_THREADS_AT_A_TIME: usize = 16 * 1024;
+
+/// The number of CPU threads that launches run on: rayon's.
+pub fn cpu_threads() -> usize {
+    rayon::current_num_threads()
+}
 
 /// A launch of a kernel on the simulator: the shape of its grid and blocks, and how to run it.
 #[derive(Clone, Debug)]
@@ -25,11 +30,12 @@ pub struct Launch {
 /// What a launch did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Blocks run.
+    /// The number of blocks that ran.
     pub blocks: u64,
     /// How often the barrier at each place in the source opened, counted once for each block.
     pub barriers: BTreeMap<BarrierSite, u64>,
-    /// How often threads have waited for their copies at each `pipeline::wait_prior()`, each thread counted.
+    /// How often threads have waited for their copies at each `pipeline::wait_prior()`, each
+    /// thread counted.
     pub waits: BTreeMap<BarrierSite, u64>,
     /// Shared memory of one block, static and dynamic, in bytes.
     pub shared_bytes: usize,
@@ -48,33 +54,37 @@ impl Launch {
         }
     }
 
-    /// Gives each block so many bytes of dynamic shared memory; without this, none.
+    /// Gives each block this many bytes of dynamic shared memory; without this call, none.
     pub fn dynamic_shared_bytes(mut self, bytes: usize) -> Self {
         self.dynamic_shared_bytes = bytes;
         self
     }
 
-    /// Runs the threads of a block in this order; without this, forward.
+    /// Runs the threads of a block in this order; without this call, forward.
     pub fn thread_order(mut self, order: ThreadOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// Makes the `sync_threads()` at this place do nothing, for tests that a missing barrier is noticed.
+    /// Makes the `sync_threads()` at this place do nothing, for tests that a missing barrier is
+    /// detected.
     ///
-    /// The reducing barriers (`sync_threads_count` and its like) stay: without waiting they have no answer to give.
+    /// The reducing barriers (`sync_threads_count` and the like) are not affected: without
+    /// waiting they have no result to return.
     pub fn without_barrier(mut self, site: BarrierSite) -> Self {
         self.barriers_left_out.push(site);
         self
     }
 
-    /// Makes the `pipeline::wait_prior()` at this place do nothing, for tests that a missing wait is noticed.
+    /// Makes the `pipeline::wait_prior()` at this place do nothing, for tests that a missing wait
+    /// is detected.
     pub fn without_wait(mut self, site: BarrierSite) -> Self {
         self.waits_left_out.push(site);
         self
     }
 
-    /// Calls `kernel` once for each thread of the launch, on as many CPU cores as rayon has threads.
+    /// Calls `kernel` once for each thread of the launch, on as many CPU cores as rayon has
+    /// threads.
     ///
     /// # Errors
     ///
@@ -113,7 +123,7 @@ impl Launch {
         }
     }
 
-    /// Runs blocks as long as there are any.
+    /// Runs blocks until none remain.
     fn work(
         &self,
         blocks: u64,
@@ -123,8 +133,8 @@ impl Launch {
     ) {
         let mut worker = Worker::new(self);
         let mut blocks_done = 0;
-        // Blocks are handed out in ascending order, so those below a faulty one have been, and will be finished: the
-        // fault that is reported does not depend on the number of workers.
+        // Blocks are handed out in ascending order, so those below a faulty one have been, and
+        // will be finished: the fault that is reported does not depend on the number of workers.
         while !progress.has_fault.load(Ordering::Relaxed) {
             let number = progress.next_block.fetch_add(1, Ordering::Relaxed);
             if number >= blocks {
@@ -141,7 +151,7 @@ impl Launch {
         progress.add(blocks_done, worker.finish());
     }
 
-    /// Refuses what every GPU refuses.
+    /// Rejects a launch that every GPU rejects.
     fn check(&self) -> Result<(), Fault> {
         let Self { grid, block, .. } = *self;
         let threads = block.count();
@@ -182,7 +192,7 @@ impl Launch {
     }
 }
 
-/// Where the workers of a launch are.
+/// The progress of the workers of a launch.
 #[derive(Default)]
 struct Progress {
     next_block: AtomicU64,

@@ -8,25 +8,30 @@
 //!            |
 //!            |  one block on one worker (an OS thread of rayon's pool)
 //!            v
-//!     thread 0   #####|              ####|             ##.         # runs     | waits at a barrier
-//!     thread 1        |####|             |####|          ##.       . returns
+//!     thread 0   #####|              ####|             ##.       # runs  | waits at a barrier
+//!     thread 1        |####|             |####|          ##.     . returns
 //!     thread 2             |####|             |####|       ##.
 //!                               ^                  ^
 //!                all have arrived: the barrier opens, the next pass begins
 //! ```
 //!
-//! A simulated thread has a stack of its own and runs until it reaches a barrier or returns; then the worker resumes
-//! the next one. Threads of a block therefore never run at the same time, and always in the same order, so a run
-//! can be repeated exactly. That order is a choice ([`ThreadOrder`]): a kernel that lacks a barrier gives different
-//! results in different orders. Shared memory is the worker's, filled with the byte 0xFF (a NaN in every float format)
-//! as a block first touches it. Copies that run on their own ([`pipeline`](crate::pipeline)) are made as late as a GPU may.
+//! A simulated thread has a stack of its own and runs until it reaches a barrier or returns; then
+//! the worker resumes the next one. Threads of a block therefore never run at the same time, and
+//! always in the same order, so a run can be repeated exactly. That order can be chosen
+//! ([`ThreadOrder`]): a kernel that lacks a barrier gives different results in different orders.
+//! Shared memory is the worker's, filled with the byte 0xFF (a NaN in every float format) as a
+//! block first touches it. Asynchronous copies ([`pipeline`](crate::pipeline)) are performed as
+//! late as a GPU may perform them.
 //!
-//! What a GPU leaves undefined is a [`Fault`] here: a barrier that only some threads reach, a warp operation whose
-//! lanes do not all come, an asynchronous copy that is not aligned, more shared memory than there is. A thread that panics, say by an index out of bounds, is
-//! one too. The first fault ends the launch; of several, the one in the lowest block is reported.
+//! What is undefined on a GPU is a [`Fault`] here: a barrier that only some threads reach, a warp
+//! operation that not all of its lanes reach, an asynchronous copy that is not aligned, more
+//! shared memory than there is. A panic in a thread, for example an index out of bounds, is a
+//! fault too. The first fault ends the launch; of several, the one in the lowest block is
+//! reported.
 //!
-//! Not simulated: races within a pass, the order of memory accesses between blocks, caches, timing. Each thread has
-//! 256 KiB of stack; one that needs more ends the process, as any stack overflow does.
+//! Not simulated: races within a pass, the order of memory accesses between blocks, caches,
+//! timing. Each thread has 256 KiB of stack; one that needs more ends the process, as any stack
+//! overflow does.
 //!
 //! ```
 //! use cuda_std::simulator::Launch;
@@ -58,7 +63,7 @@ mod worker;
 
 pub use dim3::Dim3;
 pub use fault::{BarrierSite, Fault, Place, Waiting};
-pub use launch::{Launch, Report};
+pub use launch::{Launch, Report, cpu_threads};
 pub use order::ThreadOrder;
 #[doc(hidden)]
 pub use shared_memory::SharedStatic;

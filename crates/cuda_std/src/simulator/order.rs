@@ -1,4 +1,4 @@
-//! In which order the threads of a block take their turns.
+//! The order in which the threads of a block are scheduled.
 
 /// The order in which a block's threads run between two barriers.
 ///
@@ -14,7 +14,7 @@ pub enum ThreadOrder {
     Random(u64),
 }
 
-/// The turns of one block.
+/// The schedule of one block.
 pub(super) struct Turns {
     threads: Vec<u32>,
     /// State of the generator, if the order is random.
@@ -22,7 +22,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// The turns of the first pass of block number `block`.
+    /// The schedule of the first pass of block number `block`.
     pub fn new(order: ThreadOrder, threads: u32, block: u64) -> Self {
         let mut turns = Self {
             threads: (0..threads).collect(),
@@ -43,12 +43,13 @@ impl Turns {
         &self.threads
     }
 
-    /// Moves on to the order after a barrier.
+    /// Advances to the order after a barrier.
     pub fn next_pass(&mut self) {
         let Some(state) = &mut self.random else {
             return;
         };
-        // Fisher and Yates; the bias of a remainder of 64 bits by at most 1024 does not matter here.
+        // Fisher and Yates; the bias of a remainder of 64 bits by at most 1024 does not matter
+        // here.
         for last in (1..self.threads.len()).rev() {
             *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let other = mix(*state) % (last as u64 + 1);
@@ -57,7 +58,8 @@ impl Turns {
     }
 }
 
-/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 fn mix(state: u64) -> u64 {
     let state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

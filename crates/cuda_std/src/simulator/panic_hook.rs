@@ -1,7 +1,8 @@
-//! Keeps a panic in a simulated thread from being printed, and notes where it was.
+//! Prevents a panic in a simulated thread from being printed, and records where it occurred.
 //!
-//! A panic is printed by a hook that the whole process shares. Ours passes every panic on to the hook that was there
-//! before, except those of simulated threads, which become a [`Fault`](super::Fault) of the launch.
+//! A panic is printed by a hook that is global to the process. This hook passes every panic on to
+//! the previous hook, except panics of simulated threads, which become a [`Fault`](super::Fault)
+//! of the launch.
 
 use super::current;
 use std::cell::RefCell;
@@ -9,7 +10,7 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
 thread_local! {
-    /// Where the last panic of a simulated thread of this OS thread was.
+    /// Where the last panic of a simulated thread occurred on this OS thread.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -29,7 +30,7 @@ pub(super) fn install() {
     });
 }
 
-/// Where the panic was that has just been caught on this OS thread.
+/// Where the panic occurred that has just been caught on this OS thread.
 pub(super) fn take_location() -> Option<String> {
     LOCATION.take()
 }

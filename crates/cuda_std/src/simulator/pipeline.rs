@@ -1,4 +1,5 @@
-//! Asynchronous copies of a thread: issued, put into groups, and made as late as a GPU may.
+//! Asynchronous copies of a thread: they are issued, put into groups, and performed as late as a
+//! GPU may.
 
 use super::current;
 use super::shared_memory::POISON;
@@ -7,20 +8,20 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::Location;
 
-/// A copy that was issued and has not been made.
+/// A copy that has been issued and not yet performed.
 #[derive(Debug)]
 struct PendingCopy {
     shared: *mut u8,
     global: *const u8,
     bytes: usize,
-    /// Bytes that are read; the rest become zeros.
+    /// The number of bytes that are read; the remaining bytes are zero-filled.
     valid_bytes: usize,
 }
 
 impl PendingCopy {
     /// # Safety
     ///
-    /// Both places are still what the kernel vouched for when it issued the copy.
+    /// What the kernel vouched for when it issued the copy still holds for both pointers.
     unsafe fn make(&self) {
         // SAFETY: as above; what is not valid is not read.
         unsafe {
@@ -31,19 +32,19 @@ impl PendingCopy {
     }
 }
 
-/// The copies of one thread that have not been made.
+/// The copies of one thread that have not been performed.
 #[derive(Debug, Default)]
 pub(super) struct PendingCopies {
-    /// Oldest first: those of all groups, then those that are in none yet.
+    /// Oldest first: the copies of all groups, then those that are not in a group yet.
     copies: VecDeque<PendingCopy>,
-    /// How many copies each group has, oldest first.
+    /// The number of copies in each group, oldest first.
     groups: VecDeque<usize>,
-    /// How many of the copies are in a group.
+    /// The number of copies that are in a group.
     in_groups: usize,
 }
 
 impl PendingCopies {
-    /// Forgets all: what has not arrived when the thread ends, nobody may count on.
+    /// Drops all copies: no thread may rely on what has not arrived when the issuing thread ends.
     pub fn drop_all(&mut self) {
         self.copies.clear();
         self.groups.clear();
@@ -55,7 +56,7 @@ impl PendingCopies {
         self.in_groups = self.copies.len();
     }
 
-    /// Takes out the copies of all groups but the newest.
+    /// Removes and returns the copies of all groups but the newest.
     fn arrived(&mut self, but_newest: usize) -> impl Iterator<Item = PendingCopy> {
         let arrived_groups = self.groups.len().saturating_sub(but_newest);
         let copies: usize = self.groups.drain(..arrived_groups).sum();
@@ -64,7 +65,8 @@ impl PendingCopies {
     }
 }
 
-/// Issues a copy of a `T`, of which the first `valid_bytes` are read and the rest become zeros.
+/// Issues a copy of a `T` whose first `valid_bytes` bytes are read; the remaining bytes are
+/// zero-filled.
 #[track_caller]
 pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes: u32) {
     let (block, thread) = (current::block(), current::thread());
@@ -94,7 +96,7 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
     thread.pending_copies.borrow_mut().copies.push_back(copy);
 }
 
-/// What a GPU would make a fault, or leave undefined.
+/// What would be a fault or undefined on a GPU.
 fn problem_of(copy: &PendingCopy, is_in_shared_memory: bool) -> Option<String> {
     let PendingCopy {
         shared,
@@ -125,7 +127,7 @@ pub(crate) fn commit_copies() {
     current::thread().pending_copies.borrow_mut().commit();
 }
 
-/// Makes the copies of all of the current thread's groups but the newest.
+/// Performs the copies of all of the current thread's groups but the newest.
 #[track_caller]
 pub(crate) fn wait_for_copies(but_newest: usize) {
     let (block, thread) = (current::block(), current::thread());
@@ -137,7 +139,7 @@ pub(crate) fn wait_for_copies(but_newest: usize) {
         return;
     }
     for copy in thread.pending_copies.borrow_mut().arrived(but_newest) {
-        // SAFETY: the kernel has vouched for both places until this wait.
+        // SAFETY: the kernel has vouched for both pointers until this wait.
         unsafe { copy.make() };
     }
 }
@@ -145,7 +147,7 @@ pub(crate) fn wait_for_copies(but_newest: usize) {
 /// The waits of a block's threads for their copies.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Those that the launch leaves out.
+    /// The waits that the launch leaves out.
     left_out: Vec<BarrierSite>,
     /// How often threads have waited at each site, over all blocks.
     passed: RefCell<Vec<(&'static Location<'static>, u64)>>,

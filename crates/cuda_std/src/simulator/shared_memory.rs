@@ -12,16 +12,17 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Arrays: the most that `ptxas` accepts.
+/// The maximum for arrays: what `ptxas` accepts.
 pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
-/// Arrays and dynamic shared memory together: the most that any GPU gives a block (compute capability 9.0).
+/// The maximum for arrays and dynamic shared memory together: what the largest GPU gives a block
+/// (compute capability 9.0).
 pub(super) const MOST_BYTES: usize = 227 * 1024;
 
-/// What a block reads before it writes: NaN in every float format.
+/// What a block reads from memory that it has not written: NaN in every float format.
 pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 
-/// Room for all of it, and for arrays aligned to as much as a cache line.
+/// Room for all of it, and for arrays aligned to up to a cache line.
 const ARENA: Layout = match Layout::from_size_align(MOST_BYTES + MOST_STATIC_BYTES, 128) {
     Ok(layout) => layout,
     Err(_) => panic!("the arena's layout is valid"),
@@ -60,7 +61,8 @@ impl Default for SharedMemory {
 }
 
 impl SharedMemory {
-    /// Prepares for a launch with so many bytes of dynamic shared memory, which must be at most [`MOST_BYTES`].
+    /// Prepares for a launch with this many bytes of dynamic shared memory, which must be at most
+    /// [`MOST_BYTES`].
     pub fn begin_launch(&mut self, dynamic_bytes: usize) {
         self.dynamic_bytes = dynamic_bytes;
         self.most_static_bytes = 0;
@@ -77,12 +79,13 @@ impl SharedMemory {
         unsafe { self.start.add(offset).write_bytes(POISON, bytes) };
     }
 
-    /// The most that arrays have taken in one block of this launch, and the dynamic shared memory.
+    /// The maximum that arrays have taken in one block of this launch, plus the dynamic shared
+    /// memory.
     pub fn most_bytes(&self) -> usize {
         self.most_static_bytes + self.dynamic_bytes
     }
 
-    /// Whether so many bytes from `start` on are the block's.
+    /// Whether this many bytes from `start` on belong to the block.
     pub fn contains(&self, start: *const u8, bytes: usize) -> bool {
         let offset = start.addr().wrapping_sub(self.start.addr().get());
         offset.saturating_add(bytes) <= self.end
@@ -128,7 +131,7 @@ pub(crate) fn dynamic_shared_memory() -> *mut u8 {
 /// A static in shared memory: a handle that dereferences to the current block's copy.
 #[doc(hidden)]
 pub struct SharedStatic<T> {
-    /// Takes up room, so that no two statics have the same address.
+    /// Occupies space, so that no two statics have the same address.
     _address: u8,
     _content: PhantomData<fn() -> T>,
 }
@@ -167,8 +170,8 @@ impl<T> Deref for SharedStatic<T> {
 
     #[track_caller]
     fn deref(&self) -> &T {
-        // SAFETY: in the arena and aligned; whoever puts a type into shared memory vouches that its bytes may be
-        // anything.
+        // SAFETY: in the arena and aligned; a caller who puts a type into shared memory vouches
+        // that any bytes are valid for it.
         unsafe { self.current().as_ref() }
     }
 }
@@ -176,7 +179,8 @@ impl<T> Deref for SharedStatic<T> {
 impl<T> DerefMut for SharedStatic<T> {
     #[track_caller]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that nobody else does meanwhile.
+        // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that no other
+        // thread uses it meanwhile.
         unsafe { self.current().as_mut() }
     }
 }

@@ -1,18 +1,18 @@
-//! Operations that the lanes of a warp do together.
+//! Operations that the lanes of a warp execute together.
 
 use super::block::{Block, State, Thread};
 use super::{Fault, Place, WARP_SIZE, current};
 use crate::warp::Shuffle;
 use std::panic::Location;
 
-/// What the lanes do.
+/// The operation that the lanes execute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WarpOperation {
     Sync,
     VoteAll,
     VoteAny,
     Ballot,
-    /// With the lane asked for and PTX's operand for the segments.
+    /// With the requested lane and PTX's operand for the segments.
     Shuffle(Shuffle, u32, u32),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct WarpCall {
     site: &'static Location<'static>,
     operation: WarpOperation,
     mask: u32,
-    /// What the lane hands in.
+    /// The value that the lane contributes.
     word: u32,
 }
 
@@ -51,7 +51,7 @@ impl WarpCall {
     }
 }
 
-/// Waits for the lanes of `mask`; returns what the operation gives this lane.
+/// Waits for the lanes of `mask`; returns this lane's result.
 pub(crate) fn warp_exchange(
     site: &'static Location<'static>,
     operation: WarpOperation,
@@ -93,7 +93,8 @@ fn invalid(block: &Block, thread: &Thread, call: WarpCall, problem: String) -> F
     }
 }
 
-/// Completes every operation of a warp that all of its lanes have come to; whether there was one.
+/// Completes every operation of a warp that all of its lanes have reached; returns whether there
+/// was one.
 pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Fault> {
     let mut any = false;
     for thread in warp {
@@ -107,7 +108,7 @@ pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Faul
     Ok(any)
 }
 
-/// The calls of all lanes of the mask, by lane, if all have come to `call`.
+/// The calls of all lanes of the mask, by lane, if all have reached `call`.
 fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32]> {
     let mut calls = [None; 32];
     for lane in lanes_of(call.mask) {
@@ -119,7 +120,7 @@ fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32
     Some(calls)
 }
 
-/// Gives every participant its answer and lets it go on.
+/// Gives every participant its result and lets it continue.
 fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> Result<(), Fault> {
     let participants = || {
         (0_u32..)

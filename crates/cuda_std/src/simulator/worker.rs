@@ -12,14 +12,14 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// What a worker needs and the next one can use again.
+/// What a worker needs and the next one can reuse.
 #[derive(Default)]
 struct Equipment {
     stacks: Vec<DefaultStack>,
     shared_memory: SharedMemory,
 }
 
-/// Equipment that no worker uses at the moment.
+/// Equipment that no worker is using.
 static SPARE: Mutex<Vec<Equipment>> = Mutex::new(Vec::new());
 
 /// Runs blocks of one launch.
@@ -96,7 +96,7 @@ impl<'launch> Worker<'launch> {
     }
 }
 
-/// Gives the threads of a block their turns until all have returned.
+/// Schedules the threads of a block until all have returned.
 fn run_threads(
     block: &Block,
     coroutines: &mut Coroutines,
@@ -112,7 +112,8 @@ fn run_threads(
                 continue;
             }
             running.thread(thread);
-            // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has not returned.
+            // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has
+            // not returned.
             let has_returned = unsafe { coroutines.resume(thread, kernel) };
             let has_returned = has_returned.map_err(|error| Fault::OutOfStacks {
                 threads: block.threads.len() as u32,

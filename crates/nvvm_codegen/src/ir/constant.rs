@@ -56,7 +56,7 @@ impl Constant {
         }
     }
 
-    /// Calls `visit` on every constant inside, itself first.
+    /// Calls `visit` on every nested constant, itself first.
     pub(crate) fn walk<'c>(&'c self, visit: &mut dyn FnMut(&'c Constant)) {
         visit(self);
         match self {
@@ -80,7 +80,7 @@ impl Constant {
         }
     }
 
-    /// Calls `visit` on every constant inside, the innermost first, so that it may replace them.
+    /// Calls `visit` on every nested constant, the innermost first, so that it may replace them.
     pub(crate) fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Constant)) {
         match self {
             Constant::Aggregate(_, elements) => {

@@ -7,7 +7,7 @@ use super::{Attachments, Attribute, BlockId, Constant, FunctionType, LocalId, Sy
 pub(crate) enum Value {
     Local(LocalId),
     Constant(Constant),
-    /// `metadata !7`, an argument of an intrinsic that no device code keeps.
+    /// `metadata !7`, an argument of an intrinsic that is not kept in device code.
     Metadata,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct Call {
     pub(crate) callee: Callee,
     pub(crate) ty: FunctionType,
     pub(crate) arguments: Vec<Value>,
-    /// One list an argument.
+    /// One list per argument.
     pub(crate) argument_attributes: Vec<Vec<Attribute>>,
     pub(crate) attributes: Vec<Attribute>,
 }

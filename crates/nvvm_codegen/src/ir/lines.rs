@@ -1,7 +1,9 @@
-//! Line tables: which line of which source file an instruction comes from, and through which calls it was inlined.
+//! Line tables: which line of which source file an instruction comes from, and through which
+//! calls it was inlined.
 //!
-//! This is the part of LLVM's debug information that has a meaning without variables and types. Nodes are named by
-//! their metadata numbers, as everything else that instructions are attached to.
+//! This is the part of LLVM's debug information that has a meaning without variables and types.
+//! Nodes are identified by their metadata numbers, like everything else that is attached to
+//! instructions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ pub(crate) struct LineTables {
 /// `!DIFile`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceFile {
-    /// The name, relative to the folder if it is a relative one. Escapes are resolved, here and in all texts below.
+    /// The name, relative to the folder if it is a relative one. Escapes are resolved, here and
+    /// in all texts below.
     pub(crate) name: Arc<str>,
     pub(crate) folder: Arc<str>,
 }
@@ -34,7 +37,8 @@ pub(crate) enum Scope {
         line: u32,
         column: u32,
     },
-    /// `!DILexicalBlockFile`: the text of a macro, which lies in another file than what is around it.
+    /// `!DILexicalBlockFile`: the text of a macro, which lies in a different file than the code
+    /// around it.
     OtherFile { parent: u32, file: u32 },
 }
 

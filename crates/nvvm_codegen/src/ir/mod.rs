@@ -1,7 +1,8 @@
-//! The typed IR between parser and printer: a module of globals and functions with opaque pointers.
+//! The typed IR between parser and printer: a module of globals and functions with opaque
+//! pointers.
 //!
-//! It holds what LLVM 22 can say and rustc does say. Values are numbered per function ([`LocalId`]), blocks too
-//! ([`BlockId`]); their names only serve the reader of the output.
+//! It holds what LLVM 22 can say and rustc does say. Values are numbered per function
+//! ([`LocalId`]), blocks too ([`BlockId`]); their names only serve the reader of the output.
 
 mod attribute;
 mod constant;
@@ -133,6 +134,23 @@ pub(crate) enum MetadataItem {
 }
 
 impl Function {
+    /// A function that another module defines.
+    pub(crate) fn declaration(location: Location, parameters: Vec<Type>, result: Type) -> Self {
+        Self {
+            location,
+            linkage: Linkage::Strong,
+            parameter_attributes: vec![Vec::new(); parameters.len()],
+            ty: FunctionType { result, parameters },
+            attributes: Vec::new(),
+            section: None,
+            parameters: Vec::new(),
+            locals: Vec::new(),
+            blocks: Vec::new(),
+            kernel: None,
+            scope: None,
+        }
+    }
+
     pub(crate) fn is_declaration(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -151,7 +169,8 @@ impl Function {
 
     /// A new unnamed value of type `ty`; the caller gives it its definition.
     pub(crate) fn fresh(&mut self, ty: Type) -> LocalId {
-        // The parser refuses functions of more than `u32::MAX` values, and a pass adds a few to each.
+        // The parser refuses functions of more than `u32::MAX` values, and a pass adds a few to
+        // each.
         let id = LocalId(self.locals.len() as u32);
         self.locals.push(Local { name: None, ty });
         id
@@ -159,6 +178,20 @@ impl Function {
 }
 
 impl Module {
+    /// Drops the line tables and all that names them.
+    pub(crate) fn forget_lines(&mut self) {
+        self.lines = LineTables::default();
+        for function in self.functions.values_mut() {
+            function.scope = None;
+            for block in &mut function.blocks {
+                block.terminator.source = None;
+                for instruction in &mut block.instructions {
+                    instruction.source = None;
+                }
+            }
+        }
+    }
+
     /// A metadata number that no node has.
     pub(crate) fn next_metadata(&self) -> u32 {
         let last = self.metadata.last_key_value().map(|(last, _)| *last);

@@ -107,7 +107,8 @@ operand_lists!(values);
 operand_lists!(values_mut mut);
 
 impl Operation {
-    /// The type of what it computes; [`Type::Void`] if nothing. `None` if its operands do not fit together.
+    /// The type of what it computes; [`Type::Void`] if nothing. `None` if its operands do not fit
+    /// together.
     pub(crate) fn result_type(&self) -> Option<Type> {
         Some(match self {
             Operation::Binary { ty, .. }
@@ -180,7 +181,7 @@ fn value_symbols<'f>(value: &'f Value, line: u32, visit: &mut dyn FnMut(&'f Symb
     }
 }
 
-/// Calls `visit` on each constant operand of a function, to be replaced; callees are left alone.
+/// Calls `visit` on each constant operand of a function, to be replaced; callees are not visited.
 pub(crate) fn visit_constants_mut(function: &mut Function, visit: &mut dyn FnMut(&mut Constant)) {
     for block in &mut function.blocks {
         let instructions = block

@@ -1,9 +1,10 @@
-//! Atomic accesses and fences, which libNVVM has only in part.
+//! Atomic accesses and fences, which libNVVM supports only in part.
 //!
-//! It takes `atomicrmw` and `cmpxchg` of 32 and 64-bit integers, and reads no order from them; it takes no atomic load,
-//! no atomic store and no `fence`. So every order becomes barriers of memory around a relaxed access: one before for
-//! release, one after for acquire. A relaxed load or store is a volatile one, as PTX defines `ld.volatile`. Pointers are
-//! exchanged as the integers that they are.
+//! It accepts `atomicrmw` and `cmpxchg` of 32 and 64-bit integers, and ignores their ordering; it
+//! accepts no atomic load, no atomic store and no `fence`. So every ordering becomes memory
+//! barriers around a relaxed access: one before for release, one after for acquire. A relaxed
+//! load or store is a volatile one, as PTX defines `ld.volatile`. Pointers are exchanged as the
+//! integers that they are.
 
 use super::Outcome;
 use super::editor::Editor;
@@ -48,7 +49,8 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, instruction: &mut Instruction) ->
     Ok(Outcome::Replace(value))
 }
 
-/// Takes the order off an access and says whether a fence must stand before and after it instead.
+/// Removes the ordering from an access and returns whether a fence must stand before and after it
+/// instead.
 fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)> {
     match operation {
         Operation::Load {
@@ -185,7 +187,7 @@ fn to_address(editor: &mut Editor<'_>, operand: &mut Operand) -> Option<Type> {
     Some(std::mem::replace(&mut operand.ty, ADDRESS))
 }
 
-/// Keeps the compiler, and nobody else, from moving accesses across.
+/// Prevents only the compiler from moving accesses across.
 fn compiler_fence() -> Operation {
     let assembly = InlineAssembly {
         side_effect: true,

@@ -16,7 +16,7 @@ enum Rule {
     Drop,
     /// Its first argument stands for it.
     FirstArgument,
-    /// A constant `false`: what the optimiser would have known, it knows already.
+    /// A constant `false`: what the optimiser could find out, it has found out already.
     False,
     /// Opaque pointers keep it; for typed ones it is written out.
     ModernOnly(Rewrite),
@@ -104,7 +104,8 @@ pub(super) fn rewrite(
     dialect: Dialect,
 ) -> Result<Outcome> {
     if dialect == Dialect::TypedPointers {
-        // Fast-math flags of LLVM 7 are for calls of floats only, and its `select` and `phi` have none.
+        // Fast-math flags of LLVM 7 are for calls of floats only, and its `select` and `phi` have
+        // none.
         if !call.ty.result.is_float() {
             call.flags.clear();
         }
@@ -163,8 +164,9 @@ pub(super) fn rewrite(
     }
 }
 
-/// A function may hold a barrier, so that no call of it may be moved into or out of a branch. As clang does for CUDA, all
-/// are marked, and libNVVM takes the mark off those that it sees to hold none.
+/// A function may hold a barrier, so that no call of it may be moved into or out of a branch. As
+/// in clang for CUDA, all functions are marked, and libNVVM removes the mark from those that it
+/// sees contain none.
 pub(super) fn mark_convergent(attributes: &mut Vec<Attribute>) {
     if !attributes.has("convergent") {
         attributes.push(Attribute::flag("convergent"));
@@ -196,7 +198,8 @@ fn is_type_suffix(part: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `llvm.lifetime.start(ptr)` has a size in both dialects; -1 says the whole slot. Typed pointers are named by pointee.
+/// `llvm.lifetime.start(ptr)` has a size in both dialects; -1 means the complete stack slot.
+/// Typed pointers are named by pointee.
 fn adapt_memory_intrinsic(base: &str, call: &mut Call, dialect: Dialect) {
     if base.starts_with("lifetime.") && call.arguments.len() == 1 {
         call.ty.parameters.insert(0, Type::Integer(64));

@@ -182,7 +182,8 @@ fn intrinsic_call(name: &str, result: &Type, arguments: &[(&Type, &Value)]) -> O
     )))
 }
 
-/// The float constant with these bits, in LLVM's notation: the bits of the `double` of the same value.
+/// The float constant with these bits, in LLVM's notation: the bits of the `double` of the same
+/// value.
 pub(super) fn float_constant(value: f64) -> Value {
     Value::Constant(Constant::Float(
         format!("0x{:016X}", value.to_bits()).into(),

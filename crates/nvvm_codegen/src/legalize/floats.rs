@@ -17,7 +17,30 @@ pub(super) fn negate(editor: &mut Editor<'_>, operand: &Operand) -> Outcome {
     )))
 }
 
-/// The float type of the first argument with the integer type of its bits and the width of its mantissa.
+/// libdevice's functions for `frem`, which are exact.
+pub(super) const REMAINDERS: [(&str, Type); 2] =
+    [("__nv_fmodf", Type::Float), ("__nv_fmod", Type::Double)];
+
+/// `frem a, b` calls libdevice: libNVVM would expand it to `a - floor(a / b) * b`, which is
+/// rounded three times and is NaN for an infinite b.
+pub(super) fn remainder(
+    editor: &mut Editor<'_>,
+    ty: &Type,
+    left: &Value,
+    right: &Value,
+) -> Result<Outcome> {
+    let found = REMAINDERS.iter().find(|(_, known)| known == ty);
+    let Some((name, _)) = found else {
+        return Err(editor.error(format!(
+            "the remainder of type `{ty}` cannot be translated for a GPU; convert to f32 or f64"
+        )));
+    };
+    let value = editor.intrinsic(name, ty, &[(ty, left), (ty, right)]);
+    Ok(Outcome::Replace(Some(value)))
+}
+
+/// The float type of the first argument with the integer type of its bits and the width of its
+/// mantissa.
 struct Format<'c> {
     float: &'c Type,
     bits: Type,
@@ -72,7 +95,8 @@ pub(super) fn copy_sign(editor: &mut Editor<'_>, base: &str, call: &Call) -> Res
     Ok(editor.cast(CastOperation::Bitcast, &bits, &both, float))
 }
 
-/// `minimumnum`, `maximumnum`: the other operand if one is NaN. PTX's `min` and `max` are exactly that, and order -0 below +0.
+/// `minimumnum`, `maximumnum`: the other operand if one is NaN. PTX's `min` and `max` are exactly
+/// that, and order -0 below +0.
 pub(super) fn extremum_of_numbers(
     editor: &mut Editor<'_>,
     base: &str,
@@ -120,7 +144,8 @@ pub(super) fn to_integer_saturating(
         true => (CastOperation::FloatToSigned, width - 1),
         false => (CastOperation::FloatToUnsigned, width),
     };
-    // The limits are powers of two, or zero, and so exact. 2^128 is above all floats: nothing but infinity saturates.
+    // The limits are powers of two, or zero, and so exact. 2^128 is above all floats: nothing but
+    // infinity saturates.
     let above = match (float, exponent) {
         (Type::Float, 128) => f64::INFINITY,
         _ => 2_f64.powi(exponent as i32),
@@ -144,8 +169,8 @@ pub(super) fn to_integer_saturating(
 
 /// `is.fpclass(x, mask)`: whether x is of one of the classes in the mask, told from its bits.
 ///
-/// The mask's bits, from LLVM's language reference: 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -subnormal, 5 -0,
-/// 6 +0, 7 +subnormal, 8 +normal, 9 +inf.
+/// The mask's bits, from LLVM's language reference: 0 signalling NaN, 1 quiet NaN, 2 -inf, 3
+/// -normal, 4 -subnormal, 5 -0, 6 +0, 7 +subnormal, 8 +normal, 9 +inf.
 pub(super) fn is_class(editor: &mut Editor<'_>, base: &str, call: &Call) -> Result<Value> {
     let Format {
         float,
@@ -164,7 +189,8 @@ pub(super) fn is_class(editor: &mut Editor<'_>, base: &str, call: &Call) -> Resu
     let infinity = sign_bit - (1 << mantissa);
     let quiet = infinity | (1 << (mantissa - 1));
     let one_normal = 1 << mantissa;
-    // The classes by magnitude: the first of the range, one past its last, the bits in the mask for + and for -.
+    // The classes by magnitude: the first of the range, one past its last, the bits in the mask
+    // for + and for -.
     let classes = [
         (0, 1, 6, 5),
         (1, one_normal, 7, 4),

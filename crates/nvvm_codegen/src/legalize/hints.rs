@@ -1,4 +1,5 @@
-//! Flags that LLVM 7 does not know. All of them are promises to the optimiser; without them the code means the same.
+//! Flags that LLVM 7 does not know. All of them are promises to the optimiser; without them the
+//! code means the same.
 
 use crate::ir::Operation;
 

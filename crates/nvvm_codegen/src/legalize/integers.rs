@@ -82,11 +82,11 @@ pub(super) fn three_way(editor: &mut Editor<'_>, base: &str, call: &Call) -> Res
     Ok(editor.binary("sub", result, &greater, &less))
 }
 
-/// `fshl`, `fshr`, of which rotations are made: the left (right) end of `a` and `b` joined, shifted by a distance that is
-/// taken modulo the width.
+/// `fshl`, `fshr`, of which rotations are made: the left (right) end of `a` and `b` joined,
+/// shifted by a distance that is taken modulo the width.
 ///
-/// libNVVM knows both, but below `compute_100` it makes of a 64-bit rotation two shifts whose distance it forgets to take
-/// modulo 64, and PTX's shifts clamp it instead.
+/// libNVVM knows both, but below `compute_100` it expands a 64-bit rotation to two shifts without
+/// taking their distance modulo 64, and PTX's shifts clamp it instead.
 pub(super) fn funnel_shift(editor: &mut Editor<'_>, base: &str, call: &Call) -> Result<Value> {
     let (ty, width) = integer(editor, base, call)?;
     let [high, low, distance] = call.arguments.as_slice() else {
@@ -97,7 +97,7 @@ pub(super) fn funnel_shift(editor: &mut Editor<'_>, base: &str, call: &Call) -> 
             "`llvm.{base}` of {width} bits cannot be translated for a GPU"
         )));
     }
-    // Two shifts the other way, the first by one, so that none is ever by the whole width.
+    // Two shifts the other way, the first by one, so that no shift is ever by the full width.
     let (one, last) = (Value::integer(1), Value::integer(i128::from(width) - 1));
     let distance = editor.binary("and", ty, distance, &last);
     let rest = editor.binary("xor", ty, &distance, &last);
@@ -137,8 +137,8 @@ pub(super) fn saturating(editor: &mut Editor<'_>, base: &str, call: &Call) -> Re
             Ok(editor.select(&overflows, ty, &zero, &wrapped))
         }
         _ => {
-            // The sum overflows if its sign differs from both signs, the difference if it differs from the left sign and
-            // the two signs differ.
+            // The sum overflows if its sign differs from both signs, the difference if it differs
+            // from the left sign and the two signs differ.
             let against_left = editor.binary("xor", ty, left, &wrapped);
             let other = if is_add { &wrapped } else { left };
             let against_right = editor.binary("xor", ty, right, other);
@@ -179,7 +179,8 @@ pub(super) fn count_in_halves(editor: &mut Editor<'_>, base: &str, call: &Call) 
     };
     let (high_count, low_count) = (count(&high), count(&low));
     let both = editor.binary("add", &HALF, &high_count, &low_count);
-    // Zeros are counted from one end: the half at the other end counts only if this one is all zeros.
+    // Zeros are counted from one end: the half at the other end counts only if this one is all
+    // zeros.
     let total = match base {
         "ctpop" => both,
         _ => {

@@ -1,6 +1,7 @@
-//! Says in the target dialect what rustc said in LLVM 22's.
+//! Rewrites LLVM 22's dialect, which rustc emits, in the target dialect.
 //!
-//! Each rewrite is a function from an instruction to what stands for it, and builds only what every dialect has.
+//! Each rewrite is a function from an instruction to its replacement, and uses only what every
+//! dialect has.
 
 mod atomics;
 mod calls;
@@ -13,14 +14,14 @@ mod poison;
 
 use crate::Dialect;
 use crate::error::Result;
-use crate::ir::{Module, Operation, Value};
+use crate::ir::{Function, Module, Operation, Symbol, Value, visit_symbols};
 use editor::Editor;
 
 /// What a rewrite made of an instruction.
 enum Outcome {
     /// It is as it was, or was changed in place.
     Keep,
-    /// It goes, and its value, if it has one, is this.
+    /// It is removed, and its value, if it has one, is replaced by this.
     Replace(Option<Value>),
 }
 
@@ -48,6 +49,13 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                     Operation::FloatNegate { operand, .. } if dialect == Dialect::TypedPointers => {
                         floats::negate(&mut editor, operand)
                     }
+                    Operation::Binary {
+                        operation,
+                        ty,
+                        left,
+                        right,
+                        ..
+                    } if operation == "frem" => floats::remainder(&mut editor, ty, left, right)?,
                     Operation::Load { .. }
                     | Operation::Store { .. }
                     | Operation::AtomicUpdate { .. }
@@ -70,5 +78,25 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
         }
         function.substitute(&substitutes);
     }
+    declare_remainders(module);
     Ok(())
+}
+
+/// Declares what `frem` has become, where it is called and the kernels have not declared it.
+fn declare_remainders(module: &mut Module) {
+    for (name, ty) in floats::REMAINDERS {
+        let mut caller = None;
+        for function in module.functions.values() {
+            visit_symbols(function, &mut |symbol, _| {
+                if **symbol == *name {
+                    caller.get_or_insert(&function.location);
+                }
+            });
+        }
+        if let Some(location) = caller.cloned() {
+            let declaration = Function::declaration(location, vec![ty.clone(), ty.clone()], ty);
+            let symbol = Symbol::from(name);
+            module.functions.entry(symbol).or_insert(declaration);
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! `llvm.*.with.overflow` of 8 and 128 bits, which libNVVM lacks: the wrapped result and whether it is wrong.
+//! `llvm.*.with.overflow` of 8 and 128 bits, which libNVVM lacks: the wrapped result and whether
+//! it is wrong.
 
 use super::editor::Editor;
 use super::integers::{integer, signed_minimum, two};
@@ -66,7 +67,8 @@ fn product_in_double_width(
 
 /// The product, divided by its left factor, is not the right factor.
 ///
-/// A left factor of 0 never overflows, and one of -1 only with the smallest number; both are kept out of the division.
+/// A left factor of 0 never overflows, and one of -1 only with the smallest number; both are
+/// excluded from the division.
 fn product_undone_by_division(
     editor: &mut Editor<'_>,
     ty: &Type,

@@ -1,4 +1,5 @@
-//! LLVM 7 has neither `poison` nor `freeze`: a value that is no value is `undef` there, and stays so.
+//! LLVM 7 has neither `poison` nor `freeze`: a value that is no value is `undef` there, and stays
+//! so.
 
 use super::Outcome;
 use crate::ir::{Constant, Module, Operand, Value, visit_constants_mut};

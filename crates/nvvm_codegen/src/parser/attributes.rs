@@ -21,8 +21,8 @@ enum Argument {
     OptionalText,
 }
 
-/// The attributes that LLVM 22 allows on a parameter or a result. The list is closed: after them comes a value, which
-/// may be a word too.
+/// The attributes that LLVM 22 allows on a parameter or a result. The list is closed: after them
+/// comes a value, which may be a word too.
 const PARAMETER_ATTRIBUTES: &[(&str, Argument)] = &[
     ("align", Argument::Alignment),
     ("allocalign", Argument::None),

@@ -69,7 +69,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `[ "align"(ptr %p, i64 16) ]`, which only `llvm.assume` may have: it is dropped, so that they go with it.
+    /// `[ "align"(ptr %p, i64 16) ]`, which only `llvm.assume` may have: it is dropped, so that
+    /// they go with it.
     fn operand_bundles(&mut self, callee: &Callee, names: &mut Names) -> Result<()> {
         if !matches!(callee, Callee::Symbol(symbol) if **symbol == *"llvm.assume") {
             return self.error("a call with operand bundles cannot be translated");

@@ -12,7 +12,8 @@ use crate::ir::{
 };
 use crate::lexer::Token;
 
-/// The values and blocks of the function being read, by name. A name may be used before its definition.
+/// The values and blocks of the function being read, by name. A name may be used before its
+/// definition.
 #[derive(Default)]
 pub(super) struct Names {
     locals: Vec<Local>,
@@ -85,7 +86,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Calling conventions differ only in registers, and PTX has none of those: all are alike on the device.
+    /// Calling conventions differ only in the registers that they use, and PTX has no such
+    /// registers: all are the same on the device.
     pub(super) fn calling_convention(&mut self) -> Result<()> {
         self.words_of(&["ccc", "coldcc", "fastcc", "tailcc"]);
         if let Token::Word(word) = self.peek()
@@ -96,8 +98,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Type, attributes and, in a definition, the value; nothing for the `...` of a declaration, which is an error where it
-    /// is called.
+    /// Type, attributes and, in a definition, the value; nothing for the `...` of a declaration,
+    /// which is an error where it is called.
     fn parameter(&mut self, is_definition: bool, names: &mut Names) -> Result<Option<Parameter>> {
         if !is_definition && *self.peek() == Token::Ellipsis {
             self.at += 1;
@@ -139,7 +141,8 @@ impl<'a> Parser<'a> {
                         self.balanced()?;
                     }
                 }
-                // Inlining `core` leaves it behind; without landing pads, which are refused, it has no meaning.
+                // Inlining `core` leaves it behind; without landing pads, which are refused, it
+                // has no meaning.
                 Token::Word("personality") => {
                     self.at += 1;
                     self.typed_constant()?;

@@ -1,15 +1,16 @@
-//! Debug information: of all that LLVM can say, the line tables.
+//! Debug information: the line tables, out of all that LLVM can express.
 //!
-//! The kinds of [`DROPPED_KINDS`] describe types, variables and modules, for debuggers. No instruction depends on them,
-//! and nothing that is kept refers to them. A kind or a field that stands in no list is an error.
+//! The kinds of [`DROPPED_KINDS`] describe types, variables and modules, for debuggers. No
+//! instruction depends on them, and nothing that is kept refers to them. A kind or a field that
+//! stands in no list is an error.
 
 use super::Parser;
 use crate::error::Result;
 use crate::ir::{Block, Module, Scope, SourceFile, SourceFunction, SourceLocation};
 use crate::lexer::Token;
 
-/// What rustc writes beside line tables. Of the units, too, nothing is kept: libNVVM wants one for the whole program,
-/// and the printer makes it.
+/// What rustc writes beside line tables. Nothing of the compile units is kept either: libNVVM
+/// requires one for the complete program, and the printer makes it.
 const DROPPED_KINDS: &[&str] = &[
     "DIBasicType",
     "DICompileUnit",
@@ -53,7 +54,8 @@ impl Parser<'_> {
         let lines = &mut module.lines;
         match kind {
             "DIFile" => {
-                // A debugger may check that the source is the one that was compiled; no tool for PTX does.
+                // A debugger may check that the source is the one that was compiled; no tool for
+                // PTX does.
                 let fields =
                     self.debug_fields(&["filename", "directory"], &["checksumkind", "checksum"])?;
                 let file = SourceFile {
@@ -77,7 +79,7 @@ impl Parser<'_> {
                 lines.scopes.insert(number, block);
             }
             "DILexicalBlockFile" => {
-                // Discriminators tell profilers of copies of a line apart.
+                // Discriminators let profilers distinguish copies of a line.
                 let fields = self.debug_fields(&["scope", "file"], &["discriminator"])?;
                 let scope = Scope::OtherFile {
                     parent: self.node(&fields, "scope")?,
@@ -250,8 +252,8 @@ fn value<'f>(fields: &'f Fields, name: &str) -> Option<&'f FieldValue> {
         .map(|(_, value)| value)
 }
 
-/// A function that has no scope, because it was compiled without line tables, may still hold inlined instructions that have
-/// locations. LLVM ignores them.
+/// A function that has no scope, because it was compiled without line tables, may still hold
+/// inlined instructions that have locations. LLVM ignores them.
 pub(super) fn forget_locations(blocks: &mut [Block]) {
     for block in blocks {
         for instruction in &mut block.instructions {

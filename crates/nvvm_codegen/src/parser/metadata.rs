@@ -5,12 +5,13 @@ use crate::error::Result;
 use crate::ir::{Attachments, MetadataItem, MetadataNode, Module};
 use crate::lexer::Token;
 
-/// Attachments that go on to libNVVM.
+/// Attachments that are passed on to libNVVM.
 const KEPT: &[&str] = &["invariant.load", "llvm.loop", "nonnull", "range"];
 
-/// Attachments that only promise something, so that leaving them out loses nothing but a hint. `alias.scope` and
-/// `noalias` are among them for a reason: they are tied to `llvm.experimental.noalias.scope.decl`, which libNVVM
-/// does not have, and without it unrolling a loop makes them lie.
+/// Attachments that only promise something, so that omitting them loses nothing but a hint.
+/// `alias.scope` and `noalias` are among them for a reason: they are tied to
+/// `llvm.experimental.noalias.scope.decl`, which libNVVM does not have, and without it unrolling
+/// a loop makes them lie.
 const DROPPED: &[&str] = &[
     "alias.scope",
     "align",
@@ -31,7 +32,7 @@ const DROPPED: &[&str] = &[
 /// What hangs on an instruction or a function.
 #[derive(Default)]
 pub(super) struct Attached {
-    /// Kinds and node numbers, of those that go on to libNVVM.
+    /// Kinds and node numbers, of those that are passed on to libNVVM.
     pub(super) metadata: Attachments,
     /// `!dbg`: a location of the line tables, or the scope that a function is.
     pub(super) source: Option<u32>,

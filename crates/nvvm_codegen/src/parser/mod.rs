@@ -1,6 +1,7 @@
 //! Reads LLVM 22's textual IR, as stable rustc 1.95 prints it.
 //!
-//! Whatever it does not know is an error with its line and function; nothing is skipped on a guess.
+//! Whatever it does not know is an error with its line and function; nothing is skipped on a
+//! guess.
 
 mod attributes;
 mod call;
@@ -21,7 +22,8 @@ use crate::error::{Error, Location, Result};
 use crate::ir::{Attribute, Module, Type};
 use crate::lexer::{Spanned, Token, tokenize};
 
-/// How deeply types and constants may nest. rustc stays below ten; the limit keeps hostile input off the stack's end.
+/// How deeply types and constants may nest. rustc stays below ten; the limit prevents hostile
+/// input from overflowing the stack.
 const MAXIMUM_DEPTH: u32 = 64;
 
 /// Reads one module. `file` names it in errors.
@@ -189,7 +191,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips `( ... )` with whatever is inside and returns it as text.
+    /// Skips `( ... )` with its contents and returns it as text.
     fn balanced(&mut self) -> Result<String> {
         self.punctuation('(')?;
         let mut text = String::new();

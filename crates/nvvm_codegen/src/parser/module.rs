@@ -209,8 +209,8 @@ impl Parser<'_> {
     }
 }
 
-/// Removes from tuples the locations of the line tables: `!llvm.loop` may have two, where the loop starts and where it
-/// ends, which only remarks of the optimiser tell.
+/// Removes from tuples the locations of the line tables: `!llvm.loop` may have two, where the
+/// loop starts and where it ends, which only remarks of the optimiser tell.
 fn forget_extents_of_loops(module: &mut Module) {
     for node in module.metadata.values_mut() {
         node.items.retain(|item| {

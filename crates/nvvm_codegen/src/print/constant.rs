@@ -120,10 +120,11 @@ impl Printer<'_> {
     }
 }
 
-/// The type that `getelementptr` leads to; the first index steps over whole values of `source`.
+/// The type that `getelementptr` leads to; the first index counts complete values of `source`.
 pub(super) fn element_at(source: &Type, indices: impl Iterator<Item = Option<i128>>) -> &Type {
     indices.skip(1).fold(source, |ty, index| {
-        // All elements but a struct's are alike, so that an index that is not known does not matter.
+        // All elements but a struct's are alike, so that an index that is not known does not
+        // matter.
         let index = index
             .and_then(|index| u64::try_from(index).ok())
             .unwrap_or(0);

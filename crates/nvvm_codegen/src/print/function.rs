@@ -113,7 +113,8 @@ impl Body<'_, '_> {
         )
     }
 
-    /// A pointer operand with its type, cast before to a pointer to `pointee` where the dialect needs that.
+    /// A pointer operand with its type, cast before to a pointer to `pointee` where the dialect
+    /// needs that.
     pub(super) fn pointer_to(&mut self, pointee: &str, pointer: &Operand) -> String {
         let space = address_space(&pointer.ty);
         let value = self.value(&pointer.ty, &pointer.value);

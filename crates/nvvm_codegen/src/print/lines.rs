@@ -1,13 +1,14 @@
 //! Line tables: the nodes that the parser has read, and a unit around them.
 //!
-//! libNVVM wants all functions of a program in one unit, and a version of debug information in two places.
+//! libNVVM requires all functions of a program to be in one unit, and a version of debug
+//! information in two places.
 
 use super::Printer;
 use super::names::escaped;
 use crate::Dialect;
 use crate::ir::{Module, Scope, SourceFunction};
 
-/// Numbers of the nodes that no module has brought along.
+/// Numbers of the nodes that do not come from any module.
 #[derive(Clone, Copy)]
 pub(super) struct UnitNumbers {
     /// A number of the parser's: where the first function is defined.
@@ -148,10 +149,11 @@ impl Printer<'_> {
         })
     }
 
-    /// The nodes that no module has brought along.
+    /// The nodes that do not come from any module.
     ///
-    /// `DebugDirectivesOnly` asks for `.loc` and `.file`; with `LineTablesOnly` libNVVM says `.target sm_75, debug`, at
-    /// which ptxas stops optimising, and leaves out the calls that were inlined.
+    /// `DebugDirectivesOnly` requests `.loc` and `.file`; with `LineTablesOnly` libNVVM writes
+    /// `.target sm_75, debug`, which makes ptxas stop optimising, and omits the calls that were
+    /// inlined.
     pub(super) fn unit_nodes(&self) -> String {
         let Some(unit) = self.metadata.unit else {
             return String::new();

@@ -1,4 +1,4 @@
-//! Metadata: attached nodes, renumbered, and what libNVVM wants to know of kernels.
+//! Metadata: attached nodes, renumbered, and what libNVVM needs to know about kernels.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Writes a module as the text that libNVVM reads.
 //!
-//! The two dialects differ in how they write pointers, which is what [`Pointers`] says, and in a few words of the line
-//! tables.
+//! The two dialects differ in how they write pointers, which is what [`Pointers`] says, and in a
+//! few words of the line tables.
 
 mod attributes;
 mod constant;
@@ -36,7 +36,8 @@ trait Pointers {
     /// The type of a pointer to `pointee`.
     fn to(&self, pointee: &str, space: u32) -> String;
 
-    /// Whether [`any`](Self::any) and [`to`](Self::to) `pointee` are two types, with a `bitcast` in between.
+    /// Whether [`any`](Self::any) and [`to`](Self::to) `pointee` are two types, with a `bitcast`
+    /// in between.
     fn differs(&self, pointee: &str) -> bool;
 }
 
@@ -155,7 +156,7 @@ impl Printer<'_> {
                 );
             }
         }
-        // Functions whose address is taken and that nobody calls.
+        // Functions whose address is taken and that are never called.
         for (symbol, function) in &self.module.functions {
             if function.is_declaration() {
                 declared.entry(symbol).or_insert(Declaration {

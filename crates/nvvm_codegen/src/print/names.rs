@@ -1,11 +1,12 @@
-//! Names of values and blocks: as rustc gave them, made unique, and never bare numbers, whose order LLVM would check.
+//! Names of values and blocks: as rustc gave them, made unique, and never bare numbers, whose
+//! order LLVM would check.
 
 use std::collections::HashSet;
 
 use crate::ir::{BlockId, Function, LocalId};
 use crate::lexer::is_name_byte;
 
-/// The names inside one function. Values and blocks share them.
+/// The names in one function. Values and blocks share them.
 pub(super) struct Names {
     used: HashSet<String>,
     locals: Vec<String>,
@@ -21,7 +22,7 @@ impl Names {
             blocks: Vec::new(),
             next: 0,
         };
-        // Names that were given are reserved first, so that those made up here keep out of their way.
+        // Given names are reserved first, so that generated names do not clash with them.
         for name in function
             .locals
             .iter()

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, Result, demangle};
 use crate::ir::{Function, LineTables, Module, Operation, Scope};
 
-/// Checks that no two functions are the same one of the source.
+/// Checks that no two functions have the same scope in the source.
 pub(super) fn verify_scopes(module: &Module) -> Result<()> {
     let mut taken = HashSet::new();
     for function in module.functions.values() {
@@ -55,7 +55,8 @@ pub(super) fn verify_locations(module: &Module, function: &Function) -> Result<(
     verify_located_calls(module, function)
 }
 
-/// Once libNVVM has inlined the callee, its lines are those of a function that was called from somewhere.
+/// Once libNVVM has inlined the callee, its lines are those of a function that was called from
+/// somewhere.
 fn verify_located_calls(module: &Module, function: &Function) -> Result<()> {
     if function.scope.is_none() {
         return Ok(());
@@ -78,11 +79,11 @@ fn verify_located_calls(module: &Module, function: &Function) -> Result<()> {
     Ok(())
 }
 
-/// The scope of the function that a location lies in when all calls that led there are undone. `None` if a node on the
-/// way is missing, or the way has no end.
+/// The scope of the function that a location lies in when all calls that led there are undone.
+/// `None` if a node on the way is missing, or the way has no end.
 fn outermost_function(lines: &LineTables, location: u32) -> Option<u32> {
     let mut location = lines.locations.get(&location)?;
-    // More steps than nodes go in a circle.
+    // A path with more edges than there are nodes goes in a circle.
     for _ in 0..=lines.locations.len() {
         let function = function_around(lines, location.scope)?;
         match location.inlined_at {

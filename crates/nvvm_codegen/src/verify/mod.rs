@@ -2,17 +2,20 @@
 //!
 //! 1. The entry block has no predecessors.
 //! 2. A local value is defined once, and its definition dominates each use.
-//! 3. A phi stands before all other instructions of its block and has one value for each predecessor, and no other.
+//! 3. A phi stands before all other instructions of its block and has one value for each
+//!    predecessor, and no other.
 //! 4. A function returns what its type says.
 //! 5. A call of a function of the module has that function's type.
 //! 6. A symbol that is mentioned exists, or the device offers it.
 //! 7. Metadata that is attached or mentioned exists.
 //! 8. The scope of a function in the line tables is a function's, and no other function has it.
-//! 9. The scopes of a location exist, and so do those of the calls that it was inlined through; none is inside itself.
+//! 9. The scopes of a location exist, and so do those of the calls that it was inlined through;
+//!    none contains itself.
 //! 10. The outermost of them is the scope of the function that holds the instruction.
 //! 11. A call of a function with a scope, in a function with a scope, has a location.
 //!
-//! The parser has checked already that a value has the same type at its definition and at each use.
+//! The parser has checked already that a value has the same type at its definition and at each
+//! use.
 
 mod lines;
 

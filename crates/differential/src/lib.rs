@@ -1,0 +1,24 @@
+//! Random Rust functions, run as Rust defines them and as the path from Rust to PTX has compiled
+//! them.
+//!
+//! ```text
+//!   generate.rs   a seed becomes functions: all widths, floats, casts, branches, loops, memory
+//!        |
+//!   compile.rs    each batch is a crate: a library for the host, and PTX by `cuda_builder`
+//!        |
+//!   ptx/          runs the PTX on this CPU, by its specification      gpu.rs  runs it on a GPU
+//!        |
+//!   check.rs      compares, thread by thread
+//!   reduce.rs     reduces a function that differs to the smallest one that still differs
+//!   pack.rs       writes PTX and expected results to one file, for a GPU machine without Rust
+//! ```
+//!
+//! Errors of libNVVM show on a CPU, for all architectures; errors of `ptxas` show only on a GPU.
+
+pub mod check;
+pub mod compile;
+pub mod generate;
+pub mod gpu;
+pub mod pack;
+pub mod ptx;
+pub mod reduce;

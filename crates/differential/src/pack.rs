@@ -1,0 +1,120 @@
+//! One file with everything that a machine with a GPU needs: PTX, inputs, the host's results, and
+//! the functions' text.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
+
+use crate::compile::{Batch, Config};
+use crate::generate;
+
+/// A batch of functions with the results that they must give.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Packed {
+    pub seed: u64,
+    /// Names and Rust.
+    pub functions: Vec<(String, String)>,
+    pub expected: Vec<Vec<u64>>,
+    /// For each configuration its name and the PTX.
+    pub ptx: Vec<(String, String)>,
+}
+
+/// Writes batches into a file. A rejected function is omitted from its batch.
+///
+/// # Errors
+///
+/// If the file cannot be written, or the tools are not there.
+pub struct Writer {
+    zip: ZipWriter<File>,
+    batches: u32,
+}
+
+impl Writer {
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("{}", path.display()))?;
+        Ok(Self {
+            zip: ZipWriter::new(file),
+            batches: 0,
+        })
+    }
+
+    /// Compiles and adds functions of a seed; returns how many were refused.
+    pub fn add(
+        &mut self,
+        seed: u64,
+        numbers: std::ops::Range<u64>,
+        configs: &[Config],
+    ) -> Result<usize> {
+        let mut functions: Vec<(String, String)> = numbers
+            .map(|number| {
+                (
+                    format!("f{number}"),
+                    generate::function(seed, number).rust(&format!("f{number}")),
+                )
+            })
+            .collect();
+        let all = functions.len();
+        let (batch, ptx) = loop {
+            let batch = Batch::new(&functions)?;
+            let ptx: Result<Vec<(String, String)>> = configs
+                .iter()
+                .map(|config| Ok((config.to_string(), batch.ptx(*config)?)))
+                .collect();
+            match ptx {
+                Ok(ptx) => break (batch, ptx),
+                Err(error) => {
+                    let (text, before) = (format!("{error:#}"), functions.len());
+                    functions.retain(|(name, _)| {
+                        !text.contains(&format!("k_{name}`"))
+                            && !text.contains(&format!("::{name}`"))
+                    });
+                    if functions.len() == before {
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        let expected = batch.expected(&generate::inputs(seed))?;
+        let refused = all - functions.len();
+        let packed = Packed {
+            seed,
+            functions,
+            expected,
+            ptx,
+        };
+        let options = SimpleFileOptions::default();
+        self.zip
+            .start_file(format!("{:05}.json", self.batches), options)?;
+        self.zip.write_all(&serde_json::to_vec(&packed)?)?;
+        self.batches += 1;
+        Ok(refused)
+    }
+
+    pub fn finish(self) -> Result<()> {
+        self.zip.finish()?;
+        Ok(())
+    }
+}
+
+/// The batches of a file, one after another.
+///
+/// # Errors
+///
+/// If the file is none.
+pub fn read(path: &Path, mut each: impl FnMut(Packed) -> Result<bool>) -> Result<()> {
+    let mut zip =
+        ZipArchive::new(File::open(path).with_context(|| format!("{}", path.display()))?)?;
+    for at in 0..zip.len() {
+        let mut text = Vec::new();
+        zip.by_index(at)?.read_to_end(&mut text)?;
+        if !each(serde_json::from_slice(&text)?)? {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! PTX, run on a CPU by its specification, so that what libNVVM writes can be compared with what
+//! Rust means without a GPU.
+//!
+//! One thread at a time, and only what random functions become: no shared memory, no atomics.
+//! What is not known is an error, never a guess. Instructions whose last bits the specification
+//! leaves open (`rcp.approx`, `div.approx`) are a parameter: see [`Approximate`].
+
+mod execute;
+mod parse;
+mod value;
+
+pub use execute::{Approximate, run};
+pub use parse::Module;

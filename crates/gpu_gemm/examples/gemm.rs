@@ -1,0 +1,84 @@
+//! Calls the library for a product, then for the same product with a transposed matrix: on a GPU,
+//! or on the simulator if there is no GPU.
+//!
+//! ```sh
+//! cargo run --release -p gpu_gemm --example gemm
+//! ```
+
+use std::error::Error;
+
+use gpu_gemm::{Context, Device, DeviceChoice, Input, WORKSPACE, gemm};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let opened = Device::open(DeviceChoice::Auto)?;
+    println!("{}: {}", opened.device.description(), opened.reason);
+    let context = Context::new(&opened.device, WORKSPACE)?;
+
+    // A[i][l] = i + l, B[l][j] = l - j: small integers, so that every sum is exact.
+    let (m, n, k) = (300, 200, 100);
+    let a: Vec<f32> = (0..m * k)
+        .map(|at| (at / k % 8 + at % k % 8) as f32)
+        .collect();
+    let b: Vec<f32> = (0..k * n)
+        .map(|at| (at / n % 8) as f32 - (at % n % 8) as f32)
+        .collect();
+    let a_there = context.upload(&a)?;
+    let b_there = context.upload(&b)?;
+    // C is not read, since beta is 0.
+    let mut c_there = context.upload(&vec![f32::NAN; m * n])?;
+
+    // C = A * B, all row-major: a leading dimension is the length of a row.
+    // SAFETY: the buffers live until `download` has waited for the product, and nothing else
+    // touches them.
+    unsafe {
+        gemm(
+            &context,
+            1.0,
+            &a_there,
+            k,
+            &b_there,
+            n,
+            0.0,
+            &mut c_there,
+            n,
+            m,
+            n,
+            k,
+        )?
+    };
+    let c = context.download(&c_there)?;
+
+    let (row, column) = (m - 1, n / 2);
+    let at = row * n + column;
+    let expected: f32 = (0..k).map(|l| a[row * k + l] * b[l * n + column]).sum();
+    println!("C[{row}][{column}] = {}, expected {expected}", c[at]);
+
+    // C = A * (B^T)^T + 2 * C, with B^T, n x k, in memory: its rows are k long.
+    let transposed: Vec<f32> = (0..n * k).map(|at| b[at % k * n + at / k]).collect();
+    let transposed_there = context.upload(&transposed)?;
+    let b_again = Input::from(&transposed_there).transposed();
+    // SAFETY: as above.
+    unsafe {
+        gemm(
+            &context,
+            1.0,
+            &a_there,
+            k,
+            b_again,
+            k,
+            2.0,
+            &mut c_there,
+            n,
+            m,
+            n,
+            k,
+        )?
+    };
+    let c = context.download(&c_there)?;
+    println!(
+        "C[{row}][{column}] = {}, expected {}",
+        c[at],
+        3.0 * expected
+    );
+    Ok(())
+}

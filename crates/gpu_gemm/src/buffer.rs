@@ -1,0 +1,111 @@
+//! Elements in the memory of a context: a GPU's, or the host's for the simulator.
+
+use cust::memory::DeviceBuffer;
+
+use crate::launch::Element;
+
+/// The device that a matrix's memory belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Gpu,
+    Host,
+}
+
+impl Space {
+    /// For messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Gpu => "the GPU's",
+            Space::Host => "the host's",
+        }
+    }
+}
+
+/// Elements in the memory of the context that made it.
+pub struct Buffer<T: Element>(Storage<T>);
+
+enum Storage<T: Element> {
+    Gpu(DeviceBuffer<T>),
+    /// It begins at a multiple of 256 bytes, as a GPU's allocations do, because kernels are
+    /// chosen by alignment.
+    Host {
+        storage: Vec<T>,
+        first: usize,
+        length: usize,
+    },
+}
+
+/// The alignment of every allocation, in bytes.
+const ALIGNMENT: usize = 256;
+
+impl<T: Element> Buffer<T> {
+    pub(crate) fn on_gpu(buffer: DeviceBuffer<T>) -> Self {
+        Buffer(Storage::Gpu(buffer))
+    }
+
+    pub(crate) fn on_host(elements: &[T]) -> Self {
+        let slack = ALIGNMENT / size_of::<T>();
+        let mut storage = vec![T::default(); elements.len() + slack];
+        let first = storage.as_ptr().align_offset(ALIGNMENT).min(slack);
+        storage[first..first + elements.len()].copy_from_slice(elements);
+        Buffer(Storage::Host {
+            storage,
+            first,
+            length: elements.len(),
+        })
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Storage::Gpu(buffer) => buffer.len(),
+            Storage::Host { length, .. } => *length,
+        }
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The GPU's memory, if the elements lie there.
+    pub fn as_device_buffer(&self) -> Option<&DeviceBuffer<T>> {
+        match &self.0 {
+            Storage::Gpu(buffer) => Some(buffer),
+            Storage::Host { .. } => None,
+        }
+    }
+
+    /// The elements, if they lie in host memory.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        match &self.0 {
+            Storage::Gpu(_) => None,
+            Storage::Host {
+                storage,
+                first,
+                length,
+            } => Some(&storage[*first..*first + *length]),
+        }
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        match &self.0 {
+            Storage::Gpu(_) => Space::Gpu,
+            Storage::Host { .. } => Space::Host,
+        }
+    }
+
+    pub(crate) fn start(&self) -> *const T {
+        match &self.0 {
+            Storage::Gpu(buffer) => buffer.as_device_ptr().as_ptr(),
+            Storage::Host { storage, first, .. } => storage[*first..].as_ptr(),
+        }
+    }
+
+    pub(crate) fn start_mut(&mut self) -> *mut T {
+        match &mut self.0 {
+            Storage::Gpu(buffer) => buffer.as_device_ptr().as_ptr().cast_mut(),
+            Storage::Host { storage, first, .. } => storage[*first..].as_mut_ptr(),
+        }
+    }
+}

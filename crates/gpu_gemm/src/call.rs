@@ -1,0 +1,181 @@
+//! Describes a product as far as a plan depends on it.
+
+use std::fmt;
+
+use gpu_kernels::spec::{ElementType, Major};
+
+/// The dimensions of `C = alpha * A * B + beta * C`: A is `m x k`, B is `k x n`, C is `m x n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+}
+
+impl Shape {
+    /// `m = n = k = size`.
+    pub const fn cube(size: usize) -> Shape {
+        Shape {
+            m: size,
+            n: size,
+            k: size,
+        }
+    }
+
+    /// The number of additions and multiplications in the product, `2 * m * n * k`.
+    pub fn flops(self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+
+    /// Whether C has no elements, so that there is nothing to do.
+    pub fn is_empty(self) -> bool {
+        self.m == 0 || self.n == 0
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} x {} x {}", self.m, self.n, self.k)
+    }
+}
+
+/// Whether a matrix is multiplied as it is stored, or transposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transpose {
+    #[default]
+    No,
+    Yes,
+}
+
+impl Transpose {
+    /// Both values, in the order of the usual letters N and T.
+    pub const ALL: [Transpose; 2] = [Transpose::No, Transpose::Yes];
+
+    /// The other value.
+    pub fn other(self) -> Transpose {
+        match self {
+            Transpose::No => Transpose::Yes,
+            Transpose::Yes => Transpose::No,
+        }
+    }
+
+    /// The rows and columns, as stored, of a matrix that is multiplied as `rows x columns`; and
+    /// the reverse.
+    pub fn of<T>(self, (rows, columns): (T, T)) -> (T, T) {
+        match self {
+            Transpose::No => (rows, columns),
+            Transpose::Yes => (columns, rows),
+        }
+    }
+}
+
+/// One of the two matrices that are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Factor {
+    A,
+    B,
+}
+
+/// How A or B lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// `No`: A as `m x k`, B as `k x n`. `Yes`: A as `k x m`, B as `n x k`. Row-major both ways.
+    pub transpose: Transpose,
+    /// Elements from the start of a row, as stored, to the start of the next.
+    pub leading: usize,
+    /// Whether every row begins at a multiple of 16 bytes.
+    pub aligned: bool,
+}
+
+/// The size in bytes of the vectors in which kernels copy operands.
+const VECTOR: usize = 16;
+
+impl Operand {
+    /// A matrix at `address` whose rows are `leading` elements apart.
+    pub fn at(
+        address: usize,
+        leading: usize,
+        element: ElementType,
+        transpose: Transpose,
+    ) -> Operand {
+        let pitch = leading.wrapping_mul(element.bytes());
+        Operand {
+            transpose,
+            leading,
+            aligned: address.is_multiple_of(VECTOR) && pitch.is_multiple_of(VECTOR),
+        }
+    }
+
+    /// Its layout, in the terms in which a kernel states it.
+    pub fn major(self, factor: Factor) -> Major {
+        match (factor, self.transpose) {
+            (Factor::A, Transpose::No) | (Factor::B, Transpose::Yes) => Major::K,
+            (Factor::A, Transpose::Yes) | (Factor::B, Transpose::No) => Major::Mn,
+        }
+    }
+}
+
+/// A product `C = alpha * op(A) * op(B) + beta * C` in memory. If alpha is 0, neither A nor B is
+/// read: this is `k = 0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    pub shape: Shape,
+    pub a: Operand,
+    pub b: Operand,
+    /// Elements from the start of a row of C to the start of the next.
+    pub ldc: usize,
+}
+
+impl Call {
+    /// Matrices of `element` without gaps between rows, aligned like allocations.
+    pub fn compact(shape: Shape, a: Transpose, b: Transpose, element: ElementType) -> Call {
+        let operand = |transpose: Transpose, size| {
+            let (_, leading) = transpose.of(size);
+            Operand::at(0, leading, element, transpose)
+        };
+        Call {
+            shape,
+            a: operand(a, (shape.m, shape.k)),
+            b: operand(b, (shape.k, shape.n)),
+            ldc: shape.n,
+        }
+    }
+
+    /// How A or B lies in memory.
+    pub fn operand(&self, factor: Factor) -> Operand {
+        match factor {
+            Factor::A => self.a,
+            Factor::B => self.b,
+        }
+    }
+
+    /// The rows and columns of A or B, as stored.
+    pub fn stored(&self, factor: Factor) -> (usize, usize) {
+        let Shape { m, n, k } = self.shape;
+        match factor {
+            Factor::A => self.a.transpose.of((m, k)),
+            Factor::B => self.b.transpose.of((k, n)),
+        }
+    }
+
+    /// The number of elements from the first of A or B to the last; 0 if it has none.
+    pub fn extent(&self, factor: Factor) -> usize {
+        extent(self.stored(factor), self.operand(factor).leading)
+    }
+
+    /// Whether both calls get the same plan except for leading dimensions.
+    pub fn is_like(&self, other: &Call) -> bool {
+        let layout =
+            |call: &Call| [call.a, call.b].map(|operand| (operand.transpose, operand.aligned));
+        self.shape == other.shape && layout(self) == layout(other)
+    }
+}
+
+/// The number of elements from the first of a stored matrix to the last; 0 if it has none. A plan
+/// may be requested for a matrix that no memory can hold.
+pub(crate) fn extent((rows, columns): (usize, usize), leading: usize) -> usize {
+    match (rows, columns) {
+        (0, _) | (_, 0) => 0,
+        (rows, columns) => (rows - 1).saturating_mul(leading).saturating_add(columns),
+    }
+}

@@ -1,0 +1,152 @@
+//! The plans that might be the fastest, and the one that the model predicts to be the fastest.
+
+use gpu_kernels::spec::{ElementType, Grid, Types, Unit, Variant, variants};
+
+use super::model;
+use crate::call::Call;
+use crate::gpu::DeviceFacts;
+use crate::plan::{Decomposition, Plan, decomposition};
+
+/// The plan that is predicted to be the fastest of those that need no more than
+/// `workspace_bytes`.
+///
+/// # Errors
+///
+/// The bytes of workspace that the smallest plan needs, if even that is more than
+/// `workspace_bytes`: no kernel can read the operands in place.
+pub fn best(call: Call, facts: &DeviceFacts, workspace_bytes: usize) -> Result<Plan, usize> {
+    let plans = candidates(call, facts);
+    let needed = plans.iter().map(Plan::workspace_bytes).min();
+    let affordable = plans
+        .into_iter()
+        .filter(|plan| plan.workspace_bytes() <= workspace_bytes);
+    let timed = affordable.filter_map(|plan| {
+        let seconds = model::seconds(&plan, facts)?;
+        Some((plan, seconds))
+    });
+    let best = timed.min_by(|one, other| one.1.total_cmp(&other.1));
+    best.map(|(plan, _)| plan)
+        .ok_or(needed.unwrap_or(usize::MAX))
+}
+
+/// Every plan that might be the fastest, without duplicates.
+pub fn candidates(call: Call, facts: &DeviceFacts) -> Vec<Plan> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for variant in variants().filter(|variant| is_usable(variant, facts)) {
+        for decomposition in decompositions(variant, call, facts) {
+            let Ok(plan) = Plan::new(variant, call, decomposition) else {
+                continue;
+            };
+            let is_known = plans.iter().any(|known| {
+                std::ptr::eq(known.variant(), variant)
+                    && known.decomposition() == plan.decomposition()
+            });
+            if !is_known {
+                plans.push(plan);
+            }
+        }
+    }
+    plans
+}
+
+/// Whether a kernel can run, multiplies f32 on CUDA cores, and may be the fastest for some shape.
+pub(super) fn is_usable(variant: &Variant, facts: &DeviceFacts) -> bool {
+    let multiplies =
+        variant.types == Types::all(ElementType::F32) && variant.unit == Unit::CudaCores;
+    let may_win = |variant: &Variant| variant.rate.is_some() && facts.runs(variant);
+    // The other kernels are for GPUs that cannot run stream-K kernels because they lack
+    // asynchronous copies.
+    let is_stream_k = variant.grid == Grid::StreamK;
+    let runs_stream_k = || variants().any(|other| other.grid == Grid::StreamK && may_win(other));
+    multiplies && may_win(variant) && (is_stream_k || !runs_stream_k())
+}
+
+/// The maximum number of CTAs per tile, if all tiles are divided alike: with more, the fix-up
+/// would do more work than the kernel.
+const MOST_CTAS_A_TILE: usize = 1024;
+
+/// The decompositions of a kernel's tiles that may be worth trying.
+fn decompositions(variant: &Variant, call: Call, facts: &DeviceFacts) -> Vec<Decomposition> {
+    if variant.grid != Grid::StreamK {
+        return vec![Decomposition::DATA_PARALLEL];
+    }
+    let tiles = decomposition::tiles(call.shape, variant.tile);
+    let at_once = facts.ctas_at_once(variant);
+    let waves = tiles / at_once as usize;
+    let with = |ctas: u32, waves: usize| Decomposition {
+        ctas,
+        data_parallel_waves: u32::try_from(waves).unwrap_or(u32::MAX),
+    };
+    // Divide no tiles, or only the tiles that do not fill a wave.
+    let mut decompositions = vec![Decomposition::DATA_PARALLEL, with(at_once, waves)];
+    if waves == 0 && tiles > 0 {
+        // Fewer CTAs on each SM give fewer partial sums.
+        let fewer = (1..facts.resident(variant)).map(|ctas| facts.sms * ctas);
+        decompositions.extend(fewer.map(|ctas| with(ctas, 0)));
+        // The same number of CTAs for each tile, so that no tile is split among more.
+        let most = (at_once as usize / tiles).min(MOST_CTAS_A_TILE);
+        let each = (1..=most).filter(|ctas| ctas.is_power_of_two() || *ctas == most);
+        decompositions.extend(each.map(|ctas| with((tiles * ctas) as u32, 0)));
+    }
+    decompositions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Shape, Transpose};
+    use crate::tests::h200;
+
+    fn candidates_of(m: usize, n: usize, k: usize) -> Vec<Plan> {
+        let call = Call::compact(
+            Shape { m, n, k },
+            Transpose::No,
+            Transpose::No,
+            ElementType::F32,
+        );
+        candidates(call, &h200())
+    }
+
+    #[test]
+    fn every_kernel_that_may_be_chosen_is_a_candidate_and_no_plan_is_one_twice() {
+        let plans = candidates_of(100, 200, 3000);
+        for variant in variants().filter(|variant| is_usable(variant, &h200())) {
+            let mut of_variant = plans
+                .iter()
+                .filter(|plan| std::ptr::eq(plan.variant(), variant));
+            assert!(of_variant.next().is_some(), "{}", variant.name);
+        }
+        for (index, plan) in plans.iter().enumerate() {
+            let same = |other: &&Plan| {
+                std::ptr::eq(other.variant(), plan.variant())
+                    && other.decomposition() == plan.decomposition()
+            };
+            assert_eq!(
+                plans[..index].iter().find(same).map(Plan::decomposition),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn a_few_tiles_are_divided_evenly_among_others() {
+        let plans = candidates_of(16, 128, 500_000);
+        // One tile: one CTA, two, four, ..., and one CTA on each SM.
+        let of_flattest = plans
+            .iter()
+            .filter(|plan| plan.variant().name == "async-pipeline-16x128-nn");
+        let ctas: Vec<u32> = of_flattest
+            .filter_map(|plan| Some(plan.decomposition()?.ctas))
+            .collect();
+        for expected in [1, 2, 64, 132, 264] {
+            assert!(ctas.contains(&expected), "{ctas:?}");
+        }
+    }
+
+    #[test]
+    fn degenerate_products_have_candidates() {
+        for (m, n, k) in [(0, 0, 0), (1, 1, 0), (0, 5, 5), (1, 1, 1)] {
+            assert!(!candidates_of(m, n, k).is_empty());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A kernel and the decomposition of its tiles: this is what is chosen, tuned and named in
+//! reports.
+
+use gpu_kernels::spec::Variant;
+
+use crate::call::{Call, Shape, Transpose};
+use crate::gpu::DeviceFacts;
+use crate::plan::decomposition::tiles;
+use crate::plan::{Decomposition, Plan, PlanError};
+
+/// A kernel, and how its CTAs divide the tiles if it is a stream-K kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub variant: &'static Variant,
+    /// `None` for a kernel that is not stream-K, and if the tiles are divided evenly.
+    pub decomposition: Option<Decomposition>,
+}
+
+impl Choice {
+    /// A kernel whose tiles are divided evenly among as many CTAs as the device holds at once.
+    pub fn even(variant: &'static Variant) -> Choice {
+        Choice {
+            variant,
+            decomposition: None,
+        }
+    }
+
+    /// The plan of a call by this choice.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::new`].
+    pub fn plan(&self, call: Call, facts: &DeviceFacts) -> Result<Plan, PlanError> {
+        let even = || {
+            let tiles = tiles(call.shape, self.variant.tile);
+            Decomposition::even(tiles, facts.ctas_at_once(self.variant))
+        };
+        let decomposition = self.decomposition.unwrap_or_else(even);
+        Plan::new(self.variant, call, decomposition)
+    }
+
+    /// The plan of a product of matrices that have no gaps and are not transposed. If alpha is 0,
+    /// so is `shape.k`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::new`].
+    pub fn plan_compact(&self, shape: Shape, facts: &DeviceFacts) -> Result<Plan, PlanError> {
+        let element = self.variant.types.a;
+        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
+        self.plan(call, facts)
+    }
+
+    /// The choice that a plan runs.
+    pub fn of(plan: &Plan) -> Choice {
+        Choice {
+            variant: plan.variant(),
+            decomposition: plan.decomposition(),
+        }
+    }
+
+    /// The name for users and files: `tiled-32`, or `async-pipeline (264 CTAs, 3 data-parallel
+    /// waves)`.
+    pub fn description(&self) -> String {
+        let name = self.variant.name;
+        match self.decomposition {
+            None => name.to_string(),
+            Some(Decomposition {
+                ctas,
+                data_parallel_waves: 0,
+            }) => format!("{name} ({ctas} CTAs)"),
+            Some(Decomposition {
+                ctas,
+                data_parallel_waves: 1,
+            }) => format!("{name} ({ctas} CTAs, 1 data-parallel wave)"),
+            Some(Decomposition {
+                ctas,
+                data_parallel_waves,
+            }) => format!("{name} ({ctas} CTAs, {data_parallel_waves} data-parallel waves)"),
+        }
+    }
+}
+
+impl PartialEq for Choice {
+    /// Whether both are the same entry of the same table, with the same decomposition.
+    fn eq(&self, other: &Choice) -> bool {
+        std::ptr::eq(self.variant, other.variant) && self.decomposition == other.decomposition
+    }
+}

@@ -1,0 +1,268 @@
+//! Chooses the kernel that multiplies these matrices fastest on this device: `--kernel auto` and
+//! the library's call run it.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
+//! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
+//! | `tuned.rs` | the plans that `host tune` measured to be the fastest, in a file |
+//!
+//! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
+//! driver and build; otherwise it gets the plan that the model predicts.
+
+mod candidates;
+mod choice;
+pub mod model;
+pub mod tuned;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpu_kernels::spec::{ElementType, Rounding, Types, Unit, Variant};
+
+use crate::call::{Call, Shape, Transpose};
+use crate::device::{CudaDevice, Device};
+use crate::gpu::DeviceFacts;
+use crate::plan::Plan;
+
+pub use candidates::{best, candidates};
+pub use choice::Choice;
+pub use tuned::{Found, Key, Tuned};
+
+/// The plan that a call on f32 matrices runs: the tuned one, otherwise the predicted one. A tuned
+/// plan that needs more than `workspace_bytes` is ignored.
+///
+/// # Errors
+///
+/// The bytes of workspace that the smallest plan needs, if even that is more than
+/// `workspace_bytes`.
+pub fn choose(
+    call: Call,
+    facts: &DeviceFacts,
+    tuned: Option<&Tuned>,
+    workspace_bytes: usize,
+) -> Result<Plan, usize> {
+    let tuned = tuned.and_then(|tuned| tuned.plan(call));
+    match tuned.filter(|plan| plan.workspace_bytes() <= workspace_bytes) {
+        Some(plan) => Ok(plan),
+        None => best(call, facts, workspace_bytes),
+    }
+}
+
+/// Chooses plans for one device, by the facts about it and by what was tuned on it.
+#[derive(Debug)]
+pub struct Chooser {
+    facts: DeviceFacts,
+    tuned: Option<Tuned>,
+    /// Earlier choices, each with its workspace size: choosing takes longer than a small product.
+    known: Mutex<HashMap<(Call, usize), Arc<Plan>>>,
+}
+
+/// The number of calls whose plans are cached.
+const MOST_KNOWN: usize = 1024;
+
+impl Chooser {
+    /// A chooser for a device. It uses what was tuned for the device if that is usable; otherwise
+    /// a sentence says why not.
+    pub fn of(device: &Device) -> (Chooser, Option<String>) {
+        match device {
+            Device::Simulator(_) => (Chooser::untuned(device.facts()), None),
+            Device::Cuda(device) => Chooser::of_gpu(device),
+        }
+    }
+
+    /// [`Chooser::of`] for a GPU.
+    pub fn of_gpu(device: &CudaDevice) -> (Chooser, Option<String>) {
+        let properties = device.properties();
+        let untuned = Chooser::untuned(DeviceFacts::of(properties));
+        match Tuned::find(&Key::of(properties)) {
+            Found::Usable(tuned) => {
+                let chooser = Chooser {
+                    tuned: Some(tuned),
+                    ..untuned
+                };
+                (chooser, None)
+            }
+            Found::Nothing => (untuned, None),
+            Found::Useless(why) => (untuned, Some(why)),
+        }
+    }
+
+    /// The same chooser as if nothing had been tuned.
+    pub fn untuned(facts: DeviceFacts) -> Chooser {
+        Chooser {
+            facts,
+            tuned: None,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The facts about the device.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// The plan of a call, with no more than `workspace_bytes` of workspace.
+    ///
+    /// # Errors
+    ///
+    /// As for [`choose`].
+    pub fn plan(&self, call: Call, workspace_bytes: usize) -> Result<Arc<Plan>, usize> {
+        // The table of plans is consistent even if a thread that held the lock panicked.
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = known().get(&(call, workspace_bytes)) {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes)?;
+        let plan = Arc::new(plan);
+        let mut known = known();
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert((call, workspace_bytes), Arc::clone(&plan));
+        Ok(plan)
+    }
+
+    /// The choice for matrices that have no gaps and are not transposed; `None` if no memory is
+    /// large enough for them.
+    pub fn choose(&self, element: ElementType, shape: Shape) -> Option<Choice> {
+        match element {
+            ElementType::F32 => {
+                let call = Call::compact(shape, Transpose::No, Transpose::No, element);
+                let plan = self.plan(call, usize::MAX).ok()?;
+                Some(Choice::of(&plan))
+            }
+            ElementType::F64 | ElementType::I32 => Some(Choice {
+                variant: highest_of_type(element)?,
+                decomposition: None,
+            }),
+        }
+    }
+}
+
+/// The kernel for a type without rates: the first variant, without compensated summation, of the
+/// highest rung that multiplies this type.
+fn highest_of_type(element: ElementType) -> Option<&'static Variant> {
+    let is_suitable = |variant: &&Variant| {
+        variant.types == Types::all(element)
+            && variant.unit == Unit::CudaCores
+            && variant.rounding != Rounding::Compensated
+    };
+    let rungs = gpu_kernels::KERNELS.iter().rev();
+    rungs
+        .map(|kernel| kernel.variants.iter().find(is_suitable))
+        .find_map(|found| found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Factor;
+    use crate::tests::h200;
+    use gpu_kernels::spec::Grid;
+
+    fn compact(shape: Shape) -> Call {
+        Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32)
+    }
+
+    fn chosen(m: usize, n: usize, k: usize) -> Choice {
+        let call = compact(Shape { m, n, k });
+        let plan = choose(call, &h200(), None, usize::MAX).unwrap();
+        Choice::of(&plan)
+    }
+
+    #[test]
+    fn every_type_has_a_kernel_and_none_that_compensates() {
+        for element in ElementType::ALL {
+            let variant = highest_of_type(element).unwrap();
+            assert_eq!(variant.types.c, element);
+            assert!(!variant.name.contains("kahan"), "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn large_squares_go_to_large_tiles_of_copies() {
+        for (size, name) in [
+            (2048, "async-pipeline"),
+            (4096, "wide-thread-tile"),
+            (8192, "wide-thread-tile"),
+            (16384, "wide-thread-tile"),
+            (4097, "wide-thread-tile"),
+        ] {
+            assert_eq!(chosen(size, size, size).variant.name, name, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_single_row_goes_to_a_flat_tile() {
+        for (n, k) in [(2112, 7168), (24576, 1536), (7168, 16384)] {
+            let choice = chosen(1, n, k);
+            assert!(choice.variant.tile.m <= 16, "{}", choice.description());
+            assert_eq!(choice.variant.tile.n, 128, "{}", choice.description());
+        }
+    }
+
+    #[test]
+    fn few_rows_go_to_the_kernel_for_them_and_more_never_do() {
+        for (n, k) in [(2112, 7168), (24576, 1536), (32768, 512), (7168, 16384)] {
+            for m in [1, 2, 3, 4] {
+                let choice = chosen(m, n, k);
+                let name = if m == 1 { "few-rows-1" } else { "few-rows-4" };
+                assert_eq!(choice.variant.name, name, "{}", choice.description());
+            }
+        }
+        for m in [5, 8, 9, 16, 64, 1000, 5000] {
+            for (n, k) in [(1, 1), (16, 4096), (128, 128), (2112, 7168), (24576, 1536)] {
+                let choice = chosen(m, n, k);
+                let name = choice.variant.name;
+                assert!(!name.starts_with("few-rows"), "{m} x {n} x {k}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_million_products_a_sum_are_divided_among_all_sms() {
+        let choice = chosen(8, 512, 500_000);
+        assert!(choice.variant.tile.m <= 16, "{}", choice.description());
+        // There are 4 tiles.
+        let ctas = choice.decomposition.unwrap().ctas;
+        assert!(ctas >= 132, "{}", choice.description());
+    }
+
+    #[test]
+    fn thirty_two_rows_go_to_tiles_of_thirty_two() {
+        assert_eq!(chosen(32, 4096, 4096).variant.tile.m, 32);
+    }
+
+    #[test]
+    fn a_large_operand_is_not_copied_for_few_rows() {
+        for (m, n, k) in [(16, 4096, 4096), (32, 2048, 2048), (1, 24576, 1536)] {
+            let call = compact(Shape { m, n, k });
+            let plan = choose(call, &h200(), None, usize::MAX).unwrap();
+            let copied = plan.panels()[0].copy_of(Factor::B);
+            assert_eq!(copied, None, "{}", Choice::of(&plan).description());
+        }
+    }
+
+    #[test]
+    fn without_workspace_a_kernel_reads_in_place() {
+        let call = compact(Shape::cube(4096));
+        let plan = choose(call, &h200(), None, 0).unwrap();
+        assert_eq!(plan.workspace_bytes(), 0);
+        let name = plan.variant().name;
+        assert!(plan.variant().rate.unwrap().flops_per_s > 40e12, "{name}");
+    }
+
+    #[test]
+    fn without_asynchronous_copies_no_stream_k_kernel_is_chosen() {
+        let turing = DeviceFacts {
+            capability: 75,
+            sms: 40,
+            ..h200()
+        };
+        let call = compact(Shape::cube(2048));
+        let plan = choose(call, &turing, None, usize::MAX).unwrap();
+        let variant = plan.variant();
+        assert!(variant.grid != Grid::StreamK, "{}", variant.name);
+    }
+}

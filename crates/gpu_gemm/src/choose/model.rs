@@ -1,0 +1,263 @@
+//! Predicts how long a plan will take, as a sum of terms that are known beforehand.
+//!
+//! ```text
+//! seconds = operand copies             bytes / memory, and a launch each
+//!         + the kernel                 the largest of:
+//!                                        the k-iterations of the busiest CTA, at its share of the
+//!                                        speed of a streaming multiprocessor (SM)
+//!                                        bytes of A, B and C / memory
+//!                                        bytes of tiles / L2
+//!         + fix-up, if tiles are split bytes of partial sums / L2, and a wait for every few
+//!                                      segments that a thread adds
+//!         + a launch for each, and all that for the N remainder, if another kernel computes it
+//! ```
+//!
+//! The prediction need not be accurate to a percent: it only has to rank the plans correctly.
+//! `host tune` measures where the difference matters.
+
+use gpu_kernels::fix_up;
+use gpu_kernels::spec::{Rate, Variant};
+
+use crate::call::Shape;
+use crate::gpu::DeviceFacts;
+use crate::plan::{Panel, Plan};
+
+/// Seconds from the end of a kernel to the start of the next one on the stream.
+const LAUNCH: f64 = 2.5e-6;
+/// Seconds that a CTA takes for a tile in addition to its k-iterations and to writing it: the
+/// time until the first data arrive.
+const TILE: f64 = 0.7e-6;
+/// Seconds that the fix-up takes for each [`AT_ONCE`](fix_up::AT_ONCE) segments of a tile that a
+/// group of its threads adds: the latency of loading them.
+const FIX_UP_WAIT: f64 = 1.8e-6;
+/// The fraction of the memory bandwidth that operand copies reach.
+const COPYING: f64 = 0.7;
+/// The fraction of the SMs that is enough to saturate the memory bandwidth.
+const SATURATION: f64 = 0.4;
+/// Warp schedulers of an SM.
+const SCHEDULERS: u64 = 4;
+
+/// The seconds that a plan takes on a GPU; `None` for a kernel that is never worth choosing, or
+/// not for this shape.
+pub fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
+    plan.panels()
+        .iter()
+        .map(|panel| of_panel(panel, facts))
+        .sum()
+}
+
+fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
+    let variant = panel.variant();
+    let rate = variant.rate?;
+    let shape = panel.call().shape;
+    if shape.is_empty() {
+        return Some(0.0);
+    }
+    // A matrix-vector kernel reads B again for each row of tiles: it is meant for a single row.
+    if variant.gemv_like && shape.m > variant.tile.m as usize {
+        return None;
+    }
+    let kernel = LAUNCH
+        + compute(panel, facts, &rate)
+            .max(memory(panel, facts))
+            .max(l2(panel, facts));
+    Some(copies(panel, facts) + kernel + fix_up(panel, facts))
+}
+
+/// The operand copies: each is read once and written once.
+fn copies(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let bytes_per_element = panel.variant().types.a.bytes() as f64;
+    let copies = panel.copies().map(|copy| {
+        let elements = copy.source.0 as f64 * copy.source.1 as f64 + copy.elements() as f64;
+        LAUNCH + elements * bytes_per_element / (facts.speeds.memory_bytes_per_s * COPYING)
+    });
+    copies.sum()
+}
+
+/// What one CTA does in sequence.
+struct Busiest {
+    k_iterations: f64,
+    tiles: f64,
+}
+
+/// Arithmetic: each wave takes as long as its busiest CTA.
+fn compute(panel: &Panel, facts: &DeviceFacts, rate: &Rate) -> f64 {
+    let variant = panel.variant();
+    let tile = variant.tile;
+    let k_iterations = panel.k_iterations() as f64;
+    let (ctas, busiest) = match panel.stream_k() {
+        Some(stream_k) => {
+            let waves = stream_k.data_parallel_waves as f64;
+            let divided = stream_k.stream_k_tiles() as f64 * k_iterations / stream_k.ctas as f64;
+            // If the number of CTAs is not a multiple of the number of tiles, some CTA begins in
+            // one tile and ends in another.
+            let segments = match stream_k.ctas.is_multiple_of(stream_k.stream_k_tiles()) {
+                true => 1.0,
+                false => 2.0 + (divided / k_iterations.max(1.0)).floor(),
+            };
+            let busiest = Busiest {
+                k_iterations: waves * k_iterations + divided.ceil(),
+                tiles: waves + segments,
+            };
+            (stream_k.ctas as u64, busiest)
+        }
+        None => {
+            let busiest = Busiest {
+                k_iterations,
+                tiles: 1.0,
+            };
+            (panel.tiles() as u64, busiest)
+        }
+    };
+    let products = f64::from(tile.m) * f64::from(tile.n) * f64::from(tile.k);
+    let resident = u64::from(facts.resident(variant));
+    let sms = u64::from(facts.sms);
+    let full_speed = facts.speeds.of_sm(rate);
+    let warps = u64::from(variant.block.threads().div_ceil(32));
+    let written = f64::from(tile.m) * f64::from(tile.n) * variant.types.c.bytes() as f64;
+    let of_tile = TILE + written * f64::from(facts.sms) / facts.speeds.memory_bytes_per_s;
+    // A wave of CTAs, with this many on the fullest SM.
+    let wave = |on_one: u64| {
+        let speed = full_speed * share(rate, on_one, resident, warps);
+        busiest.k_iterations * 2.0 * products / speed + busiest.tiles * of_tile
+    };
+    let at_once = resident * sms;
+    let (full, remaining) = (ctas / at_once, ctas % at_once);
+    let last = match remaining {
+        0 => 0.0,
+        remaining => wave(remaining.div_ceil(sms)),
+    };
+    full as f64 * wave(resident) + last
+}
+
+/// The fraction of an SM's speed that each of `ctas` CTAs with this many warps gets, on an SM
+/// that holds at most `resident` CTAs.
+fn share(rate: &Rate, ctas: u64, resident: u64, warps: u64) -> f64 {
+    let resident = resident.max(1);
+    let ctas = ctas.clamp(1, resident);
+    // Each further CTA uses the same fraction of the issue slots that are still free.
+    let filled = |ctas: u64| 1.0 - (1.0 - rate.one_cta).powf(ctas as f64);
+    let together = filled(ctas) / filled(resident);
+    // All CTAs wait for the warps on the scheduler that has the most.
+    let on_scheduler = (ctas * warps).div_ceil(SCHEDULERS);
+    together * warps as f64 / (on_scheduler * SCHEDULERS) as f64
+}
+
+/// The traffic of A, B and C, each once, over the SMs that have work.
+fn memory(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let Shape { m, n, k } = panel.call().shape;
+    let [m, n, k] = [m, n, k].map(|size| size as f64);
+    let types = panel.variant().types;
+    let [a, b, c] = [types.a, types.b, types.c].map(|element| element.bytes() as f64);
+    let bytes = m * k * a + k * n * b + m * n * c;
+    let ctas = match panel.stream_k() {
+        Some(stream_k) => stream_k.ctas,
+        None => panel.tiles(),
+    };
+    let busy = (ctas as f64 / f64::from(facts.sms)).min(1.0);
+    bytes / (facts.speeds.memory_bytes_per_s * (busy / SATURATION).min(1.0))
+}
+
+/// The tiles of A and B, counted each time they are staged.
+fn l2(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let Variant { tile, types, .. } = panel.variant();
+    let a = f64::from(tile.m) * types.a.bytes() as f64;
+    let b = f64::from(tile.n) * types.b.bytes() as f64;
+    let of_iteration = (a + b) * f64::from(tile.k);
+    let iterations = panel.tiles() as f64 * panel.k_iterations() as f64;
+    iterations * of_iteration / facts.speeds.l2_bytes_per_s
+}
+
+/// Partial sums, written and read: one tile for each CTA that computes a segment, and one more if
+/// a tile ends within the CTA's work.
+fn fix_up(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let Some(stream_k) = panel.stream_k().filter(|_| panel.is_split()) else {
+        return 0.0;
+    };
+    let Variant { tile, types, .. } = panel.variant();
+    let segments = (stream_k.ctas + stream_k.stream_k_tiles().min(stream_k.ctas)) as f64;
+    let of_tile = f64::from(tile.m) * f64::from(tile.n) * types.accumulator.bytes() as f64;
+    let bytes = 2.0 * segments * of_tile;
+    // The CTAs on a GPU add up the segments of tiles at the same time, and each thread waits for
+    // the segments of its group.
+    let of_group = stream_k.max_segments().div_ceil(panel.fix_up_groups());
+    let waits = of_group.div_ceil(fix_up::AT_ONCE) as f64;
+    LAUNCH + FIX_UP_WAIT * waits + bytes / facts.speeds.l2_bytes_per_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Call, Transpose};
+    use crate::plan::Decomposition;
+    use crate::tests::{h200, variant};
+    use gpu_kernels::spec::ElementType;
+
+    fn predicted(name: &str, shape: Shape, decomposition: Decomposition) -> f64 {
+        let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
+        let plan = Plan::new(variant(name), call, decomposition).unwrap();
+        seconds(&plan, &h200()).unwrap()
+    }
+
+    #[test]
+    fn a_large_cube_takes_what_its_kernel_takes_at_full_speed_and_a_little_more() {
+        let shape = Shape::cube(8192);
+        let rate = variant("async-pipeline").rate.unwrap();
+        let at_full_speed = shape.flops() / rate.flops_per_s;
+        let predicted = predicted("async-pipeline", shape, Decomposition::even(64 * 64, 264));
+        let ratio = predicted / at_full_speed;
+        assert!((1.0..1.05).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_last_wave_of_a_few_tiles_costs_as_much_as_a_full_one_unless_it_is_divided() {
+        // 17 x 16 tiles for 264 CTAs at once: one wave and 8 tiles.
+        let shape = Shape {
+            m: 17 * 128,
+            n: 16 * 128,
+            k: 4096,
+        };
+        let whole = predicted("async-pipeline", shape, Decomposition::DATA_PARALLEL);
+        let divided = predicted("async-pipeline", shape, Decomposition::even(272, 264));
+        assert!(divided < 0.75 * whole, "{divided} of {whole}");
+    }
+
+    #[test]
+    fn a_single_row_takes_a_few_times_what_the_memory_takes() {
+        // 2048 x 16384 f32 values from memory at 4 TB/s; the tile computes 16 rows to produce
+        // one.
+        let shape = Shape {
+            m: 1,
+            n: 2048,
+            k: 16384,
+        };
+        let predicted = predicted(
+            "async-pipeline-16x128-nn",
+            shape,
+            Decomposition::even(16, 132 * 6),
+        );
+        let by_memory = 2048.0 * 16384.0 * 4.0 / 4e12;
+        assert!((1.0..3.0).contains(&(predicted / by_memory)), "{predicted}");
+    }
+
+    #[test]
+    fn an_empty_product_takes_no_time() {
+        let shape = Shape { m: 0, n: 5, k: 3 };
+        assert_eq!(
+            predicted("async-pipeline", shape, Decomposition::DATA_PARALLEL),
+            0.0
+        );
+    }
+
+    #[test]
+    fn ctas_divide_an_sm_and_one_alone_does_not_fill_it() {
+        let rate = Rate::h200(54.0, 0.6, 2);
+        assert!((share(&rate, 1, 2, 4) - 0.6 / 0.84).abs() < 1e-12);
+        assert_eq!(share(&rate, 2, 2, 4), 0.5);
+        assert_eq!(share(&rate, 1, 1, 4), 1.0);
+        // No more CTAs than fit.
+        assert_eq!(share(&rate, 5, 2, 4), 0.5);
+        // Five CTAs of two warps: on two of the four schedulers there are three.
+        assert_eq!(share(&rate, 5, 5, 2), 1.0 / 6.0);
+    }
+}

@@ -1,0 +1,351 @@
+//! A device, a stream and a workspace to multiply with, and the library call.
+
+use std::sync::Arc;
+
+use cust::memory::DeviceBuffer;
+use cust::stream::Stream;
+
+use crate::backend::run;
+use crate::buffer::{Buffer, Space};
+use crate::call::{Call, Shape, Transpose};
+use crate::choose::Chooser;
+use crate::device::cuda::status::during;
+use crate::device::{CudaDevice, CudaStream, Device, DeviceError, Simulator};
+use crate::launch::{Bindings, Element};
+use crate::matrix::{GemmError, Input, Output, checked_extent};
+use crate::plan::Plan;
+use crate::product::{Product, Stored};
+
+/// The bytes of a workspace that is large enough for most products: for a copy of an 8192 x 8192
+/// matrix, and for partial sums.
+pub const WORKSPACE: usize = 320 << 20;
+
+/// The bytes of the smallest workspace: enough for the smallest part that a product is split
+/// into.
+const SMALLEST: usize = 1 << 20;
+
+/// What [`gemm`] runs on: a GPU's stream or the simulator, the chooser of kernels, and a
+/// workspace for operand copies and partial sums.
+///
+/// Products of one context share its workspace, so they run one after the other, in the order of
+/// the calls. To run products concurrently, create one context per stream.
+pub struct Context<'device> {
+    place: Place<'device>,
+    chooser: Chooser,
+    /// The workspace's bytes, stored as floats so that they are aligned.
+    workspace: Buffer<f32>,
+}
+
+/// Where a context runs its products.
+#[derive(Clone, Copy)]
+enum Place<'device> {
+    Gpu(CudaStream<'device>),
+    Simulator(&'device Simulator),
+}
+
+impl<'device> Context<'device> {
+    /// A context on the simulator, or on the GPU's own stream, with a workspace of this many
+    /// bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a product
+    /// needs a larger workspace, the product runs by a plan that needs less, or in parts: slower
+    /// and with different rounding.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for the workspace, or the GPU fails.
+    pub fn new(
+        device: &'device Device,
+        workspace_bytes: usize,
+    ) -> Result<Context<'device>, DeviceError> {
+        let place = match device {
+            Device::Simulator(simulator) => Place::Simulator(simulator),
+            Device::Cuda(device) => Place::Gpu(CudaStream::of(device)),
+        };
+        Context::at(place, Chooser::of(device).0, workspace_bytes)
+    }
+
+    /// A context on a stream of this GPU that the caller owns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::new`].
+    pub fn on_stream(
+        device: &'device CudaDevice,
+        stream: &'device Stream,
+        workspace_bytes: usize,
+    ) -> Result<Context<'device>, DeviceError> {
+        let chooser = Chooser::of_gpu(device).0;
+        Context::at(
+            Place::Gpu(CudaStream { device, stream }),
+            chooser,
+            workspace_bytes,
+        )
+    }
+
+    fn at(
+        place: Place<'device>,
+        chooser: Chooser,
+        workspace_bytes: usize,
+    ) -> Result<Context<'device>, DeviceError> {
+        place.enter()?;
+        Ok(Context {
+            workspace: place.allocate(workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>()))?,
+            place,
+            chooser,
+        })
+    }
+
+    /// The chooser of its kernels: it uses what `host tune` measured on this GPU, if anything,
+    /// and otherwise a model.
+    pub fn chooser(&self) -> &Chooser {
+        &self.chooser
+    }
+
+    /// The size of the workspace in bytes.
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace.len() * size_of::<f32>()
+    }
+
+    /// Prepares for products of a shape: makes the driver compile their kernels, which otherwise
+    /// happens at the first call, and enlarges the workspace to what the fastest plan needs. It
+    /// waits for running work. A and B are assumed to begin at multiples of 16 bytes and to have
+    /// no gaps between rows.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for the workspace, or the GPU fails.
+    pub fn prepare(
+        &mut self,
+        shape: Shape,
+        transpose_a: Transpose,
+        transpose_b: Transpose,
+    ) -> Result<(), DeviceError> {
+        let call = Call::compact(shape, transpose_a, transpose_b, f32::TYPE);
+        let Ok(plan) = self.chooser.plan(call, usize::MAX) else {
+            // No product of this size can exist.
+            return Ok(());
+        };
+        self.place.enter()?;
+        if let Place::Gpu(CudaStream { device, .. }) = self.place {
+            for launch in plan.launches() {
+                device.function(launch.kernel.name)?;
+            }
+        }
+        if plan.workspace_bytes() > self.workspace_bytes() {
+            self.synchronize()?;
+            let elements = plan.workspace_bytes().div_ceil(size_of::<f32>());
+            self.workspace = self.place.allocate(elements)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// A kernel crashed.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        match self.place {
+            Place::Gpu(CudaStream { stream, .. }) => {
+                stream.synchronize().map_err(during("Waiting for the GPU"))
+            }
+            Place::Simulator(_) => Ok(()),
+        }
+    }
+
+    /// Copies numbers to memory of the context's device.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for them, or the GPU fails.
+    pub fn upload(&self, numbers: &[f32]) -> Result<Buffer<f32>, DeviceError> {
+        self.place.enter()?;
+        match self.place {
+            Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.upload(numbers)?)),
+            Place::Simulator(_) => Ok(Buffer::on_host(numbers)),
+        }
+    }
+
+    /// Copies numbers from memory of the context's device, after everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn download(&self, buffer: &Buffer<f32>) -> Result<Vec<f32>, DeviceError> {
+        self.place.enter()?;
+        self.synchronize()?;
+        match (self.place, buffer.as_device_buffer()) {
+            (Place::Gpu(CudaStream { device, .. }), Some(buffer)) => device.download(buffer),
+            _ => Ok(buffer.as_slice().unwrap_or_default().to_vec()),
+        }
+    }
+
+    /// The plan that a call of this context runs.
+    ///
+    /// # Errors
+    ///
+    /// The workspace is too small for any plan: the call is done in parts.
+    pub fn plan(&self, call: Call) -> Result<Arc<Plan>, GemmError> {
+        let plan = self.chooser.plan(call, self.workspace_bytes());
+        plan.map_err(|needed| GemmError::Workspace {
+            needed,
+            available: self.workspace_bytes(),
+        })
+    }
+
+    /// Launches a product by the best plan that fits the workspace; if none fits, in parts.
+    ///
+    /// # Safety
+    ///
+    /// As for [`gemm`], and the matrices have been checked; the device's context is current.
+    unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
+        let plan = match self.plan(product.call()) {
+            Ok(plan) => plan,
+            Err(error) => {
+                let [first, second] = product.halves().ok_or(error)?;
+                // SAFETY: they are parts of the product, one after the other.
+                return unsafe {
+                    self.enqueue(&first)?;
+                    self.enqueue(&second)
+                };
+            }
+        };
+        let bindings = product.bindings(self.workspace.start().cast_mut().cast());
+        // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
+        // requires, and its users run one after the other.
+        unsafe { self.place.run(&plan, &bindings)? };
+        Ok(())
+    }
+}
+
+impl Place<'_> {
+    fn space(self) -> Space {
+        match self {
+            Place::Gpu(_) => Space::Gpu,
+            Place::Simulator(_) => Space::Host,
+        }
+    }
+
+    fn enter(self) -> Result<(), DeviceError> {
+        match self {
+            Place::Gpu(CudaStream { device, .. }) => device.enter(),
+            Place::Simulator(_) => Ok(()),
+        }
+    }
+
+    fn allocate(self, elements: usize) -> Result<Buffer<f32>, DeviceError> {
+        match self {
+            Place::Gpu(CudaStream { device, .. }) => {
+                let buffer: DeviceBuffer<f32> = device.allocate(elements)?;
+                Ok(Buffer::on_gpu(buffer))
+            }
+            Place::Simulator(_) => Ok(Buffer::on_host(&vec![f32::NAN; elements])),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`run()`].
+    unsafe fn run(self, plan: &Plan, bindings: &Bindings) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            match self {
+                Place::Gpu(stream) => run(&stream, plan, bindings),
+                Place::Simulator(simulator) => run(simulator, plan, bindings),
+            }
+        }
+    }
+}
+
+impl Drop for Context<'_> {
+    /// Waits, so that no kernel loses its workspace while it runs.
+    fn drop(&mut self) {
+        // After a crash nothing can still be running.
+        let _ = self.place.enter().and_then(|()| self.synchronize());
+    }
+}
+
+/// `C = alpha * op(A) * op(B) + beta * C`, on matrices in the memory of the context's device. On
+/// a GPU it only launches, on the context's stream, and returns at once: it neither waits nor
+/// allocates nor copies between host and GPU. Only the first call that uses a kernel also makes
+/// the driver compile it, unless [`Context::prepare`] already has. On the simulator it returns
+/// when C has been computed.
+///
+/// All matrices are row-major. op(A) is `m x k`, op(B) is `k x n`, C is `m x n`; a matrix is
+/// transposed by [`Input::transposed`]. A leading dimension is the number of elements from the
+/// start of a row *as stored* to the start of the next:
+///
+/// | | stored as | leading dimension |
+/// | --- | --- | --- |
+/// | `a` | `m x k` | `lda >= k` |
+/// | `a.transposed()` | `k x m` | `lda >= m` |
+/// | `b` | `k x n` | `ldb >= n` |
+/// | `b.transposed()` | `n x k` | `ldb >= k` |
+/// | `c` | `m x n` | `ldc >= n` |
+///
+/// Any m, n and k, 0 included; any leading dimension and any alignment. As in BLAS, C is not read
+/// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. The same call of a context
+/// gives the same result, bit for bit.
+///
+/// # Errors
+///
+/// A leading dimension is too small, a matrix does not fit into its memory or lies in another
+/// device's, or the GPU fails. Only in the last case may anything have been launched.
+///
+/// # Safety
+///
+/// A, B and C are memory of the context's device that stays allocated until the stream has
+/// completed this call. Nothing else writes A or B, or touches C, before that; C overlaps neither
+/// A nor B. If the GPU or another kernel crashes, what C holds is undefined.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm<'a, 'b, 'c>(
+    context: &Context<'_>,
+    alpha: f32,
+    a: impl Into<Input<'a>>,
+    lda: usize,
+    b: impl Into<Input<'b>>,
+    ldb: usize,
+    beta: f32,
+    c: impl Into<Output<'c>>,
+    ldc: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+) -> Result<(), GemmError> {
+    let (a, b, c) = (a.into(), b.into(), c.into());
+    let expected = context.place.space();
+    for (matrix, found) in [('A', a.space), ('B', b.space), ('C', c.space)] {
+        if found != expected {
+            return Err(GemmError::WrongMemory {
+                matrix,
+                found,
+                expected,
+            });
+        }
+    }
+    checked_extent('A', "lda", a.transpose.of((m, k)), lda, a.length)?;
+    checked_extent('B', "ldb", b.transpose.of((k, n)), ldb, b.length)?;
+    let c_extent = checked_extent('C', "ldc", (m, n), ldc, c.length)?;
+    if c_extent == 0 || (beta == 1.0 && (alpha == 0.0 || k == 0)) {
+        return Ok(());
+    }
+    let stored = |start, leading, transpose| Stored {
+        start,
+        leading,
+        transpose,
+    };
+    let product = Product {
+        shape: Shape {
+            m,
+            n,
+            k: if alpha == 0.0 { 0 } else { k },
+        },
+        alpha,
+        beta,
+        a: stored(a.start, lda, a.transpose),
+        b: stored(b.start, ldb, b.transpose),
+        c: stored(c.start, ldc, Transpose::No),
+    };
+    context.place.enter()?;
+    // SAFETY: the caller vouches for the matrices, whose extents have been checked.
+    unsafe { context.enqueue(&product) }
+}

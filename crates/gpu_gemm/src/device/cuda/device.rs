@@ -1,0 +1,217 @@
+//! A GPU: its primary context, the embedded PTX, memory, and a stream.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use cust::context::{Context, CurrentContext};
+use cust::device::Device;
+use cust::error::CudaError;
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, mem_get_info};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys::CUfunction;
+
+use super::driver::{self, Driver};
+use super::extended::LaunchKernelEx;
+use super::ptx;
+use super::status::during;
+use crate::device::error::DeviceError;
+use crate::gpu::Properties;
+
+/// A GPU with the embedded kernels. The driver compiles each kernel when it is first launched or
+/// looked up.
+pub struct CudaDevice {
+    // Fields are dropped in this order: what belongs to the context is dropped before the
+    // context.
+    stream: Stream,
+    kernels: HashMap<&'static str, OnceLock<Kernel>>,
+    context: Context,
+    ptx: &'static str,
+    properties: Properties,
+    pub(super) extended: Option<LaunchKernelEx>,
+    /// Keeps the driver's functions loaded.
+    _driver: Driver,
+}
+
+/// A kernel that the driver has compiled, alone in its module.
+struct Kernel {
+    /// Keeps the function loaded.
+    _module: Module,
+    function: CUfunction,
+}
+
+// SAFETY: a function handle is a number to the driver, which may be called from any thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl CudaDevice {
+    /// Opens the GPU of this number.
+    ///
+    /// # Errors
+    ///
+    /// There is no driver, no such GPU or no PTX in this build, or the GPU or the driver does not
+    /// accept the PTX.
+    pub fn open(ordinal: u32) -> Result<CudaDevice, DeviceError> {
+        let mut found = driver::probe()?;
+        let count = found.len() as u32;
+        if ordinal >= count {
+            return Err(DeviceError::NoSuchDevice { ordinal, count });
+        }
+        if let Some(reason) = ptx::why_absent() {
+            return Err(DeviceError::NoPtx {
+                reason: reason.to_string(),
+            });
+        }
+        let properties = found.swap_remove(ordinal as usize);
+        let driver = ptx::version(&properties.driver);
+        let ptx = ptx::newest_for(ptx::EMBEDDED, properties.architecture(), driver);
+        CudaDevice::open_with(properties, ptx)
+    }
+
+    /// Opens a GPU with `ptx` instead of the embedded PTX.
+    ///
+    /// # Errors
+    ///
+    /// According to its header, the GPU or the driver does not accept it.
+    pub fn open_with(properties: Properties, ptx: &'static str) -> Result<CudaDevice, DeviceError> {
+        let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
+        let context = Context::new(device).map_err(during("Opening the GPU"))?;
+        let driver = Driver::load()?;
+        // Without kernels it compiles almost instantly, and shows what the driver does not
+        // accept.
+        Module::from_ptx(ptx::head(ptx), &[]).map_err(|_| {
+            driver::explain_refusal(&ptx::head(ptx), &ptx::header(ptx), &properties)
+        })?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
+        Ok(CudaDevice {
+            stream,
+            kernels: ptx::entries(ptx)
+                .map(|entry| (entry, OnceLock::new()))
+                .collect(),
+            context,
+            ptx,
+            extended: LaunchKernelEx::find(&driver),
+            properties,
+            _driver: driver,
+        })
+    }
+
+    /// What the driver reports about this GPU.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The stream that everything is launched on, unless the caller provides one.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Makes this device's context the calling thread's.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub fn enter(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.context).map_err(during("Entering the GPU's context"))
+    }
+
+    /// Free and total bytes of the GPU's memory. The device's context is current.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub fn memory(&self) -> Result<(usize, usize), DeviceError> {
+        mem_get_info().map_err(during("Asking for free memory"))
+    }
+
+    /// Looks a kernel up; the first time, the driver compiles it. The device's context is
+    /// current.
+    ///
+    /// # Errors
+    ///
+    /// There is no kernel of this name, or the driver does not accept its PTX.
+    pub fn function(&self, entry: &str) -> Result<CUfunction, DeviceError> {
+        let no_such = || DeviceError::NoSuchEntry {
+            entry: entry.to_string(),
+        };
+        let kernel = self.kernels.get(entry).ok_or_else(no_such)?;
+        if let Some(kernel) = kernel.get() {
+            return Ok(kernel.function);
+        }
+        let module = ptx::with_one_kernel(self.ptx, entry).ok_or_else(no_such)?;
+        let compiled = Module::from_ptx(&module, &[]).map_err(|_| {
+            driver::explain_refusal(&module, &ptx::header(self.ptx), &self.properties)
+        })?;
+        let function = compiled
+            .get_function(entry)
+            .map_err(during("Looking a kernel up"))?
+            .to_raw();
+        // If two threads compile the same kernel, the second drops its own copy.
+        let kernel = kernel.get_or_init(|| Kernel {
+            _module: compiled,
+            function,
+        });
+        Ok(kernel.function)
+    }
+
+    /// Waits for everything on the device's own stream.
+    ///
+    /// # Errors
+    ///
+    /// A kernel crashed.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.stream
+            .synchronize()
+            .map_err(during("Waiting for the GPU"))
+    }
+
+    /// Allocates `length` elements with unspecified contents. The device's context is current.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for them.
+    pub fn allocate<T: DeviceCopy>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+        // SAFETY: a buffer of plain numbers; the caller writes it before a kernel reads it.
+        unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
+            CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
+            error => during("Allocating the GPU's memory")(error),
+        })
+    }
+
+    /// Copies numbers to newly allocated memory of the GPU. The device's context is current.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for them, or the GPU fails.
+    pub fn upload<T: DeviceCopy>(&self, numbers: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
+        let buffer = self.allocate(numbers.len())?;
+        buffer
+            .index(0..numbers.len())
+            .copy_from(numbers)
+            .map_err(during("Copying to the GPU"))?;
+        Ok(buffer)
+    }
+
+    /// Copies numbers from the GPU. The device's context is current.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn download<T: DeviceCopy + Default>(
+        &self,
+        buffer: &DeviceBuffer<T>,
+    ) -> Result<Vec<T>, DeviceError> {
+        let mut numbers = vec![T::default(); buffer.len()];
+        buffer
+            .copy_to(&mut numbers[..])
+            .map_err(during("Copying from the GPU"))?;
+        Ok(numbers)
+    }
+
+    /// The error for a failed allocation of `asked` bytes.
+    pub fn out_of_memory(&self, asked: usize) -> DeviceError {
+        let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
+        DeviceError::OutOfMemory { asked, free, total }
+    }
+}

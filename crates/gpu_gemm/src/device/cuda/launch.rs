@@ -1,0 +1,185 @@
+//! Launches on a stream of a GPU.
+
+use std::ffi::c_void;
+
+use cust::error::CudaError;
+use cust::stream::Stream;
+use cust::sys::{CUfunction, CUstream, cuLaunchKernel};
+
+use super::device::CudaDevice;
+use super::extended::{Attribute, Config};
+use super::status::{checked, is_sticky};
+use crate::backend::Backend;
+use crate::device::error::DeviceError;
+use crate::launch::{Argument, Bindings, Launch, Scalar, Waits};
+
+/// The first architecture on which a launch may begin early: ten times the compute capability.
+const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
+
+/// A stream of a GPU.
+#[derive(Clone, Copy)]
+pub struct CudaStream<'a> {
+    pub device: &'a CudaDevice,
+    pub stream: &'a Stream,
+}
+
+impl<'a> CudaStream<'a> {
+    /// A device's own stream.
+    pub fn of(device: &'a CudaDevice) -> CudaStream<'a> {
+        CudaStream {
+            device,
+            stream: device.stream(),
+        }
+    }
+}
+
+impl Backend for CudaStream<'_> {
+    unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
+        let function = self.device.function(launch.kernel.name)?;
+        let slots = slots(launch, bindings);
+        let mut parameters: Vec<*mut c_void> = slots
+            .iter()
+            .map(|slot| std::ptr::from_ref(slot).cast_mut().cast())
+            .collect();
+        let stream = self.stream.as_inner();
+        // SAFETY: these are the kernel's parameters, in order, each at the start of its 8-byte
+        // word; the caller vouches for the memory.
+        let launched = unsafe { self.start(launch, function, stream, &mut parameters) };
+        launched.map_err(|error| match is_sticky(error) {
+            true => DeviceError::ContextLost(error),
+            false => DeviceError::Launch {
+                kernel: launch.kernel.name.to_string(),
+                threads: launch.block.0 * launch.block.1,
+                error,
+            },
+        })
+    }
+}
+
+impl CudaStream<'_> {
+    /// # Safety
+    ///
+    /// As for [`Backend::launch`]; `parameters` point to the kernel's parameters, in order and
+    /// type.
+    unsafe fn start(
+        &self,
+        launch: &Launch,
+        function: CUfunction,
+        stream: CUstream,
+        parameters: &mut [*mut c_void],
+    ) -> Result<(), CudaError> {
+        let early = launch.waits == Waits::InTheKernel
+            && self.device.properties().architecture() >= FIRST_WITH_EARLY_LAUNCHES;
+        let mut attributes = Vec::new();
+        if early {
+            attributes.push(Attribute::programmatic_stream_serialization());
+        }
+        if launch.cluster > 1 {
+            attributes.push(Attribute::cluster(launch.cluster));
+        }
+        match &self.device.extended {
+            Some(extended) if !attributes.is_empty() => {
+                let config = Config {
+                    grid: [launch.grid.0, launch.grid.1, 1],
+                    block: [launch.block.0, launch.block.1, 1],
+                    shared_bytes: launch.dynamic_shared_bytes,
+                    stream: stream.cast(),
+                    attributes: attributes.as_mut_ptr(),
+                    attribute_count: attributes.len() as u32,
+                };
+                // SAFETY: all pointers outlive the call; the caller vouches for the kernel and
+                // its parameters. A kernel that begins early itself waits for the one before it.
+                checked(unsafe {
+                    (extended.0)(
+                        &config,
+                        function.cast(),
+                        parameters.as_mut_ptr(),
+                        std::ptr::null_mut(),
+                    )
+                })
+            }
+            // SAFETY: as above.
+            _ => checked(unsafe {
+                cuLaunchKernel(
+                    function,
+                    launch.grid.0,
+                    launch.grid.1,
+                    1,
+                    launch.block.0,
+                    launch.block.1,
+                    1,
+                    launch.dynamic_shared_bytes,
+                    stream,
+                    parameters.as_mut_ptr(),
+                    std::ptr::null_mut(),
+                ) as u32
+            }),
+        }
+    }
+}
+
+/// The parameters of a launch in the form that the driver expects, each at the start of an 8-byte
+/// word; a slice takes two words, an address and a length. Hosts of NVIDIA's GPUs are
+/// little-endian, so a shorter number begins where its word begins.
+fn slots(launch: &Launch, bindings: &Bindings) -> Vec<u64> {
+    let mut slots = Vec::with_capacity(2 * launch.arguments.len());
+    for argument in &launch.arguments {
+        match *argument {
+            Argument::Count(count) => slots.push(count as u64),
+            Argument::Alpha => slots.push(bits(bindings.alpha)),
+            Argument::Beta => slots.push(bits(bindings.beta)),
+            Argument::Slice(address, length) => {
+                slots.push(bindings.pointer(address) as u64);
+                slots.push(length as u64);
+            }
+            Argument::Pointer(address) => slots.push(bindings.pointer(address) as u64),
+        }
+    }
+    slots
+}
+
+fn bits(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::F32(value) => value.to_bits().into(),
+        Scalar::F64(value) => value.to_bits(),
+        Scalar::I32(value) => value.cast_unsigned().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Memory;
+    use gpu_kernels::fix_up::FIX_UP;
+
+    #[test]
+    fn a_slice_is_an_address_and_a_length_and_a_short_number_begins_its_slot() {
+        let at = |address: usize| std::ptr::without_provenance_mut(address);
+        let bindings = Bindings {
+            alpha: Scalar::F32(1.5),
+            beta: Scalar::I32(-1),
+            a: at(0x100),
+            b: at(0x200),
+            c: at(0x300),
+            workspace: at(0x400),
+        };
+        let launch = Launch {
+            kernel: FIX_UP,
+            grid: (1, 1),
+            block: (1, 1),
+            cluster: 1,
+            dynamic_shared_bytes: 0,
+            arguments: vec![
+                Argument::Slice(Memory::B.start().after(8), 5),
+                Argument::Alpha,
+                Argument::Beta,
+                Argument::Count(7),
+                Argument::Pointer(Memory::C.start()),
+            ],
+            waits: Waits::ForTheStream,
+        };
+        let alpha = u64::from(1.5f32.to_bits());
+        let expected = [0x208, 5, alpha, 0xffff_ffff, 7, 0x300];
+        assert_eq!(slots(&launch, &bindings), expected);
+    }
+}

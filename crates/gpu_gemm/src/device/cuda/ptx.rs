@@ -1,0 +1,267 @@
+//! The PTX that is embedded in this build, and what it requires of a driver and of a GPU.
+
+/// The kernels as modules for several architectures, the oldest first; empty if the build script
+/// had no libNVVM.
+pub static EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/modules.rs"));
+
+/// Why there is no PTX in this build, and what to do about it; `None` if there is.
+pub fn why_absent() -> Option<&'static str> {
+    match option_env!("CUDA_BUILDER_NO_PTX") {
+        Some(reason) => Some(reason),
+        None if EMBEDDED.is_empty() => Some("The build script left none, and does not say why."),
+        None => None,
+    }
+}
+
+/// From modules in ascending order, the newest for a GPU of this architecture (ten times its
+/// compute capability) and a driver that supports this version of CUDA (any, if not given). If
+/// there is none, it returns the oldest, so that the driver says why it rejects it. The result is
+/// empty if there are no modules.
+pub fn newest_for<'a>(
+    modules: &[&'a str],
+    architecture: i32,
+    driver: Option<(u32, u32)>,
+) -> &'a str {
+    let suits = |ptx: &str| {
+        let header = header(ptx);
+        let is_taken = |driver| cuda_needed(header.isa).is_none_or(|needed| driver >= needed);
+        header.runs_on(architecture) && driver.is_none_or(is_taken)
+    };
+    let newest = modules.iter().rfind(|ptx| suits(ptx));
+    newest.or(modules.first()).copied().unwrap_or_default()
+}
+
+/// The Rust files that the PTX was compiled from, with names as in its line tables, and their
+/// texts; empty without PTX.
+pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// The kernels of a module.
+pub fn entries(ptx: &str) -> impl Iterator<Item = &str> {
+    ptx.lines().filter_map(entry_name)
+}
+
+/// The name in `.visible .entry name(`.
+pub fn entry_name(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(".entry ")?;
+    rest.split('(').next().map(str::trim)
+}
+
+/// A module up to its first kernel: version, target, and the declarations that all kernels share.
+pub fn head(ptx: &str) -> String {
+    let lines = ptx.lines().take_while(|line| entry_name(line).is_none());
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The module with only this kernel, as `ptxas` and drivers accept it. `None` if the module has
+/// no such kernel.
+pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
+    let mut text = String::with_capacity(ptx.len() / 4);
+    let (mut found, mut skipping) = (false, false);
+    for line in ptx.lines() {
+        if let Some(name) = entry_name(line) {
+            found |= name == entry;
+            skipping = name != entry;
+        }
+        // libNVVM's statements about symbols of all kernels.
+        let is_comment = line.trim_start().starts_with("//");
+        if !skipping && !is_comment {
+            text.push_str(line);
+            text.push('\n');
+        }
+        skipping &= line != "}";
+    }
+    found.then_some(text)
+}
+
+/// The number of an architecture, ten times its compute capability: 90 for `sm_90` and `sm_90a`.
+pub fn architecture(name: &str) -> Option<i32> {
+    let number = name.strip_prefix("sm_")?;
+    number.trim_end_matches(char::is_alphabetic).parse().ok()
+}
+
+/// What the header of a PTX module says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// The version of the instruction set, such as `8.8`.
+    pub isa: &'a str,
+    /// The oldest architecture that the module runs on, such as `sm_75`.
+    pub target: &'a str,
+    /// The number of kernels.
+    pub entries: usize,
+}
+
+impl Header<'_> {
+    /// Whether a GPU of this architecture runs it: PTX for `sm_90a` runs only on 90, and PTX for
+    /// `sm_80` on every architecture from 80 on.
+    pub fn runs_on(&self, gpu: i32) -> bool {
+        let is_of_one = self.target.ends_with(char::is_alphabetic);
+        architecture(self.target)
+            .is_some_and(|target| gpu == target || (gpu > target && !is_of_one))
+    }
+}
+
+/// Reads the header of a PTX module; anything missing reads as `unknown`.
+pub fn header(ptx: &str) -> Header<'_> {
+    let directive = |name: &str| {
+        ptx.lines()
+            .find_map(|line| line.trim().strip_prefix(name))
+            .and_then(|rest| rest.split([' ', ',']).find(|word| !word.is_empty()))
+            .unwrap_or("unknown")
+    };
+    Header {
+        isa: directive(".version "),
+        target: directive(".target "),
+        entries: entries(ptx).count(),
+    }
+}
+
+/// A version of the instruction set, the first driver that accepts it, and the version of CUDA
+/// that this driver supports.
+struct Release {
+    isa: (u32, u32),
+    driver: u32,
+    cuda: (u32, u32),
+}
+
+/// In ascending order. From the release notes of PTX ("PTX ISA release history") and of the CUDA
+/// toolkit ("Toolkit driver version").
+const RELEASES: [Release; 23] = [
+    release((6, 3), 410, (10, 0)),
+    release((6, 4), 418, (10, 1)),
+    release((6, 5), 440, (10, 2)),
+    release((7, 0), 450, (11, 0)),
+    release((7, 1), 455, (11, 1)),
+    release((7, 2), 460, (11, 2)),
+    release((7, 3), 465, (11, 3)),
+    release((7, 4), 470, (11, 4)),
+    release((7, 5), 495, (11, 5)),
+    release((7, 6), 510, (11, 6)),
+    release((7, 7), 515, (11, 7)),
+    release((7, 8), 520, (11, 8)),
+    release((8, 0), 525, (12, 0)),
+    release((8, 1), 530, (12, 1)),
+    release((8, 2), 535, (12, 2)),
+    release((8, 3), 545, (12, 3)),
+    release((8, 4), 550, (12, 4)),
+    release((8, 5), 555, (12, 5)),
+    release((8, 6), 565, (12, 7)),
+    release((8, 7), 570, (12, 8)),
+    release((8, 8), 575, (12, 9)),
+    release((9, 0), 580, (13, 0)),
+    release((9, 1), 590, (13, 1)),
+];
+
+const fn release(isa: (u32, u32), driver: u32, cuda: (u32, u32)) -> Release {
+    Release { isa, driver, cuda }
+}
+
+/// The first release that accepts a version of the instruction set, if it is known.
+fn release_of(isa: &str) -> Option<&'static Release> {
+    let isa = version(isa)?;
+    RELEASES.iter().find(|release| isa <= release.isa)
+}
+
+/// Reads `12.9`.
+pub fn version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The first version of CUDA that accepts a version of the instruction set, if it is known.
+fn cuda_needed(isa: &str) -> Option<(u32, u32)> {
+    Some(release_of(isa)?.cuda)
+}
+
+/// The first driver that accepts a version of the instruction set, with its CUDA version.
+pub fn driver_needed(isa: &str) -> String {
+    match release_of(isa) {
+        Some(Release { driver, cuda, .. }) => format!("{driver} (CUDA {}.{})", cuda.0, cuda.1),
+        None => "the newest that there is".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_is_read_past_the_comments() {
+        let ptx = "//\n// Generated by NVIDIA NVVM Compiler\n//\n\n.version 8.8\n.target sm_75, debug\n\
+                   .address_size 64\n\n.visible .entry naive(\n.param .u64 x\n)\n{\nret;\n}\n\
+                   .visible .entry tiled_16()\n";
+        let expected = Header {
+            isa: "8.8",
+            target: "sm_75",
+            entries: 2,
+        };
+        assert_eq!(header(ptx), expected);
+    }
+
+    #[test]
+    fn a_gpu_gets_the_newest_module_that_it_and_its_driver_take() {
+        const MODULES: [&str; 4] = [
+            ".version 8.6\n.target sm_75\n",
+            ".version 8.6\n.target sm_80\n",
+            ".version 8.8\n.target sm_90a\n",
+            ".version 9.0\n.target sm_100\n",
+        ];
+        for (architecture, driver, expected) in [
+            (75, None, 0),
+            (80, None, 1),
+            (89, Some((13, 0)), 1),
+            (90, Some((12, 9)), 2),
+            (90, Some((12, 8)), 1),  // it does not read 8.8
+            (100, Some((12, 9)), 1), // nor 9.0, and sm_90a is for 90 alone
+            (100, Some((13, 1)), 3),
+            (70, None, 0),          // too old for all
+            (90, Some((11, 8)), 0), // the driver is
+        ] {
+            let chosen = newest_for(&MODULES, architecture, driver);
+            assert_eq!(chosen, MODULES[expected], "{architecture}, {driver:?}");
+        }
+        assert_eq!(newest_for(&[], 90, None), "");
+    }
+
+    #[test]
+    fn ptx_8_8_needs_the_driver_of_cuda_12_9() {
+        assert_eq!(driver_needed("8.8"), "575 (CUDA 12.9)");
+        assert_eq!(driver_needed("7.2"), "460 (CUDA 11.2)");
+        assert_eq!(driver_needed("6.3"), "410 (CUDA 10.0)");
+        assert_eq!(driver_needed("unknown"), "the newest that there is");
+    }
+
+    #[test]
+    fn a_module_of_one_kernel_has_no_other_and_keeps_its_tables() {
+        const MODULE: &str = "// of symbols\n.version 8.8\n.target sm_75\n\n.extern .shared .b8 s[];\n\
+                              .visible .entry first(\n)\n{\n\tmov.u32 a, b;\n}\n\
+                              .visible .entry second()\n{\n\ttrap;\n}\n\
+                              .file\t3 \"x.rs\"\n.section .debug_str\n{\n.b8 95,0\n}\n";
+        assert_eq!(entries(MODULE).collect::<Vec<_>>(), ["first", "second"]);
+        let module = with_one_kernel(MODULE, "second").unwrap();
+        assert!(module.starts_with(".version 8.8\n"), "{module}");
+        assert!(module.contains(".entry second()") && module.contains("trap;"));
+        assert!(!module.contains("first") && !module.contains("mov.u32"));
+        assert!(module.contains(".file\t3") && module.contains(".b8 95,0"));
+        assert_eq!(with_one_kernel(MODULE, "third"), None);
+        let head = ".version 8.8\n.target sm_75\n";
+        assert!(super::head(MODULE).contains(head) && !super::head(MODULE).contains("trap"));
+    }
+
+    #[test]
+    fn this_build_has_ptx_or_a_reason() {
+        match why_absent() {
+            Some(reason) => assert!(!reason.is_empty()),
+            None => {
+                let targets: Vec<i32> = EMBEDDED
+                    .iter()
+                    .map(|ptx| {
+                        let header = header(ptx);
+                        assert!(header.entries > 0);
+                        architecture(header.target).expect("PTX names its target")
+                    })
+                    .collect();
+                assert!(targets.is_sorted(), "{targets:?}");
+            }
+        }
+    }
+}

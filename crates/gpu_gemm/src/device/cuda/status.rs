@@ -1,0 +1,64 @@
+//! What the driver's numbers mean: errors from which a caller can continue, and errors that lose
+//! the context.
+
+use cust::error::CudaError;
+
+use crate::device::error::DeviceError;
+
+/// Adds what was being done when the driver failed.
+pub fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {
+    move |error| match is_sticky(error) {
+        true => DeviceError::ContextLost(error),
+        false => DeviceError::Cuda { doing, error },
+    }
+}
+
+/// Adds which kernel was being waited for when the driver failed: a sticky error means that the
+/// kernel crashed.
+pub fn after(kernel: &str) -> impl Fn(CudaError) -> DeviceError {
+    move |error| match is_sticky(error) {
+        true => DeviceError::Crashed {
+            kernel: kernel.to_string(),
+            error,
+        },
+        false => during("Waiting for the GPU")(error),
+    }
+}
+
+/// Errors that leave the context unusable, so that every later call returns them too.
+const STICKY: [CudaError; 10] = [
+    CudaError::IllegalAddress,
+    CudaError::LaunchTimeout,
+    CudaError::AssertError,
+    CudaError::HardwareStackError,
+    CudaError::IllegalInstruction,
+    CudaError::MisalignedAddress,
+    CudaError::InvalidAddressSpace,
+    CudaError::InvalidProgramCounter,
+    CudaError::LaunchFailed,
+    CudaError::EccUncorrectable,
+];
+
+/// Errors of a launch or an allocation that leave the context as it was.
+const OTHERS: [CudaError; 5] = [
+    CudaError::InvalidValue,
+    CudaError::OutOfMemory,
+    CudaError::InvalidImage,
+    CudaError::NotFound,
+    CudaError::LaunchOutOfResources,
+];
+
+pub(super) fn is_sticky(error: CudaError) -> bool {
+    STICKY.contains(&error)
+}
+
+/// The error for a number that the driver returned; `None` for success. `cust` does not expose
+/// its own translation.
+pub fn checked(code: u32) -> Result<(), CudaError> {
+    if code == 0 {
+        return Ok(());
+    }
+    let known = STICKY.iter().chain(&OTHERS);
+    let error = known.copied().find(|error| *error as u32 == code);
+    Err(error.unwrap_or(CudaError::UnknownError))
+}

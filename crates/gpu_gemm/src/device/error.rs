@@ -1,0 +1,183 @@
+//! Errors on a device, each with what to do about it.
+
+use cuda_std::simulator::Fault;
+use cust::error::CudaError;
+use thiserror::Error;
+
+use crate::plan::PlanError;
+
+/// Why a device could not be opened, or why a kernel could not run on it.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    #[error(
+        "There is no NVIDIA driver on this machine (no libcuda.so.1). Install one, or use `--device sim`."
+    )]
+    NoDriver,
+    #[error(
+        "The NVIDIA driver finds no GPU (CUDA error 100). Look at `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use `--device sim`."
+    )]
+    NoDevice,
+    #[error(
+        "There is no GPU {ordinal}: the driver finds {count}, counted from 0. Look at `nvidia-smi` and CUDA_VISIBLE_DEVICES."
+    )]
+    NoSuchDevice { ordinal: u32, count: u32 },
+    #[error("The NVIDIA driver does not start: CUDA error {}. `nvidia-smi` may say more.", code(*.0))]
+    DriverFails(CudaError),
+    #[error("This build holds no PTX, so it cannot use a GPU: {reason}")]
+    NoPtx { reason: String },
+    #[error(
+        "The driver (CUDA {driver}) is too old for this build's PTX ISA {isa} (CUDA error 222): it takes driver {needed} or newer. Update it, or use `--device sim`."
+    )]
+    DriverTooOld {
+        driver: String,
+        isa: String,
+        needed: String,
+    },
+    #[error(
+        "The GPU has compute capability {capability}, but this build's PTX is for {target} and newer (CUDA error {code}). Use a newer GPU, or `--device sim`."
+    )]
+    NoCodeForGpu {
+        code: u32,
+        capability: String,
+        target: String,
+    },
+    #[error(
+        "The driver refuses this build's PTX (CUDA error {code}). This is a bug in how it was compiled: please report it with what the driver says:\n{log}"
+    )]
+    InvalidPtx { code: u32, log: String },
+    #[error(
+        "The PTX of this build has no kernel `{entry}`. Build again; if that does not help, please report it."
+    )]
+    NoSuchEntry { entry: String },
+    #[error(
+        "The GPU is out of memory: {asked} bytes were asked for and {free} of {total} are free. Choose a smaller shape, or wait for other programs on the GPU."
+    )]
+    OutOfMemory {
+        asked: usize,
+        free: usize,
+        total: usize,
+    },
+    #[error(
+        "Kernel `{kernel}` crashed on the GPU: {}. A trap is a panic in the kernel, such as an index out of bounds. The GPU's context is lost: nothing more can run in this process. `--device sim` runs the same kernel and says which thread and which line.",
+        code(*.error)
+    )]
+    Crashed { kernel: String, error: CudaError },
+    #[error(
+        "The GPU's context was lost when an earlier kernel crashed: {}. Nothing more can run in this process.",
+        code(*.0)
+    )]
+    ContextLost(CudaError),
+    #[error(
+        "Kernel `{kernel}` cannot be launched with {threads} threads a CTA on this GPU: CUDA error {}.",
+        code(*.error)
+    )]
+    Launch {
+        kernel: String,
+        threads: u32,
+        error: CudaError,
+    },
+    #[error("{doing} failed: CUDA error {}.", code(*.error))]
+    Cuda {
+        doing: &'static str,
+        error: CudaError,
+    },
+    #[error("Kernel `{kernel}` on the simulator: {fault}")]
+    Simulator { kernel: String, fault: Fault },
+    #[error(
+        "Kernel `{kernel}` does not take the arguments of its launch. This is a bug: please report it."
+    )]
+    WrongArguments { kernel: &'static str },
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+impl DeviceError {
+    /// Whether the error only means that there is no usable GPU here, so that another device may
+    /// be used instead.
+    pub fn means_no_usable_gpu(&self) -> bool {
+        matches!(
+            self,
+            DeviceError::NoDriver
+                | DeviceError::NoDevice
+                | DeviceError::NoPtx { .. }
+                | DeviceError::DriverTooOld { .. }
+                | DeviceError::NoCodeForGpu { .. }
+        )
+    }
+}
+
+/// An error's number and name. The driver's own text is not used, because without a driver there
+/// is none.
+fn code(error: CudaError) -> String {
+    format!("{} ({error:?})", error as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_a_whole_sentence() {
+        let errors = [
+            DeviceError::NoDriver,
+            DeviceError::NoDevice,
+            DeviceError::NoSuchDevice {
+                ordinal: 3,
+                count: 1,
+            },
+            DeviceError::DriverFails(CudaError::NotInitialized),
+            DeviceError::NoPtx {
+                reason: "libNVVM is not installed.".into(),
+            },
+            DeviceError::DriverTooOld {
+                driver: "12.4".into(),
+                isa: "8.8".into(),
+                needed: "575 (CUDA 12.9)".into(),
+            },
+            DeviceError::NoCodeForGpu {
+                code: 209,
+                capability: "7.0".into(),
+                target: "sm_75".into(),
+            },
+            DeviceError::OutOfMemory {
+                asked: 10,
+                free: 5,
+                total: 20,
+            },
+            DeviceError::Crashed {
+                kernel: "naive".into(),
+                error: CudaError::LaunchFailed,
+            },
+            DeviceError::ContextLost(CudaError::LaunchFailed),
+        ];
+        let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        for message in &messages {
+            assert!(
+                message.ends_with('.') && message.starts_with(char::is_uppercase),
+                "{message}"
+            );
+        }
+        let mut distinct = messages.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), messages.len());
+    }
+
+    #[test]
+    fn a_crash_says_panic_and_that_the_context_is_lost() {
+        let crash = DeviceError::Crashed {
+            kernel: "tiled-16".into(),
+            error: CudaError::LaunchFailed,
+        };
+        let message = crash.to_string();
+        for part in [
+            "`tiled-16`",
+            "719 (LaunchFailed)",
+            "panic",
+            "context is lost",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(!crash.means_no_usable_gpu());
+    }
+}

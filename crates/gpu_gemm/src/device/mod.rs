@@ -1,0 +1,145 @@
+//! Where kernels run: a GPU, or the simulator on this machine's CPU.
+
+pub mod cuda;
+pub(crate) mod error;
+mod simulator;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use cuda::{CudaDevice, CudaStream, driver, ptx};
+pub use error::DeviceError;
+pub use simulator::Simulator;
+
+use crate::gpu::DeviceFacts;
+
+/// A requested device, as `--device` spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// The first GPU if it can be used, otherwise the simulator.
+    Auto,
+    /// The GPU of this number.
+    Cuda(u32),
+    /// The simulator.
+    Simulator,
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(DeviceChoice::Auto),
+            "sim" => Ok(DeviceChoice::Simulator),
+            "cuda" => Ok(DeviceChoice::Cuda(0)),
+            other => other
+                .strip_prefix("cuda:")
+                .and_then(|ordinal| ordinal.parse().ok())
+                .map(DeviceChoice::Cuda)
+                .ok_or_else(|| "a device is auto, sim, cuda or cuda:NUMBER".to_string()),
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceChoice::Auto => write!(formatter, "auto"),
+            DeviceChoice::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
+            DeviceChoice::Simulator => write!(formatter, "sim"),
+        }
+    }
+}
+
+/// Where kernels run.
+pub enum Device {
+    /// On the CPU, one coroutine per GPU thread.
+    Simulator(Simulator),
+    /// On an NVIDIA GPU, through its driver.
+    Cuda(Box<CudaDevice>),
+}
+
+/// A device, and why it was chosen.
+pub struct Opened {
+    pub device: Device,
+    /// A clause such as `asked for`.
+    pub reason: String,
+}
+
+impl Device {
+    /// Opens the requested device.
+    ///
+    /// # Errors
+    ///
+    /// The device cannot be used. `Auto` falls back to the simulator only if there is no usable
+    /// GPU, not if a GPU misbehaves.
+    pub fn open(choice: DeviceChoice) -> Result<Opened, DeviceError> {
+        let asked = "asked for with --device".to_string();
+        match choice {
+            DeviceChoice::Simulator => Ok(Opened {
+                device: Device::Simulator(Simulator::default()),
+                reason: asked,
+            }),
+            DeviceChoice::Cuda(ordinal) => Ok(Opened {
+                device: Device::Cuda(Box::new(CudaDevice::open(ordinal)?)),
+                reason: asked,
+            }),
+            DeviceChoice::Auto => match CudaDevice::open(0) {
+                Ok(device) => Ok(Opened {
+                    device: Device::Cuda(Box::new(device)),
+                    reason: "the first GPU that the driver finds".to_string(),
+                }),
+                Err(error) if error.means_no_usable_gpu() => Ok(Opened {
+                    device: Device::Simulator(Simulator::default()),
+                    reason: error.to_string(),
+                }),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// `cuda` or `simulator`.
+    pub fn backend(&self) -> &'static str {
+        match self {
+            Device::Simulator(_) => "simulator",
+            Device::Cuda(_) => "cuda",
+        }
+    }
+
+    /// Its name and its resources.
+    pub fn description(&self) -> String {
+        match self {
+            Device::Simulator(simulator) => simulator.description(),
+            Device::Cuda(device) => device.properties().to_string(),
+        }
+    }
+
+    /// What plans and predictions need to know about it.
+    pub fn facts(&self) -> DeviceFacts {
+        match self {
+            Device::Simulator(_) => DeviceFacts::simulator(),
+            Device::Cuda(device) => DeviceFacts::of(device.properties()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_spelled_as_documented() {
+        for (text, choice) in [
+            ("auto", DeviceChoice::Auto),
+            ("sim", DeviceChoice::Simulator),
+            ("cuda", DeviceChoice::Cuda(0)),
+            ("cuda:7", DeviceChoice::Cuda(7)),
+        ] {
+            assert_eq!(text.parse(), Ok(choice));
+            assert_eq!(choice.to_string().parse(), Ok(choice));
+        }
+        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "Sim"] {
+            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
+        }
+    }
+}

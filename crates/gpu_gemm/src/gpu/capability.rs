@@ -1,0 +1,85 @@
+//! The resources of a streaming multiprocessor (SM), by compute capability.
+
+use gpu_kernels::spec::ElementType;
+
+/// The resources of an SM of a compute capability.
+///
+/// From the CUDA C++ Programming Guide 12.9: the tables "Technical Specifications per Compute
+/// Capability" (limits) and "Throughput of Native Arithmetic Instructions" (lanes: results of a
+/// multiply-add per cycle).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Capability {
+    pub major: i32,
+    pub minor: i32,
+    /// The maximum number of threads that reside on an SM.
+    pub threads: u32,
+    /// The maximum number of CTAs that reside on an SM.
+    pub ctas: u32,
+    /// Shared memory of an SM.
+    pub shared_bytes: u32,
+    /// Multiply-adds of f32 per cycle.
+    fp32_lanes: u32,
+    /// Multiply-adds of f64 per cycle, without tensor cores.
+    fp64_lanes: u32,
+}
+
+/// The capabilities that this project supports.
+const CAPABILITIES: [Capability; 8] = [
+    capability((7, 5), 1024, 16, 64, 64, 2),
+    capability((8, 0), 2048, 32, 164, 64, 32),
+    capability((8, 6), 1536, 16, 100, 128, 2),
+    capability((8, 7), 1536, 16, 164, 128, 2),
+    capability((8, 9), 1536, 24, 100, 128, 2),
+    capability((9, 0), 2048, 32, 228, 128, 64),
+    capability((10, 0), 2048, 32, 228, 128, 64),
+    capability((12, 0), 1536, 24, 100, 128, 2),
+];
+
+const fn capability(
+    (major, minor): (i32, i32),
+    threads: u32,
+    ctas: u32,
+    shared_kib: u32,
+    fp32_lanes: u32,
+    fp64_lanes: u32,
+) -> Capability {
+    Capability {
+        major,
+        minor,
+        threads,
+        ctas,
+        shared_bytes: shared_kib * 1024,
+        fp32_lanes,
+        fp64_lanes,
+    }
+}
+
+impl Capability {
+    /// The entry for this major and minor number, if it is in the table.
+    pub fn of((major, minor): (i32, i32)) -> Option<&'static Capability> {
+        CAPABILITIES
+            .iter()
+            .find(|known| (known.major, known.minor) == (major, minor))
+    }
+
+    /// Multiply-adds of an element type that an SM starts per cycle.
+    pub fn lanes(&self, element: ElementType) -> u32 {
+        match element {
+            ElementType::F32 => self.fp32_lanes,
+            ElementType::F64 => self.fp64_lanes,
+            // The same in every column of the table.
+            ElementType::I32 => 64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_that_is_not_in_the_table_is_not_guessed() {
+        assert_eq!(Capability::of((6, 1)), None);
+        assert_eq!(Capability::of((9, 1)), None);
+    }
+}

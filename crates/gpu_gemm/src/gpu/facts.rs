@@ -1,0 +1,175 @@
+//! What plans and predictions need to know about a device: the numbers that the kernels' rates do
+//! not already contain.
+//!
+//! Kernels were measured on one H200 (132 streaming multiprocessors, SMs, at 1980 MHz), see
+//! [`Rate`]. Other GPUs are assumed to differ in their multiply-add
+//! rate, in their memory bandwidth, and in how many CTAs an SM holds.
+
+use gpu_kernels::spec::{ElementType, Rate, Variant};
+
+use super::capability::Capability;
+use super::model::Gpu;
+use super::occupancy::{Needs, Occupancy};
+use super::properties::Properties;
+
+/// A GPU, or the simulator, as plans and predictions see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceFacts {
+    /// The compute capability, times ten.
+    pub capability: u32,
+    /// The number of SMs.
+    pub sms: u32,
+    /// The maximum number of CTAs that an SM holds, of any kernel.
+    pub ctas_per_sm: u32,
+    /// The other resources of an SM, if the compute capability is known here.
+    pub sm: Option<&'static Capability>,
+    pub speeds: Speeds,
+}
+
+impl DeviceFacts {
+    /// The facts of the GPU that the driver describes.
+    pub fn of(properties: &Properties) -> DeviceFacts {
+        let gpu = Gpu::of(properties);
+        let speeds = gpu.as_ref().map_or(Speeds::H200, Speeds::of);
+        let sm = gpu.map(|gpu| gpu.capability);
+        DeviceFacts {
+            capability: u32::try_from(properties.architecture()).unwrap_or(0),
+            sms: u32::try_from(properties.sms).unwrap_or(1).max(1),
+            ctas_per_sm: sm.map_or(u32::MAX, |sm| sm.ctas),
+            sm,
+            speeds,
+        }
+    }
+
+    /// A GPU that is known only from its data sheet.
+    pub fn of_gpu(gpu: &Gpu) -> DeviceFacts {
+        let capability = gpu.capability;
+        DeviceFacts {
+            capability: (10 * capability.major + capability.minor).cast_unsigned(),
+            sms: gpu.sms,
+            ctas_per_sm: capability.ctas,
+            sm: Some(capability),
+            speeds: Speeds::of(gpu),
+        }
+    }
+
+    /// The simulator: a GPU so small that even small tests split tiles.
+    pub fn simulator() -> DeviceFacts {
+        DeviceFacts {
+            capability: 90,
+            sms: 6,
+            ctas_per_sm: 1,
+            sm: None,
+            speeds: Speeds::H200,
+        }
+    }
+
+    /// Whether it can run a kernel.
+    pub fn runs(&self, variant: &Variant) -> bool {
+        variant.least_capability <= self.capability
+    }
+
+    /// The number of CTAs of a kernel that an SM holds at once: as many as on the GPU where its
+    /// rate was measured, unless this GPU has room for fewer; one for a kernel without a rate.
+    pub fn resident(&self, variant: &Variant) -> u32 {
+        let measured = variant.rate.map_or(1, |rate| rate.ctas_per_sm);
+        let needs = Needs {
+            threads: variant.block.threads(),
+            // Registers set no further limit: the compiler was held to what the measured number
+            // of CTAs leaves.
+            registers: 0,
+            shared_bytes: variant.static_shared_bytes,
+        };
+        let room = self.sm.map(|sm| Occupancy::of(sm, needs).ctas);
+        measured
+            .min(self.ctas_per_sm)
+            .min(room.unwrap_or(u32::MAX))
+            .max(1)
+    }
+
+    /// The number of CTAs of a kernel that the GPU holds at once, on all SMs.
+    pub fn ctas_at_once(&self, variant: &Variant) -> u32 {
+        (self.resident(variant) * self.sms).max(1)
+    }
+}
+
+/// How fast a GPU is, relative to the GPU that was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speeds {
+    /// The multiply-adds a second of an SM, relative to those of an H200's.
+    pub sm: f64,
+    /// Bytes a second that kernels get from memory and from the L2, for all SMs together.
+    pub memory_bytes_per_s: f64,
+    pub l2_bytes_per_s: f64,
+}
+
+/// The figures of an H200: lanes and clock of an SM, and the memory bandwidth from its data
+/// sheet.
+const LANES_TIMES_MHZ: f64 = 128.0 * 1980.0;
+const SHEET_BYTES_PER_S: f64 = 4.8e12;
+const SMS: f64 = 132.0;
+
+impl Speeds {
+    /// As measured.
+    pub const H200: Speeds = Speeds {
+        sm: 1.0,
+        memory_bytes_per_s: 4.0e12,
+        l2_bytes_per_s: 5.5e12,
+    };
+
+    /// The figures of another GPU: an H200's, scaled by the two data sheets.
+    pub fn of(gpu: &Gpu) -> Speeds {
+        let lanes = gpu.capability.lanes(ElementType::F32);
+        let sm = f64::from(lanes) * f64::from(gpu.clock_mhz) / LANES_TIMES_MHZ;
+        let memory = gpu.bandwidth_bytes_per_s / SHEET_BYTES_PER_S;
+        let size = f64::from(gpu.sms) / SMS;
+        let clock = f64::from(gpu.clock_mhz) / 1980.0;
+        Speeds {
+            sm,
+            memory_bytes_per_s: Speeds::H200.memory_bytes_per_s * memory,
+            l2_bytes_per_s: Speeds::H200.l2_bytes_per_s * size * clock,
+        }
+    }
+
+    /// Operations a second of a kernel on one fully occupied SM.
+    pub fn of_sm(&self, rate: &Rate) -> f64 {
+        rate.flops_per_s / SMS * self.sm
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{h200, variant};
+
+    #[test]
+    fn another_gpu_is_as_fast_as_its_lanes_its_clock_and_its_memory() {
+        let gpu = |capability, sms, clock_mhz, bandwidth| Gpu {
+            name: String::new(),
+            capability: Capability::of(capability).unwrap(),
+            sms,
+            clock_mhz,
+            bandwidth_bytes_per_s: bandwidth,
+        };
+        assert_eq!(Speeds::of(&gpu((9, 0), 132, 1980, 4.8e12)), Speeds::H200);
+        // An A100 has half the lanes.
+        let a100 = Speeds::of(&gpu((8, 0), 108, 1410, 2.4e12));
+        assert!((a100.sm - 0.5 * 1410.0 / 1980.0).abs() < 1e-12);
+        assert_eq!(a100.memory_bytes_per_s, 2.0e12);
+    }
+
+    #[test]
+    fn an_sm_holds_what_it_held_where_it_was_measured_or_what_there_is_room_for() {
+        let small = variant("async-pipeline-64x64");
+        assert_eq!(h200().resident(small), 6);
+        // 64 KiB of shared memory: three times 16 KiB, plus what is declared besides.
+        let turing = DeviceFacts {
+            capability: 75,
+            sm: Capability::of((7, 5)),
+            ..h200()
+        };
+        assert_eq!(turing.resident(small), 4);
+        assert_eq!(DeviceFacts::simulator().resident(small), 1);
+        assert!(!turing.runs(small) && h200().runs(small));
+    }
+}

@@ -1,0 +1,75 @@
+//! A GPU model: its resources, whether the GPU is installed here or known from a data sheet.
+
+use gpu_kernels::spec::ElementType;
+
+use super::capability::Capability;
+use super::properties::Properties;
+
+/// A GPU, as far as speed and occupancy are concerned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gpu {
+    pub name: String,
+    pub capability: &'static Capability,
+    /// Streaming multiprocessors (SMs).
+    pub sms: u32,
+    /// The highest clock of the SMs.
+    pub clock_mhz: u32,
+    pub bandwidth_bytes_per_s: f64,
+}
+
+impl Gpu {
+    /// The GPU that the driver describes, if its compute capability is known here.
+    pub fn of(properties: &Properties) -> Option<Gpu> {
+        Some(Gpu {
+            name: properties.name.clone(),
+            capability: Capability::of(properties.capability)?,
+            sms: u32::try_from(properties.sms).ok()?,
+            clock_mhz: u32::try_from(properties.clock_mhz).ok()?,
+            bandwidth_bytes_per_s: properties.bandwidth_bytes_per_s,
+        })
+    }
+
+    /// Additions and multiplications a second on CUDA cores: in each cycle at the highest clock,
+    /// every lane of every SM starts a fused multiply-add, which counts as two operations.
+    pub fn peak(&self, element: ElementType) -> f64 {
+        let lanes = self.capability.lanes(element);
+        f64::from(self.sms) * f64::from(lanes) * 2.0 * f64::from(self.clock_mhz) * 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TFLOP/s.
+    fn peak_of(element: ElementType, capability: (i32, i32), sms: u32, clock_mhz: u32) -> f64 {
+        let gpu = Gpu {
+            name: String::new(),
+            capability: Capability::of(capability).unwrap(),
+            sms,
+            clock_mhz,
+            bandwidth_bytes_per_s: 0.0,
+        };
+        gpu.peak(element) / 1e12
+    }
+
+    #[test]
+    fn peaks_are_those_of_the_data_sheets() {
+        let peak =
+            |capability, sms, clock_mhz| peak_of(ElementType::F32, capability, sms, clock_mhz);
+        let peak_f64 =
+            |capability, sms, clock_mhz| peak_of(ElementType::F64, capability, sms, clock_mhz);
+        for (name, peak, data_sheet) in [
+            ("T4", peak((7, 5), 40, 1590), 8.1),
+            ("A100", peak((8, 0), 108, 1410), 19.5),
+            ("RTX 3090", peak((8, 6), 82, 1695), 35.6),
+            ("RTX 4070", peak((8, 9), 46, 2475), 29.1),
+            ("RTX 4090", peak((8, 9), 128, 2520), 82.6),
+            ("H100 SXM", peak((9, 0), 132, 1980), 67.0),
+            ("A100, f64", peak_f64((8, 0), 108, 1410), 9.7),
+            ("H100 SXM, f64", peak_f64((9, 0), 132, 1980), 33.5),
+        ] {
+            assert!((peak - data_sheet).abs() < 0.1, "{name}: {peak}");
+        }
+    }
+}

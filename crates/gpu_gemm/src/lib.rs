@@ -1,0 +1,67 @@
+//! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels on
+//! a simulator of one.
+//!
+//! [`gemm`] is SGEMM on row-major matrices in a device's memory: any shape, leading dimensions,
+//! alignment and transposes, by the kernel that was measured, or is predicted, to be the fastest.
+//!
+//! ```
+//! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let device = Device::open(DeviceChoice::Auto)?.device; // a GPU, else the simulator
+//! let context = Context::new(&device, 0)?;
+//! let a = context.upload(&[1.0, 2.0, 3.0, 4.0])?; // 2 x 2
+//! let b = context.upload(&[5.0, 6.0, 7.0, 8.0])?;
+//! let mut c = context.upload(&[0.0; 4])?;
+//! // SAFETY: the buffers live until `download` has waited for the product, and nothing else
+//! // touches them.
+//! unsafe { gemm(&context, 1.0, &a, 2, &b, 2, 0.0, &mut c, 2, 2, 2, 2)? };
+//! assert_eq!(context.download(&c)?, [19.0, 22.0, 43.0, 50.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```text
+//!  Call ----> Chooser ----> Plan ----> [Launch] ----> Backend
+//!  what lies   tuned, or     one or     data: entry    CudaStream: the driver
+//!  where       predicted     two        point, grid,   Simulator: coroutines on the CPU
+//!              by a model    panels     arguments
+//! ```
+//!
+//! | module | what it is about |
+//! | --- | --- |
+//! | [`call`] | what is to be multiplied, and how it lies in memory |
+//! | [`choose`] | which kernel is the fastest for it, here |
+//! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
+//! | [`launch`] | a launch as data |
+//! | [`device`] | where launches run: a GPU, the simulator |
+//! | [`gpu`] | what is known of GPUs |
+
+mod backend;
+mod buffer;
+pub mod call;
+pub mod choose;
+mod context;
+pub mod device;
+pub mod gpu;
+pub mod launch;
+mod matrix;
+pub mod plan;
+mod product;
+#[cfg(test)]
+mod tests;
+
+pub use cuda_std::simulator;
+pub use gpu_kernels::spec::{ElementType, Variant};
+pub use gpu_kernels::{self, KERNELS};
+
+pub use backend::{Backend, run};
+pub use buffer::Buffer;
+pub use call::{Call, Factor, Operand, Shape, Transpose};
+pub use choose::{Choice, Chooser};
+pub use context::{Context, WORKSPACE, gemm};
+pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Opened, Simulator};
+pub use gpu::DeviceFacts;
+pub use launch::{Argument, Bindings, Element, Launch, Memory, Scalar};
+pub use matrix::{GemmError, Input, Output};
+pub use plan::{Decomposition, Plan, PlanError};

@@ -1,0 +1,298 @@
+//! Matrices as a caller of [`gemm`](crate::gemm) passes them, and the errors that they can cause.
+
+use std::marker::PhantomData;
+
+use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use thiserror::Error;
+
+use crate::buffer::{Buffer, Space};
+use crate::call::Transpose;
+use crate::device::DeviceError;
+use crate::plan::PlanError;
+
+/// A or B, row-major: a [`Buffer`] of the context; on a GPU also a [`DeviceBuffer`], a
+/// [`DeviceSlice`] or a part of one; on the simulator also a slice. It also says whether the
+/// matrix is multiplied as stored or transposed.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    pub(crate) start: *mut u8,
+    pub(crate) length: usize,
+    pub(crate) space: Space,
+    pub(crate) transpose: Transpose,
+    memory: PhantomData<&'a [f32]>,
+}
+
+impl Input<'_> {
+    fn new(start: *const f32, length: usize, space: Space) -> Self {
+        Input {
+            start: start.cast_mut().cast(),
+            length,
+            space,
+            transpose: Transpose::No,
+            memory: PhantomData,
+        }
+    }
+
+    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
+    pub fn at(pointer: DevicePointer<f32>, length: usize) -> Input<'static> {
+        Input::new(pointer.as_ptr(), length, Space::Gpu)
+    }
+
+    /// The part of the matrix that begins this many elements further on, with the same leading
+    /// dimension.
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has fewer elements.
+    pub fn starting_at(self, elements: usize) -> Self {
+        assert!(elements <= self.length);
+        Input {
+            start: self.start.wrapping_add(elements * size_of::<f32>()),
+            length: self.length - elements,
+            ..self
+        }
+    }
+
+    /// The same matrix, multiplied as its transpose (applied twice: as stored).
+    pub fn transposed(self) -> Self {
+        self.with(self.transpose.other())
+    }
+
+    /// The same matrix, transposed or not.
+    pub fn with(self, transpose: Transpose) -> Self {
+        Input { transpose, ..self }
+    }
+}
+
+impl<'a> From<&'a Buffer<f32>> for Input<'a> {
+    fn from(buffer: &'a Buffer<f32>) -> Self {
+        Input::new(buffer.start(), buffer.len(), buffer.space())
+    }
+}
+
+impl<'a> From<&'a DeviceSlice<f32>> for Input<'a> {
+    fn from(slice: &'a DeviceSlice<f32>) -> Self {
+        Input::at(slice.as_device_ptr(), slice.len())
+    }
+}
+
+impl<'a> From<&'a DeviceBuffer<f32>> for Input<'a> {
+    fn from(buffer: &'a DeviceBuffer<f32>) -> Self {
+        buffer.as_slice().into()
+    }
+}
+
+impl<'a> From<&'a [f32]> for Input<'a> {
+    fn from(slice: &'a [f32]) -> Self {
+        Input::new(slice.as_ptr(), slice.len(), Space::Host)
+    }
+}
+
+/// C, row-major, in memory as for an [`Input`].
+#[derive(Debug)]
+pub struct Output<'a> {
+    pub(crate) start: *mut u8,
+    pub(crate) length: usize,
+    pub(crate) space: Space,
+    memory: PhantomData<&'a mut [f32]>,
+}
+
+impl Output<'_> {
+    fn new(start: *mut f32, length: usize, space: Space) -> Self {
+        Output {
+            start: start.cast(),
+            length,
+            space,
+            memory: PhantomData,
+        }
+    }
+
+    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
+    pub fn at(pointer: DevicePointer<f32>, length: usize) -> Output<'static> {
+        Output::new(pointer.as_ptr().cast_mut(), length, Space::Gpu)
+    }
+}
+
+impl Output<'_> {
+    /// The part of the matrix that begins this many elements further on, with the same leading
+    /// dimension.
+    ///
+    /// # Panics
+    ///
+    /// If the matrix has fewer elements.
+    pub fn starting_at(self, elements: usize) -> Self {
+        assert!(elements <= self.length);
+        Output {
+            start: self.start.wrapping_add(elements * size_of::<f32>()),
+            length: self.length - elements,
+            ..self
+        }
+    }
+}
+
+impl<'a> From<&'a mut Buffer<f32>> for Output<'a> {
+    fn from(buffer: &'a mut Buffer<f32>) -> Self {
+        Output::new(buffer.start_mut(), buffer.len(), buffer.space())
+    }
+}
+
+impl<'a> From<&'a mut DeviceSlice<f32>> for Output<'a> {
+    fn from(slice: &'a mut DeviceSlice<f32>) -> Self {
+        Output::at(slice.as_device_ptr(), slice.len())
+    }
+}
+
+impl<'a> From<&'a mut DeviceBuffer<f32>> for Output<'a> {
+    fn from(buffer: &'a mut DeviceBuffer<f32>) -> Self {
+        Output::at(buffer.as_device_ptr(), buffer.len())
+    }
+}
+
+impl<'a> From<&'a mut [f32]> for Output<'a> {
+    fn from(slice: &'a mut [f32]) -> Self {
+        Output::new(slice.as_mut_ptr(), slice.len(), Space::Host)
+    }
+}
+
+/// Why a product was not launched.
+#[derive(Debug, Error)]
+pub enum GemmError {
+    #[error(
+        "{name} is {leading}, shorter than the rows of {columns} elements that it must hold: {matrix} is stored as {rows} x {columns}."
+    )]
+    ShortLeadingDimension {
+        name: &'static str,
+        matrix: char,
+        leading: usize,
+        rows: usize,
+        columns: usize,
+    },
+    #[error(
+        "{matrix}, stored as {rows} x {columns} with {name} = {leading}, takes {needed} elements, but its memory has only {length}."
+    )]
+    ShortBuffer {
+        name: &'static str,
+        matrix: char,
+        leading: usize,
+        rows: usize,
+        columns: usize,
+        needed: usize,
+        length: usize,
+    },
+    #[error(
+        "{matrix}, stored as {rows} x {columns} with {name} = {leading}, has more elements than memory can be addressed by."
+    )]
+    Overflow {
+        name: &'static str,
+        matrix: char,
+        leading: usize,
+        rows: usize,
+        columns: usize,
+    },
+    #[error(
+        "{matrix} lies in {} memory, but this context multiplies in {}.",
+        .found.name(),
+        .expected.name()
+    )]
+    #[allow(private_interfaces)] // told by the message alone
+    WrongMemory {
+        matrix: char,
+        found: Space,
+        expected: Space,
+    },
+    #[error(
+        "A plan for this product takes {needed} bytes of workspace, and there are {available}."
+    )]
+    Workspace { needed: usize, available: usize },
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<PlanError> for GemmError {
+    fn from(error: PlanError) -> Self {
+        GemmError::Device(error.into())
+    }
+}
+
+/// Checks that a matrix stored as `rows x columns` with a leading dimension fits into `length`
+/// elements, and returns the number of elements from its first to its last: 0 if it has none.
+pub(crate) fn checked_extent(
+    matrix: char,
+    name: &'static str,
+    (rows, columns): (usize, usize),
+    leading: usize,
+    length: usize,
+) -> Result<usize, GemmError> {
+    // As in BLAS, this applies even if there are no rows.
+    if leading < columns.max(1) {
+        return Err(GemmError::ShortLeadingDimension {
+            name,
+            matrix,
+            leading,
+            rows,
+            columns,
+        });
+    }
+    if rows == 0 || columns == 0 {
+        return Ok(0);
+    }
+    let needed = (rows - 1)
+        .checked_mul(leading)
+        .and_then(|before| before.checked_add(columns))
+        .filter(|needed| needed.checked_mul(size_of::<f32>()).is_some())
+        .ok_or(GemmError::Overflow {
+            name,
+            matrix,
+            leading,
+            rows,
+            columns,
+        })?;
+    if needed > length {
+        return Err(GemmError::ShortBuffer {
+            name,
+            matrix,
+            leading,
+            rows,
+            columns,
+            needed,
+            length,
+        });
+    }
+    Ok(needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(shape: (usize, usize), leading: usize, length: usize) -> String {
+        match checked_extent('A', "lda", shape, leading, length) {
+            Ok(extent) => extent.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_matrix_needs_no_padding_after_its_last_row() {
+        assert_eq!(message((3, 5), 8, 21), "21");
+        assert_eq!(message((0, 5), 5, 0), "0");
+        assert_eq!(message((3, 0), 1, 0), "0");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_sizes() {
+        assert_eq!(
+            message((3, 5), 4, 100),
+            "lda is 4, shorter than the rows of 5 elements that it must hold: A is stored as 3 x 5."
+        );
+        assert_eq!(
+            message((3, 5), 8, 20),
+            "A, stored as 3 x 5 with lda = 8, takes 21 elements, but its memory has only 20."
+        );
+        assert_eq!(
+            message((usize::MAX, 5), 8, 20),
+            "A, stored as 18446744073709551615 x 5 with lda = 8, has more elements than memory can be addressed by."
+        );
+        assert!(message((3, 0), 0, 20).starts_with("lda is 0"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Copies of A and B in the layout that a kernel requires: which copies a call needs, and where
+//! they lie in the workspace.
+
+use gpu_kernels::spec::{OperandLayout, Variant};
+use gpu_kernels::transpose;
+
+use super::bands::{MOST_CTAS_X, MOST_CTAS_Y};
+use crate::call::{Call, Factor, Operand};
+use crate::launch::{Address, Argument, Launch, Memory, Waits};
+
+/// A copy of an operand in the layout that the kernel requires, in the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperandCopy {
+    pub factor: Factor,
+    /// Whether the copy is the transpose of the stored matrix.
+    pub transposed: bool,
+    /// Rows and columns of the stored matrix.
+    pub source: (usize, usize),
+    /// Rows and columns of the copy, which has no gaps; a multiple of the tiles if the kernel
+    /// accepts only exact tiles. Elements outside the source are zero.
+    pub target: (usize, usize),
+    /// Where the copy begins in the workspace, in bytes.
+    pub offset_bytes: usize,
+}
+
+impl OperandCopy {
+    /// The number of elements of the copy.
+    pub fn elements(&self) -> usize {
+        self.target.0 * self.target.1
+    }
+
+    /// Elements from the start of a row of the copy to the start of the next.
+    pub fn leading(&self) -> usize {
+        self.target.1
+    }
+
+    /// Where the copy begins.
+    pub(super) fn address(&self) -> Address {
+        Memory::Workspace.start().after(self.offset_bytes)
+    }
+
+    /// The launch that makes it, of a matrix at `source` whose rows are `leading` elements apart.
+    pub(super) fn launch(&self, source: Address, extent: usize, leading: usize) -> Launch {
+        let ctas =
+            |size: usize, most: u32| size.div_ceil(transpose::TILE).min(most as usize) as u32;
+        Launch {
+            kernel: match self.transposed {
+                true => transpose::TRANSPOSE,
+                false => transpose::PAD,
+            },
+            grid: (
+                ctas(self.target.1, MOST_CTAS_X),
+                ctas(self.target.0, MOST_CTAS_Y),
+            ),
+            block: (transpose::BLOCK_X as u32, transpose::BLOCK_Y as u32),
+            cluster: 1,
+            dynamic_shared_bytes: 0,
+            arguments: vec![
+                Argument::Slice(source, extent),
+                Argument::Count(self.source.0),
+                Argument::Count(self.source.1),
+                Argument::Count(leading),
+                Argument::Pointer(self.address()),
+                Argument::Count(self.target.0),
+                Argument::Count(self.target.1),
+            ],
+            waits: Waits::ForTheStream,
+        }
+    }
+}
+
+/// The alignment of the parts of a workspace, in bytes.
+const ALIGNMENT: usize = 256;
+
+/// The copy of A or B that a kernel needs, if any, at `offset_bytes` of the workspace, and where
+/// the next may begin. `None` if it is larger than any memory.
+pub(super) fn copy(
+    factor: Factor,
+    variant: &Variant,
+    call: &Call,
+    offset_bytes: usize,
+) -> Option<(Option<OperandCopy>, usize)> {
+    if call.shape.is_empty() || call.shape.k == 0 {
+        return Some((None, offset_bytes));
+    }
+    let (shape, tile) = (call.shape, variant.tile);
+    let (layout, element, sides) = match factor {
+        Factor::A => (
+            variant.a,
+            variant.types.a,
+            [(shape.m, tile.m), (shape.k, tile.k)],
+        ),
+        Factor::B => (
+            variant.b,
+            variant.types.b,
+            [(shape.k, tile.k), (shape.n, tile.n)],
+        ),
+    };
+    let stored = call.operand(factor);
+    let is_ragged = sides
+        .iter()
+        .any(|&(size, tile)| variant.exact_tiles && !size.is_multiple_of(tile as usize));
+    let transposed = stored.major(factor) != layout.major;
+    if !transposed && !is_ragged && !is_misaligned(layout, stored) {
+        return Some((None, offset_bytes));
+    }
+    let padded = |(size, tile): (usize, u32)| match variant.exact_tiles {
+        true => size.checked_next_multiple_of(tile as usize),
+        false => Some(size),
+    };
+    let as_copied = match transposed {
+        true => stored.transpose.other(),
+        false => stored.transpose,
+    };
+    let (rows, columns) = as_copied.of((padded(sides[0])?, padded(sides[1])?));
+    // Rows begin at multiples of 16 bytes.
+    let float4 = 16 / element.bytes();
+    let target = (rows, columns.checked_next_multiple_of(float4)?);
+    let bytes = target
+        .0
+        .checked_mul(target.1)?
+        .checked_mul(element.bytes())?;
+    let end = bytes.checked_add(offset_bytes)?;
+    let copy = OperandCopy {
+        factor,
+        transposed,
+        source: call.stored(factor),
+        target,
+        offset_bytes,
+    };
+    Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?))
+}
+
+fn is_misaligned(layout: OperandLayout, stored: Operand) -> bool {
+    layout.alignment > 1 && !stored.aligned
+}

@@ -1,0 +1,363 @@
+//! Tests of plans, with the kernels of the table.
+
+use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant, variants};
+
+use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
+use crate::call::{Call, Factor, Operand, Shape, Transpose};
+use crate::choose::{self, candidates};
+use crate::gpu::DeviceFacts;
+use crate::launch::{Argument, Launch, Memory, Waits};
+use crate::tests::h200;
+
+/// The first stream-K variant with this property.
+fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
+    variants()
+        .find(|variant| variant.grid == Grid::StreamK && is(variant))
+        .unwrap()
+}
+
+fn mn_major(exact_tiles: bool) -> &'static Variant {
+    stream_k(|variant| {
+        let layouts = [variant.a, variant.b];
+        variant.exact_tiles == exact_tiles && layouts == [OperandLayout::MN_MAJOR_FLOAT4; 2]
+    })
+}
+
+const SHAPE: Shape = Shape {
+    m: 1024,
+    n: 2048,
+    k: 512,
+};
+
+fn compact(shape: Shape, a: Transpose, b: Transpose) -> Call {
+    Call::compact(shape, a, b, ElementType::F32)
+}
+
+fn planned(variant: &'static Variant, call: Call) -> Plan {
+    Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap()
+}
+
+fn on_100_ctas(variant: &'static Variant, call: Call) -> Plan {
+    let decomposition = Decomposition {
+        ctas: 100,
+        data_parallel_waves: 0,
+    };
+    Plan::new(variant, call, decomposition).unwrap()
+}
+
+fn only(plan: &Plan) -> &Panel {
+    let [panel] = plan.panels() else {
+        panic!("{} panels", plan.panels().len());
+    };
+    panel
+}
+
+fn names(plan: &Plan) -> Vec<&'static str> {
+    let launches = plan.launches().iter();
+    launches.map(|launch| launch.kernel.name).collect()
+}
+
+#[test]
+fn what_lies_as_the_kernel_requires_is_read_in_place() {
+    let call = compact(SHAPE, Transpose::Yes, Transpose::No);
+    for exact_tiles in [true, false] {
+        let plan = planned(mn_major(exact_tiles), call);
+        assert_eq!(plan.launches().len(), 1);
+        assert_eq!(plan.workspace_bytes(), 0);
+        assert_eq!(plan.launches()[0].waits, Waits::ForTheStream);
+    }
+    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
+    let k_major = stream_k(|variant| [variant.a, variant.b] == [OperandLayout::K_MAJOR; 2]);
+    assert_eq!(planned(k_major, call).launches().len(), 1);
+    let double = &gpu_kernels::double_buffer::KERNEL.variants[0];
+    let call = compact(SHAPE, Transpose::No, Transpose::No);
+    assert_eq!(planned(double, call).launches().len(), 1);
+}
+
+#[test]
+fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
+    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
+    let plan = planned(mn_major(true), call);
+    let expected = OperandCopy {
+        factor: Factor::A,
+        transposed: true,
+        source: (1024, 512),
+        target: (512, 1024),
+        offset_bytes: 0,
+    };
+    let panel = only(&plan);
+    assert_eq!(panel.copy_of(Factor::A), Some(expected));
+    let expected = OperandCopy {
+        factor: Factor::B,
+        transposed: true,
+        source: (2048, 512),
+        target: (512, 2048),
+        offset_bytes: 4 * 512 * 1024,
+    };
+    assert_eq!(panel.copy_of(Factor::B), Some(expected));
+    assert_eq!(plan.workspace_bytes(), 4 * 512 * (1024 + 2048));
+    let entry = plan.variant().entry.name;
+    assert_eq!(names(&plan), ["transpose", "transpose", entry]);
+    assert_eq!(plan.launches()[0].grid, (1024 / 64, 512 / 64));
+    // The kernel begins early, and waits for the copies itself.
+    assert_eq!(plan.launches()[2].waits, Waits::InTheKernel);
+}
+
+#[test]
+fn the_arguments_of_a_launch_say_where_the_matrices_and_their_copies_lie() {
+    let mut call = compact(SHAPE, Transpose::No, Transpose::No);
+    call.a.leading = 600;
+    call.ldc = 3000;
+    let plan = planned(mn_major(true), call);
+    let [copy, kernel] = plan.launches() else {
+        panic!("{:?}", names(&plan));
+    };
+    let workspace = Memory::Workspace.start();
+    assert_eq!(
+        copy.arguments,
+        [
+            Argument::Slice(Memory::A.start(), 1023 * 600 + 512),
+            Argument::Count(1024),
+            Argument::Count(512),
+            Argument::Count(600),
+            Argument::Pointer(workspace),
+            Argument::Count(512),
+            Argument::Count(1024),
+        ]
+    );
+    assert_eq!(
+        kernel.arguments,
+        [
+            Argument::Count(1024),
+            Argument::Count(2048),
+            Argument::Count(512),
+            Argument::Alpha,
+            Argument::Slice(workspace, 512 * 1024),
+            Argument::Count(1024),
+            Argument::Slice(Memory::B.start(), 512 * 2048),
+            Argument::Count(2048),
+            Argument::Beta,
+            Argument::Pointer(Memory::C.start()),
+            Argument::Count(3000),
+            Argument::Pointer(workspace.after(4 * 512 * 1024)),
+        ]
+    );
+}
+
+#[test]
+fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
+    let shape = Shape {
+        m: 65_535 * 4 + 3,
+        n: 64,
+        k: 5,
+    };
+    let naive = &gpu_kernels::naive::KERNEL.variants[0];
+    let plan = planned(naive, compact(shape, Transpose::No, Transpose::No));
+    let [first, second] = plan.launches() else {
+        panic!("{:?}", names(&plan));
+    };
+    let rows = 65_535 * 4;
+    assert_eq!((first.grid, second.grid), ((1, 65_535), (1, 1)));
+    let of = |launch: &Launch| {
+        let arguments = &launch.arguments;
+        (arguments[0], arguments[4], arguments[9])
+    };
+    let pointer = |memory: Memory, bytes| Argument::Pointer(memory.start().after(bytes));
+    assert_eq!(
+        of(second),
+        (
+            Argument::Count(3),
+            Argument::Slice(Memory::A.start().after(4 * rows * 5), 3 * 5),
+            pointer(Memory::C, 4 * rows * 64),
+        )
+    );
+    let all = Argument::Slice(Memory::A.start(), (rows + 3) * 5);
+    assert_eq!(
+        of(first),
+        (Argument::Count(rows), all, pointer(Memory::C, 0))
+    );
+}
+
+#[test]
+fn misaligned_rows_are_copied_to_aligned_ones() {
+    let at = |transpose, leading| Operand::at(0x1000, leading, ElementType::F32, transpose);
+    let shape = Shape {
+        m: 1001,
+        n: 2048,
+        k: 500,
+    };
+    let call = Call {
+        shape,
+        a: at(Transpose::Yes, 1001),
+        b: at(Transpose::No, 2048),
+        ldc: 2048,
+    };
+    let predicated = planned(mn_major(false), call);
+    let copy = only(&predicated).copy_of(Factor::A).unwrap();
+    assert_eq!((copy.transposed, copy.source), (false, (500, 1001)));
+    assert_eq!(copy.target, (500, 1004));
+    assert_eq!(only(&predicated).copy_of(Factor::B), None);
+    // Exact tiles: 500 is not a multiple of 8, so B is copied too.
+    let exact = planned(mn_major(true), call);
+    let target = |factor| only(&exact).copy_of(factor).unwrap().target;
+    assert_eq!(target(Factor::A), (504, 1024));
+    assert_eq!(target(Factor::B), (504, 2048));
+    assert!(!Operand::at(0x1004, 2048, ElementType::F32, Transpose::No).aligned);
+}
+
+#[test]
+fn nothing_is_copied_for_sums_without_products_or_a_c_without_elements() {
+    for shape in [
+        Shape { k: 0, ..SHAPE },
+        Shape { m: 0, ..SHAPE },
+        Shape { n: 0, ..SHAPE },
+    ] {
+        let call = compact(shape, Transpose::No, Transpose::Yes);
+        let plan = planned(mn_major(true), call);
+        assert_eq!(plan.workspace_bytes(), 0);
+        assert_eq!(plan.launches().len(), usize::from(shape.k == 0));
+    }
+}
+
+#[test]
+fn split_tiles_have_two_workspace_tiles_a_cta_behind_the_copies() {
+    let call = compact(SHAPE, Transpose::No, Transpose::No);
+    let variant = mn_major(true);
+    let plan = on_100_ctas(variant, call);
+    let tile = (variant.tile.m * variant.tile.n) as usize;
+    assert!(only(&plan).is_split());
+    assert_eq!(plan.workspace_bytes(), 4 * (512 * 1024 + 200 * tile));
+    let [_, kernel, fix_up] = plan.launches() else {
+        panic!("{:?}", names(&plan));
+    };
+    assert_eq!(kernel.grid, (100, 1));
+    assert_eq!(fix_up.kernel.name, "fix_up");
+    let tiles = only(&plan).tiles() as u32;
+    assert_eq!(fix_up.grid, (tile as u32 / 2048, tiles));
+    // Both expect the partial sums after the copy.
+    let partials = Argument::Pointer(Memory::Workspace.start().after(4 * 512 * 1024));
+    assert_eq!(kernel.arguments.last(), Some(&partials));
+    assert!(fix_up.arguments.contains(&partials));
+}
+
+#[test]
+fn an_n_remainder_goes_to_another_kernel_in_exact_tiles_of_that_if_possible() {
+    let wide = stream_k(|variant| variant.n_remainder.is_some());
+    assert_eq!((wide.tile.m, wide.tile.n), (128, 192));
+    for (n, remainder) in [
+        (384, 0),
+        (100, 0),
+        (193, 1),
+        (320, 128),
+        (2048, 128),
+        (4096, 256),
+        (8192, 128),
+        (16384, 256),
+        // With so few columns, none remain for the wide tiles if the N remainder is to be exact
+        // tiles.
+        (256, 64),
+    ] {
+        let plan = planned(
+            wide,
+            compact(Shape { n, ..SHAPE }, Transpose::No, Transpose::No),
+        );
+        let columns: Vec<usize> = plan
+            .panels()
+            .iter()
+            .map(|panel| panel.call().shape.n)
+            .collect();
+        let expected = match remainder {
+            0 => vec![n],
+            remainder => vec![n - remainder, remainder],
+        };
+        assert_eq!(columns, expected, "{n}");
+    }
+}
+
+#[test]
+fn a_remainder_uses_the_copy_of_a_and_the_same_workspace() {
+    let wide = stream_k(|variant| variant.n_remainder.is_some());
+    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
+    let plan = on_100_ctas(wide, call);
+    let [first, second] = plan.panels() else {
+        panic!("one panel");
+    };
+    assert_eq!(second.first_column(), 1920);
+    assert_eq!(first.copy_of(Factor::A), second.copy_of(Factor::A));
+    // B has a copy of other columns, in the place of the previous copy.
+    let made: Vec<OperandCopy> = second.copies().collect();
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0].source, (128, 512));
+    let offset = |panel: &Panel| panel.copy_of(Factor::B).map(|copy| copy.offset_bytes);
+    assert_eq!(offset(first), offset(second));
+    let larger = first.workspace_bytes().max(second.workspace_bytes());
+    assert_eq!(plan.workspace_bytes(), larger);
+    assert_eq!(
+        names(&plan),
+        [
+            "transpose",
+            "transpose",
+            wide.entry.name,
+            "fix_up",
+            "transpose",
+            "async_pipeline",
+            "fix_up"
+        ]
+    );
+    // The second panel reads the rows of B, as stored, that come after the first panel's, and
+    // writes the columns of C.
+    let kernel = &plan.launches()[5];
+    assert_eq!(kernel.arguments[1], Argument::Count(128));
+    assert_eq!(
+        plan.launches()[4].arguments[0],
+        Argument::Slice(Memory::B.start().after(4 * 1920 * 512), 128 * 512)
+    );
+    let c = Memory::C.start().after(4 * 1920);
+    assert_eq!(kernel.arguments[9], Argument::Pointer(c));
+    assert_eq!(kernel.waits, Waits::InTheKernel);
+}
+
+#[test]
+fn copies_larger_than_any_memory_have_no_plan() {
+    let call = compact(Shape { m: 1, n: 1, k: 512 }, Transpose::No, Transpose::No);
+    let shape = Shape {
+        m: usize::MAX / 2,
+        n: 1,
+        k: 512,
+    };
+    let call = Call { shape, ..call };
+    let plan = Plan::new(mn_major(true), call, Decomposition::DATA_PARALLEL);
+    assert!(matches!(plan, Err(PlanError::CopiesTooLarge { .. })));
+}
+
+#[test]
+fn a_plan_fits_the_workspace_and_the_gpu() {
+    let ampere = DeviceFacts {
+        capability: 80,
+        sms: 108,
+        ..h200()
+    };
+    let turing = DeviceFacts {
+        capability: 75,
+        sms: 40,
+        ..h200()
+    };
+    for a in Transpose::ALL {
+        for b in Transpose::ALL {
+            let call = compact(SHAPE, a, b);
+            let of = |facts| candidates(call, facts).into_iter();
+            assert!(of(&ampere).any(|plan| plan.variant().grid == Grid::StreamK));
+            assert!(of(&turing).all(|plan| plan.variant().grid != Grid::StreamK));
+            let free = choose::choose(call, &ampere, None, usize::MAX).unwrap();
+            let tight = free.workspace_bytes().saturating_sub(1);
+            match choose::choose(call, &ampere, None, tight) {
+                Ok(plan) => assert!(plan.workspace_bytes() <= tight),
+                Err(needed) => assert!(needed > tight),
+            }
+        }
+    }
+    // Without transposes there is always a kernel that reads in place.
+    let call = compact(SHAPE, Transpose::No, Transpose::No);
+    let plan = choose::choose(call, &turing, None, 0).unwrap();
+    assert_eq!(plan.workspace_bytes(), 0);
+}

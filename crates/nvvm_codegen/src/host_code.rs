@@ -1,0 +1,233 @@
+//! Code for the host's processor: `asm!` and intrinsics of x86, which a dependency may contain
+//! because it is compiled for the host's triple.
+//!
+//! PTX is distinguished from x86 by its syntax: each statement ends in a semicolon, and its
+//! opcode has a dot and a type, but for a few (`ret;`). No instruction of x86 has a dot.
+
+use crate::error::{Error, Result, demangle};
+use crate::ir::{Call, Callee, Function, LineTables, Module, Operation, Scope};
+
+/// Instructions of PTX that may stand without a type.
+const WITHOUT_TYPE: [&str; 6] = ["bra", "brkpt", "call", "exit", "ret", "trap"];
+
+/// Directives that may stand in a body.
+const DIRECTIVES: [&str; 10] = [
+    ".branchtargets",
+    ".callprototype",
+    ".calltargets",
+    ".const",
+    ".global",
+    ".local",
+    ".param",
+    ".pragma",
+    ".reg",
+    ".shared",
+];
+
+/// Intrinsics of processors. The one of `core::hint::spin_loop()` is harmless.
+const PROCESSORS: [&str; 3] = ["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
+const SPIN_LOOP: &str = "llvm.x86.sse2.pause";
+
+/// Rejects code for the host, and names the function of the source that contains it if there are
+/// line tables.
+pub(crate) fn check(module: &Module) -> Result<()> {
+    for function in module.functions.values() {
+        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+            if let Operation::Call(call) = &instruction.operation
+                && let Some(what) = host_code(call)
+            {
+                return Err(refused(
+                    module,
+                    function,
+                    instruction.line,
+                    instruction.source,
+                    &what,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(
+    module: &Module,
+    function: &Function,
+    line: u32,
+    source: Option<u32>,
+    what: &str,
+) -> Error {
+    let origin = source.and_then(|source| origin(&module.lines, source));
+    let origin = origin.map_or_else(String::new, |origin| format!(" of {origin}"));
+    Error::new(
+        &function.location_of(line),
+        format!(
+            "{what}{origin} is for x86 or another host, not for a GPU. Where its crate has portable code too, choose that (for `libm`: \
+             `default-features = false`); else call something else under `cfg(cuda_device)`"
+        ),
+    )
+}
+
+/// What a call does that only the host can do; `None` if there is nothing.
+fn host_code(call: &Call) -> Option<String> {
+    match &call.callee {
+        Callee::Symbol(symbol) => {
+            let is_of_host = PROCESSORS.iter().any(|prefix| symbol.starts_with(prefix));
+            (is_of_host && **symbol != *SPIN_LOOP).then(|| format!("the intrinsic `{symbol}`"))
+        }
+        Callee::Assembly(assembly) => {
+            let text = String::from_utf8_lossy(&assembly.text);
+            // `in("eax")`; PTX's registers have no names outside of the text.
+            let named = assembly
+                .constraints
+                .split(',')
+                .find(|constraint| constraint.trim_start_matches(['=', '&']).starts_with('{'));
+            let is_of_host = named.is_some() || !is_ptx(&text);
+            let shown = text.trim().replace('\n', "; ");
+            is_of_host.then(|| format!("the assembly `{shown}`"))
+        }
+        Callee::Pointer(_) => None,
+    }
+}
+
+/// Whether a text looks like statements of PTX.
+fn is_ptx(text: &str) -> bool {
+    let text = without_operands(&without_comments(text));
+    let mut statements: Vec<&str> = text.split([';', '{', '}']).collect();
+    // Nothing follows the last semicolon.
+    let rest = statements.pop().unwrap_or_default();
+    statements.into_iter().all(is_statement) && (rest.trim().is_empty() || is_label(rest.trim()))
+}
+
+fn is_statement(text: &str) -> bool {
+    let mut text = text.trim();
+    while let Some((label, rest)) = text.split_once(':')
+        && is_label_name(label.trim())
+    {
+        text = rest.trim_start();
+    }
+    if let Some(guarded) = text.strip_prefix('@') {
+        text = guarded
+            .split_once(char::is_whitespace)
+            .map_or("", |(_, rest)| rest.trim_start());
+    }
+    // What remains of a list in braces: `$0, $1` and `, [$2]`.
+    if text.is_empty() || text.starts_with(['$', '%', ',']) {
+        return true;
+    }
+    let word = text.split_whitespace().next().unwrap_or_default();
+    match word.starts_with('.') {
+        true => DIRECTIVES
+            .iter()
+            .any(|directive| word.starts_with(directive)),
+        false => word.contains('.') || WITHOUT_TYPE.contains(&word),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    text.strip_suffix(':').is_some_and(is_label_name)
+}
+
+fn is_label_name(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_$%{}:".contains(c))
+}
+
+/// `${0:e}` becomes `$`.
+fn without_operands(text: &str) -> String {
+    let mut parts = text.split("${");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push('$');
+        out.push_str(part.split_once('}').map_or("", |(_, rest)| rest));
+    }
+    out
+}
+
+fn without_comments(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, inner)) = rest.split_once("/*") {
+        out.push_str(before);
+        rest = inner.split_once("*/").map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    let lines = out
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The function of the source that an instruction was written in, before all inlining:
+/// `libm::sqrt` (src/sqrt.rs:5). If that is one of Rust's own libraries, the function that called
+/// it.
+fn origin(lines: &LineTables, source: u32) -> Option<String> {
+    let mut location = lines.locations.get(&source)?;
+    loop {
+        let name = function_name(lines, location.scope)?;
+        let is_rusts = ["core::", "std::", "alloc::"]
+            .iter()
+            .any(|library| name.starts_with(library));
+        let caller = location
+            .inlined_at
+            .and_then(|caller| lines.locations.get(&caller));
+        match caller {
+            Some(caller) if is_rusts => location = caller,
+            _ => {
+                let file = lines.scopes.get(&location.scope)?.file();
+                let file = &lines.files.get(&file)?.name;
+                return Some(format!("`{name}` ({file}:{})", location.line));
+            }
+        }
+    }
+}
+
+fn function_name(lines: &LineTables, mut scope: u32) -> Option<String> {
+    for _ in 0..=lines.scopes.len() {
+        match lines.scopes.get(&scope)? {
+            Scope::Function(function) => {
+                let name = function.symbol.as_deref().unwrap_or(&function.name);
+                return Some(demangle(name));
+            }
+            Scope::Block { parent, .. } | Scope::OtherFile { parent, .. } => scope = *parent,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ptx;
+
+    #[test]
+    fn ptx_is_told_from_x86() {
+        for text in [
+            "",
+            "bar.sync 0;",
+            "cp.async.ca.shared.global [${0:e}], [${1}], 4, ${2:e};",
+            "ld.global.v4.f32 {$0, $1, $2, $3}, [$4];",
+            "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p bra done; trap; done: }",
+            "@!%p1 st.shared.b32 [$0], $1; // a comment\nret;",
+            "{\n.reg .b64 state;\nwait:\nmbarrier.try_wait.parity.shared.b64 p, [$0], $1;\n@p bra.uni end;\nbra.uni wait;\nend:\n}",
+            "/* nothing */ activemask.b32 $0;",
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0, $1}, $2, $3, 1, 1, 1, 0, 0;",
+        ] {
+            assert!(is_ptx(text), "{text}");
+        }
+        for text in [
+            "cpuid",
+            "sqrtss ${0}, ${0}",
+            "mov ${0:r}, rbx\ncpuid\nxchg ${0:r}, rbx",
+            "xchg bx, bx;",
+            "lock; cmpxchg8b [$0];",
+            "2: dec ecx; jnz 2b;",
+            ".byte 0x0f, 0x0b;",
+            "bar.sync 0",
+            "sqrtsd %xmm0, %xmm0",
+        ] {
+            assert!(!is_ptx(text), "{text}");
+        }
+    }
+}

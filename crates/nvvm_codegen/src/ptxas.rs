@@ -1,0 +1,98 @@
+//! Replaces instructions that `ptxas` miscompiles by others.
+//!
+//! A 16-bit value lies in a 32-bit register, and `ptxas` extends its sign again after each
+//! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768
+//! becomes +32768, which is not a 16-bit value, and a comparison, a shift or a conversion that
+//! follows is wrong. (This was seen in the machine code of `ptxas` 12.9 for `sm_90`, the only
+//! architecture whose code was read.) So the three are computed in 32 bits. libNVVM generates
+//! them from many constructs, so they are replaced in its output, not in its input.
+//!
+//! ```text
+//!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %wide; cvt.s32.s16 %wide, %rs1;
+//!                                     neg.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }
+//! ```
+
+/// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
+/// changed.
+pub fn avoid_ptxas_errors(ptx: &str) -> String {
+    let mut out = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        match rewritten(line) {
+            Some(line) => out.push_str(&line),
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
+/// `None` if the line is not one of the instructions.
+fn rewritten(line: &str) -> Option<String> {
+    let text = line.trim_end().trim_start();
+    let (guard, instruction) = match text.strip_prefix('@') {
+        Some(_) => text.split_once(char::is_whitespace)?,
+        None => ("", text),
+    };
+    let (opcode, operands) = instruction
+        .strip_suffix(';')?
+        .trim_start()
+        .split_once(char::is_whitespace)?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    let (declared, computed) = match (opcode, operands.as_slice()) {
+        ("neg.s16", [_, source]) => (
+            "%wide",
+            format!("{} neg.s32 %wide, %wide;", widen("%wide", source)),
+        ),
+        ("abs.s16", [_, source]) => (
+            "%wide",
+            format!("{} abs.s32 %wide, %wide;", widen("%wide", source)),
+        ),
+        ("sub.s16" | "sub.u16", [_, left, right]) => (
+            "%wide, %other",
+            format!(
+                "{} {} sub.s32 %wide, %wide, %other;",
+                widen("%wide", left),
+                widen("%other", right)
+            ),
+        ),
+        _ => return None,
+    };
+    let target = operands.first()?;
+    let space = if guard.is_empty() { "" } else { " " };
+    Some(format!(
+        "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %wide; }}\n"
+    ))
+}
+
+/// A 16-bit register or number as 32 bits.
+fn widen(target: &str, source: &str) -> String {
+    match source.starts_with('%') {
+        true => format!("cvt.s32.s16 {target}, {source};"),
+        false => format!("mov.u32 {target}, {source};"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::avoid_ptxas_errors;
+
+    #[test]
+    fn negation_absolute_value_and_difference_of_16_bits_are_done_in_32() {
+        let ptx = "\tneg.s16 \t%rs2, %rs1;\n\
+                   \t@%p1 abs.s16 \t%rs3, %rs2;\n\
+                   \tsub.s16 \t%rs4, -5, %rs3;\n";
+        let expected = "\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; neg.s32 %wide, %wide; \
+                        cvt.u16.u32 %rs2, %wide; }\n\
+                        \t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs2; abs.s32 %wide, %wide; \
+                        @%p1 cvt.u16.u32 %rs3, %wide; }\n\
+                        \t{ .reg .b32 %wide, %other; mov.u32 %wide, -5; cvt.s32.s16 %other, %rs3; \
+                        sub.s32 %wide, %wide, %other; cvt.u16.u32 %rs4, %wide; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn all_else_stays() {
+        let ptx =
+            "\tadd.s16 \t%rs2, %rs1, %rs3;\n\tneg.s32 \t%r2, %r1;\n// neg.s16 %rs2, %rs1;\n\n}";
+        assert_eq!(avoid_ptxas_errors(ptx), ptx);
+    }
+}

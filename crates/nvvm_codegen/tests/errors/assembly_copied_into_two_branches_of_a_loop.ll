@@ -1,0 +1,18 @@
+define void @kernel(ptr %out, i1 %flag) section ".nvvm.kernel" !dbg !0 {
+start:
+  br label %header
+header:
+  br i1 %flag, label %left, label %right
+left:
+  call void asm sideeffect "barrier.sync 1;", ""(), !dbg !3
+  store i32 1, ptr %out, align 4
+  br label %header
+right:
+  call void asm sideeffect "barrier.sync 1;", ""(), !dbg !3
+  br label %header
+}
+
+!0 = distinct !DISubprogram(name: "kernel", file: !2, line: 3)
+!2 = !DIFile(filename: "src/lib.rs", directory: "")
+!3 = !DILocation(line: 5, column: 9, scope: !0)
+!4 = !DILocation(line: 6, column: 9, scope: !0)

@@ -1,0 +1,20 @@
+//! Compiles the ladder for one architecture and keeps its NVVM IR and PTX, which chapters show
+//! lines of.
+
+use std::env;
+use std::error::Error;
+use std::path::PathBuf;
+
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    CudaBuilder::new("../../gpu-kernels")
+        .arch(NvvmArch::Compute90)
+        .copy_to(out.join("kernels.ptx"))
+        .emit_llvm_ir(true)
+        .debug(DebugInfo::LineTables)
+        .libnvvm_optional(true)
+        .build()?;
+    Ok(())
+}

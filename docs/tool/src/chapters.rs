@@ -1,0 +1,59 @@
+//! The chapters of the book.
+
+use std::path::PathBuf;
+
+use crate::repository::{at_root, read};
+
+/// The folder of the chapters, relative to the root of the repository.
+pub const FOLDER: &str = "docs/src";
+
+/// A chapter: its title in the table of contents, its file in [`FOLDER`], and its text.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    pub title: String,
+    pub file: String,
+    pub text: String,
+}
+
+/// The folder of the chapters.
+pub fn folder() -> PathBuf {
+    at_root(FOLDER)
+}
+
+/// The chapters, in the order of the table of contents.
+///
+/// # Errors
+///
+/// A file is missing.
+pub fn all() -> Result<Vec<Chapter>, String> {
+    let summary = read(&folder().join("SUMMARY.md"))?;
+    links(&summary)
+        .map(|(title, file)| {
+            Ok(Chapter {
+                title: title.to_string(),
+                file: file.to_string(),
+                text: read(&folder().join(file))?,
+            })
+        })
+        .collect()
+}
+
+/// The links and pictures of a text: what they show, and where they lead.
+pub fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("](").filter_map(|(at, _)| {
+        let shown = text[..at].rsplit('[').next()?;
+        let target = text[at + 2..].split(')').next()?;
+        Some((shown, target))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_what_it_shows_and_where_it_leads() {
+        let found: Vec<_> = links("- [One](one.md)\n![Two](pictures/two.svg)").collect();
+        assert_eq!(found, [("One", "one.md"), ("Two", "pictures/two.svg")]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Measured figures, from what the benchmark wrote to `results/`.
+
+use gpu_kernels::KERNELS;
+use host::bench::{Results, Size};
+
+use crate::ladder::{kernel, of_floats};
+use crate::measured::{h200, h200_shapes};
+
+/// The size, M = N = K, that most chapters quote.
+const MAIN_SIZE: usize = 4096;
+
+/// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32 over naive` (how
+/// many times as fast), or `4096 cublas`.
+///
+/// # Errors
+///
+/// There is no such figure.
+pub fn figure(arguments: &str) -> Result<String, String> {
+    let words: Vec<&str> = arguments.split(' ').collect();
+    let [size, name, what @ ..] = words.as_slice() else {
+        return Err(format!(
+            "`figure {arguments}` is not `figure SIZE VARIANT WHAT`"
+        ));
+    };
+    let results = h200()?;
+    let measured = size.parse().ok().and_then(|size| at(&results, size));
+    let measured = measured.ok_or_else(|| format!("nothing was measured at `{size}`"))?;
+    let speed = |name: &str| {
+        let tflops = match name {
+            "cublas" => cublas_tflops(measured),
+            name => tflops(measured, name),
+        };
+        tflops.ok_or_else(|| format!("`{name}` was not measured at {size}"))
+    };
+    let own = speed(name)?;
+    match what {
+        [] | ["tflops"] => Ok(format!("{own:.1}")),
+        ["of-cublas"] => Ok(format!("{:.0} %", 100.0 * own / speed("cublas")?)),
+        ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
+        _ => Err(format!("`{}` is no figure", what.join(" "))),
+    }
+}
+
+/// A figure of `auto` over all shapes of `host bench --preset shapes`, as a ratio to cuBLAS: the
+/// geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
+/// `count` of all, or of those where `auto` is `at-least` as fast.
+///
+/// # Errors
+///
+/// There is no such figure.
+pub fn of_shapes(what: &str) -> Result<String, String> {
+    let results = h200_shapes()?;
+    let of_auto = results.summaries.iter().find(|one| one.kernel == "auto");
+    let auto = of_auto.ok_or("`auto` was not measured at these shapes")?;
+    match what {
+        "count" => Ok(auto.shapes.to_string()),
+        "at-least" => Ok(auto.at_least_as_fast.to_string()),
+        "mean" => Ok(format!("{:.2}", auto.geometric_mean)),
+        "worst" => Ok(format!("{:.2}", auto.worst)),
+        name => {
+            let mut sizes = results.sizes.iter();
+            let ratio = sizes
+                .find(|size| size.title() == name)
+                .and_then(|size| size.record("auto")?.ratio_to_cublas);
+            let ratio = ratio.ok_or_else(|| format!("`{name}` is not one of these shapes"))?;
+            Ok(format!("{ratio:.2}"))
+        }
+    }
+}
+
+/// A kernel's variants: speed at each size, percentage of cuBLAS, and speedup over the rung
+/// before.
+///
+/// # Errors
+///
+/// There is no such kernel, or no results.
+pub fn table(name: &str) -> Result<String, String> {
+    let rung = kernel(name)?;
+    let results = h200()?;
+    let main =
+        at(&results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
+    let before = KERNELS
+        .iter()
+        .take_while(|other| other.name != name)
+        .last()
+        .and_then(|before| of_floats(before).next());
+
+    let mut head = "\n| TFLOP/s on an H200 |".to_string();
+    for size in &results.sizes {
+        head += &format!(" {} |", size.label());
+    }
+    head += &format!(" of cuBLAS at {MAIN_SIZE} |");
+    if let Some(before) = before {
+        head += &format!(" times `{}` |", before.name);
+    }
+    let columns = head.matches('|').count() - 1;
+    let mut table = format!("{head}\n|{}\n", " --- |".repeat(columns));
+    for variant in of_floats(rung) {
+        table += &format!("| `{}` |", variant.name);
+        for size in &results.sizes {
+            match tflops(size, variant.name) {
+                Some(tflops) => table += &format!(" {tflops:.1} |"),
+                None => table += " - |",
+            }
+        }
+        let own = tflops(main, variant.name);
+        table += &match own.zip(cublas_tflops(main)) {
+            Some((own, cublas)) => format!(" {:.0} % |", 100.0 * own / cublas),
+            None => " - |".to_string(),
+        };
+        if let Some(before) = before {
+            table += &match own.zip(tflops(main, before.name)) {
+                Some((own, before)) => format!(" {:.2} |", own / before),
+                None => " - |".to_string(),
+            };
+        }
+        table += "\n";
+    }
+    Ok(table + "\n")
+}
+
+/// The shapes of `host bench --preset shapes` for which `auto` chose a kernel: the time, that of
+/// cuBLAS, and how fast B was read.
+///
+/// # Errors
+///
+/// There is no such kernel, or no results.
+pub fn chosen(name: &str) -> Result<String, String> {
+    let rung = kernel(name)?;
+    let results = h200_shapes()?;
+    let mut table = "\n| m × n × k | µs | cuBLAS, µs | times as fast | B, TB/s |\n".to_string();
+    table += "| --- | --- | --- | --- | --- |\n";
+    for size in &results.sizes {
+        let record = size.record("auto").filter(|record| {
+            let choice = record.chosen.as_deref().unwrap_or_default();
+            let chosen = choice.split(' ').next();
+            of_floats(rung).any(|variant| chosen == Some(variant.name))
+        });
+        let of_kernel = record.and_then(|record| record.time_median_s);
+        let Some((seconds, cublas)) = of_kernel.zip(size.cublas()) else {
+            continue;
+        };
+        table += &format!(
+            "| {} × {} × {} | {:.1} | {:.1} | {:.2} | {:.1} |\n",
+            size.m,
+            size.n,
+            size.k,
+            seconds * 1e6,
+            cublas.time_median_s * 1e6,
+            cublas.time_median_s / seconds,
+            (size.k * size.n * size_of::<f32>()) as f64 / seconds / 1e12,
+        );
+    }
+    Ok(table + "\n")
+}
+
+/// What was measured at M = N = K = `size`.
+fn at(results: &Results, size: usize) -> Option<&Size> {
+    results
+        .sizes
+        .iter()
+        .find(|measured| [measured.m, measured.n, measured.k] == [size; 3])
+}
+
+fn tflops(size: &Size, name: &str) -> Option<f64> {
+    Some(size.record(name)?.flops_per_s? / 1e12)
+}
+
+fn cublas_tflops(size: &Size) -> Option<f64> {
+    Some(size.cublas()?.flops_per_s / 1e12)
+}

@@ -1,0 +1,166 @@
+//! Every file that is generated, or has generated parts: the one list that the command writes and
+//! the test compares.
+
+use std::fs;
+
+use gpu_kernels::KERNELS;
+use host::bench::bars;
+
+use crate::chapters::{self, Chapter};
+use crate::parts::{Part, refill};
+use crate::repository::{at_root, read};
+use crate::{excerpts, figures, ladder, listings, measured, pictures, readme, traffic};
+
+/// The command that writes every generated file.
+pub const COMMAND: &str = "cargo run -p book";
+
+/// What a file is generated from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The sources, the table of kernels, the results.
+    Sources,
+    /// The kernels as the build script compiled them: missing where it found no libNVVM.
+    Build,
+}
+
+/// Makes a file's text from what stands in it.
+type Make = Box<dyn Fn(&str) -> Result<String, String> + Send>;
+
+/// A generated file, or one with generated parts.
+pub struct Generated {
+    /// Relative to the root of the repository.
+    path: String,
+    origin: Origin,
+    make: Make,
+}
+
+impl Generated {
+    fn new(
+        path: String,
+        origin: Origin,
+        make: impl Fn(&str) -> Result<String, String> + Send + 'static,
+    ) -> Generated {
+        Generated {
+            path,
+            origin,
+            make: Box::new(make),
+        }
+    }
+
+    /// The file, relative to the root of the repository.
+    pub fn name(&self) -> &str {
+        &self.path
+    }
+
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The text of the file, and the text it should have. A missing file is empty.
+    fn found_and_expected(&self) -> Result<(String, String), String> {
+        let found = fs::read_to_string(at_root(&self.path)).unwrap_or_default();
+        let expected = (self.make)(&found).map_err(|error| format!("{}: {error}", self.path))?;
+        Ok((found, expected))
+    }
+
+    /// Writes the file if it is out of date, and returns whether it was.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be generated or written.
+    pub fn write(&self) -> Result<bool, String> {
+        let (found, expected) = self.found_and_expected()?;
+        if found == expected {
+            return Ok(false);
+        }
+        fs::write(at_root(&self.path), expected)
+            .map_err(|error| format!("{}: {error}", self.path))?;
+        Ok(true)
+    }
+
+    /// Checks that the file is up to date.
+    ///
+    /// # Errors
+    ///
+    /// It is not: the message shows the first line that differs, and names [`COMMAND`]. Or it
+    /// cannot be generated.
+    pub fn check(&self) -> Result<(), String> {
+        let (found, expected) = self.found_and_expected()?;
+        if found == expected {
+            return Ok(());
+        }
+        let mut lines = found.lines().zip(expected.lines());
+        let (found, expected) = lines
+            .find(|(found, expected)| found != expected)
+            .unwrap_or(("(the end, or an end too early)", ""));
+        Err(format!(
+            "{} is out of date. `{COMMAND}` writes it.\nIt says\n{found}\nand should say\n{expected}",
+            self.path
+        ))
+    }
+}
+
+/// Every generated file: pictures, chapters, README, plot. A chapter that shows compiled kernels
+/// is listed twice.
+///
+/// # Errors
+///
+/// A chapter cannot be read.
+pub fn all() -> Result<Vec<Generated>, String> {
+    let mut all = Vec::new();
+    for &kernel in KERNELS {
+        let path = format!("{}/pictures/{}.svg", chapters::FOLDER, kernel.name);
+        all.push(Generated::new(path, Origin::Sources, |_| {
+            pictures::of(kernel)
+        }));
+    }
+    let path = format!("{}/pictures/stream-k.svg", chapters::FOLDER);
+    all.push(Generated::new(path, Origin::Sources, |_| {
+        Ok(pictures::of_stream_k())
+    }));
+    for Chapter { file, text, .. } in chapters::all()? {
+        let path = format!("{}/{file}", chapters::FOLDER);
+        all.push(page(path.clone(), Origin::Sources));
+        if ["llvm", "nvvm", "ptx"]
+            .iter()
+            .any(|kind| text.contains(&format!("<!-- {kind} ")))
+        {
+            all.push(page(path, Origin::Build));
+        }
+    }
+    all.push(page("README.md".to_string(), Origin::Sources));
+    let plot = "results/h200-shapes.svg".to_string();
+    all.push(Generated::new(plot, Origin::Sources, |_| {
+        bars::ratios(&measured::h200_shapes()?)
+    }));
+    Ok(all)
+}
+
+/// A page written by hand, with generated parts.
+fn page(path: String, origin: Origin) -> Generated {
+    Generated::new(path.clone(), origin, move |_| {
+        let text = read(&at_root(&path))?;
+        match origin {
+            Origin::Sources => refill(&text, from_sources),
+            Origin::Build if listings::why_absent().is_some() => Ok(text),
+            Origin::Build => refill(&text, listings::quote),
+        }
+    })
+}
+
+/// Makes a part from the sources or the results; `None` for a part of compiled code.
+fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
+    match part.kind {
+        "figure" => figures::figure(part.arguments).map(Some),
+        "shapes" => figures::of_shapes(part.arguments).map(Some),
+        "measured" => figures::table(part.arguments).map(Some),
+        "chosen" => figures::chosen(part.arguments).map(Some),
+        "traffic" => traffic::table(part.arguments).map(Some),
+        "source" => excerpts::quote(part.arguments).map(Some),
+        "idea" => ladder::idea(part.arguments).map(Some),
+        "ladder" => Ok(Some(readme::ladder())),
+        "overview" => readme::overview().map(Some),
+        "report" => readme::report().map(Some),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,37 @@
+//! The kernels that the book is about.
+
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{ElementType, Kernel, Variant};
+use host::cpu::RUNGS;
+
+/// The kernel of that name.
+///
+/// # Errors
+///
+/// There is none.
+pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
+    let mut kernels = KERNELS.iter().copied();
+    kernels
+        .find(|kernel| kernel.name == name)
+        .ok_or_else(|| format!("there is no kernel `{name}`"))
+}
+
+/// The idea of a kernel, or of a rung of the CPU's ladder, as a quotation.
+///
+/// # Errors
+///
+/// There is no such kernel or rung.
+pub fn idea(name: &str) -> Result<String, String> {
+    let mut rungs = RUNGS.iter();
+    let idea = match rungs.find(|rung| rung.name == name) {
+        Some(rung) => rung.idea,
+        None => kernel(name)?.idea,
+    };
+    Ok(format!("\n> {idea}\n\n"))
+}
+
+/// The variants that multiply `f32`, in the table's order.
+pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
+    let variants = kernel.variants.iter();
+    variants.filter(|variant| variant.types.c == ElementType::F32)
+}

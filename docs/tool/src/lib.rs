@@ -1,0 +1,41 @@
+//! What the book in `docs/` and the README show of the code and of the measurements.
+//!
+//! `cargo run -p book` writes it all: pictures, excerpts, listings, tables and figures.
+//! `cargo test -p book` only compares, and also checks the book's links and commands, and that
+//! every kernel has a chapter.
+//!
+//! A generated part of a page stands between two comments, which a reader does not see:
+//!
+//! ```text
+//! <!-- figure 4096 tiled-32 tflops -->8.2<!-- /figure -->
+//! ```
+//!
+//! | part | what it holds | file |
+//! | --- | --- | --- |
+//! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
+//! | `shapes WHAT` | a figure of `auto` over `host bench --preset shapes` | `figures.rs` |
+//! | `idea KERNEL` | the idea of a kernel, or of a rung of the CPU's ladder | `ladder.rs` |
+//! | `measured KERNEL` | a table of a kernel's figures | `figures.rs` |
+//! | `chosen KERNEL` | a table of the shapes for which `auto` chose it | `figures.rs` |
+//! | `traffic KERNEL` | launch shape and memory traffic of its variants | `traffic.rs` |
+//! | `source FILE: ITEM; ITEM` | items of a Rust file | `excerpts.rs` |
+//! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
+//! | `ladder`, `overview`, `report` | the README's tables | `readme.rs` |
+//!
+//! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
+//! draws.
+
+pub mod chapters;
+mod excerpts;
+mod figures;
+pub mod generated;
+mod ladder;
+mod listings;
+mod measured;
+mod parts;
+mod pictures;
+mod readme;
+pub mod repository;
+mod traffic;
+
+pub use listings::why_absent;

@@ -1,0 +1,170 @@
+//! Lines of a kernel as rustc, nvvm_codegen and libNVVM wrote them.
+//!
+//! A chapter selects lines by text that they contain, in order:
+//! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one,
+//! all lines up to another. Between them, `...` marks what is left out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::parts::Part;
+use crate::repository::read;
+
+/// The folder of what the build script made.
+const OUT_DIR: &str = env!("OUT_DIR");
+
+/// Why there are no compiled kernels to show, or `None` if there are.
+pub fn why_absent() -> Option<&'static str> {
+    option_env!("CUDA_BUILDER_NO_PTX")
+}
+
+/// Makes a part of a compiled kernel's lines, as a code block. `None` for a part of another
+/// kind, and for one in which only the numbers of registers and labels would change: any change
+/// to any kernel changes those.
+///
+/// # Errors
+///
+/// There is no such kernel, or no such line.
+pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
+    let Part {
+        kind, arguments, ..
+    } = part;
+    let text = match kind {
+        "llvm" => read(&newest_llvm_ir()?)?,
+        "nvvm" => read(&Path::new(OUT_DIR).join("kernels.ll"))?,
+        "ptx" => read(&Path::new(OUT_DIR).join("kernels.ptx"))?,
+        _ => return Ok(None),
+    };
+    let (entry, lines) = arguments
+        .split_once(": ")
+        .ok_or_else(|| format!("`{kind} {arguments}` is not `{kind} ENTRY: LINES`"))?;
+    let body = match kind {
+        "ptx" => body(&text, &format!(".entry {entry}(")),
+        _ => body(&text, &format!("@{entry}(")),
+    };
+    let body = body.ok_or_else(|| format!("there is no `{entry}`"))?;
+    let chosen = choose(&body, lines).map_err(|why| format!("{kind} {entry}: {why}"))?;
+    let new = format!("\n```text\n{chosen}```\n");
+    let is_same = without_numbers(&new) == without_numbers(part.old);
+    Ok((!is_same).then_some(new))
+}
+
+/// The text without the numbers of registers, labels and metadata.
+fn without_numbers(text: &str) -> String {
+    let mut in_name = false;
+    text.chars()
+        .filter(|&letter| {
+            in_name = match letter {
+                '%' | '$' | '!' => true,
+                letter => in_name && (letter.is_alphanumeric() || "_.".contains(letter)),
+            };
+            !(in_name && letter.is_ascii_digit())
+        })
+        .collect()
+}
+
+/// The lines of a function's body, without empty ones, directives and comments.
+fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
+    let is_head = |line: &&str| {
+        line.contains(head) && (line.starts_with("define") || line.contains(".entry"))
+    };
+    let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
+    let body: Vec<&str> = lines
+        .take_while(|line| *line != "}")
+        .map(|line| {
+            // Metadata and comments do not affect what is computed.
+            let end = [" ; preds", ", !"]
+                .iter()
+                .filter_map(|mark| line.find(mark));
+            line[..end.min().unwrap_or(line.len())].trim_end()
+        })
+        .filter(|line| {
+            let line = line.trim_start();
+            let left_out = [".loc", "//", "#dbg", ";", "$L__tmp"];
+            !(line.is_empty() || left_out.iter().any(|start| line.starts_with(start)))
+        })
+        .collect();
+    (!body.is_empty()).then_some(body)
+}
+
+fn choose(body: &[&str], wanted: &str) -> Result<String, String> {
+    let mut chosen = String::new();
+    let mut at = 0;
+    for (index, range) in wanted.split(" | ").enumerate() {
+        let (first, last) = range.split_once(" .. ").unwrap_or((range, range));
+        let find = |from: usize, what: &str| {
+            let found = body[from..].iter().position(|line| line.contains(what));
+            found
+                .map(|offset| from + offset)
+                .ok_or_else(|| format!("there is no line with `{what}` from here on"))
+        };
+        let start = find(at, first)?;
+        let end = match first == last {
+            true => start,
+            false => find(start + 1, last)?,
+        };
+        if index > 0 && start > at {
+            chosen += "    ...\n";
+        }
+        for line in &body[start..=end] {
+            let line = line.replace('\t', " ");
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let label = line.ends_with(':');
+            chosen += &format!("{}{line}\n", if label { "" } else { "    " });
+        }
+        at = end + 1;
+    }
+    Ok(chosen)
+}
+
+/// What rustc made of the kernels when the build script last ran: the newest such file that
+/// `cuda_builder` left.
+fn newest_llvm_ir() -> Result<PathBuf, String> {
+    let mut folders = vec![Path::new(OUT_DIR).join("cuda_builder")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                folders.push(path);
+            } else if file.starts_with("gpu_kernels-") && file.ends_with(".ll") {
+                let written = path.metadata().and_then(|data| data.modified());
+                found.push((written.ok(), path));
+            }
+        }
+    }
+    let newest = found.into_iter().max();
+    newest
+        .map(|(_, path)| path)
+        .ok_or_else(|| format!("the build script left no gpu_kernels-*.ll in {OUT_DIR}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_registers_do_not_matter_and_those_of_offsets_do() {
+        let same = |one: &str, other: &str| without_numbers(one) == without_numbers(other);
+        assert!(same(
+            "ld.f32 %f17, [%rd5+8]; bra $L__BB6_4;",
+            "ld.f32 %f2, [%rd44+8]; bra $L__BB11_4;"
+        ));
+        assert!(!same("ld.f32 %f17, [%rd5+8];", "ld.f32 %f17, [%rd5+16];"));
+        assert!(!same("ld.v4.f32 %f17;", "ld.v2.f32 %f17;"));
+    }
+
+    #[test]
+    fn lines_are_found_in_their_order_and_gaps_are_marked() {
+        let text = "x\n.visible .entry k(\n)\n{\n\tld.a \t%f1;\n\n\tst.b 2;\n$L1:\n\tfma 3;\n\tret;\n}\nld.other;\n}\n";
+        let body = body(text, ".entry k(").unwrap();
+        let chosen = choose(&body, "ld.a | $L1 .. fma");
+        assert_eq!(
+            chosen.as_deref(),
+            Ok("    ld.a %f1;\n    ...\n$L1:\n    fma 3;\n")
+        );
+        assert!(choose(&body, "fma | ld.a").is_err());
+        assert!(choose(&body, "ld.other").is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! The generated parts of a page: what stands between a comment that says what it is and one that
+//! closes it.
+
+/// A generated part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The first word of its opening comment, such as `figure`.
+    pub kind: &'a str,
+    /// The other words of that comment.
+    pub arguments: &'a str,
+    /// What the page says now.
+    pub old: &'a str,
+}
+
+/// Kinds of parts that stand within a line.
+const INLINE: [&str; 2] = ["figure", "shapes"];
+
+/// Kinds of parts that are lines of their own.
+const BLOCKS: [&str; 11] = [
+    "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "ladder", "overview",
+    "report",
+];
+
+/// The text with each part replaced by what `make` returns for it, or left as it is where that is
+/// `None`.
+///
+/// # Errors
+///
+/// `make` fails; a part is unknown or is not closed; or an inline part begins a line, which
+/// Markdown would take for HTML.
+pub fn refill(
+    text: &str,
+    mut make: impl FnMut(Part<'_>) -> Result<Option<String>, String>,
+) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut remaining = text;
+    while let Some((before, opening)) = remaining.split_once("<!-- ") {
+        let (comment, after) = opening
+            .split_once(" -->")
+            .ok_or("a comment is not closed")?;
+        filled += &format!("{before}<!-- {comment} -->");
+        let (kind, arguments) = comment.split_once(' ').unwrap_or((comment, ""));
+        if !INLINE.contains(&kind) && !BLOCKS.contains(&kind) {
+            return Err(format!(
+                "`{kind}` is not a kind of part; there are {INLINE:?} and {BLOCKS:?}"
+            ));
+        }
+        if INLINE.contains(&kind) && (before.is_empty() || before.ends_with('\n')) {
+            return Err(format!(
+                "`{comment}` begins a line, which Markdown then takes for HTML"
+            ));
+        }
+        let closing = format!("<!-- /{kind} -->");
+        let (old, after) = after
+            .split_once(&closing)
+            .ok_or_else(|| format!("`{comment}` has no {closing}"))?;
+        let part = Part {
+            kind,
+            arguments,
+            old,
+        };
+        match make(part)? {
+            Some(new) => filled += &new,
+            None => filled += old,
+        }
+        filled += &closing;
+        remaining = after;
+    }
+    Ok(filled + remaining)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_replaced_and_all_else_stays() {
+        let text =
+            "a <!-- figure 1 x -->old<!-- /figure --> b\n<!-- ptx e: l -->\nkept\n<!-- /ptx -->\n";
+        let filled = refill(text, |part| {
+            Ok((part.kind == "figure").then(|| format!("[{}]", part.arguments)))
+        });
+        let expected = "a <!-- figure 1 x -->[1 x]<!-- /figure --> b\n<!-- ptx e: l -->\nkept\n<!-- /ptx -->\n";
+        assert_eq!(filled.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn parts_that_are_unknown_or_open_or_begin_a_line_are_refused() {
+        for text in [
+            "x <!-- fgure 1 -->2<!-- /fgure -->",
+            "x <!-- figure 1 -->2",
+            "x <!-- figure 1",
+            "x\n<!-- figure 1 -->2<!-- /figure --> y",
+        ] {
+            assert!(refill(text, |_| Ok(None)).is_err(), "{text}");
+        }
+    }
+}

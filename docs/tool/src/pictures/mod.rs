@@ -1,0 +1,40 @@
+//! The pictures of the book that show tiles, drawn from the table of kernels and from what each
+//! thread writes: one for each kernel, `docs/src/pictures/NAME.svg`. And one of how CTAs share
+//! k-iterations.
+
+mod drawing;
+mod elements;
+mod rows;
+mod split;
+mod stream_k;
+mod tiles;
+mod writers;
+
+use gpu_kernels::spec::{Grid, Kernel};
+
+use crate::ladder::of_floats;
+
+/// The picture of a kernel, as SVG.
+///
+/// # Errors
+///
+/// The kernel has no variant for `f32`, or fails.
+pub fn of(kernel: &Kernel) -> Result<String, String> {
+    let variants: Vec<_> = of_floats(kernel).collect();
+    let Some(&first) = variants.first() else {
+        return Err(format!("{} does not multiply f32", kernel.name));
+    };
+    let title = format!("{}: {}", kernel.name, kernel.idea);
+    let drawing = match first.grid {
+        Grid::StreamK if first.k_slices > 1 => split::draw(&title, first),
+        Grid::Tiles | Grid::StreamK => tiles::draw(&title, first)?,
+        Grid::Rows => rows::draw(&title, first),
+        Grid::Linear => elements::draw(&title, &variants)?,
+    };
+    Ok(drawing.finish())
+}
+
+/// The picture of how CTAs share k-iterations, as SVG.
+pub fn of_stream_k() -> String {
+    stream_k::draw().finish()
+}

@@ -1,0 +1,140 @@
+//! Which thread of a CTA writes which element of C.
+
+use gpu_kernels::spec::{Function, Grid, Major, OperandLayout, Variant};
+
+/// For each element of a C of `rows x columns`, the thread of CTA (0, 0) that writes it, by its
+/// number in the CTA. Found by running the kernel in the simulator, where every thread gets its
+/// own C.
+///
+/// # Errors
+///
+/// The kernel does not multiply `f32`, it fails, or two threads write the same element.
+pub fn writers(
+    variant: &Variant,
+    rows: usize,
+    columns: usize,
+) -> Result<Vec<Option<usize>>, String> {
+    if !matches!(
+        variant.entry.function,
+        Function::GemmF32(_) | Function::StreamK(_)
+    ) {
+        return Err(format!("{} does not multiply f32", variant.name));
+    }
+    let threads = variant.block.threads() as usize;
+    let mut results = vec![f32::NAN; threads * rows * columns];
+    run(variant, rows, columns, &mut results)?;
+    let mut writers = vec![None; rows * columns];
+    for (thread, result) in results.chunks(rows * columns).enumerate() {
+        for (writer, element) in writers.iter_mut().zip(result) {
+            if !element.is_nan() && writer.replace(thread).is_some() {
+                return Err(format!("{}: two threads write one element", variant.name));
+            }
+        }
+    }
+    Ok(writers)
+}
+
+/// Multiplies matrices of ones with one CTA; K is 1, or BK for a kernel under stream-K.
+/// `results` is a C for each thread.
+fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> Result<(), String> {
+    /// Shared by the simulated threads.
+    struct Results(*mut f32);
+    // SAFETY: each thread writes to its own C.
+    unsafe impl Sync for Results {}
+    impl Results {
+        fn of(&self, thread: usize, length: usize) -> *mut f32 {
+            // SAFETY: there is a C of this length for each thread.
+            unsafe { self.0.add(thread * length) }
+        }
+    }
+
+    let k = match variant.grid {
+        Grid::StreamK => variant.tile.k as usize,
+        _ => 1,
+    };
+    let (a, b) = (vec![1.0; rows * k], vec![1.0; k * columns]);
+    // The leading dimension of a compact matrix.
+    let leading = |layout: OperandLayout, mn| match layout.major {
+        Major::Mn => mn,
+        Major::K => k,
+    };
+    let (lda, ldb) = (leading(variant.a, rows), leading(variant.b, columns));
+    let results = Results(results.as_mut_ptr());
+    let block = variant.block;
+    cuda_std::simulator::Launch::new(1, (block.x, block.y))
+        .dynamic_shared_bytes(variant.dynamic_shared_bytes(k) as usize)
+        .run(|| {
+            use cuda_std::thread::{thread_idx_x, thread_idx_y};
+            let thread = (thread_idx_y() * block.x + thread_idx_x()) as usize;
+            let c = results.of(thread, rows * columns);
+            // SAFETY: compact matrices of this shape, in a launch with the CTA size that the
+            // variant requires.
+            unsafe {
+                match variant.entry.function {
+                    Function::GemmF32(function) => {
+                        function(rows, columns, k, 1.0, &a, k, &b, columns, 0.0, c, columns)
+                    }
+                    // A single CTA splits no tile, and needs no workspace.
+                    Function::StreamK(function) => function(
+                        rows,
+                        columns,
+                        k,
+                        1.0,
+                        &a,
+                        lda,
+                        &b,
+                        ldb,
+                        0.0,
+                        c,
+                        columns,
+                        std::ptr::null_mut(),
+                    ),
+                    _ => (),
+                }
+            }
+        })
+        .map(|_| ())
+        .map_err(|fault| fault.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::{kernel, of_floats};
+
+    fn first(name: &str) -> &'static Variant {
+        of_floats(kernel(name).unwrap()).next().unwrap()
+    }
+
+    #[test]
+    fn every_element_of_a_tile_is_written_and_each_thread_writes_its_thread_tile() {
+        let kernels = gpu_kernels::KERNELS.iter().copied();
+        for variant in kernels
+            .flat_map(of_floats)
+            .filter(|one| one.grid == Grid::Tiles)
+        {
+            let tile = variant.tile;
+            let writers = writers(variant, tile.m as usize, tile.n as usize).unwrap();
+            let (rows, columns) = variant.thread_tile;
+            for thread in 0..variant.block.threads() as usize {
+                let written = writers.iter().filter(|writer| **writer == Some(thread));
+                assert_eq!(written.count() as u32, rows * columns, "{}", variant.name);
+            }
+            assert!(writers.iter().all(Option::is_some), "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn the_writer_of_an_element_is_the_one_that_the_source_says() {
+        // The thread at (3, 2) of the CTA computes the element in row 2 and column 3.
+        let naive = first("naive");
+        let [rows, columns] = [naive.tile.m as usize, naive.tile.n as usize];
+        let thread = 2 * naive.block.x as usize + 3;
+        let writers_of_naive = writers(naive, rows, columns).unwrap();
+        assert_eq!(writers_of_naive[2 * columns + 3], Some(thread));
+        // Down the columns of C, and along its rows.
+        let variants: Vec<_> = of_floats(kernel("naive-1d").unwrap()).collect();
+        assert_eq!(writers(variants[0], 5, 7).unwrap()[7], Some(1));
+        assert_eq!(writers(variants[1], 5, 7).unwrap()[7], Some(7));
+    }
+}

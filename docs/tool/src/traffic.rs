@@ -1,0 +1,61 @@
+//! How often a kernel reads memory, as [`host::traffic`] derives it, in a table.
+
+use gpu_gemm::Shape;
+use gpu_kernels::spec::Staging;
+use host::traffic::{Direction, Space, Traffic};
+
+use crate::ladder::{kernel, of_floats};
+
+/// The size for which arithmetic intensities are given; its rows of A fit in shared memory.
+const SHAPE: Shape = Shape::cube(4096);
+
+/// Launch shape and traffic of a kernel's variants.
+///
+/// # Errors
+///
+/// There is no such kernel.
+pub fn table(name: &str) -> Result<String, String> {
+    let mut table = format!(
+        "\n| variant | threads | block tile | thread tile | global reads | shared reads | \
+         flop/byte at {} |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        SHAPE.k
+    );
+    for variant in of_floats(kernel(name)?) {
+        let (block, tile) = (variant.block, variant.tile);
+        let (rows, columns) = variant.thread_tile;
+        let staged = match variant.staging {
+            Staging::None => String::new(),
+            Staging::RowOfA | Staging::Tiles => format!(" × {}", tile.k),
+        };
+        let traffic = Traffic::of(variant, SHAPE, false);
+        table += &format!(
+            "| `{}` | {} × {} | {} × {}{staged} | {rows} × {columns} | {} | {} | {:.2} |\n",
+            variant.name,
+            block.x,
+            block.y,
+            tile.m,
+            tile.n,
+            reads(&traffic, Space::Global),
+            reads(&traffic, Space::Shared),
+            traffic.intensity(SHAPE, size_of::<f32>()),
+        );
+    }
+    Ok(table + "\n")
+}
+
+/// The reads from a memory, matrix by matrix.
+fn reads(traffic: &Traffic, space: Space) -> String {
+    let of_space = |access: &&host::traffic::Access| {
+        access.space == space && access.direction == Direction::Read
+    };
+    let reads: Vec<String> = traffic
+        .accesses
+        .iter()
+        .filter(of_space)
+        .map(|access| format!("{}: {}", access.matrix, access.formula.replace('*', "·")))
+        .collect();
+    match reads.is_empty() {
+        true => "none".to_string(),
+        false => reads.join(", "),
+    }
+}

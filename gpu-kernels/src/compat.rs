@@ -1,0 +1,84 @@
+//! What the kernels use beyond the published `cuda_std` 0.2.2, in one place.
+//!
+//! Under `--cfg published_cuda_std` each is replaced by what that crate allows, so that the
+//! kernels go on type-checking against it unpatched: a hint has no meaning of its own, and may be
+//! left out. No other file has that cfg.
+
+#[cfg(not(published_cuda_std))]
+pub use cuda_std::{global, grid_dependency, launch_bounds, pipeline, unroll};
+#[cfg(published_cuda_std)]
+pub use published::{global, grid_dependency, launch_bounds, pipeline, unroll};
+
+/// Items that need our `cuda_std`, whose kernels are Rust functions too; the published one's are
+/// not.
+#[cfg(not(published_cuda_std))]
+macro_rules! unless_published {
+    ($($item:item)*) => { $($item)* };
+}
+#[cfg(published_cuda_std)]
+macro_rules! unless_published {
+    ($($item:item)*) => {};
+}
+pub(crate) use unless_published;
+
+/// Hides the origin of `value`, so that the compiler keeps it in a register instead of computing
+/// it again from the thread's index at each use: 1107 instructions a k-iteration of
+/// `async-pipeline` instead of 1120.
+#[inline(always)]
+pub fn keep_in_register(value: u32) -> u32 {
+    #[cfg(not(published_cuda_std))]
+    // SAFETY: all lanes of the warp are here together, and each reads its own value.
+    unsafe {
+        cuda_std::warp::warp_shuffle_idx(u32::MAX, value, cuda_std::warp::lane_id(), 32).0
+    }
+    #[cfg(published_cuda_std)]
+    value
+}
+
+/// Stand-ins for what the published crate does not have.
+#[cfg(published_cuda_std)]
+mod published {
+    /// Without it the compiler allots registers as if a CTA might have 1024 threads.
+    pub fn launch_bounds<const MAX_THREADS: u32, const MIN_BLOCKS: u32>() {}
+
+    /// Without it a copy from global to shared memory is a load and a store, and there is nothing
+    /// to wait for.
+    pub mod pipeline {
+        pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
+            shared.write(global.read());
+        }
+
+        pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, bytes: u32) {
+            let shared = shared.cast::<u8>();
+            shared.write_bytes(0, core::mem::size_of::<T>());
+            shared.copy_from_nonoverlapping(global.cast(), bytes as usize);
+        }
+
+        pub fn commit() {}
+
+        pub fn wait_prior<const GROUPS: u32>() {}
+    }
+
+    /// Without it four floats are copied one by one, unless the compiler joins them.
+    pub mod global {
+        pub unsafe fn load4(source: *const f32) -> [f32; 4] {
+            source.cast::<[f32; 4]>().read()
+        }
+
+        pub unsafe fn store4(target: *mut f32, float4: [f32; 4]) {
+            target.cast::<[f32; 4]>().write(float4);
+        }
+    }
+
+    /// Without it each kernel begins when the one before it has ended.
+    pub mod grid_dependency {
+        pub fn launch_dependents() {}
+
+        pub fn wait() {}
+    }
+
+    /// Without it the compiler decides how often a loop's body is repeated.
+    pub fn unroll<const COUNT: u32>(range: core::ops::Range<usize>) -> core::ops::Range<usize> {
+        range
+    }
+}

@@ -1,0 +1,179 @@
+//! Stream-K: how the CTAs of a launch divide the work (Osama et al., PPoPP 2023).
+//!
+//! A product is `tiles * k_iterations` k-iterations: each tile of C takes as many as the product
+//! is block tiles deep. A GPU runs G CTAs at a time. If each took a tile, the last wave would
+//! seldom have G tiles, and a small C not even one wave. So CTAs take one tile each in all full
+//! waves, the data-parallel ones, and divide the k-iterations of the other tiles evenly, whatever
+//! tile they belong to:
+//!
+//! ```text
+//!   G = 4, 11 tiles of 8 k-iterations: one data-parallel wave, and 56 k-iterations for 4 CTAs
+//!
+//!   CTA        0        1        2        3
+//!   y = 0   tile 0   tile 1   tile 2   tile 3
+//!   y = 1   [4   5.......][5 6...7][..7 8....][9    10   ]      14 k-iterations each
+//! ```
+//!
+//! A tile may so be split into segments: each of its CTAs leaves partial sums in the workspace,
+//! and `fix_up` adds them in the order of k. Who computes what depends on the sizes, G and W
+//! alone, so that results are the same, bit for bit, from run to run.
+
+use cuda_std::prelude::*;
+
+use crate::raster;
+
+/// The work of a launch, and how its CTAs divide it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamK {
+    /// Tiles of C along M and along N.
+    pub tile_rows: usize,
+    pub tile_cols: usize,
+    /// K-iterations of a tile: at least one.
+    pub k_iterations: usize,
+    /// G: CTAs that divide the tiles after the data-parallel waves.
+    pub ctas: usize,
+    /// W: waves in which each of the CTAs takes one tile.
+    pub data_parallel_waves: usize,
+}
+
+/// The work of a CTA: k-iterations `begin .. end`, counted from the first one of `first_tile`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CtaWork {
+    pub first_tile: usize,
+    pub begin: usize,
+    pub end: usize,
+}
+
+/// K-iterations `from .. to` of one tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub tile: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
+impl StreamK {
+    /// Divides a C of `m x n`, with products `depth` deep, in tiles of `tile = (m, n, k)`.
+    #[inline(always)]
+    pub fn new(
+        (m, n, depth): (usize, usize, usize),
+        tile: (usize, usize, usize),
+        ctas: usize,
+        data_parallel_waves: usize,
+    ) -> StreamK {
+        let k_iterations = depth.div_ceil(tile.2);
+        StreamK {
+            tile_rows: m.div_ceil(tile.0),
+            tile_cols: n.div_ceil(tile.1),
+            k_iterations: if k_iterations == 0 { 1 } else { k_iterations },
+            ctas,
+            data_parallel_waves,
+        }
+    }
+
+    /// The work of the launch that the calling thread belongs to, divided as its grid says, and
+    /// the work of its CTA.
+    #[inline(always)]
+    pub fn of_launch(
+        size: (usize, usize, usize),
+        tile: (usize, usize, usize),
+    ) -> (StreamK, CtaWork) {
+        let (block_x, block_y) = (
+            thread::block_idx_x() as usize,
+            thread::block_idx_y() as usize,
+        );
+        let stream_k = StreamK::new(
+            size,
+            tile,
+            thread::grid_dim_x() as usize,
+            thread::grid_dim_y() as usize - 1,
+        );
+        (stream_k, stream_k.work(block_x, block_y))
+    }
+
+    /// The first tile after the data-parallel waves.
+    #[inline(always)]
+    pub fn first_stream_k_tile(&self) -> usize {
+        self.data_parallel_waves * self.ctas
+    }
+
+    /// Tiles after the data-parallel waves, whose k-iterations the CTAs divide.
+    #[inline(always)]
+    pub fn stream_k_tiles(&self) -> usize {
+        self.tile_rows * self.tile_cols - self.first_stream_k_tile()
+    }
+
+    /// The first k-iteration of `cta`, counted from the first of the stream-K tiles; its last is
+    /// the one before the first of the next CTA.
+    #[inline(always)]
+    pub fn first_iteration(&self, cta: usize) -> usize {
+        cta * (self.stream_k_tiles() * self.k_iterations) / self.ctas
+    }
+
+    /// The CTA that a k-iteration belongs to, counted from the first of the stream-K tiles.
+    #[inline(always)]
+    pub fn cta_of(&self, iteration: usize) -> usize {
+        ((iteration + 1) * self.ctas - 1) / (self.stream_k_tiles() * self.k_iterations)
+    }
+
+    /// The most segments that a stream-K tile is split into.
+    ///
+    /// # Panics
+    ///
+    /// If there are no stream-K tiles.
+    pub fn max_segments(&self) -> usize {
+        let segments = self.ctas.div_ceil(self.stream_k_tiles());
+        // Where CTAs do not begin at multiples of a tile, there is one more.
+        match self.ctas % self.stream_k_tiles() {
+            0 => segments,
+            _ => segments + 1,
+        }
+    }
+
+    /// The work of block `(x, y)` of the launch.
+    #[inline(always)]
+    pub fn work(&self, x: usize, y: usize) -> CtaWork {
+        if y < self.data_parallel_waves {
+            CtaWork {
+                first_tile: y * self.ctas + x,
+                begin: 0,
+                end: self.k_iterations,
+            }
+        } else {
+            CtaWork {
+                first_tile: self.first_stream_k_tile(),
+                begin: self.first_iteration(x),
+                end: self.first_iteration(x + 1),
+            }
+        }
+    }
+
+    /// The first segment of `work`.
+    #[inline(always)]
+    pub fn segment(&self, work: CtaWork) -> Segment {
+        let tile = work.begin / self.k_iterations;
+        let from = work.begin - tile * self.k_iterations;
+        let remaining = work.end - work.begin;
+        Segment {
+            tile: work.first_tile + tile,
+            from,
+            to: if remaining < self.k_iterations - from {
+                from + remaining
+            } else {
+                self.k_iterations
+            },
+        }
+    }
+
+    /// Whether a segment is all of its tile.
+    #[inline(always)]
+    pub fn is_whole_tile(&self, segment: Segment) -> bool {
+        segment.from == 0 && segment.to == self.k_iterations
+    }
+
+    /// Row and column of a tile among the tiles of C.
+    #[inline(always)]
+    pub fn tile_position(&self, tile: usize) -> (usize, usize) {
+        raster::tile_position(tile, self.tile_rows, self.tile_cols)
+    }
+}

@@ -1,0 +1,90 @@
+//! What may be asked.
+
+use clap::{Parser, Subcommand};
+
+use super::matrices::{MatrixArguments, ProblemArguments};
+use super::running::Running;
+use super::{bench, explain, ptx, tune, values};
+use crate::cpu::{self, CUTOFF, Schedule};
+use crate::report::Format;
+
+/// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
+///
+/// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data or
+/// the user's, and proves the result: exactly on small integers, and within the bound of
+/// rounding errors on other data.
+#[derive(Debug, Parser)]
+#[command(
+    name = "host",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
+                  something failed at run time; 2 if the command line asks for what there is not; 130 if it was \
+                  interrupted."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+
+    /// Kernels, variants or CPU rungs to run; `auto` for the kernel that suits the shape, `all`
+    /// for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default: double-buffer,
+    /// or else the highest rung that multiplies the type]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) kernel: Vec<String>,
+
+    /// Show the kernels with their variants, and the CPU rungs
+    #[arg(long)]
+    pub(super) list: bool,
+
+    #[command(flatten)]
+    pub(super) problem: ProblemArguments,
+
+    /// How to write the report
+    #[arg(long, default_value = "table", value_parser = values::format())]
+    pub(super) format: Format,
+
+    #[command(flatten)]
+    pub(super) running: Running,
+
+    /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) threads: Option<u16>,
+
+    /// How CPU rungs share out their work
+    #[arg(long, default_value = "static", value_parser = values::schedule())]
+    pub(super) schedule: Schedule,
+
+    /// The size that `cpu-strassen` no longer halves
+    #[arg(long, default_value_t = CUTOFF)]
+    pub(super) cutoff: usize,
+
+    #[command(flatten)]
+    pub(super) matrices: MatrixArguments,
+}
+
+impl Arguments {
+    /// What is chosen for the CPU rungs.
+    pub(super) fn cpu(&self) -> cpu::Settings {
+        cpu::Settings {
+            threads: self.threads.map(usize::from),
+            schedule: self.schedule,
+            cutoff: self.cutoff,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Prove and time kernels at several sizes, beside cuBLAS: a table, JSON, CSV, Markdown and
+    /// plots
+    Bench(Box<bench::Arguments>),
+    /// Explain a kernel: launches, traffic, roofline, registers and occupancy
+    Explain(explain::Arguments),
+    /// Measure which kernels `--kernel auto` is to run on this GPU, and keep the answer
+    Tune(tune::Arguments),
+    /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is
+    /// not
+    Doctor,
+    /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
+    Ptx(ptx::Ptx),
+}

@@ -1,0 +1,108 @@
+//! The description of a CPU rung.
+
+use gpu_gemm::ElementType;
+use gpu_gemm::gpu_kernels::spec::Tile;
+
+use super::team::{Settings, Team};
+use super::view::{View, ViewMut};
+use crate::data::Number;
+use crate::verify::ErrorModel;
+
+/// Adds `A * B` to C, which holds zeros. The three fit each other, and none is empty.
+pub type Multiply<T> = fn(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team);
+
+/// A rung of the CPU's ladder.
+#[derive(Debug)]
+pub struct Algorithm {
+    /// Its name on the command line, such as `cpu-ikj`.
+    pub name: &'static str,
+    /// The idea, in one line.
+    pub idea: &'static str,
+    /// Its source file, relative to the root of the workspace.
+    pub source: &'static str,
+    /// The sizes at which its loops change over: tests put shapes around them, and samples look
+    /// at them.
+    pub tile: Tile,
+    /// What decides how many threads it runs on.
+    pub threads: Threads,
+    /// How its errors are bounded.
+    pub error_model: fn(&Settings) -> ErrorModel,
+    /// The function, by element type.
+    pub functions: Functions,
+}
+
+/// What decides how many threads a rung runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// It runs on one thread.
+    One,
+    /// `--threads` decides.
+    Team,
+    /// `--threads` decides, and `--schedule` says which thread takes which piece of C.
+    Scheduled,
+    /// A library decides, and does not say.
+    Library,
+}
+
+/// A rung's function for each element type that it multiplies.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions {
+    pub f32: Option<Multiply<f32>>,
+    pub f64: Option<Multiply<f64>>,
+    pub i32: Option<Multiply<i32>>,
+}
+
+/// [`Functions`] of every element type, from one generic function.
+macro_rules! every_type {
+    ($function:ident) => {
+        $crate::cpu::algorithm::Functions {
+            f32: Some($function::<f32>),
+            f64: Some($function::<f64>),
+            i32: Some($function::<i32>),
+        }
+    };
+}
+pub(super) use every_type;
+
+impl Algorithm {
+    /// Whether it multiplies elements of a type.
+    pub fn multiplies(&self, element: ElementType) -> bool {
+        let Functions { f32, f64, i32 } = self.functions;
+        match element {
+            ElementType::F32 => f32.is_some(),
+            ElementType::F64 => f64.is_some(),
+            ElementType::I32 => i32.is_some(),
+        }
+    }
+
+    /// The element types that it multiplies.
+    pub fn types(&self) -> Vec<ElementType> {
+        let mut types = ElementType::ALL.to_vec();
+        types.retain(|&element| self.multiplies(element));
+        types
+    }
+}
+
+/// A number that CPU rungs multiply.
+pub trait CpuNumber: Number {
+    /// The function of a rung, if it multiplies this type.
+    fn multiply(functions: &Functions) -> Option<Multiply<Self>>;
+}
+
+impl CpuNumber for f32 {
+    fn multiply(functions: &Functions) -> Option<Multiply<f32>> {
+        functions.f32
+    }
+}
+
+impl CpuNumber for f64 {
+    fn multiply(functions: &Functions) -> Option<Multiply<f64>> {
+        functions.f64
+    }
+}
+
+impl CpuNumber for i32 {
+    fn multiply(functions: &Functions) -> Option<Multiply<i32>> {
+        functions.i32
+    }
+}

@@ -1,0 +1,79 @@
+//! Runs the pieces of a product on threads, as a schedule assigns them.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::schedule::Schedule;
+use super::team::Team;
+
+/// Runs `work` on every piece with `team`, and returns when all are done.
+pub fn share_out<P: Send>(team: &Team, pieces: Vec<P>, work: impl Fn(P) + Sync) {
+    let (threads, schedule, total) = (team.threads(), team.settings().schedule, pieces.len());
+    let pieces = Mutex::new(pieces.into_iter());
+    let take = || -> Vec<P> {
+        // The iterator is intact even if a thread panicked: no thread panics in here.
+        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = schedule.chunk(total, pieces.len(), threads);
+        pieces.by_ref().take(count).collect()
+    };
+    team.pool().scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|_| {
+                loop {
+                    let chunk = take();
+                    let done = chunk.is_empty() || schedule == Schedule::Static;
+                    chunk.into_iter().for_each(&work);
+                    if done {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::Settings;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// The sizes of the chunks in which `total` pieces are assigned.
+    fn chunks(schedule: Schedule, total: usize, threads: usize) -> Vec<usize> {
+        let mut left = total;
+        let mut chunks = Vec::new();
+        while left > 0 {
+            let chunk = schedule.chunk(total, left, threads).min(left);
+            chunks.push(chunk);
+            left -= chunk;
+        }
+        chunks
+    }
+
+    #[test]
+    fn static_chunks_are_equal_dynamic_ones_single_and_guided_ones_shrink() {
+        assert_eq!(chunks(Schedule::Static, 10, 4), [3, 3, 3, 1]);
+        assert_eq!(chunks(Schedule::Static, 3, 4), [1, 1, 1]);
+        assert_eq!(chunks(Schedule::Dynamic, 3, 2), [1, 1, 1]);
+        assert_eq!(chunks(Schedule::Guided, 16, 2), [4, 3, 3, 2, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn every_piece_is_worked_on_once_however_many_threads_there_are() {
+        for schedule in [Schedule::Static, Schedule::Dynamic, Schedule::Guided] {
+            for (threads, total) in [(1, 5), (3, 0), (3, 2), (3, 100)] {
+                let settings = Settings {
+                    threads: Some(threads),
+                    schedule,
+                    ..Settings::default()
+                };
+                let team = Team::new(settings).unwrap();
+                let worked: Vec<AtomicU32> = (0..total).map(|_| AtomicU32::new(0)).collect();
+                share_out(&team, (0..total).collect(), |piece: usize| {
+                    worked[piece].fetch_add(1, Ordering::Relaxed);
+                });
+                let worked: Vec<u32> = worked.into_iter().map(AtomicU32::into_inner).collect();
+                assert_eq!(worked, vec![1; total], "{schedule}, {threads} threads");
+            }
+        }
+    }
+}

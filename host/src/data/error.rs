@@ -1,0 +1,40 @@
+//! What can be wrong with matrices.
+
+use thiserror::Error;
+
+/// Why a problem cannot be launched.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ProblemError {
+    #[error(
+        "The leading dimension {leading} is shorter than the rows of {columns} elements that it must hold."
+    )]
+    ShortLeadingDimension { columns: usize, leading: usize },
+    #[error(
+        "A matrix of {rows} x {columns} ends {needed} elements into its buffer, but the buffer holds only {length}."
+    )]
+    ShortBuffer {
+        rows: usize,
+        columns: usize,
+        needed: usize,
+        length: usize,
+    },
+    #[error(
+        "{rows} rows with a leading dimension of {leading} are more elements than memory can be addressed by."
+    )]
+    Overflow { rows: usize, leading: usize },
+    #[error("There is no memory for a matrix of {rows} x {columns}: {bytes} bytes were asked for.")]
+    OutOfMemory {
+        rows: usize,
+        columns: usize,
+        bytes: usize,
+    },
+    #[error(
+        "The shapes do not fit: A is {} x {}, B is {} x {} and C is {} x {}; they must be m x k, k x n and m x n.",
+        a.0, a.1, b.0, b.1, c.0, c.1
+    )]
+    ShapesDiffer {
+        a: (usize, usize),
+        b: (usize, usize),
+        c: (usize, usize),
+    },
+}

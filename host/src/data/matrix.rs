@@ -1,0 +1,356 @@
+//! A row-major matrix in a buffer, valid by construction, with poison wherever a kernel must not
+//! read or write.
+
+use rand_pcg::Pcg64;
+use rayon::prelude::*;
+
+use super::error::ProblemError;
+use super::number::Number;
+use super::random::{Data, Random};
+
+/// Where a row-major matrix lies in its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Elements before the first of the matrix.
+    pub offset: usize,
+    /// Elements from the start of a row to the start of the next.
+    pub leading: usize,
+}
+
+/// A row-major matrix in a buffer of its own, which may be longer than the matrix needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix<T> {
+    buffer: Vec<T>,
+    rows: usize,
+    columns: usize,
+    placement: Placement,
+}
+
+impl<T: Number> Matrix<T> {
+    /// Takes `buffer` as a matrix of `rows x columns` placed as `placement` says.
+    ///
+    /// # Errors
+    ///
+    /// The leading dimension is shorter than a row, the buffer ends before the matrix does, or
+    /// the sizes overflow.
+    pub fn new(
+        buffer: Vec<T>,
+        rows: usize,
+        columns: usize,
+        placement: Placement,
+    ) -> Result<Self, ProblemError> {
+        let needed = extent(rows, columns, placement)?
+            .checked_add(placement.offset)
+            .ok_or(ProblemError::Overflow {
+                rows,
+                leading: placement.leading,
+            })?;
+        if buffer.len() < needed {
+            return Err(ProblemError::ShortBuffer {
+                rows,
+                columns,
+                needed,
+                length: buffer.len(),
+            });
+        }
+        Ok(Matrix {
+            buffer,
+            rows,
+            columns,
+            placement,
+        })
+    }
+
+    /// A matrix of the elements that `row` writes, row by row, in parallel; all else in its
+    /// buffer is [`Number::POISON`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::new`], or there is no memory for it.
+    pub fn from_rows(
+        rows: usize,
+        columns: usize,
+        placement: Placement,
+        row: impl Fn(usize, &mut [T]) + Sync,
+    ) -> Result<Self, ProblemError> {
+        extent(rows, columns, placement)?;
+        let overflow = ProblemError::Overflow {
+            rows,
+            leading: placement.leading,
+        };
+        let length = rows
+            .checked_mul(placement.leading)
+            .and_then(|length| length.checked_add(placement.offset))
+            .ok_or(overflow)?;
+        let mut buffer = Vec::new();
+        buffer
+            .try_reserve_exact(length)
+            .map_err(|_| ProblemError::OutOfMemory {
+                rows,
+                columns,
+                bytes: length.saturating_mul(size_of::<T>()),
+            })?;
+        buffer.resize(length, T::POISON);
+        if columns > 0 {
+            buffer[placement.offset..]
+                .par_chunks_mut(placement.leading)
+                .enumerate()
+                .for_each(|(index, padded)| row(index, &mut padded[..columns]));
+        }
+        Ok(Matrix {
+            buffer,
+            rows,
+            columns,
+            placement,
+        })
+    }
+
+    /// A row of so many elements of [`Number::POISON`].
+    pub fn poison(columns: usize) -> Self {
+        Matrix {
+            buffer: vec![T::POISON; columns],
+            rows: 1,
+            columns,
+            placement: Placement {
+                offset: 0,
+                leading: columns,
+            },
+        }
+    }
+
+    /// The same elements, placed elsewhere, in poison.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn moved_to(&self, placement: Placement) -> Result<Self, ProblemError> {
+        Matrix::from_rows(self.rows, self.columns, placement, |row, elements| {
+            elements.copy_from_slice(self.row(row));
+        })
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of the matrix.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Where it lies in its buffer.
+    pub fn placement(&self) -> Placement {
+        self.placement
+    }
+
+    /// Elements from the start of a row to the start of the next.
+    pub fn leading(&self) -> usize {
+        self.placement.leading
+    }
+
+    /// The entire buffer, with padding and what lies before and after the matrix.
+    pub fn buffer(&self) -> &[T] {
+        &self.buffer
+    }
+
+    /// The same matrix over another buffer of the same length.
+    ///
+    /// # Panics
+    ///
+    /// If the length differs.
+    pub fn with_buffer(&self, buffer: Vec<T>) -> Matrix<T> {
+        assert_eq!(buffer.len(), self.buffer.len());
+        Matrix { buffer, ..*self }
+    }
+
+    /// The elements from the first to the last of the matrix: exactly what a kernel may touch,
+    /// its padding included.
+    pub fn elements(&self) -> &[T] {
+        let start = self.placement.offset;
+        &self.buffer[start..start + self.extent()]
+    }
+
+    /// [`Matrix::elements`], to write.
+    pub fn elements_mut(&mut self) -> &mut [T] {
+        let (start, extent) = (self.placement.offset, self.extent());
+        &mut self.buffer[start..start + extent]
+    }
+
+    /// Elements from the first to the last of the matrix; 0 if it has none.
+    pub fn extent(&self) -> usize {
+        match (self.rows, self.columns) {
+            (0, _) | (_, 0) => 0,
+            (rows, columns) => (rows - 1) * self.placement.leading + columns,
+        }
+    }
+
+    /// The elements of one row.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> &[T] {
+        assert!(row < self.rows);
+        let start = self.placement.offset + row * self.placement.leading;
+        &self.buffer[start..start + self.columns]
+    }
+
+    /// The elements of one row, to write.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        assert!(row < self.rows);
+        let start = self.placement.offset + row * self.placement.leading;
+        &mut self.buffer[start..start + self.columns]
+    }
+
+    /// Where in the buffer the first element lies that is not part of the matrix and differs, in
+    /// any bit, between `self` and `other`, a buffer of the same length.
+    pub fn first_padding_difference(&self, other: &[T]) -> Option<usize> {
+        self.buffer
+            .par_iter()
+            .zip(other)
+            .enumerate()
+            .position_first(|(index, (ours, theirs))| {
+                ours.bits() != theirs.bits() && !self.contains(index)
+            })
+    }
+
+    /// Whether an index of the buffer is an element of the matrix.
+    fn contains(&self, index: usize) -> bool {
+        index >= self.placement.offset && {
+            let position = index - self.placement.offset;
+            self.placement.leading > 0
+                && position / self.placement.leading < self.rows
+                && position % self.placement.leading < self.columns
+        }
+    }
+}
+
+impl<T: Random> Matrix<T> {
+    /// Random `data`. The same seed gives the same matrix, whatever its placement.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn random(
+        rows: usize,
+        columns: usize,
+        placement: Placement,
+        data: Data,
+        seed: u64,
+    ) -> Result<Self, ProblemError> {
+        Matrix::from_rows(rows, columns, placement, |row, elements| {
+            // A sequence of random numbers for each row, so that rows can be filled in any
+            // order.
+            let mut generator = Pcg64::new(seed.into(), row as u128);
+            for element in elements {
+                *element = T::random(data, &mut generator);
+            }
+        })
+    }
+}
+
+/// Elements from the first to the last of a matrix, checked.
+fn extent(rows: usize, columns: usize, placement: Placement) -> Result<usize, ProblemError> {
+    let leading = placement.leading;
+    if leading < columns {
+        return Err(ProblemError::ShortLeadingDimension { columns, leading });
+    }
+    if rows == 0 || columns == 0 {
+        return Ok(0);
+    }
+    (rows - 1)
+        .checked_mul(leading)
+        .and_then(|length| length.checked_add(columns))
+        .filter(|&length| length <= isize::MAX as usize / 16)
+        .ok_or(ProblemError::Overflow { rows, leading })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT_START: fn(usize) -> Placement = |leading| Placement { offset: 0, leading };
+
+    #[test]
+    fn a_short_leading_dimension_is_refused() {
+        let error = Matrix::new(vec![0f32; 100], 3, 5, AT_START(4)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "The leading dimension 4 is shorter than the rows of 5 elements that it must hold."
+        );
+    }
+
+    #[test]
+    fn a_buffer_one_element_short_is_refused_and_the_exact_one_taken() {
+        let placement = Placement {
+            offset: 2,
+            leading: 7,
+        };
+        assert_eq!(
+            Matrix::new(vec![0f32; 20], 3, 5, placement).unwrap_err(),
+            ProblemError::ShortBuffer {
+                rows: 3,
+                columns: 5,
+                needed: 21,
+                length: 20
+            }
+        );
+        assert!(Matrix::new(vec![0f32; 21], 3, 5, placement).is_ok());
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_refused_before_anything_is_allocated() {
+        let error = Matrix::<f32>::from_rows(3, 5, AT_START(usize::MAX / 2), |_, _| ());
+        assert!(matches!(error, Err(ProblemError::Overflow { .. })));
+        let far = Placement {
+            offset: usize::MAX,
+            leading: 5,
+        };
+        let error = Matrix::<f32>::from_rows(3, 5, far, |_, _| ());
+        assert!(matches!(error, Err(ProblemError::Overflow { .. })));
+    }
+
+    #[test]
+    fn a_matrix_larger_than_memory_is_an_error_not_an_abort() {
+        let error = Matrix::<f32>::from_rows(1 << 28, 1 << 28, AT_START(1 << 28), |_, _| ());
+        assert!(matches!(error, Err(ProblemError::OutOfMemory { .. })));
+    }
+
+    #[test]
+    fn everything_outside_a_random_matrix_is_poison_and_nothing_inside_is() {
+        let placement = Placement {
+            offset: 3,
+            leading: 6,
+        };
+        let matrix = Matrix::<f32>::random(4, 5, placement, Data::Uniform, 7).unwrap();
+        let poisoned = |element: &f32| element.bits() == f32::POISON.bits();
+        assert_eq!(matrix.buffer().len(), 3 + 4 * 6);
+        assert_eq!(
+            matrix.buffer().iter().filter(|e| poisoned(e)).count(),
+            3 + 4
+        );
+        assert!((0..4).all(|row| !matrix.row(row).iter().any(poisoned)));
+        assert_eq!(matrix.elements().len(), 3 * 6 + 5);
+    }
+
+    #[test]
+    fn a_changed_bit_of_padding_is_found_and_changes_inside_are_not_padding() {
+        let placement = Placement {
+            offset: 1,
+            leading: 4,
+        };
+        let matrix = Matrix::<f32>::random(3, 3, placement, Data::Uniform, 1).unwrap();
+        let mut other = matrix.buffer().to_vec();
+        other[1 + 4 + 1] = 9.0;
+        assert_eq!(matrix.first_padding_difference(&other), None);
+        other[1 + 4 + 3] = f32::NAN; // still a NaN, but not the poison that was there
+        assert_eq!(matrix.first_padding_difference(&other), Some(8));
+        other[0] = 0.0;
+        assert_eq!(matrix.first_padding_difference(&other), Some(0));
+    }
+}

@@ -1,0 +1,14 @@
+//! What is multiplied to prove and to measure: numbers, matrices of them, and problems, valid by
+//! construction.
+
+mod error;
+mod matrix;
+mod number;
+mod problem;
+mod random;
+
+pub use error::ProblemError;
+pub use matrix::{Matrix, Placement};
+pub use number::{Arithmetic, Number};
+pub use problem::{Layout, Problem};
+pub use random::{Data, Random};

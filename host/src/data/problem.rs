@@ -1,0 +1,207 @@
+//! One multiplication to do: its shape, its scalars and its matrices, valid by construction.
+//!
+//! Matrices own their buffers, so null and overlapping ones cannot be expressed; every other
+//! mistake that BLAS leaves to its caller (a short leading dimension, a short buffer, sizes that
+//! overflow) is refused here, before a launch.
+
+use gpu_gemm::Shape;
+
+use super::error::ProblemError;
+use super::matrix::{Matrix, Placement};
+use super::number::Number;
+use super::random::{Data, Random};
+
+/// Where the three matrices of a problem lie in their buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub a: Placement,
+    pub b: Placement,
+    pub c: Placement,
+}
+
+impl Layout {
+    /// Rows one after the other, from the start of the buffers.
+    pub const fn compact(shape: Shape) -> Layout {
+        Layout::padded(shape, [0; 3], [0; 3])
+    }
+
+    /// Rows that lie `padding` elements further apart than they need, from `offset` elements
+    /// into the buffers; for A, B and C, in this order.
+    pub const fn padded(shape: Shape, padding: [usize; 3], offset: [usize; 3]) -> Layout {
+        const fn placement(offset: usize, columns: usize, padding: usize) -> Placement {
+            Placement {
+                offset,
+                leading: columns.saturating_add(padding),
+            }
+        }
+        Layout {
+            a: placement(offset[0], shape.k, padding[0]),
+            b: placement(offset[1], shape.n, padding[1]),
+            c: placement(offset[2], shape.n, padding[2]),
+        }
+    }
+}
+
+/// `C = alpha * A * B + beta * C`, with the matrices to do it on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem<T> {
+    shape: Shape,
+    pub alpha: T,
+    pub beta: T,
+    pub a: Matrix<T>,
+    pub b: Matrix<T>,
+    pub c: Matrix<T>,
+}
+
+impl<T: Number> Problem<T> {
+    /// Builds a problem from its parts.
+    ///
+    /// # Errors
+    ///
+    /// The shapes of the matrices do not fit each other.
+    pub fn new(
+        alpha: T,
+        beta: T,
+        a: Matrix<T>,
+        b: Matrix<T>,
+        c: Matrix<T>,
+    ) -> Result<Self, ProblemError> {
+        let shape = Shape {
+            m: c.rows(),
+            n: c.columns(),
+            k: a.columns(),
+        };
+        if (a.rows(), b.rows(), b.columns()) != (shape.m, shape.k, shape.n) {
+            return Err(ProblemError::ShapesDiffer {
+                a: (a.rows(), a.columns()),
+                b: (b.rows(), b.columns()),
+                c: (c.rows(), c.columns()),
+            });
+        }
+        Ok(Problem {
+            shape,
+            alpha,
+            beta,
+            a,
+            b,
+            c,
+        })
+    }
+
+    /// The same problem with its matrices moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn moved_to(&self, layout: Layout) -> Result<Self, ProblemError> {
+        Ok(Problem {
+            a: self.a.moved_to(layout.a)?,
+            b: self.b.moved_to(layout.b)?,
+            c: self.c.moved_to(layout.c)?,
+            ..*self
+        })
+    }
+
+    /// Its dimensions.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Bytes of the three matrices.
+    pub fn bytes(&self) -> usize {
+        (self.a.buffer().len() + self.b.buffer().len() + self.c.buffer().len()) * size_of::<T>()
+    }
+}
+
+impl<T: Random> Problem<T> {
+    /// A problem of random `data`. Where `beta` or `alpha` is zero, what must not be read is
+    /// [`Number::POISON`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::random`].
+    pub fn random(
+        shape: Shape,
+        layout: Layout,
+        data: Data,
+        seed: u64,
+        alpha: T,
+        beta: T,
+    ) -> Result<Self, ProblemError> {
+        let zero = T::default();
+        let matrix = |rows, columns, placement, read: bool, seed| match read {
+            true => Matrix::random(rows, columns, placement, data, seed),
+            false => Matrix::from_rows(rows, columns, placement, |_, _| ()),
+        };
+        let Shape { m, n, k } = shape;
+        // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
+        let seeds = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Problem::new(
+            alpha,
+            beta,
+            matrix(m, k, layout.a, alpha != zero, seeds[0])?,
+            matrix(k, n, layout.b, alpha != zero, seeds[1])?,
+            matrix(m, n, layout.c, beta != zero, seeds[2])?,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT_START: fn(usize) -> Placement = |leading| Placement { offset: 0, leading };
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let matrix = |rows, columns| {
+            Matrix::<f32>::from_rows(rows, columns, AT_START(columns), |_, _| ()).unwrap()
+        };
+        assert!(Problem::new(1.0, 0.0, matrix(2, 3), matrix(3, 4), matrix(2, 4)).is_ok());
+        for (a, b, c) in [
+            ((2, 3), (2, 4), (2, 4)),
+            ((2, 3), (3, 5), (2, 4)),
+            ((1, 3), (3, 4), (2, 4)),
+        ] {
+            let problem = Problem::new(
+                1.0,
+                0.0,
+                matrix(a.0, a.1),
+                matrix(b.0, b.1),
+                matrix(c.0, c.1),
+            );
+            assert_eq!(problem.unwrap_err(), ProblemError::ShapesDiffer { a, b, c });
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_elements_wherever_they_lie() {
+        let shape = Shape { m: 5, n: 6, k: 7 };
+        let seeded = |layout, seed| {
+            Problem::<f32>::random(shape, layout, Data::Normal, seed, 1.0, 1.0).unwrap()
+        };
+        let compact = seeded(Layout::compact(shape), 1);
+        let padded = seeded(Layout::padded(shape, [1, 2, 3], [3, 2, 1]), 1);
+        let rows = |matrix: &Matrix<f32>| -> Vec<f32> {
+            (0..matrix.rows())
+                .flat_map(|row| matrix.row(row).to_vec())
+                .collect()
+        };
+        assert_eq!(rows(&compact.a), rows(&padded.a));
+        assert_eq!(rows(&compact.c), rows(&padded.c));
+        let other = seeded(Layout::compact(shape), 2);
+        assert_ne!(rows(&compact.b), rows(&other.b));
+        assert_ne!(compact.a.row(0), compact.a.row(1));
+        assert_ne!(compact.a.row(0)[..6], compact.b.row(0)[..6]);
+    }
+
+    #[test]
+    fn what_a_zero_scalar_makes_irrelevant_is_poison() {
+        let shape = Shape::cube(3);
+        let layout = Layout::compact(shape);
+        let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 1, 0.0, 0.0).unwrap();
+        for matrix in [&problem.a, &problem.b, &problem.c] {
+            assert!(matrix.buffer().iter().all(|element| element.is_nan()));
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! The facts about a kernel, a shape and a GPU.
+
+use gpu_gemm::gpu::Gpu;
+use gpu_gemm::gpu::occupancy::WARP;
+use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Variant};
+use gpu_gemm::launch::Waits;
+use gpu_gemm::plan::Panel;
+use gpu_gemm::{Choice, DeviceFacts, ElementType, Launch, Plan, PlanError, Shape, gpu_kernels};
+use serde::Serialize;
+use thiserror::Error;
+
+use super::data_sheets;
+use super::resources::{Occupancy, Resources, Waves};
+use super::work::{Copied, Remainder, Work};
+use crate::traffic::{self, By, Direction, Space, Traffic};
+
+/// What to explain.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub variant: &'static Variant,
+    pub shape: Shape,
+    /// Whether C is read: unless beta is zero.
+    pub reads_c: bool,
+    /// The data sheet to use instead of the GPU that is present.
+    pub gpu: Option<String>,
+}
+
+/// Why there is no explanation.
+#[derive(Debug, Error)]
+pub enum ExplainError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("There is no data sheet of `{0}`.")]
+    NoSuchGpu(String),
+}
+
+/// Everything about a kernel, a shape and a GPU. This is the layout of its JSON; what is not
+/// known is null.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// The version of this layout: 2. Fields may be added to it; none changes or goes.
+    pub schema: u32,
+    /// The kernel's variant, such as `tiled-32`, and the rung that it belongs to.
+    pub kernel: &'static str,
+    pub rung: &'static str,
+    pub idea: &'static str,
+    pub source: &'static str,
+    pub dtype: &'static str,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    /// Everything that is launched, in order, for matrices that lie row by row without gaps.
+    pub launches: Vec<Launched>,
+    pub cut: Cut,
+    /// Copies of A and B that are made before.
+    pub copies: Vec<Copied>,
+    /// How CTAs divide the tiles; null for kernels that are not stream-K.
+    pub stream_k: Option<Work>,
+    /// What computes the last columns of C; null where the kernel computes them all.
+    pub n_remainder: Option<Remainder>,
+    pub traffic: Vec<Moved>,
+    /// `2 * m * n * k`.
+    pub operations: f64,
+    /// Operations per byte that threads read from or write to global memory.
+    pub intensity: f64,
+    /// Operations per byte if every element moved once.
+    pub compulsory_intensity: f64,
+    pub roofline: Roofline,
+    /// What ptxas reports.
+    pub resources: Option<Resources>,
+    /// Why ptxas reports nothing, and what to do.
+    pub no_resources: Option<String>,
+    pub occupancy: Option<Occupancy>,
+    pub waves: Option<Waves>,
+    #[serde(skip)]
+    pub(super) variant: &'static Variant,
+}
+
+/// A launch.
+#[derive(Clone, Debug, Serialize)]
+pub struct Launched {
+    /// The entry point in the PTX.
+    pub kernel: &'static str,
+    /// CTAs along x and y.
+    pub grid_x: u32,
+    pub grid_y: u32,
+    /// Threads of a CTA along x and y.
+    pub block_x: u32,
+    pub block_y: u32,
+    pub dynamic_shared_bytes: u32,
+    /// Whether it may begin before the previous launch has ended, and waits for that launch in
+    /// the kernel.
+    pub begins_early: bool,
+}
+
+/// How the work is divided.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cut {
+    /// CTAs of all launches of the kernel itself.
+    pub ctas: u64,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// The block tile: what a CTA computes and stages at a time.
+    pub tile_m: u32,
+    pub tile_n: u32,
+    pub tile_k: u32,
+    /// The thread tile.
+    pub thread_m: u32,
+    pub thread_n: u32,
+    pub dynamic_shared_bytes: u32,
+    /// Whether tiles reach beyond C, or k-iterations beyond k: what lies there is predicated
+    /// off, but computed.
+    pub ragged: bool,
+}
+
+/// Elements of one matrix that are moved in one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// `copy`, `kernel`, `fix_up` or `n_remainder`: which of the launches.
+    pub by: &'static str,
+    /// `global` or `shared`.
+    pub memory: &'static str,
+    /// `read` or `write`.
+    pub direction: &'static str,
+    /// `A`, `B` or `C`; `P` for partial sums.
+    pub matrix: char,
+    /// For shapes that tiles divide.
+    pub formula: String,
+    /// For this shape.
+    pub elements: u128,
+    pub bytes: u128,
+}
+
+/// Where a kernel stands below the roofs of a GPU.
+#[derive(Clone, Debug, Serialize)]
+pub struct Roofline {
+    pub gpu: String,
+    /// Whether it is present, or known from its data sheet.
+    pub gpu_is_here: bool,
+    pub compute_capability: String,
+    pub sms: u32,
+    pub clock_mhz: u32,
+    pub bandwidth_bytes_per_s: f64,
+    /// Without tensor cores.
+    pub peak_flops_per_s: f64,
+    /// The intensity from which on arithmetic is the limit.
+    pub ridge: f64,
+    /// `memory` or `arithmetic`: what limits the kernel if no cache helps it.
+    pub bound: &'static str,
+    /// The speed that memory or arithmetic allows at that intensity, if no cache helps.
+    pub attainable_flops_per_s: f64,
+}
+
+impl Explanation {
+    /// Answers `question` for the GPU that is present, unless the question names one or there is
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// C is larger than any memory, or no GPU of that name is known.
+    pub fn of(question: &Question, here: Option<Gpu>) -> Result<Explanation, ExplainError> {
+        let (gpu, gpu_is_here) = match (&question.gpu, here) {
+            (None, Some(gpu)) => (gpu, true),
+            (asked, _) => {
+                let key = asked.as_deref().unwrap_or(data_sheets::DEFAULT);
+                let no_such = || ExplainError::NoSuchGpu(key.to_string());
+                (data_sheets::find(key).ok_or_else(no_such)?, false)
+            }
+        };
+        let (variant, shape) = (question.variant, question.shape);
+        let element = variant.types.a;
+        let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
+            Ok(resources) => (Some(resources), None),
+            Err(why) => (None, Some(why)),
+        };
+        let occupancy = resources.as_ref().map(|resources| {
+            let dynamic = variant.dynamic_shared_bytes(shape.k);
+            Occupancy::of(gpu.capability, variant, resources, dynamic)
+        });
+        let plan = Choice::even(variant).plan_compact(shape, &DeviceFacts::of_gpu(&gpu))?;
+        let cut = Cut::of(&plan);
+        let traffic = Traffic::of_plan(&plan, question.reads_c);
+        let intensity = traffic.intensity(shape, element.bytes());
+        let waves = occupancy
+            .as_ref()
+            .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
+        let kernel = kernel_of(variant);
+        Ok(Explanation {
+            schema: 2,
+            kernel: variant.name,
+            rung: kernel.map_or(variant.name, |kernel| kernel.name),
+            idea: kernel.map_or("", |kernel| kernel.idea),
+            source: kernel.map_or("", |kernel| kernel.source),
+            dtype: element.name(),
+            m: shape.m,
+            n: shape.n,
+            k: shape.k,
+            launches: plan.launches().iter().map(Launched::of).collect(),
+            cut,
+            copies: plan
+                .panels()
+                .iter()
+                .flat_map(Panel::copies)
+                .map(Copied::of)
+                .collect(),
+            stream_k: Work::of(&plan),
+            n_remainder: Remainder::of(&plan),
+            traffic: moved(&traffic, element.bytes()),
+            operations: shape.flops(),
+            intensity,
+            compulsory_intensity: traffic::compulsory_intensity(
+                shape,
+                element.bytes(),
+                question.reads_c,
+            ),
+            roofline: Roofline::of(&gpu, gpu_is_here, element, intensity),
+            resources,
+            no_resources,
+            occupancy,
+            waves,
+            variant,
+        })
+    }
+
+    /// Bytes that are moved in one way.
+    pub(super) fn bytes(&self, memory: &str, direction: &str) -> u128 {
+        self.traffic
+            .iter()
+            .filter(|moved| moved.memory == memory && moved.direction == direction)
+            .map(|moved| moved.bytes)
+            .sum()
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+        }
+    }
+}
+
+/// The rung of a variant.
+fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
+    let has = |kernel: &&&Kernel| {
+        let mut variants = kernel.variants.iter();
+        variants.any(|other| std::ptr::eq(other, variant))
+    };
+    gpu_kernels::KERNELS.iter().find(has).copied()
+}
+
+fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
+    let accesses = traffic.accesses.iter();
+    let of = |access: &traffic::Access| Moved {
+        by: match access.by {
+            By::Copy => "copy",
+            By::Kernel => "kernel",
+            By::FixUp => "fix_up",
+            By::Remainder => "n_remainder",
+        },
+        memory: match access.space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+        },
+        direction: match access.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        },
+        matrix: access.matrix,
+        formula: access.formula.clone(),
+        elements: access.elements,
+        bytes: access.elements * element_bytes as u128,
+    };
+    accesses.map(of).collect()
+}
+
+impl Launched {
+    fn of(launch: &Launch) -> Launched {
+        Launched {
+            kernel: launch.kernel.name,
+            grid_x: launch.grid.0,
+            grid_y: launch.grid.1,
+            block_x: launch.block.0,
+            block_y: launch.block.1,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            begins_early: launch.waits == Waits::InTheKernel,
+        }
+    }
+}
+
+impl Cut {
+    fn of(plan: &Plan) -> Cut {
+        let (variant, shape) = (plan.variant(), plan.call().shape);
+        let (tile, (thread_m, thread_n)) = (variant.tile, variant.thread_tile);
+        let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
+        let beyond = |size: usize, tile: u32| !size.is_multiple_of(tile as usize);
+        Cut {
+            ctas: plan
+                .launches()
+                .iter()
+                .filter(is_own)
+                .map(Launch::ctas)
+                .sum(),
+            threads: variant.block.threads(),
+            tile_m: tile.m,
+            tile_n: tile.n,
+            tile_k: tile.k,
+            thread_m,
+            thread_n,
+            dynamic_shared_bytes: variant.dynamic_shared_bytes(shape.k),
+            ragged: variant.staging == Staging::Tiles
+                && (beyond(shape.m, tile.m) || beyond(shape.n, tile.n) || beyond(shape.k, tile.k)),
+        }
+    }
+
+    /// Warps of a CTA.
+    pub(super) fn warps(&self) -> u32 {
+        self.threads.div_ceil(WARP)
+    }
+}
+
+impl Roofline {
+    fn of(gpu: &Gpu, gpu_is_here: bool, element: ElementType, intensity: f64) -> Roofline {
+        let peak = gpu.peak(element);
+        let ridge = peak / gpu.bandwidth_bytes_per_s;
+        Roofline {
+            gpu: gpu.name.clone(),
+            gpu_is_here,
+            compute_capability: format!("{}.{}", gpu.capability.major, gpu.capability.minor),
+            sms: gpu.sms,
+            clock_mhz: gpu.clock_mhz,
+            bandwidth_bytes_per_s: gpu.bandwidth_bytes_per_s,
+            peak_flops_per_s: peak,
+            ridge,
+            bound: match intensity < ridge {
+                true => "memory",
+                false => "arithmetic",
+            },
+            attainable_flops_per_s: peak.min(intensity * gpu.bandwidth_bytes_per_s),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use gpu_gemm::gpu_kernels::{self, spec::variants};
+
+    /// Of an H200's data sheet, at 4096 cubed.
+    pub(crate) fn explained(kernel: &str) -> Explanation {
+        let names = [kernel.to_string()];
+        let found = crate::select::kernels(gpu_kernels::KERNELS, &names, ElementType::F32).unwrap();
+        let question = Question {
+            variant: found[0],
+            shape: Shape::cube(4096),
+            reads_c: false,
+            gpu: Some("h200".to_string()),
+        };
+        Explanation::of(&question, None).unwrap()
+    }
+
+    #[test]
+    fn a_kernel_of_little_intensity_is_bound_by_memory_and_one_of_much_by_arithmetic() {
+        let naive = explained("naive");
+        assert_eq!(naive.roofline.bound, "memory");
+        // A quarter operation a byte (and C), 4.8 TB/s.
+        let attainable = naive.roofline.attainable_flops_per_s / 1e12;
+        assert!((attainable - 1.2).abs() < 0.01, "{attainable}");
+        let double = explained("double-buffer-sn8");
+        assert_eq!(double.roofline.bound, "arithmetic");
+        assert_eq!(
+            double.roofline.attainable_flops_per_s,
+            double.roofline.peak_flops_per_s
+        );
+    }
+
+    #[test]
+    fn the_gpu_that_is_here_is_spoken_of_unless_another_is_named() {
+        let here = data_sheets::find("t4");
+        let mut question = Question {
+            variant: &gpu_kernels::naive::KERNEL.variants[0],
+            shape: Shape::cube(16),
+            reads_c: false,
+            gpu: None,
+        };
+        let of = |question: &Question, here| Explanation::of(question, here).unwrap().roofline;
+        let found = of(&question, here.clone());
+        assert_eq!((found.gpu.as_str(), found.gpu_is_here), ("NVIDIA T4", true));
+        let found = of(&question, None);
+        assert_eq!(
+            (found.gpu.as_str(), found.gpu_is_here),
+            ("NVIDIA H200", false)
+        );
+        question.gpu = Some("a100".to_string());
+        let found = of(&question, here);
+        assert!(found.gpu.contains("A100") && !found.gpu_is_here);
+    }
+
+    #[test]
+    fn every_kernel_is_explained_at_any_shape() {
+        for variant in variants() {
+            for (m, n, k) in [
+                (1, 1, 1),
+                (100_000, 3, 7),
+                (3, 1 << 20, 5),
+                (130, 257, 9000),
+            ] {
+                let shape = Shape { m, n, k };
+                let gpu = data_sheets::find("h200").unwrap();
+                let facts = DeviceFacts::of_gpu(&gpu);
+                let plan = Choice::even(variant).plan_compact(shape, &facts).unwrap();
+                assert!(Cut::of(&plan).ctas > 0, "{}", variant.name);
+            }
+        }
+    }
+}

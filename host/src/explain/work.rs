@@ -1,0 +1,174 @@
+//! What is launched beside the kernel, and how a stream-K kernel's CTAs divide the tiles.
+
+use gpu_gemm::plan::{OperandCopy, Panel};
+use gpu_gemm::{Decomposition, Factor, Launch, Plan, Transpose};
+use serde::Serialize;
+
+use crate::traffic::Partials;
+
+/// A copy of an operand, made before the kernel runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Copied {
+    /// `A` or `B`.
+    pub matrix: char,
+    /// Whether rows become columns.
+    pub transposed: bool,
+    /// Of the copy.
+    pub rows: usize,
+    pub columns: usize,
+    /// Whether it is larger than the matrix, padded with zeros.
+    pub padded: bool,
+}
+
+impl Copied {
+    pub(super) fn of(copy: OperandCopy) -> Copied {
+        let transpose = match copy.transposed {
+            true => Transpose::Yes,
+            false => Transpose::No,
+        };
+        let (rows, columns) = copy.target;
+        Copied {
+            matrix: match copy.factor {
+                Factor::A => 'A',
+                Factor::B => 'B',
+            },
+            transposed: copy.transposed,
+            rows,
+            columns,
+            padded: copy.target != transpose.of(copy.source),
+        }
+    }
+}
+
+/// Which CTA of a stream-K kernel does which k-iterations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// CTAs of a wave.
+    pub ctas: u32,
+    /// Waves whose CTAs compute a tile each.
+    pub data_parallel_waves: u32,
+    /// Tiles that the CTAs of the last wave divide, and k-iterations of each.
+    pub stream_k_tiles: usize,
+    pub k_iterations: usize,
+    /// K-iterations of each of those CTAs, on average. No two CTAs differ by more than one.
+    pub k_iterations_per_cta: f64,
+    /// Tiles that several CTAs compute, and the segments of those.
+    pub split_tiles: usize,
+    pub segments: usize,
+    /// For operand copies and for partial sums.
+    pub workspace_bytes: u128,
+}
+
+impl Work {
+    /// None for a kernel that is not stream-K.
+    pub(super) fn of(plan: &Plan) -> Option<Work> {
+        let panel = plan.panels().first()?;
+        let Decomposition {
+            ctas,
+            data_parallel_waves,
+        } = panel.decomposition()?;
+        let stream_k = panel.stream_k()?;
+        let partials = Partials::of(panel).unwrap_or_default();
+        let (tiles, k_iterations) = (stream_k.stream_k_tiles(), stream_k.k_iterations);
+        Some(Work {
+            ctas,
+            data_parallel_waves,
+            stream_k_tiles: tiles,
+            k_iterations,
+            k_iterations_per_cta: tiles as f64 * k_iterations as f64 / f64::from(ctas),
+            split_tiles: partials.tiles,
+            segments: partials.segments,
+            workspace_bytes: plan.workspace_bytes() as u128,
+        })
+    }
+}
+
+/// The last columns of C, which another kernel computes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remainder {
+    /// The variant that computes them.
+    pub kernel: &'static str,
+    pub columns: usize,
+    /// CTAs of that variant.
+    pub ctas: u64,
+}
+
+impl Remainder {
+    /// None for a kernel that computes all columns.
+    pub(super) fn of(plan: &Plan) -> Option<Remainder> {
+        let panel: &Panel = plan.panels().get(1)?;
+        let entry = panel.variant().entry.name;
+        let own = plan
+            .launches()
+            .iter()
+            .filter(|launch| launch.kernel.name == entry);
+        Some(Remainder {
+            kernel: panel.variant().name,
+            columns: panel.call().shape.n,
+            ctas: own.map(Launch::ctas).sum(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::explain::data_sheets;
+    use crate::explain::explanation::tests::explained;
+    use crate::explain::{ExplainError, Explanation, Question};
+    use gpu_gemm::{Choice, DeviceFacts, PlanError, Shape, gpu_kernels};
+
+    #[test]
+    fn the_tiles_that_fill_no_wave_are_divided() {
+        let facts = DeviceFacts::of_gpu(&data_sheets::find("h200").unwrap());
+        let variant = &gpu_kernels::async_pipeline::KERNEL.variants[0];
+        let choice = Choice::even(variant);
+        let plan = choice.plan_compact(Shape::cube(4096), &facts).unwrap();
+        let work = super::Work::of(&plan).unwrap();
+        // 1024 tiles on 264 CTAs: 3 waves, and 232 tiles that are divided.
+        assert_eq!((work.ctas, work.data_parallel_waves), (264, 3));
+        assert_eq!((work.stream_k_tiles, work.k_iterations), (232, 512));
+        assert!((work.k_iterations_per_cta - 232.0 * 512.0 / 264.0).abs() < 1e-9);
+        assert!(work.split_tiles < 264 && work.segments >= 2 * work.split_tiles);
+    }
+
+    #[test]
+    fn every_launch_is_listed_and_a_kernel_that_is_not_stream_k_says_nothing_of_it() {
+        let stream_k = explained("async-pipeline");
+        let names: Vec<&str> = stream_k
+            .launches
+            .iter()
+            .map(|launch| launch.kernel)
+            .collect();
+        assert_eq!(names, ["transpose", "async_pipeline", "fix_up"]);
+        assert_eq!(stream_k.copies.len(), 1);
+        assert!(stream_k.copies[0].transposed && !stream_k.copies[0].padded);
+        let mut text = Vec::new();
+        crate::explain::write(&stream_k, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for part in [
+            "\n| transpose      | 64 x 64",
+            "\nstream-K   ",
+            "\n| fix_up | global | read  | P ",
+        ] {
+            assert!(text.contains(part), "{part} in:\n{text}");
+        }
+        let tiled = explained("tiled-32");
+        assert!(tiled.stream_k.is_none() && tiled.copies.is_empty());
+    }
+
+    #[test]
+    fn copies_that_no_memory_holds_are_an_error() {
+        let question = Question {
+            variant: &gpu_kernels::async_pipeline::KERNEL.variants[0],
+            shape: Shape::cube(i32::MAX as usize),
+            reads_c: false,
+            gpu: Some("h200".to_string()),
+        };
+        let found = Explanation::of(&question, None);
+        let is_right = matches!(
+            found,
+            Err(ExplainError::Plan(PlanError::CopiesTooLarge { .. }))
+        );
+        assert!(is_right, "{:?}", found.err());
+    }
+}

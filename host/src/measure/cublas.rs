@@ -1,0 +1,414 @@
+//! NVIDIA's cuBLAS, loaded at run time, as the opponent in benchmarks.
+
+use std::env;
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::Library;
+use thiserror::Error;
+
+use gpu_gemm::{CudaDevice, Element, ElementType, Scalar, Shape};
+
+use crate::run::Placed;
+
+/// Why cuBLAS cannot be measured.
+#[derive(Debug, Error, PartialEq)]
+pub enum CublasError {
+    #[error(
+        "There is no cuBLAS (libcublas.so) on this machine. Install a CUDA toolkit or the Python package nvidia-cublas-cu12, or set LIBCUBLAS_PATH to the library or its folder."
+    )]
+    NotFound,
+    #[error("{} is no usable cuBLAS: {reason}.", path.display())]
+    Unusable { path: PathBuf, reason: String },
+    #[error("cuBLAS failed in {function} with status {status}.")]
+    Failed {
+        function: &'static str,
+        status: c_int,
+    },
+    #[error("cuBLAS multiplies no {0}.")]
+    NoSuchType(ElementType),
+    #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
+    TooLarge,
+    #[error("{0}")]
+    Device(String),
+}
+
+type Handle = *mut c_void;
+type Create = unsafe extern "C" fn(handle: *mut Handle) -> c_int;
+type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
+type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
+type SetStream = unsafe extern "C" fn(handle: Handle, stream: *mut c_void) -> c_int;
+type SetMathMode = unsafe extern "C" fn(handle: Handle, mode: c_int) -> c_int;
+/// `cublasSgemm` and `cublasDgemm`.
+type Gemm<T> = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const T,
+    a: *const T,
+    lda: c_int,
+    b: *const T,
+    ldb: c_int,
+    beta: *const T,
+    c: *mut T,
+    ldc: c_int,
+) -> c_int;
+
+/// What cuBLAS multiplies, and how precisely it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// `f32`, computed as `f32` in every step, so without tensor cores: what `f32` kernels are
+    /// compared with.
+    Single,
+    /// `f64`, computed as `f64` in every step.
+    Double,
+    /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
+    /// different result.
+    Tf32,
+}
+
+impl Precision {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::Single => "cublas-fp32",
+            Precision::Double => "cublas-fp64",
+            Precision::Tf32 => "cublas-tf32",
+        }
+    }
+
+    /// A `cublasMath_t`: `CUBLAS_PEDANTIC_MATH` or `CUBLAS_TF32_TENSOR_OP_MATH`.
+    fn math_mode(self) -> c_int {
+        match self {
+            Precision::Single | Precision::Double => 2,
+            Precision::Tf32 => 3,
+        }
+    }
+}
+
+/// `CUBLAS_OP_N`.
+const NOT_TRANSPOSED: c_int = 0;
+
+/// cuBLAS on a device's stream.
+pub struct Cublas<'device> {
+    device: &'device CudaDevice,
+    handle: Handle,
+    sgemm: Gemm<f32>,
+    dgemm: Gemm<f64>,
+    destroy: Destroy,
+    version: c_int,
+    precision: Precision,
+    path: &'static Path,
+}
+
+impl<'device> Cublas<'device> {
+    /// Prepares cuBLAS to launch on `device`'s stream.
+    ///
+    /// # Errors
+    ///
+    /// It is not found, or does not start.
+    pub fn load(device: &'device CudaDevice, precision: Precision) -> Result<Self, CublasError> {
+        device
+            .enter()
+            .map_err(|error| CublasError::Device(error.to_string()))?;
+        let (library, path) = library().ok_or(CublasError::NotFound)?;
+        let unusable = |error: libloading::Error| CublasError::Unusable {
+            path: path.to_path_buf(),
+            reason: error.to_string(),
+        };
+        // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
+        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
+            (
+                *library
+                    .get::<Create>(b"cublasCreate_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<Destroy>(b"cublasDestroy_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<GetVersion>(b"cublasGetVersion_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<SetStream>(b"cublasSetStream_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<SetMathMode>(b"cublasSetMathMode\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<Gemm<f32>>(b"cublasSgemm_v2\0")
+                    .map_err(unusable)?,
+                *library
+                    .get::<Gemm<f64>>(b"cublasDgemm_v2\0")
+                    .map_err(unusable)?,
+            )
+        };
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the device's primary context, which cuBLAS uses, is current.
+        succeeded("cublasCreate", unsafe { create(&mut handle) })?;
+        let mut cublas = Cublas {
+            device,
+            handle,
+            sgemm,
+            dgemm,
+            destroy,
+            version: 0,
+            precision,
+            path,
+        };
+        // SAFETY: the handle is valid, and the stream lives as long as the device that is
+        // borrowed.
+        unsafe {
+            succeeded("cublasGetVersion", get_version(handle, &mut cublas.version))?;
+            let stream = device.stream().as_inner().cast();
+            succeeded("cublasSetStream", set_stream(handle, stream))?;
+            let mode = precision.math_mode();
+            succeeded("cublasSetMathMode", set_math_mode(handle, mode))?;
+        }
+        Ok(cublas)
+    }
+
+    /// How it computes.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
+    pub fn description(&self) -> String {
+        format!(
+            "{} from {}",
+            version_name(self.version),
+            self.path.display()
+        )
+    }
+
+    /// Launches `C = alpha * A * B + beta * C` and does not wait.
+    ///
+    /// # Errors
+    ///
+    /// There is no such function for the element type, the shape is too large, or cuBLAS fails.
+    ///
+    /// # Safety
+    ///
+    /// `matrices` hold A, B and C of `T` of a problem of this shape until the launch has ended.
+    pub(crate) unsafe fn gemm<T: Element>(
+        &self,
+        shape: Shape,
+        alpha: T,
+        beta: T,
+        matrices: &[Placed; 3],
+    ) -> Result<(), CublasError> {
+        match (alpha.scalar(), beta.scalar()) {
+            // SAFETY: the elements are f32, in memory that the caller vouches for.
+            (Scalar::F32(alpha), Scalar::F32(beta)) => succeeded("cublasSgemm", unsafe {
+                self.call(self.sgemm, shape, alpha, beta, matrices)?
+            }),
+            // SAFETY: as above, with f64.
+            (Scalar::F64(alpha), Scalar::F64(beta)) => succeeded("cublasDgemm", unsafe {
+                self.call(self.dgemm, shape, alpha, beta, matrices)?
+            }),
+            _ => Err(CublasError::NoSuchType(T::TYPE)),
+        }
+    }
+
+    /// Calls `gemm`, of elements `E`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Cublas::gemm`], of elements `E`.
+    unsafe fn call<E>(
+        &self,
+        gemm: Gemm<E>,
+        shape: Shape,
+        alpha: E,
+        beta: E,
+        [a, b, c]: &[Placed; 3],
+    ) -> Result<c_int, CublasError> {
+        let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
+        let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
+        // cuBLAS is column-major. A row-major matrix is its transpose's column-major form, and
+        // C^T = B^T * A^T: so B goes first, and m and n change places.
+        // SAFETY: the pointers are those of the device's memory that the caller vouches for;
+        // cuBLAS copies the scalars.
+        Ok(unsafe {
+            gemm(
+                self.handle,
+                NOT_TRANSPOSED,
+                NOT_TRANSPOSED,
+                n,
+                m,
+                k,
+                &alpha,
+                b.start.cast(),
+                int(b.leading.max(1))?,
+                a.start.cast(),
+                int(a.leading.max(1))?,
+                &beta,
+                c.start.cast(),
+                int(c.leading.max(1))?,
+            )
+        })
+    }
+}
+
+impl Drop for Cublas<'_> {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the handle is valid and not used again.
+            unsafe { (self.destroy)(self.handle) };
+        }
+    }
+}
+
+fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
+    match status {
+        0 => Ok(()),
+        status => Err(CublasError::Failed { function, status }),
+    }
+}
+
+/// `120901` is 12.9.1.
+fn version_name(version: c_int) -> String {
+    format!(
+        "{}.{}.{}",
+        version / 10_000,
+        version / 100 % 100,
+        version % 100
+    )
+}
+
+/// The cuBLAS that would be loaded, with its path, for people to read.
+pub fn find() -> Option<&'static Path> {
+    library().map(|(_, path)| path)
+}
+
+/// The library and its path, loaded on first use and kept: a GPU's context holds its code.
+fn library() -> Option<(&'static Library, &'static Path)> {
+    static LIBRARY: OnceLock<Option<(Library, PathBuf)>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(open_library)
+        .as_ref()
+        .map(|(library, path)| (library, path.as_path()))
+}
+
+/// Names of the library, newest first.
+const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
+
+fn open_library() -> Option<(Library, PathBuf)> {
+    candidates().into_iter().find_map(|path| {
+        // SAFETY: loading NVIDIA's library has no requirements of its own.
+        unsafe { Library::new(&path) }
+            .ok()
+            .map(|library| (library, path))
+    })
+}
+
+/// Where to look, in order: LIBCUBLAS_PATH and nothing else if it is set; the loader's own path;
+/// CUDA toolkits; Python packages.
+fn candidates() -> Vec<PathBuf> {
+    if let Some(path) = env::var_os("LIBCUBLAS_PATH").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        return if path.is_dir() {
+            named_in(&path)
+        } else {
+            vec![path]
+        };
+    }
+    let mut candidates: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
+    for folder in toolkit_folders().iter().chain(&python_folders()) {
+        candidates.extend(named_in(folder).into_iter().filter(|path| path.exists()));
+    }
+    candidates
+}
+
+fn named_in(folder: &Path) -> Vec<PathBuf> {
+    NAMES.iter().map(|name| folder.join(name)).collect()
+}
+
+fn toolkit_folders() -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]
+        .iter()
+        .filter_map(env::var_os)
+        .map(PathBuf::from)
+        .collect();
+    roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
+    roots.extend(children(Path::new("/usr/local"), "cuda-"));
+    roots
+        .iter()
+        .flat_map(|root| [root.join("lib64"), root.join("targets/x86_64-linux/lib")])
+        .collect()
+}
+
+/// The `nvidia/*/lib` folders of every Python installation in a usual place.
+fn python_folders() -> Vec<PathBuf> {
+    let mut prefixes: Vec<PathBuf> = ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .iter()
+        .filter_map(env::var_os)
+        .map(PathBuf::from)
+        .collect();
+    // The Python that a user calls by its name, which may be that of a virtual environment.
+    let path = env::var_os("PATH").unwrap_or_default();
+    prefixes.extend(
+        env::split_paths(&path)
+            .filter(|folder| folder.join("python3").exists())
+            .filter_map(|folder| folder.parent().map(Path::to_path_buf)),
+    );
+    prefixes.extend(env::home_dir().map(|home| home.join(".local")));
+    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
+    let mut packages: Vec<PathBuf> = env::var_os("PYTHONPATH")
+        .map(|paths| env::split_paths(&paths).collect())
+        .unwrap_or_default();
+    for prefix in prefixes {
+        for python in children(&prefix.join("lib"), "python3") {
+            packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
+        }
+    }
+    packages
+        .iter()
+        .flat_map(|folder| children(&folder.join("nvidia"), ""))
+        .map(|folder| folder.join("lib"))
+        .collect()
+}
+
+/// The entries of a folder whose names start with `prefix`, the highest name first.
+fn children(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_read_as_people_write_them() {
+        assert_eq!(version_name(120_901), "12.9.1");
+        assert_eq!(version_name(130_000), "13.0.0");
+    }
+
+    #[test]
+    fn a_status_is_an_error_that_names_the_function() {
+        assert_eq!(succeeded("cublasSgemm", 0), Ok(()));
+        assert_eq!(
+            succeeded("cublasSgemm", 13).unwrap_err().to_string(),
+            "cuBLAS failed in cublasSgemm with status 13."
+        );
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_has_no_children() {
+        assert!(children(Path::new("/no/such/folder"), "").is_empty());
+    }
+}

@@ -1,0 +1,72 @@
+//! A rung on its way through the gates, and where it runs.
+
+use std::time::Duration;
+
+use gpu_gemm::Device;
+
+use crate::cpu::Team;
+use crate::data::Matrix;
+use crate::data::Problem;
+use crate::measure::Timing;
+use crate::progress::Progress;
+use crate::run::RunError;
+use crate::rung::{Element, Rung};
+use crate::verify::{Failure, Proof};
+
+/// Where rungs run: GPU kernels on the device, CPU rungs by the team.
+#[derive(Clone, Copy)]
+pub(super) struct Machine<'a> {
+    pub device: &'a Device,
+    pub team: &'a Team,
+}
+
+/// A rung on its way through the gates.
+pub(super) struct Candidate {
+    pub rung: Rung,
+    pub proofs: Vec<Proof>,
+    pub failure: Option<Failure>,
+    pub corner: Option<Vec<Vec<f64>>>,
+    /// The time of its last run.
+    pub time: Duration,
+    pub timing: Option<Timing>,
+}
+
+impl Candidate {
+    pub fn new(rung: Rung) -> Candidate {
+        Candidate {
+            rung,
+            proofs: Vec::new(),
+            failure: None,
+            corner: None,
+            time: Duration::ZERO,
+            timing: None,
+        }
+    }
+
+    pub fn is_right(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    pub fn judge(&mut self, outcome: Result<Proof, Failure>) {
+        match outcome {
+            Ok(proof) => self.proofs.push(proof),
+            Err(failure) => self.failure = Some(failure),
+        }
+    }
+
+    /// Runs the rung, and returns C.
+    pub fn run<T: Element>(
+        &mut self,
+        machine: Machine<'_>,
+        problem: &Problem<T>,
+        progress: &Progress,
+    ) -> Result<Matrix<T>, RunError> {
+        let name = self.rung.name();
+        progress.doing(format!("{name}: running"));
+        let Machine { device, team } = machine;
+        let run = self.rung.run(device, team, problem, &|| progress.step())?;
+        self.time = run.time;
+        progress.doing(format!("{name}: checking"));
+        Ok(run.c)
+    }
+}

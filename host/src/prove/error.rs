@@ -1,0 +1,68 @@
+//! Why a call ended before its report was complete.
+
+use std::io;
+
+use gpu_gemm::{DeviceError, ElementType, PlanError};
+use thiserror::Error;
+
+use crate::cpu::TeamError;
+use crate::data::ProblemError;
+use crate::measure::cublas::CublasError;
+use crate::measure::gpu::MeasureError;
+use crate::memory::TooLarge;
+use crate::npy::{NpyError, ReadError};
+use crate::output::clause;
+use crate::run::RunError;
+
+/// Why a call ended before its report was complete.
+#[derive(Debug, Error)]
+pub enum EvaluateError {
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    #[error(transparent)]
+    File(#[from] NpyError),
+    #[error("C cannot be written: {}.", clause(.0))]
+    Output(io::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Cublas(#[from] CublasError),
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
+    BaselineWithoutGpu,
+    #[error("{scalar} is not representable as {data_type}, so alpha or beta cannot have it.")]
+    Scalar { scalar: f64, data_type: ElementType },
+}
+
+impl From<MeasureError> for EvaluateError {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Run(error) => error.into(),
+            MeasureError::Cublas(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReadError> for EvaluateError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::File(error) => error.into(),
+            ReadError::Matrix(error) => error.into(),
+        }
+    }
+}
+
+impl From<DeviceError> for EvaluateError {
+    fn from(error: DeviceError) -> Self {
+        EvaluateError::Run(error.into())
+    }
+}
+
+impl From<PlanError> for EvaluateError {
+    fn from(error: PlanError) -> Self {
+        EvaluateError::Run(error.into())
+    }
+}

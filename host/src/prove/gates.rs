@@ -1,0 +1,133 @@
+//! The gates that every result passes, each on its own data.
+
+use std::io::Write;
+
+use super::candidate::{Candidate, Machine};
+use super::error::EvaluateError;
+use super::request::Request;
+use crate::data::{Data, Layout, Problem};
+use crate::npy;
+use crate::npy::ReadError;
+use crate::progress::Progress;
+use crate::rung::Element;
+use crate::verify::{self, Coverage, Failure};
+
+/// Proofs that make a result right.
+pub(super) const GATES: usize = 2;
+
+/// Both gates, each on its own data, for all candidates. Returns the problem of the second.
+pub(super) fn prove<T: Element>(
+    machine: Machine<'_>,
+    request: &Request,
+    scalars: (T, T),
+    mut output: Option<&mut dyn Write>,
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<Problem<T>, EvaluateError> {
+    prove_exact::<T>(machine, request, candidates, progress)?;
+    progress.doing("reading or filling the matrices".to_string());
+    let coverage = Coverage::of(request.shape);
+    let (problem, data) = problem(request, Data::Uniform, scalars)?;
+    for candidate in candidates
+        .iter_mut()
+        .filter(|candidate| candidate.is_right())
+    {
+        let c = candidate.run(machine, &problem, progress)?;
+        let (tile, model) = (
+            candidate.rung.tile(),
+            candidate.rung.error_model(machine.team),
+        );
+        candidate.judge(verify::general(&problem, &c, tile, data, coverage, model));
+        if candidate.is_right() {
+            candidate.corner = request.corner.map(|corner| corner.of(&c));
+            if let Some(output) = output.take() {
+                npy::write(&c, output).map_err(EvaluateError::Output)?;
+            }
+        }
+    }
+    Ok(problem)
+}
+
+/// The exact gate: random integers, whatever data is requested, since only they have a proof
+/// that hides nothing.
+fn prove_exact<T: Element>(
+    machine: Machine<'_>,
+    request: &Request,
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    let shape = request.shape;
+    let coverage = Coverage::of(shape);
+    let integer = |scalar| T::from_integer(small_integer(scalar));
+    let (alpha, beta) = (integer(request.alpha), integer(request.beta));
+    // One candidate after the other, on data that suits it: the same for most.
+    let mut last: Option<(Data, Problem<T>)> = None;
+    for candidate in candidates {
+        let Some(data) = candidate
+            .rung
+            .error_model(machine.team)
+            .exact_data::<T>(shape)
+        else {
+            let why = format!("sums of {} products are too long to be exact.", shape.k);
+            candidate.judge(Err(Failure::Unprovable(why)));
+            continue;
+        };
+        let problem = match last.take() {
+            Some((known, problem)) if known == data => problem,
+            _ => {
+                let layout = Layout::compact(shape);
+                Problem::random(shape, layout, data, request.seed, alpha, beta)?
+            }
+        };
+        let c = candidate.run(machine, &problem, progress)?;
+        candidate.judge(verify::exact(&problem, &c, candidate.rung.tile(), coverage));
+        last = Some((data, problem));
+    }
+    Ok(())
+}
+
+/// The matrices of the request, or `suitable` ones if it names none.
+pub(super) fn problem<T: Element>(
+    request: &Request,
+    suitable: Data,
+    scalars: (T, T),
+) -> Result<(Problem<T>, Option<Data>), ReadError> {
+    let Request {
+        source,
+        shape,
+        seed,
+        ..
+    } = request;
+    source.problem(suitable, *shape, *seed, scalars)
+}
+
+/// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only
+/// for zero.
+fn small_integer(scalar: f64) -> i32 {
+    match scalar {
+        0.0 => 0,
+        scalar if scalar.abs() < 1.0 => scalar.signum() as i32,
+        scalar => scalar.round().clamp(-2.0, 2.0) as i32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scalar_becomes_a_small_integer_and_zero_only_if_it_is_zero() {
+        for (scalar, integer) in [
+            (0.0, 0),
+            (1.0, 1),
+            (0.1, 1),
+            (-0.1, -1),
+            (1.6, 2),
+            (-7.5, -2),
+            (1e30, 2),
+            (-0.0, 0),
+        ] {
+            assert_eq!(small_integer(scalar), integer, "{scalar}");
+        }
+    }
+}

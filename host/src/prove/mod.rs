@@ -1,0 +1,321 @@
+//! One call's work: run each rung, prove its results, and time those that are right.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `request.rs` | the request |
+//! | `candidate.rs` | a rung on its way through the gates |
+//! | `gates.rs` | the gates, each on its own data |
+//! | `timing.rs` | times what is right |
+//! | `baseline.rs` | what times are compared with |
+//! | `steps.rs` | how long all that will take |
+//! | `record.rs` | what the report says |
+
+mod baseline;
+mod candidate;
+mod error;
+mod gates;
+mod record;
+mod request;
+mod steps;
+mod timing;
+
+use std::io::Write;
+
+use gpu_gemm::{ElementType, Opened};
+
+pub use error::EvaluateError;
+pub use request::{Baseline, Request};
+pub use steps::steps;
+
+use crate::cpu::{self, Team};
+use crate::data::Data;
+use crate::measure::cublas::Cublas;
+use crate::memory;
+use crate::progress::Progress;
+use crate::report::{Report, Yardstick};
+use crate::rung::Element;
+use crate::source::Source;
+use candidate::{Candidate, Machine};
+use gates::GATES;
+
+/// Carries out the request. The report holds what was known when an error, if any, ended it.
+pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), EvaluateError>) {
+    evaluate_into(opened, request, None)
+}
+
+/// [`evaluate`], as a part of a longer operation whose progress is shown: advances it by as many
+/// steps as [`steps`] says.
+pub fn evaluate_observed(
+    opened: &Opened,
+    request: &Request,
+    progress: &Progress,
+) -> (Report, Result<(), EvaluateError>) {
+    run(opened, request, None, progress)
+}
+
+/// [`evaluate`], and writes C, as the first rung that is proven right computed it, to `output`
+/// as a .npy file. The file is valid only if there is no error and that rung is the only one.
+pub fn evaluate_into(
+    opened: &Opened,
+    request: &Request,
+    output: Option<&mut dyn Write>,
+) -> (Report, Result<(), EvaluateError>) {
+    // Without a number of steps there is no bar; what is wrong with the request shows below.
+    let progress = Progress::start(steps(&opened.device, request).unwrap_or(0));
+    run(opened, request, output, &progress)
+}
+
+fn run(
+    opened: &Opened,
+    request: &Request,
+    output: Option<&mut dyn Write>,
+    progress: &Progress,
+) -> (Report, Result<(), EvaluateError>) {
+    let mut report = Report {
+        schema: 1,
+        backend: opened.device.backend(),
+        device: opened.device.description(),
+        reason: opened.reason.clone(),
+        cublas: None,
+        output: None,
+        results: Vec::new(),
+        yardsticks: Vec::new(),
+    };
+    let team = match Team::new(request.cpu) {
+        Ok(team) => team,
+        Err(error) => return (report, Err(error.into())),
+    };
+    if request.is_native() {
+        report.backend = "cpu";
+        report.device = cpu::description(&team);
+        report.reason = "CPU rungs run natively, whatever --device says".to_string();
+    }
+    let machine = Machine {
+        device: &opened.device,
+        team: &team,
+    };
+    let result = match request.data_type {
+        ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
+        ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
+        ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
+    };
+    (report, result)
+}
+
+fn evaluate_as<T: Element>(
+    machine: Machine<'_>,
+    request: &Request,
+    output: Option<&mut dyn Write>,
+    progress: &Progress,
+    report: &mut Report,
+) -> Result<(), EvaluateError> {
+    let scalar = |scalar: f64| {
+        T::from_scalar(scalar)
+            .filter(|_| scalar.is_finite())
+            .ok_or(EvaluateError::Scalar {
+                scalar,
+                data_type: T::TYPE,
+            })
+    };
+    let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
+    memory::check(request.shape, size_of::<T>())?;
+    let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
+        true => Vec::new(),
+        false => baseline::yardsticks(machine.device, request)?,
+    };
+    report.cublas = yardsticks.first().map(Cublas::description);
+    let rungs = request.rungs.iter().copied();
+    let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
+    let scalars = (alpha, beta);
+    let outcome = gates::prove::<T>(machine, request, scalars, output, &mut candidates, progress)
+        .and_then(|proven| {
+            let problem = match request.source {
+                // A benchmark multiplies normally distributed numbers.
+                Source::Suitable => {
+                    drop(proven);
+                    gates::problem(request, Data::Normal, scalars)?.0
+                }
+                _ => proven,
+            };
+            timing::time::<T>(
+                machine,
+                request,
+                &problem,
+                &yardsticks,
+                &mut candidates,
+                progress,
+            )
+        });
+    let (timings, result) = match outcome {
+        Ok(timings) => (timings, Ok(())),
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    report.yardsticks = yardsticks
+        .iter()
+        .zip(&timings)
+        .map(|(yardstick, timing)| Yardstick {
+            name: yardstick.precision().name().to_string(),
+            runs: timing.runs(),
+            time_median_s: timing.median(),
+            time_min_s: Some(timing.min()),
+            time_max_s: Some(timing.max()),
+            flops_per_s: request.shape.flops() / timing.median(),
+        })
+        .collect();
+    for candidate in candidates {
+        // After an error, a kernel without any result has no line in the report.
+        if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() == GATES {
+            let record = record::record(machine, request, &candidate, timings.first())?;
+            report.results.push(record);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planted;
+    use crate::report::Corner;
+    use crate::rung::Rung;
+    use gpu_gemm::gpu_kernels::spec::Tile;
+    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
+
+    /// Leaves C as it is.
+    #[allow(clippy::too_many_arguments)] // BLAS's own
+    unsafe fn lazy(
+        _m: usize,
+        _n: usize,
+        _k: usize,
+        _alpha: f32,
+        _a: &[f32],
+        _lda: usize,
+        _b: &[f32],
+        _ldb: usize,
+        _beta: f32,
+        _c: *mut f32,
+        _ldc: usize,
+    ) {
+    }
+
+    fn lazy_rung() -> Rung {
+        Rung::Gpu(planted::named("lazy", Tile { m: 8, n: 8, k: 1 }, lazy))
+    }
+
+    /// Right on integers, and wrong on all other numbers: drops the fraction. One CTA computes
+    /// all of a small C.
+    #[allow(clippy::too_many_arguments)] // BLAS's own
+    unsafe fn truncating(
+        m: usize,
+        n: usize,
+        k: usize,
+        alpha: f32,
+        a: &[f32],
+        lda: usize,
+        b: &[f32],
+        ldb: usize,
+        _beta: f32,
+        c: *mut f32,
+        ldc: usize,
+    ) {
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
+            let sum: f32 = products.map(f32::trunc).sum();
+            // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one thread.
+            unsafe { *c.add(row * ldc + column) = alpha * sum };
+        }
+    }
+
+    fn truncating_rung() -> Rung {
+        let tile = Tile { m: 16, n: 16, k: 1 };
+        Rung::Gpu(planted::named("truncating", tile, truncating))
+    }
+
+    /// Evaluates with corners of one element, and returns what was written, too.
+    fn evaluated(rungs: Vec<Rung>) -> (Report, Vec<u8>) {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let request = Request {
+            rungs,
+            data_type: ElementType::F32,
+            shape: Shape { m: 9, n: 8, k: 7 },
+            alpha: 1.0,
+            beta: 0.0,
+            source: Source::Suitable,
+            seed: 1,
+            corner: Some(Corner {
+                rows: 1,
+                columns: 1,
+            }),
+            effort: crate::measure::Effort::default(),
+            baseline: Baseline::Auto,
+            tensor_cores: false,
+            cpu: cpu::Settings::default(),
+        };
+        let mut written = Vec::new();
+        let (report, result) = evaluate_into(&opened, &request, Some(&mut written));
+        result.unwrap();
+        (report, written)
+    }
+
+    #[test]
+    fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
+        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
+        let (report, _) = evaluated(vec![lazy_rung(), Rung::Gpu(right)]);
+        let [lazy, naive] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        assert!(!lazy.proven && lazy.time_median_s.is_none());
+        assert!(
+            lazy.verification
+                .starts_with("C[0][0] is NaN, but must be "),
+            "{}",
+            lazy.verification
+        );
+        assert!(naive.proven && naive.time_median_s.is_some());
+        assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
+    }
+
+    #[test]
+    fn cpu_rungs_are_reported_with_their_threads_and_without_a_grid() {
+        let (report, _) = evaluated(vec![
+            Rung::Cpu(&cpu::ijk::RUNG),
+            Rung::Cpu(&cpu::rows::RUNG),
+        ]);
+        assert_eq!(report.backend, "cpu");
+        let [serial, threaded] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        assert!(serial.proven && threaded.proven && threaded.time_median_s.is_some());
+        assert_eq!(
+            (serial.launches, serial.threads, &serial.schedule),
+            (0, Some(1), &None)
+        );
+        assert_eq!(threaded.threads, Some(rayon::current_num_threads()));
+        assert_eq!(threaded.schedule.as_deref(), Some("static"));
+        // Beside a kernel, the report is that of the device.
+        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
+        let (report, _) = evaluated(vec![Rung::Gpu(right), Rung::Cpu(&cpu::ijk::RUNG)]);
+        assert_eq!(report.backend, "simulator");
+        assert_eq!(report.results[1].backend, "cpu");
+        assert!(report.all_proven());
+    }
+
+    #[test]
+    fn only_what_passes_both_gates_is_written_and_shown() {
+        let (report, written) = evaluated(vec![truncating_rung()]);
+        let [truncating] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        // It passes the exact gate.
+        assert!(!truncating.proven && truncating.verification.contains(" within "));
+        assert_eq!(truncating.corner, None);
+        assert!(written.is_empty());
+
+        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
+        let (report, written) = evaluated(vec![truncating_rung(), Rung::Gpu(right)]);
+        let corner = report.results[1].corner.as_ref().unwrap()[0][0];
+        let elements = &written[written.len() - 9 * 8 * 4..];
+        let first = f32::from_le_bytes(elements[..4].try_into().unwrap());
+        assert_eq!(first.to_string(), corner.to_string());
+    }
+}

@@ -1,0 +1,100 @@
+//! What a report says about a rung.
+
+use gpu_gemm::{Launch, PlanError, Shape};
+
+use super::candidate::{Candidate, Machine};
+use super::request::Request;
+use crate::cpu::Threads;
+use crate::measure::Timing;
+use crate::report::Record;
+use crate::rung::Rung;
+
+pub(super) fn record(
+    machine: Machine<'_>,
+    request: &Request,
+    candidate: &Candidate,
+    cublas: Option<&Timing>,
+) -> Result<Record, PlanError> {
+    let Candidate {
+        rung,
+        proofs,
+        failure,
+        corner,
+        timing,
+        ..
+    } = candidate;
+    let verification = match failure {
+        Some(failure) => failure.to_string(),
+        None => {
+            let statements: Vec<String> = proofs
+                .iter()
+                .map(|proof| format!("{}: {}", proof.gate, proof.statement))
+                .collect();
+            statements.join("; ")
+        }
+    };
+    let bounded = proofs.iter().find(|proof| proof.gate == "proven");
+    let median = timing.as_ref().map(Timing::median);
+    let Shape { m, n, k } = request.shape;
+    let record = Record {
+        kernel: rung.name().to_string(),
+        dtype: request.data_type.to_string(),
+        m,
+        n,
+        k,
+        alpha: request.alpha,
+        beta: request.beta,
+        seed: request.seed,
+        proven: failure.is_none(),
+        verification,
+        largest_error: bounded.map(|proof| proof.largest_error),
+        error_bound: bounded.map(|proof| proof.bound),
+        runs: timing.as_ref().map(Timing::runs),
+        warmup: timing.as_ref().map(|timing| timing.warmup),
+        launches_per_run: timing.as_ref().map(|timing| timing.launches_per_run),
+        time_median_s: median,
+        time_min_s: timing.as_ref().map(Timing::min),
+        time_max_s: timing.as_ref().map(Timing::max),
+        flops_per_s: median.map(|seconds| request.shape.flops() / seconds),
+        cublas_time_median_s: cublas.map(Timing::median),
+        ratio_to_cublas: cublas
+            .zip(median)
+            .map(|(cublas, seconds)| cublas.median() / seconds),
+        chosen: rung.chosen(),
+        data: request.source.description(),
+        corner: corner.clone(),
+        ..Record::default()
+    };
+    match rung {
+        Rung::Cpu(algorithm) => {
+            let threads = match algorithm.threads {
+                Threads::One => Some(1),
+                Threads::Team | Threads::Scheduled => Some(machine.team.threads()),
+                Threads::Library => None,
+            };
+            let scheduled = algorithm.threads == Threads::Scheduled;
+            Ok(Record {
+                backend: "cpu".to_string(),
+                threads,
+                schedule: scheduled.then(|| request.cpu.schedule.to_string()),
+                ..record
+            })
+        }
+        Rung::Gpu(choice) | Rung::Auto(choice) => {
+            let variant = choice.variant;
+            let facts = machine.device.facts();
+            let plan = choice.plan_compact(request.shape_read(), &facts)?;
+            let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
+            let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
+            Ok(Record {
+                backend: machine.device.backend().to_string(),
+                grid_x: own.first().map_or(0, |launch| launch.grid.0),
+                grid_y: own.iter().map(|launch| u64::from(launch.grid.1)).sum(),
+                block_x: variant.block.x,
+                block_y: variant.block.y,
+                launches: plan.launches().len(),
+                ..record
+            })
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The request.
+
+use gpu_gemm::{ElementType, Shape};
+
+use crate::cpu;
+use crate::measure::Effort;
+use crate::report::Corner;
+use crate::rung::Rung;
+use crate::source::Source;
+
+/// What to compare times with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// cuBLAS, where there is a GPU, a cuBLAS, and a function of it for the element type.
+    Auto,
+    /// Nothing.
+    None,
+    /// cuBLAS; an error where there is none.
+    Cublas,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub rungs: Vec<Rung>,
+    pub data_type: ElementType,
+    pub shape: Shape,
+    pub alpha: f64,
+    pub beta: f64,
+    pub source: Source,
+    pub seed: u64,
+    /// How much of each result to report, if any.
+    pub corner: Option<Corner>,
+    pub effort: Effort,
+    pub baseline: Baseline,
+    /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it
+    /// rounds more.
+    pub tensor_cores: bool,
+    /// What was chosen for the CPU rungs.
+    pub cpu: cpu::Settings,
+}
+
+impl Request {
+    /// The shape, with k = 0 if alpha says that neither A nor B is read.
+    pub(super) fn shape_read(&self) -> Shape {
+        match self.alpha {
+            0.0 => Shape { k: 0, ..self.shape },
+            _ => self.shape,
+        }
+    }
+
+    /// Whether no device is needed: CPU rungs need none.
+    pub fn is_native(&self) -> bool {
+        self.rungs.iter().all(|rung| rung.choice().is_none())
+    }
+}

@@ -1,0 +1,59 @@
+//! A problem as the library sees it: where its matrices lie, and what is done with them.
+
+use std::time::Duration;
+
+use gpu_gemm::{Bindings, Call, Operand, Shape, Transpose};
+
+use crate::data::{Matrix, Number, Problem};
+
+/// The result of a kernel.
+#[derive(Debug)]
+pub struct Run<T> {
+    /// C as the kernel left it.
+    pub c: Matrix<T>,
+    /// From the first launch's start to the last one's end.
+    pub time: Duration,
+}
+
+/// A matrix in a device's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    /// Its first element.
+    pub start: *mut u8,
+    /// Elements from the start of a row to the start of the next.
+    pub leading: usize,
+}
+
+/// The call of `problem`, its matrices A, B and C placed so.
+pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> Call {
+    let operand = |placed: Placed| {
+        let address = placed.start as usize;
+        Operand::at(address, placed.leading, T::TYPE, Transpose::No)
+    };
+    let shape = problem.shape();
+    Call {
+        shape: match problem.alpha == T::default() {
+            true => Shape { k: 0, ..shape },
+            false => shape,
+        },
+        a: operand(a),
+        b: operand(b),
+        ldc: c.leading,
+    }
+}
+
+/// What its launches leave open.
+pub(crate) fn bindings<T: Number>(
+    problem: &Problem<T>,
+    [a, b, c]: [Placed; 3],
+    workspace: *mut u8,
+) -> Bindings {
+    Bindings {
+        alpha: problem.alpha.scalar(),
+        beta: problem.beta.scalar(),
+        a: a.start,
+        b: b.start,
+        c: c.start,
+        workspace,
+    }
+}

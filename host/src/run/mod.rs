@@ -1,0 +1,48 @@
+//! A kernel on a problem, once: each buffer between guard bands, and what the kernel wrote where
+//! it must not is an error.
+
+pub mod error;
+mod gpu;
+pub mod guard;
+mod layout;
+mod pitch;
+mod simulated;
+mod simulator;
+mod uploaded;
+
+use gpu_gemm::{Choice, Device};
+
+pub use error::{RunError, Trespass};
+pub use layout::Run;
+pub(crate) use layout::{Placed, bindings, call};
+pub(crate) use uploaded::{Pitched, Uploaded, placed_at};
+
+use crate::data::{Number, Problem};
+
+/// Runs the chosen kernel on `problem` and returns C. Each buffer lies between guard bands; what
+/// the kernel wrote into them, into A, into B or between the rows of C is an error. An empty C
+/// launches nothing. `cta_done` is called after each CTA where that can be seen: on the
+/// simulator, from any thread.
+///
+/// # Errors
+///
+/// The kernel does not multiply this type, the device fails, or the kernel writes where it must
+/// not.
+pub fn run<T: Number>(
+    device: &Device,
+    choice: Choice,
+    problem: &Problem<T>,
+    cta_done: &(dyn Fn() + Sync),
+) -> Result<Run<T>, RunError> {
+    if choice.variant.types.c != T::TYPE {
+        return Err(RunError::WrongType {
+            kernel: choice.variant.name.to_string(),
+            multiplies: vec![choice.variant.types.c],
+            asked: T::TYPE,
+        });
+    }
+    match device {
+        Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
+        Device::Cuda(device) => gpu::run(device, choice, problem),
+    }
+}

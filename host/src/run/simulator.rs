@@ -1,0 +1,212 @@
+//! A kernel on the simulator, once.
+
+use std::time::Instant;
+
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Choice, DeviceFacts, Simulator};
+
+use super::error::{RunError, Trespass};
+use super::guard;
+use super::layout::{Run, bindings, call};
+use super::simulated::Guarded;
+use crate::data::{Layout, Number, Problem};
+
+/// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
+const PITCH_BYTES: usize = 512;
+
+/// Runs the chosen kernel on copies of the problem's matrices.
+pub(super) fn run<T: Number>(
+    simulator: &Simulator,
+    choice: Choice,
+    problem: &Problem<T>,
+    cta_done: &(dyn Fn() + Sync),
+) -> Result<Run<T>, RunError> {
+    match choice.variant.allocation {
+        Allocation::AsGiven => run_as_given(simulator, choice, problem, cta_done),
+        Allocation::Pitched => {
+            let shape = problem.shape();
+            let pitch =
+                |columns: usize| columns.next_multiple_of(PITCH_BYTES / size_of::<T>()) - columns;
+            let padding = [shape.k, shape.n, shape.n].map(pitch);
+            let pitched = problem.moved_to(Layout::padded(shape, padding, [0; 3]))?;
+            let run = run_as_given(simulator, choice, &pitched, cta_done)?;
+            let mut c = problem.c.clone();
+            for row in 0..shape.m {
+                c.row_mut(row).copy_from_slice(run.c.row(row));
+            }
+            Ok(Run { c, ..run })
+        }
+    }
+}
+
+/// Runs it on the matrices as they lie.
+fn run_as_given<T: Number>(
+    simulator: &Simulator,
+    choice: Choice,
+    problem: &Problem<T>,
+    cta_done: &(dyn Fn() + Sync),
+) -> Result<Run<T>, RunError> {
+    let mut a = Guarded::new(&problem.a);
+    let mut b = Guarded::new(&problem.b);
+    let mut c = Guarded::new(&problem.c);
+    let placed = [a.placed(), b.placed(), c.placed()];
+    let plan = choice.plan(call(problem, placed), &DeviceFacts::simulator())?;
+    let mut workspace = Guarded::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
+    let bindings = bindings(problem, placed, workspace.placed().start);
+    let start = Instant::now();
+    // SAFETY: the matrices and the workspace live until all has been run, and the plan is that
+    // of this problem.
+    unsafe { gpu_gemm::run(&simulator.observed(cta_done), &plan, &bindings)? };
+    let time = start.elapsed();
+
+    let checked = workspace
+        .check('W')
+        .and_then(|()| check(&a, &b, &c, problem));
+    checked.map_err(|what| RunError::Trespass {
+        kernel: choice.variant.name.to_string(),
+        what,
+    })?;
+    let c = problem.c.with_buffer(c.buffer().to_vec());
+    Ok(Run { c, time })
+}
+
+/// Checks everything that a kernel must not write.
+fn check<T: Number>(
+    a: &Guarded<T>,
+    b: &Guarded<T>,
+    c: &Guarded<T>,
+    problem: &Problem<T>,
+) -> Result<(), Trespass> {
+    for (name, guarded) in [('A', a), ('B', b), ('C', c)] {
+        guarded.check(name)?;
+    }
+    guard::check_input('A', problem.a.buffer(), a.buffer(), 0)?;
+    guard::check_input('B', problem.b.buffer(), b.buffer(), 0)?;
+    guard::check_padding(&problem.c, c.buffer())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Data;
+    use crate::planted;
+    use gpu_gemm::gpu_kernels::spec::GemmFn;
+    use gpu_gemm::{Device, Shape};
+
+    fn simulator() -> Device {
+        Device::Simulator(Simulator::default())
+    }
+
+    /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.
+    fn run(function: GemmFn<f32>) -> Result<Run<f32>, RunError> {
+        let shape = Shape { m: 3, n: 4, k: 5 };
+        let layout = Layout::padded(shape, [1; 3], [1; 3]);
+        let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 1.0).unwrap();
+        let choice = planted::kernel(function);
+        crate::run::run(&simulator(), choice, &problem, &|| ())
+    }
+
+    macro_rules! planted {
+        ($name:ident($a:ident, $c:ident, $ldc:ident) $body:block) => {
+            #[allow(clippy::too_many_arguments, unused_variables)]
+            unsafe fn $name(
+                m: usize,
+                n: usize,
+                k: usize,
+                alpha: f32,
+                $a: &[f32],
+                lda: usize,
+                b: &[f32],
+                ldb: usize,
+                beta: f32,
+                $c: *mut f32,
+                $ldc: usize,
+            ) {
+                assert_eq!((m, n, k, lda, ldb, $ldc), (3, 4, 5, 6, 5, 5));
+                assert_eq!(($a.len(), b.len()), (2 * 6 + 5, 4 * 5 + 4));
+                // SAFETY: each planted kernel stays inside C's guard bands.
+                unsafe { $body }
+            }
+        };
+    }
+
+    planted!(writes_inside(a, c, ldc) {
+        *c.add(2 * ldc + 3) = a[0];
+    });
+    planted!(writes_padding(a, c, ldc) {
+        *c.add(4) = 0.0;
+    });
+    planted!(writes_before(a, c, ldc) {
+        *c.sub(2) = 0.0;
+    });
+    planted!(writes_past_the_end(a, c, ldc) {
+        *c.add(3 * ldc + 8) = 0.0;
+    });
+    planted!(reads_past_the_end(a, c, ldc) {
+        *c = a[a.len()];
+    });
+
+    fn trespass(function: GemmFn<f32>) -> Trespass {
+        match run(function) {
+            Err(RunError::Trespass { what, .. }) => what,
+            other => panic!("not a trespass: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_kernel_gets_the_arguments_of_the_problem_and_its_c_comes_back() {
+        let c = run(writes_inside).unwrap().c;
+        assert!(c.row(2)[3].abs() <= 1.0);
+    }
+
+    #[test]
+    fn writes_outside_of_c_are_caught() {
+        assert_eq!(trespass(writes_padding), Trespass::Padding { index: 1 + 4 });
+        let guard = |distance| Trespass::Guard {
+            matrix: 'C',
+            distance,
+        };
+        assert_eq!(trespass(writes_before), guard(-1));
+        assert_eq!(trespass(writes_past_the_end), guard(8));
+    }
+
+    #[test]
+    fn an_index_out_of_bounds_names_the_kernel() {
+        let message = run(reads_past_the_end).unwrap_err().to_string();
+        assert!(
+            message.contains("`planted`") && message.contains("out of bounds"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_kernel_of_another_type_is_refused() {
+        let shape = Shape::cube(1);
+        let problem =
+            Problem::<i32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1, 1).unwrap();
+        let error = crate::run::run(
+            &simulator(),
+            planted::kernel(writes_inside),
+            &problem,
+            &|| (),
+        )
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Kernel `planted` does not multiply i32; it multiplies f32."
+        );
+    }
+
+    #[test]
+    fn buffers_are_aligned_as_the_driver_aligns_them() {
+        let shape = Shape { m: 3, n: 4, k: 5 };
+        let problem =
+            Problem::<f32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0)
+                .unwrap();
+        assert_eq!(
+            Guarded::new(&problem.a).buffer().as_ptr() as usize
+                % super::super::simulated::ALIGNMENT,
+            0
+        );
+    }
+}

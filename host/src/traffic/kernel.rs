@@ -1,0 +1,354 @@
+//! The traffic of one kernel: each access, its formula and its elements.
+
+use gpu_gemm::Shape;
+use gpu_gemm::gpu_kernels::spec::{Staging, Variant};
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    Global,
+    Shared,
+}
+
+/// Whether an element is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Read,
+    Write,
+}
+
+/// One of the launches of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A copy of an operand, before the kernel.
+    Copy,
+    Kernel,
+    /// The addition of partial sums, after it.
+    FixUp,
+    /// The kernel that computes the N remainder.
+    Remainder,
+}
+
+/// Accesses of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub by: By,
+    pub space: Space,
+    pub direction: Direction,
+    /// `A`, `B` or `C`; `P` for partial sums.
+    pub matrix: char,
+    /// For shapes that tiles divide, such as `M*N*K / 128`.
+    pub formula: String,
+    /// For this shape, edges included.
+    pub elements: u128,
+}
+
+/// All accesses of a kernel that computes one result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    pub accesses: Vec<Access>,
+}
+
+impl Traffic {
+    /// The accesses of `variant` itself on a problem of this shape; `reads_c` unless beta is zero.
+    pub fn of(variant: &Variant, shape: Shape, reads_c: bool) -> Traffic {
+        let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as u128);
+        let (tile_m, tile_n, tile_k) = (
+            u128::from(variant.tile.m),
+            u128::from(variant.tile.n),
+            u128::from(variant.tile.k),
+        );
+        let (thread_m, thread_n) = variant.thread_tile;
+        let (thread_m, thread_n) = (u128::from(thread_m), u128::from(thread_n));
+        let product = |divisor: u128| match divisor {
+            1 => "M*N*K".to_string(),
+            divisor => format!("M*N*K / {divisor}"),
+        };
+        // The dimensions, rounded up to full tiles.
+        let [whole_m, whole_n, whole_k] =
+            [(m, tile_m), (n, tile_n), (k, tile_k)].map(|(size, tile)| size.next_multiple_of(tile));
+
+        let mut accesses = Vec::new();
+        let mut add = |space, direction, matrix, formula: String, elements| {
+            accesses.push(Access {
+                by: By::Kernel,
+                space,
+                direction,
+                matrix,
+                formula,
+                elements,
+            });
+        };
+        use Direction::{Read, Write};
+        use Space::{Global, Shared};
+        match variant.staging {
+            Staging::None => {
+                add(
+                    Global,
+                    Read,
+                    'A',
+                    product(thread_n),
+                    m * k * n.div_ceil(thread_n),
+                );
+                add(
+                    Global,
+                    Read,
+                    'B',
+                    product(thread_m),
+                    n * k * m.div_ceil(thread_m),
+                );
+            }
+            Staging::RowOfA => {
+                // A row that fits stays in shared memory; the parts of a longer one are loaded
+                // again for each tile of columns.
+                let (formula, elements) = match k <= tile_k {
+                    true => ("M*K".to_string(), m * k),
+                    false => (product(tile_n), m * k * n.div_ceil(tile_n)),
+                };
+                add(Global, Read, 'A', formula.clone(), elements);
+                add(
+                    Global,
+                    Read,
+                    'B',
+                    product(thread_m),
+                    n * k * m.div_ceil(thread_m),
+                );
+                add(Shared, Write, 'A', formula, elements);
+                add(
+                    Shared,
+                    Read,
+                    'A',
+                    product(thread_n),
+                    m * k * n.div_ceil(thread_n),
+                );
+            }
+            Staging::Tiles => {
+                let (tiles_m, tiles_n) = (whole_m / tile_m, whole_n / tile_n);
+                let whole = whole_m * whole_n * whole_k;
+                let (rows, columns, depth) = match variant.exact_tiles {
+                    true => (whole_m, whole_n, whole_k),
+                    false => (m, n, k),
+                };
+                add(Global, Read, 'A', product(tile_n), rows * depth * tiles_n);
+                add(
+                    Global,
+                    Read,
+                    'B',
+                    product(tile_m),
+                    columns * depth * tiles_m,
+                );
+                add(
+                    Shared,
+                    Write,
+                    'A',
+                    product(tile_n),
+                    whole_m * whole_k * tiles_n,
+                );
+                add(
+                    Shared,
+                    Write,
+                    'B',
+                    product(tile_m),
+                    whole_n * whole_k * tiles_m,
+                );
+                add(Shared, Read, 'A', product(thread_n), whole / thread_n);
+                add(Shared, Read, 'B', product(thread_m), whole / thread_m);
+            }
+        }
+        if reads_c {
+            add(Global, Read, 'C', "M*N".to_string(), m * n);
+        }
+        add(Global, Write, 'C', "M*N".to_string(), m * n);
+        // Accesses to shared memory after those to global memory, otherwise in the same order.
+        accesses.sort_by_key(|access: &Access| access.space == Shared);
+        Traffic { accesses }
+    }
+
+    /// Elements that are moved in this way.
+    pub fn elements(&self, space: Space, direction: Direction) -> u128 {
+        self.accesses
+            .iter()
+            .filter(|access| access.space == space && access.direction == direction)
+            .map(|access| access.elements)
+            .sum()
+    }
+
+    /// Operations for each byte that threads move from or to global memory; infinite if they
+    /// move none.
+    pub fn intensity(&self, shape: Shape, element_bytes: usize) -> f64 {
+        let elements = self.elements(Space::Global, Direction::Read)
+            + self.elements(Space::Global, Direction::Write);
+        shape.flops() / (elements as f64 * element_bytes as f64)
+    }
+}
+
+/// Operations for each byte if every element of A, B and C moved once: no kernel can have more.
+pub fn compulsory_intensity(shape: Shape, element_bytes: usize, reads_c: bool) -> f64 {
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as f64);
+    let c = if reads_c { 2.0 } else { 1.0 };
+    shape.flops() / ((m * k + k * n + c * m * n) * element_bytes as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_gemm::gpu_kernels::KERNELS;
+    use gpu_gemm::gpu_kernels::spec::Grid;
+
+    /// Accesses in the order global A, B, shared writes A, B, shared reads A, B.
+    type Counts = [u128; 6];
+
+    /// What the threads of every CTA do, one after the other.
+    fn counted(variant: &Variant, shape: Shape) -> Counts {
+        let Shape { m, n, k } = shape;
+        let (tile_m, tile_n, tile_k) = (
+            variant.tile.m as usize,
+            variant.tile.n as usize,
+            variant.tile.k as usize,
+        );
+        let (thread_m, thread_n) = variant.thread_tile;
+        let mut counts = [0; 6];
+        match variant.staging {
+            Staging::None => {
+                let (thread_m, thread_n) = (thread_m as usize, thread_n as usize);
+                for row in (0..m).step_by(thread_m) {
+                    for col in (0..n).step_by(thread_n) {
+                        for _i in 0..k {
+                            counts[0] += thread_m.min(m - row) as u128;
+                            counts[1] += thread_n.min(n - col) as u128;
+                        }
+                    }
+                }
+            }
+            Staging::RowOfA => {
+                assert_eq!(variant.grid, Grid::Rows);
+                for _row in 0..m {
+                    let mut staged = None;
+                    for first_col in (0..n).step_by(tile_n) {
+                        for k0 in (0..k).step_by(tile_k) {
+                            let part = tile_k.min(k - k0);
+                            if staged != Some(k0) {
+                                for _i in 0..part {
+                                    counts[0] += 1;
+                                    counts[2] += 1;
+                                }
+                                staged = Some(k0);
+                            }
+                            for _col in first_col..n.min(first_col + tile_n) {
+                                for _i in 0..part {
+                                    counts[1] += 1;
+                                    counts[4] += 1;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            Staging::Tiles => {
+                for row0 in (0..m).step_by(tile_m) {
+                    for col0 in (0..n).step_by(tile_n) {
+                        for k0 in (0..k).step_by(tile_k) {
+                            for row in row0..row0 + tile_m {
+                                for i in k0..k0 + tile_k {
+                                    let exists = row < m && i < k;
+                                    counts[0] += u128::from(exists || variant.exact_tiles);
+                                    counts[2] += 1;
+                                }
+                            }
+                            for i in k0..k0 + tile_k {
+                                for col in col0..col0 + tile_n {
+                                    let exists = i < k && col < n;
+                                    counts[1] += u128::from(exists || variant.exact_tiles);
+                                    counts[3] += 1;
+                                }
+                            }
+                            for _thread in 0..variant.block.threads() {
+                                for _i in 0..tile_k {
+                                    counts[4] += u128::from(thread_m);
+                                    counts[5] += u128::from(thread_n);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    fn derived(variant: &Variant, shape: Shape) -> Counts {
+        let traffic = Traffic::of(variant, shape, false);
+        let of = |space, direction, matrix| {
+            let is = |access: &&Access| {
+                (access.space, access.direction, access.matrix) == (space, direction, matrix)
+            };
+            let found = traffic.accesses.iter().find(is);
+            found.map_or(0, |access| access.elements)
+        };
+        [
+            of(Space::Global, Direction::Read, 'A'),
+            of(Space::Global, Direction::Read, 'B'),
+            of(Space::Shared, Direction::Write, 'A'),
+            of(Space::Shared, Direction::Write, 'B'),
+            of(Space::Shared, Direction::Read, 'A'),
+            of(Space::Shared, Direction::Read, 'B'),
+        ]
+    }
+
+    #[test]
+    fn the_formulas_count_what_threads_do_with_edges_and_without() {
+        for variant in KERNELS.iter().flat_map(|kernel| kernel.variants) {
+            for (m, n, k) in [
+                (128, 256, 32),
+                (129, 257, 33),
+                (1, 1, 1),
+                (63, 300, 9),
+                (2, 513, 4100),
+                (3, 5, 0),
+            ] {
+                let shape = Shape { m, n, k };
+                assert_eq!(
+                    derived(variant, shape),
+                    counted(variant, shape),
+                    "{} at {shape}",
+                    variant.name
+                );
+            }
+        }
+    }
+
+    fn intensity(kernel: &str, shape: Shape) -> f64 {
+        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        let variant = variants
+            .into_iter()
+            .find(|variant| variant.name == kernel)
+            .unwrap();
+        Traffic::of(variant, shape, false).intensity(shape, 4)
+    }
+
+    #[test]
+    fn the_naive_kernel_does_a_quarter_operation_a_byte() {
+        let shape = Shape {
+            m: 4096,
+            n: 4096,
+            k: 1 << 20,
+        };
+        assert!((intensity("naive", shape) - 0.25).abs() < 1e-6);
+        assert!((intensity("tiled-32", shape) - 8.0).abs() < 1e-2);
+    }
+
+    #[test]
+    fn no_kernel_moves_less_than_everything_once() {
+        let shape = Shape::cube(1024);
+        let compulsory = compulsory_intensity(shape, 4, false);
+        assert!((compulsory - 2.0 * 1024.0 / 12.0).abs() < 1e-9);
+        for variant in KERNELS.iter().flat_map(|kernel| kernel.variants) {
+            let traffic = Traffic::of(variant, shape, false);
+            assert!(
+                traffic.intensity(shape, 4) <= compulsory,
+                "{}",
+                variant.name
+            );
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Measures the plans that might be the fastest at a shape, alternating their runs, and proves
+//! the fastest.
+
+use gpu_gemm::choose::{candidates, model};
+use gpu_gemm::{
+    Call, Choice, Chooser, CudaDevice, Device, ElementType, Opened, Plan, Shape, Transpose,
+};
+use thiserror::Error;
+
+use crate::cpu;
+use crate::data::{Data, Layout, Problem, ProblemError};
+use crate::measure::Effort;
+use crate::measure::gpu::{self, Contender, MeasureError};
+use crate::memory::{self, TooLarge};
+use crate::progress::Progress;
+use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::rung::Rung;
+use crate::source::Source;
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The largest number of plans; those predicted to be the fastest come first.
+    pub most: usize,
+    pub effort: Effort,
+    pub seed: u64,
+}
+
+/// What was measured at a shape.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub call: Call,
+    pub choice: Choice,
+    /// Median seconds.
+    pub seconds: f64,
+    /// The plan that the model chooses, and its seconds.
+    pub model: (Choice, f64),
+    /// Plans that were measured.
+    pub plans: usize,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum TuneError {
+    #[error("`host tune` measures GPUs, and this is the simulator: {}.", .0.trim_end_matches('.'))]
+    NoGpu(String),
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    #[error("No kernel multiplies {0}.")]
+    NoPlan(Shape),
+    #[error("{choice} at {shape} is wrong: {why}")]
+    Wrong {
+        choice: String,
+        shape: Shape,
+        why: String,
+    },
+}
+
+/// The GPU that was opened.
+///
+/// # Errors
+///
+/// It is the simulator.
+pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, TuneError> {
+    match &opened.device {
+        Device::Cuda(device) => Ok(device),
+        Device::Simulator(_) => Err(TuneError::NoGpu(opened.reason.clone())),
+    }
+}
+
+/// Steps of the progress of [`shape`]: the measurement, two gates and a last run.
+pub const STEPS: u64 = 4;
+
+/// Measures at a shape: f32 matrices without gaps, not transposed. `chooser` has no tuned
+/// results.
+///
+/// # Errors
+///
+/// There is no memory, the GPU fails, or the fastest plan gives a wrong result.
+pub fn shape(
+    opened: &Opened,
+    chooser: &Chooser,
+    shape: Shape,
+    settings: Settings,
+    progress: &Progress,
+) -> Result<Measured, TuneError> {
+    let device = gpu_of(opened)?;
+    memory::check(shape, size_of::<f32>())?;
+    let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
+    let choices = contenders(chooser, call, settings.most);
+    let Some(&of_model) = choices.first() else {
+        return Err(TuneError::NoPlan(shape));
+    };
+    progress.doing(format!("{shape}: timing {} plans", choices.len()));
+    let layout = Layout::compact(shape);
+    let problem = Problem::<f32>::random(shape, layout, Data::Normal, settings.seed, 1.0, 0.0)?;
+    let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
+    let timings = gpu::measure(device, &contenders, &problem, settings.effort)?;
+    drop(problem);
+    progress.step();
+    let timed = choices
+        .iter()
+        .zip(timings.iter().map(|timing| timing.median()));
+    let fastest = timed.min_by(|one, other| one.1.total_cmp(&other.1));
+    let (Some((&choice, seconds)), Some(first)) = (fastest, timings.first()) else {
+        return Err(TuneError::NoPlan(shape));
+    };
+    prove(opened, choice, shape, settings.seed, progress)?;
+    Ok(Measured {
+        call,
+        choice,
+        seconds,
+        model: (of_model, first.median()),
+        plans: choices.len(),
+    })
+}
+
+/// The plans worth measuring: those that the model predicts to be the fastest, best first.
+fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Choice> {
+    let plans = candidates(call, chooser.facts());
+    let mut expected: Vec<(&Plan, f64)> = plans
+        .iter()
+        .filter_map(|plan| Some((plan, model::seconds(plan, chooser.facts())?)))
+        .collect();
+    expected.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let choices = expected.iter().map(|(plan, _)| Choice::of(plan));
+    choices.take(most.max(1)).collect()
+}
+
+/// Runs both gates on every result, without cuBLAS beside it.
+fn prove(
+    opened: &Opened,
+    choice: Choice,
+    shape: Shape,
+    seed: u64,
+    progress: &Progress,
+) -> Result<(), TuneError> {
+    let request = Request {
+        rungs: vec![Rung::Auto(choice)],
+        data_type: ElementType::F32,
+        shape,
+        alpha: 1.0,
+        beta: 0.0,
+        source: Source::Suitable,
+        seed,
+        corner: None,
+        effort: Effort {
+            runs: Some(1),
+            warmup: Some(0),
+        },
+        baseline: Baseline::None,
+        tensor_cores: false,
+        cpu: cpu::Settings::default(),
+    };
+    let (report, result) = prove::evaluate_observed(opened, &request, progress);
+    result?;
+    match report.results.iter().find(|record| !record.proven) {
+        None => Ok(()),
+        Some(wrong) => Err(TuneError::Wrong {
+            choice: choice.description(),
+            shape,
+            why: wrong.verification.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_gemm::{DeviceChoice, DeviceFacts};
+
+    #[test]
+    fn what_the_model_chooses_is_measured_first_and_no_more_than_asked_for() {
+        let chooser = Chooser::untuned(DeviceFacts::simulator());
+        let shape = Shape {
+            m: 100,
+            n: 300,
+            k: 2000,
+        };
+        let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
+        let choices = contenders(&chooser, call, 5);
+        assert_eq!(choices.len(), 5);
+        assert_eq!(Some(choices[0]), chooser.choose(ElementType::F32, shape));
+        assert_eq!(contenders(&chooser, call, 0).len(), 1);
+    }
+
+    #[test]
+    fn the_simulator_is_not_measured() {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let error = gpu_of(&opened).err().unwrap().to_string();
+        assert!(
+            error.ends_with("is the simulator: asked for with --device."),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_choice_is_proven_before_it_is_kept() {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let shape = Shape {
+            m: 20,
+            n: 30,
+            k: 40,
+        };
+        let choice = Chooser::untuned(DeviceFacts::simulator())
+            .choose(ElementType::F32, shape)
+            .unwrap();
+        prove(&opened, choice, shape, 1, &Progress::start(0)).unwrap();
+    }
+}
