@@ -23,7 +23,7 @@ sanitize() {
     shift
     local options=(--tool "$tool" --error-exitcode 86)
     [ "$tool" = racecheck ] && options+=(--racecheck-report all)
-    timeout 120 compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1
+    timeout 600 compute-sanitizer "${options[@]}" "$@" >"$log" 2>&1
 }
 
 failures=0

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
@@ -19,15 +20,22 @@ const ARCHITECTURES: [NvvmArch; 3] = [
 fn main() -> Result<(), Box<dyn Error>> {
     // cargo sets OUT_DIR for every build script.
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    // libNVVM uses one core.
+    let builds: Vec<_> = thread::scope(|scope| {
+        let threads = ARCHITECTURES.map(|arch| {
+            let builder = CudaBuilder::new("../../gpu-kernels")
+                .arch(arch)
+                .copy_to(out.join(format!("kernels.{arch}.ptx")))
+                .debug(DebugInfo::LineTables)
+                .libnvvm_optional(true);
+            scope.spawn(|| builder.build())
+        });
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
     let mut modules = Vec::new();
     let mut sources = BTreeSet::new();
-    for arch in ARCHITECTURES {
-        let path = CudaBuilder::new("../../gpu-kernels")
-            .arch(arch)
-            .copy_to(out.join(format!("kernels.{arch}.ptx")))
-            .debug(DebugInfo::LineTables)
-            .libnvvm_optional(true)
-            .build()?;
+    for build in builds {
+        let path = build.unwrap_or_else(|panic| resume_unwind(panic))?;
         // The file is missing if the kernels do not compile for the CPU either; cargo is about to
         // report that.
         let ptx = fs::read_to_string(&path).unwrap_or_default();

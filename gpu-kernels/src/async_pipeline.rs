@@ -31,8 +31,8 @@ use cuda_std::prelude::*;
 use crate::compat::{grid_dependency, keep_in_register, pipeline};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
+use crate::kernel::kernel;
 use crate::raster;
-use crate::spec::kernel;
 use crate::stream_k::StreamK;
 use crate::tile_loader::{KMajor, MnMajor, TileLoader, Unaligned};
 
@@ -49,7 +49,7 @@ macro_rules! async_pipeline {
     )*) => {
         kernel! {
             name: "async-pipeline",
-            idea: "tiles copied in the background, four k-iterations ahead; stream-K",
+            idea: "asynchronous copies, four stages ahead, and a stream-K decomposition",
             variants: [$(
                 $name = fn $entry(gemm: f32, partials)
                     block($threads, 1) tile($bm, $bn, $bk)
@@ -281,7 +281,7 @@ unsafe fn multiply<
             multiply(current);
         }
 
-        let whole_tile = stream_k.is_whole_tile(segment);
+        let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();
         let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
@@ -290,7 +290,7 @@ unsafe fn multiply<
                 let [p, q, r, s] = [0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]);
                 let float4 = Float4([p, q, r, s]);
                 let (row, col) = (row + i / 4 * next_rows + i % 4, col + j * next_cols);
-                if !whole_tile {
+                if !covers_tile {
                     if tile_row + row < gemm.m {
                         float4.write(partial.add(row * BN + col));
                     }

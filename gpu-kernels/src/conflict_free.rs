@@ -21,7 +21,7 @@ use cuda_std::prelude::*;
 
 use crate::float4::Float4;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 /// Block tile, square, and thread tile.
 const BM: usize = 128;
@@ -40,7 +40,7 @@ const A_STRIDE: usize = BM + 4;
 
 kernel! {
     name: "conflict-free",
-    idea: "A transposed and thread tiles split in four, so that lanes read from different banks",
+    idea: "no bank conflicts: A is staged transposed, and each thread tile is split in four",
     variants: [
         "conflict-free-sn8" = fn conflict_free_sn8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)

@@ -29,8 +29,8 @@ use cuda_std::prelude::*;
 use crate::compat::pipeline;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
+use crate::kernel::kernel;
 use crate::raster;
-use crate::spec::kernel;
 
 /// Thread tile, in 2 x 2 pieces of 4 x 4.
 const TM: usize = 8;
@@ -48,7 +48,7 @@ const WN: usize = 2 * NEXT_COLS;
 
 kernel! {
     name: "double-buffer",
-    idea: "two shared buffers: load the next tiles while multiplying these",
+    idea: "two buffers in shared memory: the next tiles load while these are multiplied",
     variants: [
         "double-buffer-sn8" = fn double_buffer_sn8(gemm: f32)
             block(16, 16) tile(128, 128, 8)

@@ -25,7 +25,7 @@ use cuda_std::prelude::*;
 use crate::compat::grid_dependency;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 use crate::stream_k::StreamK;
 
 /// Columns of a block tile: four for each lane of a warp.
@@ -47,7 +47,7 @@ macro_rules! few_rows {
     )*) => {
         kernel! {
             name: "few-rows",
-            idea: "few rows: B passes through registers once, on its way from memory",
+            idea: "for a C of few rows: each element of B is read once, straight into registers",
             variants: [$(
                 $name = fn $entry(gemm: f32, partials)
                     block(32 * WARPS, 1) tile($bm, BN, BK)
@@ -153,7 +153,7 @@ unsafe fn multiply<const BM: usize>(
                 }
             }
             let (sums, row) = (Float4(sums), tile_row + thread / 32);
-            if !stream_k.is_whole_tile(segment) {
+            if !stream_k.covers_tile(segment) {
                 if row < gemm.m {
                     sums.write(partials.add(workspace_tile * BM * BN + thread * 4));
                 }

@@ -1,8 +1,8 @@
 //! Stream-K fix-up: `C = alpha * (segment + segment + ..) + beta * C` for each split tile, in the
 //! order of k.
 //!
-//! It follows a kernel of [`crate::spec::Grid::StreamK`], and is no rung: it multiplies nothing. A
-//! tile that one CTA computed all of is in C already.
+//! It runs after a stream-K kernel ([`crate::spec::Grid::StreamK`]). It is not a rung: it
+//! multiplies nothing. A tile that one CTA computed alone is in C already.
 //!
 //! Its time is latency, waiting for segments to arrive. So where a tile has many, `groups` of
 //! threads divide them: each adds a run of them, one after the other, and then the sums of the

@@ -1,4 +1,4 @@
-//! Four floats that move as one: a 128-bit load or store instead of four of 32 bits.
+//! A 128-bit vector of four floats: one load or store instead of four of 32 bits.
 //!
 //! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes
 //! through local memory that LLVM does not split into registers again. One by one, each is a

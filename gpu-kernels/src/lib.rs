@@ -19,6 +19,7 @@ mod element;
 pub mod fix_up;
 mod float4;
 mod gemm;
+mod kernel;
 mod raster;
 pub mod spec;
 pub mod stream_k;
@@ -26,7 +27,7 @@ mod tile_loader;
 pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line
-/// a kernel.
+/// a kernel. No module refers to this list: it refers to them.
 macro_rules! ladder {
     ($($module:ident),* $(,)?) => {
         $(pub mod $module;)*
@@ -58,8 +59,41 @@ ladder! {
 }
 
 compat::unless_published! {
-    /// The entry points that are no rungs: what a stream-K kernel may need launched before and
+    /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it.
     pub static HELPERS: [&spec::EntryPoint; 3] =
         [&transpose::TRANSPOSE, &transpose::PAD, &fix_up::FIX_UP];
+
+    /// Every variant of every kernel, in teaching order.
+    pub fn variants() -> impl Iterator<Item = &'static spec::Variant> {
+        KERNELS.iter().flat_map(|kernel| kernel.variants)
+    }
+
+    /// The variant that computes the N remainder of another, if there is one.
+    pub fn remainder_variant(of: &spec::Variant) -> Option<&'static spec::Variant> {
+        let name = of.n_remainder?;
+        variants().find(|variant| variant.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{remainder_variant, variants};
+    use crate::spec::{Grid, OperandLayout};
+
+    #[test]
+    fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
+        for variant in variants().filter(|variant| variant.n_remainder.is_some()) {
+            let remainder = remainder_variant(variant).expect(variant.name);
+            assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
+            for other in [variant, remainder] {
+                assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
+            }
+            let (tile, other) = (variant.tile, remainder.tile);
+            assert_eq!((other.m, other.k), (tile.m, tile.k));
+            assert_eq!(remainder.exact_tiles, variant.exact_tiles);
+            assert_eq!(remainder.n_remainder, None);
+            assert!(other.n < tile.n, "{}", variant.name);
+        }
+    }
 }

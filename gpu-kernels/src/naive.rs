@@ -1,7 +1,7 @@
 //! One thread computes one element of C, straight from global memory.
 //!
 //! Over `naive-1d`: a 2-D grid needs no division. Neighbouring threads (x) take neighbouring
-//! columns, so that a warp reads B and writes C in whole cache lines, and one element of A serves
+//! columns, so that a warp reads B and writes C in full cache lines, and one element of A serves
 //! all of its lanes.
 //!
 //! Every element of C reads a row of A and a column of B again:
@@ -20,7 +20,7 @@ use cuda_std::prelude::*;
 
 use crate::compat::unroll;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 // `kernel!` writes the entry point that every rung has, and its row in the table:
 //
@@ -35,7 +35,7 @@ use crate::spec::kernel;
 //     }
 kernel! {
     name: "naive",
-    idea: "one thread, one element of C, from a 2-D grid",
+    idea: "one thread computes one element of C; a 2-D grid",
     variants: [
         "naive" = fn naive(gemm: f32)
             // 64 x 4 threads: 6.5 TFLOP/s, 16 x 16: 5.4 (4096, H200, one run).

@@ -19,13 +19,13 @@
 use cuda_std::prelude::*;
 
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 const THREADS: usize = 256;
 
 kernel! {
     name: "naive-1d",
-    idea: "one thread, one element of C, from a 1-D grid, row and column by division",
+    idea: "one thread computes one element of C; a 1-D grid, row and column by division",
     variants: [
         "naive-1d" = fn naive_1d(gemm: f32)
             block(THREADS, 1) tile(1, THREADS, 1)

@@ -14,11 +14,11 @@ use cuda_std::prelude::*;
 use crate::accumulator::{Accumulator, Compensated};
 use crate::compat::unroll;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 kernel! {
     name: "naive-kahan",
-    idea: "compensated summation: an error that does not grow with k",
+    idea: "compensated (Kahan) summation: the error does not grow with k",
     variants: [
         "naive-kahan" = fn naive_kahan(gemm: f32)
             block(64, 4) tile(4, 64, 1)

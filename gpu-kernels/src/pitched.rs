@@ -14,12 +14,12 @@
 
 use cuda_std::shared;
 
+use crate::kernel::kernel;
 use crate::row_shared::{multiply, BK, THREADS};
-use crate::spec::kernel;
 
 kernel! {
     name: "pitched",
-    idea: "rows of A, B and C that begin at aligned addresses: pitched allocations",
+    idea: "pitched allocations: each row of A, B and C starts at an aligned address",
     variants: [
         "pitched" = fn pitched(gemm: f32)
             block(THREADS, 1) tile(1, THREADS, BK)

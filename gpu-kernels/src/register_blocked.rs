@@ -1,6 +1,6 @@
-//! Register blocking: each thread keeps an 8 x 8 thread tile of C in registers.
+//! Register blocking: each thread keeps a thread tile of C, 8 x 8, in registers.
 //!
-//! Over `tiled`: one value read from shared memory now feeds eight FMAs instead of one.
+//! Over `tiled`: one value read from shared memory now serves eight FMAs instead of one.
 //! Shared-memory reads: M*N*K * (1/TM + 1/TN)      (tiled: 2*M*N*K)
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)      (tiled: M*N*K * 2/TILE)
 //! Block: 16 x 16 threads, block tile 128 x 128 x BK, BK 8 or 16, thread tile 8 x 8. Any M, N, K.
@@ -12,7 +12,7 @@
 use cuda_std::prelude::*;
 
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 /// Block tile, and thread tile.
 const BM: usize = 128;
@@ -26,7 +26,7 @@ const THREADS: usize = THREADS_X * THREADS_Y;
 
 kernel! {
     name: "register-blocked",
-    idea: "an 8 x 8 thread tile of C in each thread's registers",
+    idea: "each thread keeps an 8 x 8 thread tile of C in registers",
     variants: [
         "register-blocked-sn8" = fn register_blocked_sn8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
@@ -74,7 +74,7 @@ unsafe fn multiply<const BK: usize>(
         }
         thread::sync_threads(); // both tiles are complete
 
-        // A column of A times a row of B is an outer product: 16 reads feed 64 FMAs.
+        // A column of A times a row of B is an outer product: 16 reads for 64 FMAs.
         for k in 0..BK {
             let mut a_frag = [0.0; TM];
             let mut b_frag = [0.0; TN];

@@ -1,5 +1,5 @@
-//! A block computes a row of C, and keeps the row of A that all of its elements need in shared
-//! memory.
+//! One thread block computes one row of C, and keeps the row of A that all of its elements need in
+//! shared memory.
 //!
 //! Over `naive-kahan`: an element of A is read from global memory once, not N times. B is read as
 //! often as before.
@@ -20,7 +20,7 @@ use cuda_std::shared;
 
 use crate::accumulator::{Accumulator, Compensated};
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 pub(crate) const THREADS: usize = 256;
 /// Elements of A that a block stages at a time: 16 KiB at most, so that an SM holds eight blocks,
@@ -29,7 +29,7 @@ pub(crate) const BK: usize = 4096;
 
 kernel! {
     name: "row-shared",
-    idea: "a block a row of C: its row of A is read once, into dynamic shared memory",
+    idea: "one thread block computes one row of C; dynamic shared memory holds its row of A",
     variants: [
         "row-shared" = fn row_shared(gemm: f32)
             block(THREADS, 1) tile(1, THREADS, BK)

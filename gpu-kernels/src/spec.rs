@@ -1,8 +1,8 @@
 //! What a kernel says of itself, once: its name, its types, its tiles, its launch shape, how it
 //! rounds and how fast it is.
 //!
-//! The library, the simulator, the program, the tests and the book read it here; `kernel!` writes
-//! it together with the entry point.
+//! The library, the simulator, the program, the tests and the book read it here; `kernel!`
+//! (`kernel.rs`) writes it together with the entry point.
 
 /// Every GEMM kernel is this function: `C = alpha * A * B + beta * C`, all matrices row-major.
 ///
@@ -50,8 +50,7 @@ pub type StreamKFn<T> = unsafe fn(
     partials: *mut T,
 );
 
-/// [`crate::transpose::transpose`] and [`crate::transpose::pad`]: a copy of an operand in another
-/// layout.
+/// `transpose` and `pad` (`transpose.rs`): a copy of an operand in another layout.
 pub type CopyFn<T> = unsafe fn(
     source: &[T],
     rows: usize,
@@ -62,7 +61,7 @@ pub type CopyFn<T> = unsafe fn(
     target_leading: usize,
 );
 
-/// [`crate::fix_up::fix_up`]: the reduction of partial sums after a stream-K kernel.
+/// `fix_up` (`fix_up.rs`): the reduction of partial sums after a stream-K kernel.
 pub type FixUpFn<T> = unsafe fn(
     m: usize,
     n: usize,
@@ -166,13 +165,12 @@ pub struct Variant {
 impl Variant {
     /// One CTA a tile; tiles of A and B in shared memory, unless the tile has no depth; row-major
     /// matrices at any address.
-    pub const fn new(
-        name: &'static str,
-        entry: EntryPoint,
-        element: ElementType,
-        block: Block,
-        tile: Tile,
-    ) -> Variant {
+    pub const fn new(name: &'static str, entry: EntryPoint, block: Block, tile: Tile) -> Variant {
+        let element = match entry.function {
+            Function::GemmF64(_) => ElementType::F64,
+            Function::GemmI32(_) => ElementType::I32,
+            _ => ElementType::F32,
+        };
         Variant {
             name,
             entry,
@@ -238,21 +236,6 @@ impl Variant {
             Staging::None | Staging::Tiles => 0,
         };
         elements * self.types.a.bytes() as u32
-    }
-}
-
-crate::compat::unless_published! {
-    /// Every variant of every kernel, in teaching order.
-    pub fn variants() -> impl Iterator<Item = &'static Variant> {
-        crate::KERNELS.iter().flat_map(|kernel| kernel.variants)
-    }
-
-    impl Variant {
-        /// The variant that takes the N remainder, if there is one.
-        pub fn remainder_variant(&self) -> Option<&'static Variant> {
-            let name = self.n_remainder?;
-            variants().find(|variant| variant.name == name)
-        }
     }
 }
 
@@ -357,7 +340,7 @@ pub enum Grid {
     /// has columns, and may begin in the middle of a row and end in another.
     Linear,
     /// `G` CTAs along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see
-    /// [`crate::stream_k::StreamK`].
+    /// `stream_k.rs`.
     StreamK,
 }
 
@@ -381,38 +364,24 @@ pub enum Major {
     K,
 }
 
-/// How a kernel reaches an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// By its address.
-    Pointer,
-    /// By a tensor map, from which the tensor memory accelerator (TMA) copies tiles.
-    TensorMap,
-}
-
 /// How a kernel requires A or B to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandLayout {
     pub major: Major,
     /// Bytes that every row begins at a multiple of; 1 if any address will do.
     pub alignment: u32,
-    pub access: Access,
 }
 
 impl OperandLayout {
     /// MN-major at any address. B as row-major matrices have it.
-    pub const MN_MAJOR: OperandLayout = OperandLayout::by_pointer(Major::Mn, 1);
+    pub const MN_MAJOR: OperandLayout = OperandLayout::new(Major::Mn, 1);
     /// K-major at any address. A as row-major matrices have it.
-    pub const K_MAJOR: OperandLayout = OperandLayout::by_pointer(Major::K, 1);
+    pub const K_MAJOR: OperandLayout = OperandLayout::new(Major::K, 1);
     /// MN-major, each row at a multiple of 16 bytes.
-    pub const MN_MAJOR_FLOAT4: OperandLayout = OperandLayout::by_pointer(Major::Mn, 16);
+    pub const MN_MAJOR_FLOAT4: OperandLayout = OperandLayout::new(Major::Mn, 16);
 
-    const fn by_pointer(major: Major, alignment: u32) -> OperandLayout {
-        OperandLayout {
-            major,
-            alignment,
-            access: Access::Pointer,
-        }
+    const fn new(major: Major, alignment: u32) -> OperandLayout {
+        OperandLayout { major, alignment }
     }
 }
 
@@ -436,167 +405,26 @@ pub enum Rounding {
     Wrapping,
 }
 
-/// How fast a kernel was measured to be where nothing but its own instructions holds it up.
+/// How fast a kernel was measured to be on one NVIDIA H200, where nothing but its own instructions
+/// limits it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The GPU it was measured on.
-    pub device: &'static str,
     /// Operations a second with as many CTAs on every SM as fit, edge tiles not counted.
     pub flops_per_s: f64,
-    /// The share of an SM's speed that one CTA alone reaches, were there no end to how many it
-    /// holds.
+    /// The fraction of an SM's speed that one CTA alone reaches, if the SM had room for any number
+    /// of them.
     pub one_cta: f64,
     /// CTAs that an SM of that GPU holds.
     pub ctas_per_sm: u32,
 }
 
 impl Rate {
-    /// On one NVIDIA H200: TFLOP/s of all SMs, the share of one CTA alone, and CTAs an SM.
+    /// TFLOP/s of all SMs of an H200, the fraction that one CTA alone reaches, and CTAs an SM.
     pub const fn h200(tflops: f64, one_cta: f64, ctas_per_sm: u32) -> Rate {
         Rate {
-            device: "NVIDIA H200",
             flops_per_s: tflops * 1e12,
             one_cta,
             ctas_per_sm,
-        }
-    }
-}
-
-/// Writes a kernel: the entry point of each variant, and the [`Kernel`] with its table of
-/// [`Variant`]s.
-///
-/// ```ignore
-/// kernel! {
-///     name: "tiled",
-///     idea: "tiles of A and B in shared memory, read there by the whole block",
-///     variants: [
-///         "tiled-32" = fn tiled_32(gemm: f32)
-///             block(32, 32) tile(32, 32, 32)
-///             shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
-///             => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
-///     ]
-/// }
-/// ```
-///
-/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Between
-/// the braces stand the fields of the [`Variant`] that [`Variant::new`] gets otherwise, such as
-/// `grid: Grid::Rows`; the names of this module are in scope there. A stream-K kernel has its
-/// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`.
-macro_rules! kernel {
-    (
-        name: $kernel:literal,
-        idea: $idea:literal,
-        variants: [$(
-            $name:literal = fn $entry:ident($gemm:ident: $element:ident $(, $partials:ident)?)
-                block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
-                $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
-                $(launch_bounds($ctas:expr))?
-                $({ $($field:ident: $value:expr),* $(,)? })?
-                => $body:expr;
-        )*] $(,)?
-    ) => {
-        $(
-            #[cuda_std::kernel]
-            #[allow(clippy::too_many_arguments)] // BLAS's own
-            pub unsafe fn $entry(
-                m: usize,
-                n: usize,
-                k: usize,
-                alpha: $element,
-                a: &[$element],
-                lda: usize,
-                b: &[$element],
-                ldb: usize,
-                beta: $element,
-                c: *mut $element,
-                ldc: usize,
-                $($partials: *mut $element,)?
-            ) {
-                $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
-                $($(let $array = cuda_std::shared_array![$of; $length];)+)?
-                let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
-                $body
-            }
-        )*
-
-        $crate::compat::unless_published! {
-            pub static KERNEL: $crate::spec::Kernel = {
-                #[allow(unused_imports)]
-                use $crate::spec::*;
-                const VARIANTS: &[Variant] = &[$(
-                    Variant {
-                        // Shared arrays begin at multiples of 16 bytes.
-                        static_shared_bytes: (0
-                            $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
-                        $($($field: $value,)*)?
-                        ..Variant::new(
-                            $name,
-                            EntryPoint {
-                                name: stringify!($entry),
-                                function: $crate::spec::function!($element $(, $partials)?)($entry),
-                            },
-                            $crate::spec::element_type!($element),
-                            Block { x: $x as u32, y: $y as u32 },
-                            Tile { m: $m as u32, n: $n as u32, k: $k as u32 },
-                        )
-                    }
-                    .checked()
-                ),*];
-                Kernel { name: $kernel, idea: $idea, source: file!(), variants: VARIANTS }
-            };
-        }
-    };
-}
-pub(crate) use kernel;
-
-/// The [`Function`] that an element type, and a place for partial sums, make of an entry point.
-macro_rules! function {
-    (f32) => {
-        $crate::spec::Function::GemmF32
-    };
-    (f64) => {
-        $crate::spec::Function::GemmF64
-    };
-    (i32) => {
-        $crate::spec::Function::GemmI32
-    };
-    (f32, $partials:ident) => {
-        $crate::spec::Function::StreamK
-    };
-}
-pub(crate) use function;
-
-/// The [`ElementType`] of a Rust type.
-macro_rules! element_type {
-    (f32) => {
-        $crate::spec::ElementType::F32
-    };
-    (f64) => {
-        $crate::spec::ElementType::F64
-    };
-    (i32) => {
-        $crate::spec::ElementType::I32
-    };
-}
-pub(crate) use element_type;
-
-#[cfg(test)]
-mod tests {
-    use super::{variants, Grid, OperandLayout};
-
-    #[test]
-    fn a_remainder_goes_to_a_kernel_that_reads_a_as_it_lies_for_the_other_columns() {
-        for variant in variants().filter(|variant| variant.n_remainder.is_some()) {
-            let remainder = variant.remainder_variant().expect(variant.name);
-            assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
-            for other in [variant, remainder] {
-                assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
-            }
-            let (tile, other) = (variant.tile, remainder.tile);
-            assert_eq!((other.m, other.k), (tile.m, tile.k));
-            assert_eq!(remainder.exact_tiles, variant.exact_tiles);
-            assert_eq!(remainder.n_remainder, None);
-            assert!(other.n < tile.n, "{}", variant.name);
         }
     }
 }

@@ -165,9 +165,9 @@ impl StreamK {
         }
     }
 
-    /// Whether a segment is all of its tile.
+    /// Whether a segment is all k-iterations of its tile.
     #[inline(always)]
-    pub fn is_whole_tile(&self, segment: Segment) -> bool {
+    pub fn covers_tile(&self, segment: Segment) -> bool {
         segment.from == 0 && segment.to == self.k_iterations
     }
 

@@ -14,7 +14,7 @@
 use cuda_std::prelude::*;
 
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 /// Block tile.
 const BM: usize = THREADS_Y * TM;
@@ -27,7 +27,7 @@ const THREADS_Y: usize = 8;
 
 kernel! {
     name: "thread-coarsened",
-    idea: "eight elements of C a thread: a value of B from shared memory serves them all",
+    idea: "one thread computes eight elements of C from each value of B in shared memory",
     variants: [
         "thread-coarsened" = fn thread_coarsened(gemm: f32)
             block(BN, THREADS_Y) tile(BM, BN, BK)

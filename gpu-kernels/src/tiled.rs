@@ -16,11 +16,11 @@ use cuda_std::prelude::*;
 use crate::accumulator::{Accumulator, Plain};
 use crate::element::Element;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 kernel! {
     name: "tiled",
-    idea: "tiles of A and B in shared memory, read there by the whole block",
+    idea: "each thread block stages tiles of A and B in shared memory, for all its threads",
     variants: [
         "tiled-32" = fn tiled_32(gemm: f32)
             block(32, 32) tile(32, 32, 32)

@@ -10,12 +10,12 @@
 //! ```
 
 use crate::accumulator::Compensated;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 use crate::tiled::multiply;
 
 kernel! {
     name: "tiled-kahan",
-    idea: "tiles in shared memory, and compensated summation",
+    idea: "tiles in shared memory and compensated summation",
     variants: [
         "tiled-kahan-32" = fn tiled_kahan_32(gemm: f32)
             block(32, 32) tile(32, 32, 32)

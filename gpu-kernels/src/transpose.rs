@@ -1,8 +1,8 @@
 //! Copies of A and B in the layout that a stream-K kernel requires: transposed or not, each row at
 //! a multiple of 16 bytes, with zeros up to exact tiles. What GotoBLAS calls packing.
 //!
-//! No rung: it multiplies nothing. It reads and writes each element once, 32 neighbours at a time
-//! on both sides; the transposition happens in shared memory.
+//! Not a rung: nothing is multiplied. Each element is read and written once, 32 neighbours at a
+//! time on both sides; the transposition happens in shared memory.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

@@ -1,4 +1,4 @@
-//! Vectorised access: floats travel four at a time between global memory, shared memory and
+//! Vectorised access: 128-bit loads and stores (float4s) between global memory, shared memory and
 //! registers.
 //!
 //! Over `register-blocked`: a quarter of the instructions for loads and stores (`LDG.128`,
@@ -18,7 +18,7 @@ use cuda_std::prelude::*;
 use crate::compat::unroll;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
-use crate::spec::kernel;
+use crate::kernel::kernel;
 
 /// Block tile, square, and thread tile.
 const BM: usize = 128;
@@ -32,7 +32,7 @@ const THREADS: usize = THREADS_X * THREADS_Y;
 
 kernel! {
     name: "vectorized",
-    idea: "four floats an access, between global memory, shared memory and registers",
+    idea: "128-bit loads and stores: a float4 for each access to global and shared memory",
     variants: [
         "vectorized-sn8" = fn vectorized_sn8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)

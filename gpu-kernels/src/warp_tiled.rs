@@ -1,6 +1,6 @@
 //! Warp tiling: each warp owns a 64 x 64 tile of C, and each of its threads 16 x 8 of that.
 //!
-//! Over `double-buffer`: a thread tile of 16 x 8 instead of 8 x 8. Six float4s feed 128 FMAs, not
+//! Over `double-buffer`: a thread tile of 16 x 8 instead of 8 x 8. Six float4s serve 128 FMAs, not
 //! four of them 64, so that more of the instructions are FMAs. It takes twice the registers a
 //! thread, which leaves room for 8 warps on a streaming multiprocessor (SM) instead of 16. So few
 //! warps do not hide each other's latency: it takes ILP, fragments that are read one column ahead
@@ -20,8 +20,8 @@ use cuda_std::prelude::*;
 
 use crate::float4::Float4;
 use crate::gemm::Gemm;
+use crate::kernel::kernel;
 use crate::raster;
-use crate::spec::kernel;
 
 /// Block tile.
 const BM: usize = 128;
@@ -50,7 +50,7 @@ const LOADS: usize = BM * BK / 4 / THREADS;
 
 kernel! {
     name: "warp-tiled",
-    idea: "16 x 8 elements of C a thread, 64 x 64 a warp: six reads feed 128 FMAs",
+    idea: "warp tiles of 64 x 64, thread tiles of 16 x 8: six float4 reads for 128 FMAs",
     variants: [
         "warp-tiled" = fn warp_tiled(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, BK)

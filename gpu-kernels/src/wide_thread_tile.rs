@@ -26,8 +26,8 @@ use cuda_std::prelude::*;
 use crate::compat::{grid_dependency, pipeline};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
+use crate::kernel::kernel;
 use crate::raster;
-use crate::spec::kernel;
 use crate::stream_k::{CtaWork, StreamK};
 use crate::tile_loader::{MnMajor, TileLoader};
 
@@ -50,8 +50,8 @@ const STAGE: usize = A::STAGE + B::STAGE;
 /// From the last stage in shared memory back to the first, in bytes, modulo 2^32.
 const BACK: u32 = 0u32.wrapping_sub(((STAGES - 1) * STAGE * 4) as u32);
 
-/// The order in which the columns of a thread tile are multiplied: one of each of its three float4s
-/// of B at a time.
+/// The order in which the columns of a thread tile are multiplied: one of each of its three
+/// float4s of B at a time.
 const COLUMN_ORDER: [usize; TN] = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11];
 
 /// The loop is rotated: an iteration starts at this k of a tile and this row of the thread tile,
@@ -64,7 +64,7 @@ const BARRIER_K: usize = 7;
 
 kernel! {
     name: "wide-thread-tile",
-    idea: "more accumulators a thread: fewer reads for each, and every register taken",
+    idea: "thread tiles of 16 x 12: fewer shared-memory reads for each FMA",
     variants: [
         "wide-thread-tile" = fn wide_thread_tile(gemm: f32, partials)
             block(THREADS, 1) tile(BM, BN, BK)
@@ -292,7 +292,7 @@ unsafe fn multiply(
         // The epilogue is word for word that of `async_pipeline`. As a function of both, `ptxas`
         // put reads of this loop next to their uses, and more FMAs of that one on one bank of
         // registers (137 instead of 120 a k-iteration).
-        let whole_tile = stream_k.is_whole_tile(segment);
+        let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();
         let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
@@ -301,7 +301,7 @@ unsafe fn multiply(
                 let [p, q, r, s] = [0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]);
                 let float4 = Float4([p, q, r, s]);
                 let (row, col) = (row + i / 4 * next_rows + i % 4, col + j * next_cols);
-                if !whole_tile {
+                if !covers_tile {
                     if tile_row + row < gemm.m {
                         float4.write(partial.add(row * BN + col));
                     }

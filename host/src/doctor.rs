@@ -89,7 +89,7 @@ fn tuned(gpu: &Properties) -> Finding {
         Found::Nothing => missing(
             "tuned",
             format!(
-                "Nothing was measured on {}: `--kernel auto` goes by its model. `host tune` measures.",
+                "Nothing was measured on {}, so `--kernel auto` relies on its model; `host tune` measures.",
                 gpu.name
             ),
         ),

@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::open(DeviceChoice::Simulator)?.device;
 //! let variant = &gpu_kernels::naive::KERNEL.variants[0];
-//! let shape = Shape { m: 17, n: 33, k: 129 };
+//! let shape = Shape::new(17, 33, 129);
 //! let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
 //! let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 42, 1.5, -0.5)?;
 //! let run = host::run::run(&device, Choice::even(variant), &problem, &|| ())?;
@@ -26,8 +26,6 @@ pub mod cpu;
 pub mod data;
 pub mod doctor;
 pub mod explain;
-#[cfg(test)]
-mod golden;
 pub mod interrupt;
 pub mod listing;
 pub mod measure;

@@ -9,7 +9,7 @@ use gpu_gemm::Shape;
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
     "{shape} needs about {needed} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
-     this machine has {total} GiB; ask for a smaller shape."
+     this machine has {total} GiB; choose a smaller shape."
 )]
 pub struct TooLarge {
     shape: Shape,

@@ -49,11 +49,11 @@ enum Refusal {
     #[error("cannot be read: {}.", clause(.0))]
     Unreadable(#[from] io::Error),
     #[error(
-        "is no regular file, whose length could be held against its header; copy it into one first."
+        "is not a regular file, so its length cannot be checked against its header; copy it into one first."
     )]
     Irregular,
     #[error(
-        "is no .npy file: it does not begin with \\x93NUMPY. Save the matrix with `numpy.save`."
+        "is not a .npy file: it does not begin with \\x93NUMPY. Save the matrix with `numpy.save`."
     )]
     Magic,
     #[error(
@@ -66,7 +66,9 @@ enum Refusal {
         "has a header of {0} bytes, but that of a matrix has at most {LONGEST_HEADER}: it is damaged."
     )]
     LongHeader(u64),
-    #[error("has a header that is no Python dictionary as `numpy.save` writes it: it is damaged.")]
+    #[error(
+        "has a header that is not a Python dictionary as `numpy.save` writes it: it is damaged."
+    )]
     NoDictionary,
     #[error(
         "has a header that lacks one of the keys `descr`, `fortran_order` and `shape`: it is damaged."
@@ -81,20 +83,20 @@ enum Refusal {
     #[error("has the shape {0}, but only integers from 0 to 2^64 - 1 can be sizes: it is damaged.")]
     Sizes(String),
     #[error(
-        "is big-endian ({0}), and only little-endian files are read; save it anew, with `numpy.save(path, a.astype('{1}'))`."
+        "is big-endian ({0}), and only little-endian files are read; save it again, with `numpy.save(path, a.astype('{1}'))`."
     )]
     BigEndian(String, &'static str),
     #[error(
-        "holds Python objects, not numbers; save it anew, with `numpy.save(path, a.astype('float32'))`."
+        "holds Python objects, not numbers; save it again, with `numpy.save(path, a.astype('float32'))`."
     )]
     Objects,
     #[error(
-        "holds elements of the type {0}, but kernels multiply {known}; save it anew, with `numpy.save(path, a.astype('float32'))`.",
+        "holds elements of the type {0}, but kernels multiply {known}; save it again, with `numpy.save(path, a.astype('float32'))`.",
         known = known_types()
     )]
     Type(String),
     #[error(
-        "is of dimension {0}, but a matrix is of dimension 2; save it anew, with `numpy.save(path, a.reshape(rows, columns))`."
+        "is of dimension {0}, but a matrix is of dimension 2; save it again, with `numpy.save(path, a.reshape(rows, columns))`."
     )]
     Dimensions(usize),
     #[error("says that it holds {0}, which are more bytes than can be counted: it is damaged.")]

@@ -1,17 +1,17 @@
 //! Files that the program writes: completely or not at all.
 //!
-//! An [`Output`] is a temporary file in the target's folder, made before the long run starts, so
-//! that a target that cannot be written is reported at once. [`Output::commit`] puts it in the
-//! target's place; until then the target stays as it is. An output that is dropped leaves
-//! nothing behind, and neither does an interrupt: see [`abandon_all`].
+//! An [`Output`] is a file without a name in the target's folder, made before the long run
+//! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts
+//! it in the target's place; until then the target stays as it is. A file without a name leaves
+//! nothing behind however the process ends. Where the file system has no such files (NFS), it is
+//! a temporary file with a name, which only SIGKILL leaves behind: see [`abandon_all`].
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::Builder;
+use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
 
 /// Why a file cannot be written.
@@ -44,38 +44,61 @@ pub struct Output {
     path: PathBuf,
     /// The file itself, where `path` is a link to it.
     target: PathBuf,
-    /// In [`TEMPORARIES`] until it is in the target's place or removed.
-    temporary: PathBuf,
-    writer: BufWriter<File>,
+    writer: BufWriter<OpenFile>,
 }
 
-/// How the names of temporary files begin and end.
-const PREFIX: &str = ".gemm-";
-const SUFFIX: &str = ".tmp";
+/// The files that are being written. The lock is held while one is made, written, removed, or
+/// put in its target's place.
+static OPEN_FILES: Mutex<Vec<Option<AtomicWriteFile>>> = Mutex::new(Vec::new());
 
-/// The temporary files that exist. The lock is held while one is made, removed, or moved into
-/// its target's place.
-static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is intact, whatever panicked beside it.
-    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+fn open_files() -> MutexGuard<'static, Vec<Option<AtomicWriteFile>>> {
+    // A list of files is intact, whatever panicked beside it.
+    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all outputs, for a process that is about to end: afterwards
-/// none can be opened or committed, and a thread that tries waits for the end.
+/// Gives up all outputs, for a process that is about to end: afterwards none can be opened,
+/// written or committed, and a thread that tries waits for the end.
 pub fn abandon_all() {
-    let mut temporaries = temporaries();
-    for path in temporaries.drain(..) {
-        // There is no way left to report it.
-        let _ = fs::remove_file(path);
-    }
+    let mut files = open_files();
+    files.clear();
     // Locked for good.
-    std::mem::forget(temporaries);
+    std::mem::forget(files);
+}
+
+/// The index of a file in [`OPEN_FILES`], where it stays until it is committed or dropped.
+#[derive(Debug)]
+struct OpenFile(usize);
+
+impl OpenFile {
+    fn with<T>(&self, act: impl FnOnce(&mut AtomicWriteFile) -> io::Result<T>) -> io::Result<T> {
+        match open_files().get_mut(self.0) {
+            Some(Some(file)) => act(file),
+            _ => Err(ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Write for OpenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if let Some(file) = open_files().get_mut(self.0) {
+            // To drop a file that was not committed discards it.
+            *file = None;
+        }
+    }
 }
 
 impl Output {
-    /// Makes sure that `path` can be written, and makes the temporary file. A file that is there
+    /// Makes sure that `path` can be written, and makes the file. A file that is there
     /// already keeps its permissions, and a link to a file stays one.
     ///
     /// # Errors
@@ -115,7 +138,8 @@ impl Output {
             Some(folder) => folder,
             None => return Err(refuse("it names no file".to_string())),
         };
-        let (file, temporary) = create_in(folder).map_err(|error| match error.kind() {
+        let mut files = open_files();
+        let file = AtomicWriteFile::open(&target).map_err(|error| match error.kind() {
             ErrorKind::NotFound => refuse(format!("there is no folder `{}`", folder.display())),
             _ => refuse(format!(
                 "no file can be made in `{}`: {}",
@@ -123,18 +147,12 @@ impl Output {
                 clause(&error)
             )),
         })?;
-        let output = Output {
+        files.push(Some(file));
+        Ok(Output {
             path: path.to_path_buf(),
             target,
-            temporary,
-            writer: BufWriter::new(file),
-        };
-        if let Some(metadata) = existing {
-            let file = output.writer.get_ref();
-            file.set_permissions(metadata.permissions())
-                .map_err(because)?;
-        }
-        Ok(output)
+            writer: BufWriter::new(OpenFile(files.len() - 1)),
+        })
     }
 
     /// The file that is being written, as the user named it.
@@ -156,17 +174,24 @@ impl Output {
 
     fn put_in_place(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        self.writer.get_ref().sync_all()?;
+        // The disk may take long, and an interrupt must not wait for it.
+        let written = self
+            .writer
+            .get_ref()
+            .with(|file| file.as_file().try_clone())?;
+        written.sync_all()?;
+        if self.target.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let mut files = open_files();
+        match files
+            .get_mut(self.writer.get_ref().0)
+            .and_then(Option::take)
         {
-            let mut temporaries = temporaries();
-            fs::rename(&self.temporary, &self.target)?;
-            temporaries.retain(|path| *path != self.temporary);
+            // Under the lock: between its two steps, the file has a temporary name.
+            Some(file) => file.commit(),
+            None => Err(ErrorKind::NotFound.into()),
         }
-        // The name outlives a loss of power, too, where the file system can do that.
-        if let Some(folder) = self.target.parent() {
-            let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        }
-        Ok(())
     }
 }
 
@@ -178,30 +203,6 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        let mut temporaries = temporaries();
-        if let Some(index) = temporaries.iter().position(|path| *path == self.temporary) {
-            temporaries.swap_remove(index);
-            // What cannot be removed stays; a destructor cannot report it.
-            let _ = fs::remove_file(&self.temporary);
-        }
-    }
-}
-
-/// Makes a temporary file that all may read, less what the user's mask takes away.
-fn create_in(folder: &Path) -> io::Result<(File, PathBuf)> {
-    let mut temporaries = temporaries();
-    let (file, path) = Builder::new()
-        .prefix(PREFIX)
-        .suffix(SUFFIX)
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)?
-        .keep()?;
-    temporaries.push(path.clone());
-    Ok((file, path))
 }
 
 /// What the system says of an error, as a clause, without the number.
@@ -216,7 +217,8 @@ pub(crate) fn clause(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(folder)
@@ -248,11 +250,8 @@ mod tests {
     fn an_output_that_is_dropped_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut output = Output::open(&folder.path().join("out")).unwrap();
-        output.write_all(b"half").unwrap();
-        let [temporary] = &names(folder.path())[..] else {
-            panic!("one temporary file");
-        };
-        assert!(temporary.starts_with(PREFIX) && temporary.ends_with(SUFFIX));
+        output.write_all(&[b'h'; 100_000]).unwrap();
+        output.flush().unwrap();
         drop(output);
         assert!(names(folder.path()).is_empty());
     }

@@ -1,9 +1,7 @@
 //! Kernels that tests plant: wrong on purpose, to check that the errors are found.
 
 use gpu_gemm::Choice;
-use gpu_gemm::gpu_kernels::spec::{
-    Block, ElementType, EntryPoint, Function, GemmFn, Tile, Variant,
-};
+use gpu_gemm::gpu_kernels::spec::{Block, EntryPoint, Function, GemmFn, Tile, Variant};
 
 /// A kernel of f32 with one thread for all of a small C, called `planted`.
 pub(crate) fn kernel(function: GemmFn<f32>) -> Choice {
@@ -17,6 +15,6 @@ pub(crate) fn named(name: &'static str, tile: Tile, function: GemmFn<f32>) -> Ch
         function: Function::GemmF32(function),
     };
     let block = Block { x: 1, y: 1 };
-    let variant = Variant::new(name, entry, ElementType::F32, block, tile);
+    let variant = Variant::new(name, entry, block, tile);
     Choice::even(Box::leak(Box::new(variant)))
 }

@@ -70,40 +70,56 @@ pub fn select(
     names: &[String],
     data_type: ElementType,
 ) -> Result<Vec<Rung>, SelectError> {
-    let of_type = |rungs: Vec<Rung>| {
-        let of_type = rungs.into_iter().filter(|rung| rung.multiplies(data_type));
-        of_type.collect::<Vec<Rung>>()
+    each_once(names, |name| {
+        select_one(kernels, algorithms, name, data_type)
+    })
+}
+
+fn select_one(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    name: &str,
+    data_type: ElementType,
+) -> Result<Vec<Rung>, SelectError> {
+    let of_type = |mut rungs: Vec<Rung>| {
+        rungs.retain(|rung| rung.multiplies(data_type));
+        rungs
     };
-    let mut selected: Vec<Rung> = Vec::new();
-    for name in names {
-        let found = match name.as_str() {
-            "all" => of_type(gpu(kernels)),
-            "cpu" if !algorithms.is_empty() => of_type(cpu(algorithms)),
-            name => {
-                let named = named(kernels, algorithms, name);
-                if named.is_empty() {
-                    return Err(unknown(kernels, algorithms, name));
-                }
-                let first = of_type(named).into_iter().next();
-                vec![first.ok_or_else(|| {
-                    SelectError::WrongType {
-                        name: name.to_string(),
-                        asked: data_type,
-                        others: of_type([gpu(kernels), cpu(algorithms)].concat())
-                            .into_iter()
-                            .map(Rung::name)
-                            .collect(),
-                    }
-                })?]
+    match name {
+        "all" => Ok(of_type(gpu(kernels))),
+        "cpu" if !algorithms.is_empty() => Ok(of_type(cpu(algorithms))),
+        _ => {
+            let named = named(kernels, algorithms, name);
+            if named.is_empty() {
+                return Err(unknown(kernels, algorithms, name));
             }
-        };
-        for rung in found {
-            if !selected.contains(&rung) {
-                selected.push(rung);
+            let others = || of_type([gpu(kernels), cpu(algorithms)].concat());
+            match of_type(named).first() {
+                Some(first) => Ok(vec![*first]),
+                None => Err(SelectError::WrongType {
+                    name: name.to_string(),
+                    asked: data_type,
+                    others: others().into_iter().map(Rung::name).collect(),
+                }),
             }
         }
     }
-    Ok(selected)
+}
+
+/// What `found` finds for the names, each once.
+fn each_once<T: PartialEq>(
+    names: &[String],
+    found: impl Fn(&str) -> Result<Vec<T>, SelectError>,
+) -> Result<Vec<T>, SelectError> {
+    let mut all = Vec::new();
+    for name in names {
+        for one in found(name)? {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// What a name on the command line stands for, once shape and device are known.
@@ -141,22 +157,13 @@ pub fn ask(
     names: &[String],
     data_type: ElementType,
 ) -> Result<Vec<Asked>, SelectError> {
-    let mut asked: Vec<Asked> = Vec::new();
-    for name in names {
-        let found = match name.as_str() {
-            AUTO => vec![Asked::Auto],
-            _ => {
-                let rungs = select(kernels, algorithms, std::slice::from_ref(name), data_type)?;
-                rungs.into_iter().map(Asked::Rung).collect()
-            }
-        };
-        for one in found {
-            if !asked.contains(&one) {
-                asked.push(one);
-            }
+    each_once(names, |name| match name {
+        AUTO => Ok(vec![Asked::Auto]),
+        _ => {
+            let rungs = select_one(kernels, algorithms, name, data_type)?;
+            Ok(rungs.into_iter().map(Asked::Rung).collect())
         }
-    }
-    Ok(asked)
+    })
 }
 
 /// [`select`] among GPU kernels alone.
@@ -236,13 +243,9 @@ mod tests {
     #[test]
     fn a_kernel_stands_for_its_first_variant_of_the_type() {
         assert_eq!(names(&["naive"], ElementType::F32), Ok(vec!["naive"]));
-        let tiled = KERNELS
-            .iter()
-            .find(|kernel| kernel.name == "tiled")
-            .unwrap();
         for data_type in ElementType::ALL {
-            let of_type = |variant: &&Variant| variant.types.c == data_type;
-            let first = tiled.variants.iter().find(of_type);
+            let mut variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
+            let first = variants.find(|variant| variant.types.c == data_type);
             match first {
                 Some(first) => assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name])),
                 None => assert!(names(&["tiled"], data_type).is_err()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::data::{Data, Layout, Matrix, Number, Placement, Problem, ProblemError, Random};
+use crate::data::{Data, Layout, Matrix, Number, Problem, ProblemError, Random};
 use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
 use crate::verify;
 use gpu_gemm::ElementType;
@@ -79,7 +79,7 @@ pub enum FilesError {
     #[error(transparent)]
     File(#[from] NpyError),
     #[error(
-        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type; save one of them anew, with \
+        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type; save one of them again, with \
          NumPy's `astype`.",
         one.path().display(), other.path().display(), one_type = one.data_type(), other_type = other.data_type()
     )]
@@ -116,11 +116,8 @@ impl Files {
             Some(c) => Some(NpyFile::open(c)?),
             None => return Err(FilesError::NoC(beta)),
         };
-        if let Some(other) = [Some(&b), c.as_ref()]
-            .into_iter()
-            .flatten()
-            .find(|other| other.data_type() != a.data_type())
-        {
+        let mut others = std::iter::once(&b).chain(&c);
+        if let Some(other) = others.find(|other| other.data_type() != a.data_type()) {
             return Err(FilesError::TypesDiffer {
                 other: Box::new(other.clone()),
                 one: Box::new(a),
@@ -150,11 +147,7 @@ impl Files {
 
     /// The dimensions of the problem.
     pub fn shape(&self) -> Shape {
-        Shape {
-            m: self.a.rows(),
-            n: self.b.columns(),
-            k: self.a.columns(),
-        }
+        Shape::new(self.a.rows(), self.b.columns(), self.a.columns())
     }
 }
 
@@ -217,7 +210,7 @@ impl Files {
         let zero = T::default();
         let read = |file: Option<&NpyFile>, rows, columns| match file {
             Some(file) => file.read::<T>(),
-            None => Ok(compact(rows, columns, |_, _| T::POISON)?),
+            None => Ok(Matrix::from_elements(rows, columns, |_, _| T::POISON)?),
         };
         let factor = |file| (alpha != zero).then_some(file);
         Ok(Problem::new(
@@ -235,7 +228,7 @@ fn index_sums<T: Number>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, 
     let Shape { m, n, k } = shape;
     let zero = T::default();
     let matrix = |rows, columns, read: bool| {
-        compact(rows, columns, |row, column| match read {
+        Matrix::from_elements(rows, columns, |row, column| match read {
             true => T::from_integer((row + column) as i32),
             false => T::POISON,
         })
@@ -249,29 +242,13 @@ fn index_sums<T: Number>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, 
     )
 }
 
-fn compact<T: Number>(
-    rows: usize,
-    columns: usize,
-    element: impl Fn(usize, usize) -> T + Sync,
-) -> Result<Matrix<T>, ProblemError> {
-    let placement = Placement {
-        offset: 0,
-        leading: columns,
-    };
-    Matrix::from_rows(rows, columns, placement, |row, elements| {
-        for (column, value) in elements.iter_mut().enumerate() {
-            *value = element(row, column);
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
-        let shape = Shape { m: 3, n: 4, k: 5 };
+        let shape = Shape::new(3, 4, 5);
         let source = Source::Filled(Filling::IndexSum);
         let (problem, data) = source
             .problem::<i32>(Data::Uniform, shape, 1, (1, 0))
@@ -283,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_asked_for_depends_on_the_purpose() {
+    fn only_data_that_was_not_named_depends_on_the_purpose() {
         let shape = Shape::cube(4);
         let problem = |source: &Source, suitable| {
             source

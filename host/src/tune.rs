@@ -7,15 +7,13 @@ use gpu_gemm::{
 };
 use thiserror::Error;
 
-use crate::cpu;
 use crate::data::{Data, Layout, Problem, ProblemError};
-use crate::measure::Effort;
 use crate::measure::gpu::{self, Contender, MeasureError};
+use crate::measure::{Effort, Timing};
 use crate::memory::{self, TooLarge};
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::rung::Rung;
-use crate::source::Source;
 
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
@@ -104,9 +102,7 @@ pub fn shape(
     let timings = gpu::measure(device, &contenders, &problem, settings.effort)?;
     drop(problem);
     progress.step();
-    let timed = choices
-        .iter()
-        .zip(timings.iter().map(|timing| timing.median()));
+    let timed = choices.iter().zip(timings.iter().map(Timing::median));
     let fastest = timed.min_by(|one, other| one.1.total_cmp(&other.1));
     let (Some((&choice, seconds)), Some(first)) = (fastest, timings.first()) else {
         return Err(TuneError::NoPlan(shape));
@@ -142,21 +138,12 @@ fn prove(
     progress: &Progress,
 ) -> Result<(), TuneError> {
     let request = Request {
-        rungs: vec![Rung::Auto(choice)],
-        data_type: ElementType::F32,
-        shape,
-        alpha: 1.0,
-        beta: 0.0,
-        source: Source::Suitable,
-        seed,
-        corner: None,
         effort: Effort {
             runs: Some(1),
             warmup: Some(0),
         },
         baseline: Baseline::None,
-        tensor_cores: false,
-        cpu: cpu::Settings::default(),
+        ..Request::new(vec![Rung::Auto(choice)], ElementType::F32, shape, seed)
     };
     let (report, result) = prove::evaluate_observed(opened, &request, progress);
     result?;
@@ -176,13 +163,9 @@ mod tests {
     use gpu_gemm::{DeviceChoice, DeviceFacts};
 
     #[test]
-    fn what_the_model_chooses_is_measured_first_and_no_more_than_asked_for() {
+    fn what_the_model_chooses_is_measured_first_and_no_more_plans_than_requested() {
         let chooser = Chooser::untuned(DeviceFacts::simulator());
-        let shape = Shape {
-            m: 100,
-            n: 300,
-            k: 2000,
-        };
+        let shape = Shape::new(100, 300, 2000);
         let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
         let choices = contenders(&chooser, call, 5);
         assert_eq!(choices.len(), 5);
@@ -194,23 +177,16 @@ mod tests {
     fn the_simulator_is_not_measured() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let error = gpu_of(&opened).err().unwrap().to_string();
-        assert!(
-            error.ends_with("is the simulator: asked for with --device."),
-            "{error}"
-        );
+        let why = "is the simulator: chosen with --device.";
+        assert!(error.ends_with(why), "{error}");
     }
 
     #[test]
     fn a_choice_is_proven_before_it_is_kept() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let shape = Shape {
-            m: 20,
-            n: 30,
-            k: 40,
-        };
-        let choice = Chooser::untuned(DeviceFacts::simulator())
-            .choose(ElementType::F32, shape)
-            .unwrap();
+        let shape = Shape::new(20, 30, 40);
+        let chooser = Chooser::untuned(DeviceFacts::simulator());
+        let choice = chooser.choose(ElementType::F32, shape).unwrap();
         prove(&opened, choice, shape, 1, &Progress::start(0)).unwrap();
     }
 }

@@ -1,83 +1,41 @@
 //! `host bench`, run as a user runs it, on the simulator.
 
-use std::fs;
-use std::process::{Command, Output};
+mod common;
 
+use std::fs;
+use std::path::Path;
+
+use common::{Ended, assert_contains, run_in};
 use host::bench::Results;
 
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_host"))
-        .args(["bench", "--device", "sim"])
-        .args(arguments)
-        .output()
-        .expect("the program starts")
+fn bench(folder: &Path, arguments: &str) -> Ended {
+    run_in(folder, &format!("bench --device sim {arguments}"))
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+/// The options for every file.
+const FILES: &str = "--json b.json --csv b.csv --markdown b.md --plots new/plots";
 
 #[test]
-fn a_table_for_each_shape_and_every_file_that_was_asked_for() {
+fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let (json, csv, markdown, plots) = (
-        file("b.json"),
-        file("b.csv"),
-        file("b.md"),
-        file("new/plots"),
-    );
-    let output = bench(&[
-        "--kernel",
-        "naive,tiled-16",
-        "--sizes",
-        "16,32",
-        "--shape",
-        "3x40x5",
-        "--json",
-        &json,
-        "--csv",
-        &csv,
-        "--markdown",
-        &markdown,
-        "--plots",
-        &plots,
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let table = stdout(&output);
-    let heads: Vec<&str> = table
-        .lines()
-        .filter(|line| line.ends_with("of f32"))
-        .collect();
-    assert_eq!(
-        heads,
-        [
-            "16 x 16 x 16 (m x n x k) of f32",
-            "32 x 32 x 32 (m x n x k) of f32",
-            "3 x 40 x 5 (m x n x k) of f32"
-        ]
-    );
-    let results: Results = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let what = "--kernel naive,tiled-16 --sizes 16,32 --shape 3x40x5";
+    let table = bench(folder.path(), &format!("{what} {FILES}")).succeeded();
+    let heads = table.lines().filter(|line| line.ends_with("of f32"));
+    let expected = ["16 x 16 x 16", "32 x 32 x 32", "3 x 40 x 5"];
+    let expected = expected.map(|shape| format!("{shape} (m x n x k) of f32"));
+    assert_eq!(heads.collect::<Vec<_>>(), expected);
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
     assert!(results.all_proven());
     assert_eq!(results.kernels(), ["naive", "tiled-16"]);
     assert_eq!(results.sizes.len(), 3);
     // Two kernels at three shapes, after the names of the columns.
-    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 7);
-    let markdown = fs::read_to_string(&markdown).unwrap();
-    assert!(
-        markdown.contains("| kernel | 16 | 32 | 3 x 40 x 5 |\n"),
-        "{markdown}"
-    );
-    for plot in ["speed.svg", "roofline.svg"] {
-        let svg = fs::read_to_string(format!("{plots}/{plot}")).unwrap();
-        assert!(
-            svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
-            "{plot}"
-        );
+    assert_eq!(read("b.csv").lines().count(), 7);
+    assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
+    for plot in ["new/plots/speed.svg", "new/plots/roofline.svg"] {
+        let svg = read(plot);
+        let is_whole = svg.starts_with("<svg ") && svg.ends_with("</svg>\n");
+        assert!(is_whole, "{plot}");
     }
     let names = fs::read_dir(folder.path()).unwrap();
     assert_eq!(names.count(), 4, "a temporary file was left behind");
@@ -85,14 +43,9 @@ fn a_table_for_each_shape_and_every_file_that_was_asked_for() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
-    let output = bench(&["--sizes", "8", "--json", "/no/such/folder/b.json"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stdout(&output), "");
-    let error = stderr(&output);
-    assert!(
-        error.starts_with("error: `/no/such/folder/b.json` cannot be written: "),
-        "{error}"
-    );
+    let error = bench(Path::new("."), "--sizes 8 --json /no/such/folder/b.json").refused(1);
+    let why = "error: `/no/such/folder/b.json` cannot be written: ";
+    assert!(error.starts_with(why), "{error}");
 }
 
 #[test]
@@ -101,65 +54,51 @@ fn a_run_that_fails_leaves_files_as_they_were() {
     let path = folder.path().join("b.json");
     fs::write(&path, "before").unwrap();
     // The second size is more than any memory holds.
-    let sizes = "8,1000000000";
-    let json = path.display().to_string();
-    let output = bench(&["--kernel", "naive", "--sizes", sizes, "--json", &json]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).starts_with("error: "),
-        "{}",
-        stderr(&output)
-    );
-    assert!(stdout(&output).contains("8 x 8 x 8"), "{}", stdout(&output));
+    let arguments = "--kernel naive --sizes 8,1000000000 --json b.json";
+    let ended = bench(folder.path(), arguments);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.starts_with("error: "), "{}", ended.err);
+    assert_contains(&ended.out, &["8 x 8 x 8"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn what_there_is_not_is_a_usage_error() {
+fn what_does_not_exist_is_a_usage_error() {
     for arguments in [
-        &["--kernel", "tilde"][..],
-        &["--shape", "3x4"],
-        &["--preset", "report", "--sizes", "8"],
-        &["--preset", "report", "--kernel", "naive"],
-        &["--preset", "shapes", "--sizes", "8"],
-        &["--sizes", "8", "--baseline", "cublas"],
+        "--kernel tilde",
+        "--shape 3x4",
+        "--preset report --sizes 8",
+        "--preset report --kernel naive",
+        "--preset shapes --sizes 8",
+        "--sizes 8 --baseline cublas",
     ] {
-        let output = bench(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert_eq!(stdout(&output), "", "{arguments:?}");
+        bench(Path::new("."), arguments).refused(2);
     }
 }
 
 #[test]
 fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let (json, csv, markdown, plots) = (file("b.json"), file("b.csv"), file("b.md"), file("plots"));
-    let preset = ["--preset", "shapes", "--json", &json, "--csv", &csv];
-    let output = bench(&[&preset[..], &["--markdown", &markdown, "--plots", &plots]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).starts_with("note: "), "{}", stderr(&output));
-    for part in [
-        "| odd-small",
-        "| auto: ",
-        "Nothing was measured beside cuBLAS.",
-    ] {
-        assert!(stdout(&output).contains(part), "{}", stdout(&output));
-    }
-    let results: Results = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let ended = bench(folder.path(), &format!("--preset shapes {FILES}"));
+    assert!(ended.err.starts_with("note: "), "{}", ended.err);
+    assert_contains(
+        &ended.succeeded(),
+        &[
+            "| odd-small",
+            "| auto: ",
+            "Nothing was measured beside cuBLAS.",
+        ],
+    );
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
     assert!(results.all_proven());
     assert_eq!(results.kernels(), ["auto"]);
     for size in &results.sizes {
         assert!(size.name.is_some() && size.origin.is_some());
         assert!(size.results[0].chosen.is_some());
     }
-    let lines = fs::read_to_string(&csv).unwrap().lines().count();
-    assert_eq!(lines, 1 + results.sizes.len());
-    assert!(
-        fs::read_to_string(&markdown)
-            .unwrap()
-            .starts_with("# Shapes\n")
-    );
-    assert!(fs::read_to_string(format!("{plots}/ratios.svg")).is_ok());
+    assert_eq!(read("b.csv").lines().count(), 1 + results.sizes.len());
+    assert!(read("b.md").starts_with("# Shapes\n"));
+    assert!(!read("new/plots/ratios.svg").is_empty());
 }

@@ -7,6 +7,7 @@ pub mod probes;
 
 use std::process::ExitCode;
 
+use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// A test on the simulator, which is everywhere.
@@ -17,20 +18,17 @@ pub fn on_simulator(
     Trial::test(format!("simulator::{name}"), test)
 }
 
-/// A test of what is written for the CPU.
-pub fn on_cpu(
-    name: impl std::fmt::Display,
-    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
-) -> Trial {
-    Trial::test(format!("cpu::{name}"), test)
-}
-
 /// A test on the GPU, reported as ignored where there is none.
 pub fn on_gpu(
     name: impl std::fmt::Display,
     test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
 ) -> Trial {
     Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
+}
+
+/// The elements as bits, which are equal only where NaNs are, too.
+pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
+    elements.iter().map(|element| element.bits()).collect()
 }
 
 /// Runs the tests, one at a time: each uses all the cores there are, and the thread that opened

@@ -1,12 +1,14 @@
 //! Runs a probe: one small kernel from words to words.
 
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
 use cuda_std::simulator;
 use cust::context::Context;
 use cust::launch;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use device_kernels::probe::{Launch, ProbeFn, UNWRITTEN};
+use device_kernels::probe::{Launch, Probe, ProbeFn, UNWRITTEN};
 use gpu_gemm::device::{driver, ptx};
 
 use crate::built;
@@ -25,7 +27,19 @@ pub struct Job<'a> {
     pub fill: bool,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A probe, on its input, of which `length` words of output are expected.
+    pub fn of(probe: &'a Probe, input: &'a [u32], length: usize) -> Job<'a> {
+        Job {
+            entry: probe.entry,
+            function: probe.function,
+            launch: &probe.launch,
+            input,
+            length,
+            fill: true,
+        }
+    }
+
     /// Runs the kernel and returns what it wrote; on a GPU, that of the newest architecture that
     /// it takes.
     ///
@@ -57,12 +71,13 @@ impl Job<'_> {
 
     fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
         let mut output = vec![UNWRITTEN; self.length];
-        let words = Words(output.as_mut_ptr());
+        // A probe's threads write different words, or the same one atomically.
+        let words = AtomicPtr::new(output.as_mut_ptr());
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         simulator::Launch::new(grid, block)
             .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
             // SAFETY: the launch and the length of the output are those that the probe requires.
-            .run(|| unsafe { (self.function)(self.input, words.start()) })?;
+            .run(|| unsafe { (self.function)(self.input, words.load(Relaxed)) })?;
         Ok(output)
     }
 
@@ -93,18 +108,5 @@ impl Job<'_> {
         let mut words = vec![0; self.length];
         output.copy_to(&mut words)?;
         Ok(words)
-    }
-}
-
-/// The output, shared by the simulated threads.
-#[derive(Clone, Copy)]
-struct Words(*mut u32);
-
-// SAFETY: a probe's threads write different words, or the same one atomically.
-unsafe impl Sync for Words {}
-
-impl Words {
-    fn start(&self) -> *mut u32 {
-        self.0
     }
 }

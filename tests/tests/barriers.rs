@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
-use gpu_gemm::gpu_kernels::spec::{Grid, Variant, variants};
+use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
+use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
 use host::data::{Data, Layout, Problem};
 use host::rung::Element;
@@ -78,22 +79,11 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     let mut sites = Sites::default();
     // Exact tiles, and tiles that cross every edge, of which stream-K CTAs have segments of
     // several.
-    for shape in [
-        Shape {
-            m,
-            n,
-            k: k_iterations * k,
-        },
-        ragged,
-    ] {
-        let problem = Problem::<T>::random(
-            shape,
-            Layout::compact(shape),
-            Data::SmallIntegers { largest: 4 },
-            7,
-            T::from_integer(1),
-            T::default(),
-        )?;
+    let k = k_iterations * k;
+    for shape in [Shape { m, n, k }, ragged] {
+        let layout = Layout::compact(shape);
+        let (data, one) = (Data::SmallIntegers { largest: 4 }, T::from_integer(1));
+        let problem = Problem::<T>::random(shape, layout, data, 7, one, T::default())?;
         look_at(variant, &problem, &mut sites)?;
     }
     match sites.all.difference(&sites.needed).next() {
@@ -112,19 +102,12 @@ fn look_at<T: Element>(
     let right = run(variant, problem, |launch| launch)?;
     for order in ORDERS {
         let again = run(variant, problem, move |launch| launch.thread_order(order))?;
-        if again != right {
-            return Err(format!("{shape}: order {order:?} changes the result").into());
-        }
+        assert!(again == right, "{shape}: {order:?} changes the result");
     }
     let report = report(variant, problem)?;
     let shares_memory = report.shared_bytes > 0;
-    if report.barriers.is_empty() == shares_memory {
-        return Err(format!(
-            "{} barriers, though shared memory is used: {shares_memory}",
-            report.barriers.len()
-        )
-        .into());
-    }
+    let has_barriers = !report.barriers.is_empty();
+    assert_eq!(has_barriers, shares_memory, "barriers, shared memory");
     let barriers = report.barriers.into_keys();
     let without_barriers =
         barriers.map(|site| (What::Barrier, site, Launch::without_barrier as LeaveOut));
@@ -155,12 +138,7 @@ fn run<T: Element>(
 ) -> Result<Vec<u64>, Failed> {
     let device = Device::Simulator(Simulator::configured(configure));
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
-    Ok(run
-        .c
-        .elements()
-        .iter()
-        .map(|element| element.bits())
-        .collect())
+    Ok(tests::bits(run.c.elements()))
 }
 
 /// What the launches of a kernel did: where in the source it waited, and how much shared memory

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Output};
 use device_kernels::PROBES;
 use device_kernels::planted::misses_a_barrier;
 use device_kernels::print::PRINTED;
-use device_kernels::probe::Probe;
+use device_kernels::probe::{Probe, one_block, scrambled};
 use libtest_mimic::{Failed, Trial};
 use tests::built;
 use tests::devices::Backend;
@@ -41,23 +41,13 @@ fn computes_what_it_must(
 ) -> Result<(), Failed> {
     let input = (probe.input)();
     let expected = (probe.expected)(&probe.launch, &input);
-    let output = run(Job {
-        entry: probe.entry,
-        function: probe.function,
-        launch: &probe.launch,
-        input: &input,
-        length: expected.len(),
-        fill: true,
-    })?;
+    let output = run(Job::of(probe, &input, expected.len()))?;
     for (i, (&got, &want)) in output.iter().zip(&expected).enumerate() {
-        if !agree(got, want, probe.ulps) {
-            return Err(format!(
-                "word {i} is {got:#x} ({}), but must be {want:#x} ({})",
-                f32::from_bits(got),
-                f32::from_bits(want)
-            )
-            .into());
-        }
+        let [got_float, want_float] = [got, want].map(f32::from_bits);
+        assert!(
+            agree(got, want, probe.ulps),
+            "word {i} is {got:#x} ({got_float}), but must be {want:#x} ({want_float})"
+        );
     }
     Ok(())
 }
@@ -70,10 +60,9 @@ fn agree(got: u32, want: u32, ulps: u32) -> bool {
     // Ordered like the numbers that the bits stand for; a NaN is far from everything but a NaN.
     let ordered = |bits: u32| {
         let magnitude = i64::from(bits & 0x7FFF_FFFF);
-        if bits >> 31 == 1 {
-            -magnitude
-        } else {
-            magnitude
+        match bits >> 31 {
+            1 => -magnitude,
+            _ => magnitude,
         }
     };
     ordered(got).abs_diff(ordered(want)) <= u64::from(ulps)
@@ -82,79 +71,58 @@ fn agree(got: u32, want: u32, ulps: u32) -> bool {
 fn prints_its_lines(device: &str) -> Result<(), Failed> {
     let output = run_apart("print_lines", device)?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() || printed != PRINTED {
-        return Err(format!(
-            "printed {printed:?} instead of {PRINTED:?}: {}",
-            stderr(&output)
-        )
-        .into());
-    }
+    assert_eq!(printed, PRINTED, "{}", stderr(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     Ok(())
 }
 
 /// What the simulator itself finds, and what a GPU reports without any checker.
 fn planted_errors() -> Vec<Trial> {
-    let fails_with = |name: &'static str, device: &'static str, said: &'static [&'static str]| {
+    let fails_with = |name: &'static str, device: &'static str, said: &'static str| {
         move || {
             let output = run_apart(name, device)?;
             let error = stderr(&output);
-            match output.status.code() {
-                Some(1) if said.iter().all(|words| error.contains(words)) => Ok(()),
-                code => Err(format!("exit code {code:?}, said: {error}").into()),
+            assert_eq!(output.status.code(), Some(1), "{error}");
+            for words in said.split("; ") {
+                assert!(error.contains(words), "no `{words}` in: {error}");
             }
+            Ok(())
         }
     };
+    let diverges = "block (0, 0, 0); sync_threads; planted.rs";
+    let is_outside = "block (0, 0, 0); Thread (16, 0, 0); planted.rs";
+    let panics = "block (0, 0, 0); Thread (40, 0, 0); planted.rs; index";
     vec![
         on_simulator(
             "a_divergent_barrier_names_block_and_threads",
-            fails_with(
-                "waits_in_a_branch",
-                "sim",
-                &["block (0, 0, 0)", "sync_threads", "planted.rs"],
-            ),
+            fails_with("waits_in_a_branch", "sim", diverges),
         ),
         on_simulator(
             "a_lane_outside_of_its_mask_is_named",
-            fails_with(
-                "leaves_itself_out",
-                "sim",
-                &["block (0, 0, 0)", "Thread (16, 0, 0)", "planted.rs"],
-            ),
+            fails_with("leaves_itself_out", "sim", is_outside),
         ),
         on_simulator(
             "a_panic_names_block_thread_and_place",
-            fails_with(
-                "panics",
-                "sim",
-                &[
-                    "block (0, 0, 0)",
-                    "Thread (40, 0, 0)",
-                    "planted.rs",
-                    "index",
-                ],
-            ),
+            fails_with("panics", "sim", panics),
         ),
         on_gpu(
             "a_panic_fails_the_launch",
-            fails_with("panics", "cuda", &["panics fails"]),
+            fails_with("panics", "cuda", "panics fails"),
         ),
         on_simulator("a_missing_barrier_changes_the_result", || {
             // Threads run one after the other, so the mirrored word is not there yet: poison,
             // and not the input.
-            let input = device_kernels::probe::scrambled();
             let job = Job {
                 entry: "misses_a_barrier",
                 function: misses_a_barrier,
-                launch: &device_kernels::probe::one_block(64),
-                input: &input,
+                launch: &one_block(64),
+                input: &scrambled(),
                 length: 64,
                 fill: true,
             };
             let output = job.run(Backend::Simulator)?;
-            if output[..32].iter().all(|&word| word == u32::MAX) {
-                return Ok(());
-            }
-            Err("shared memory was not poisoned".into())
+            assert_eq!(output[..32], [u32::MAX; 32]);
+            Ok(())
         }),
     ]
 }
@@ -170,19 +138,9 @@ fn run_apart(name: &str, device: &str) -> Result<Output, Failed> {
 /// machine, beside this one.
 fn probe_program() -> Result<PathBuf, Failed> {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_probe"));
-    if built.exists() {
-        return Ok(built);
-    }
-    let beside = std::env::current_exe()?.with_file_name("probe");
-    if beside.exists() {
-        return Ok(beside);
-    }
-    Err(format!(
-        "the probe program is neither at {} nor at {}",
-        built.display(),
-        beside.display()
-    )
-    .into())
+    let places = [built, std::env::current_exe()?.with_file_name("probe")];
+    let found = places.iter().find(|path| path.exists()).cloned();
+    found.ok_or_else(|| format!("the probe program is at none of {places:?}").into())
 }
 
 fn stderr(output: &Output) -> String {

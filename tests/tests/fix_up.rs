@@ -1,9 +1,12 @@
 //! `fix_up` adds all segments of every split tile, in the documented order, bit for bit: on the
 //! simulator, compared with sums that are added up here.
 
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::fix_up::{self, fix_up};
-use gpu_gemm::gpu_kernels::spec::{Grid, variants};
+use gpu_gemm::gpu_kernels::{spec::Grid, variants};
+use tests::bits;
 
 /// A launch of a stream-K kernel, of which only the partial sums matter.
 #[derive(Clone, Copy, Debug)]
@@ -35,42 +38,33 @@ impl Divided {
     fn segments(&self) -> Vec<Segments> {
         let iterations = self.stream_k_tiles() * self.k_iterations;
         let mut tiles = vec![Segments::new(); self.stream_k_tiles()];
-        let mut hands = vec![0; self.stream_k_tiles()];
         for cta in 0..self.ctas {
-            let (begin, end) = (
-                cta * iterations / self.ctas,
-                (cta + 1) * iterations / self.ctas,
-            );
-            for tile in begin / self.k_iterations..end.div_ceil(self.k_iterations) {
-                hands[tile] += 1;
+            let [begin, end] = [cta, cta + 1].map(|cta| cta * iterations / self.ctas);
+            let (first, end) = (begin / self.k_iterations, end.div_ceil(self.k_iterations));
+            for (index, tile) in tiles[first..end].iter_mut().enumerate() {
                 // A CTA's first segment goes to its first workspace tile, and its last to the
                 // second.
-                let is_first = tile == begin / self.k_iterations;
-                tiles[tile].push(2 * cta + usize::from(!is_first));
+                tile.push(2 * cta + usize::from(index > 0));
             }
         }
-        for (tile, hands) in tiles.iter_mut().zip(hands) {
-            if hands == 1 {
-                tile.clear();
-            }
+        for tile in tiles.iter_mut().filter(|tile| tile.len() == 1) {
+            tile.clear();
         }
         tiles
     }
 
-    /// C after `fix_up`, if it was `before`; and what the launch did.
-    fn run(&self, partials: &[f32], before: &[f32], configure: impl Fn(Launch) -> Launch) -> Ran {
-        struct Pointer(*mut f32);
-        // SAFETY: each thread writes to elements of its own.
-        unsafe impl Sync for Pointer {}
-        impl Pointer {
-            fn get(&self) -> *mut f32 {
-                self.0
-            }
-        }
+    /// The bits of C after `fix_up`, if it was `before`; and what the launch did.
+    fn run(
+        &self,
+        partials: &[f32],
+        before: &[f32],
+        configure: impl Fn(Launch) -> Launch,
+    ) -> (Vec<u64>, Report) {
         let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
         let blocks = (tile_m * tile_n).div_ceil(fix_up::elements_of_block(self.groups));
         let mut c = before.to_vec();
-        let target = Pointer(c.as_mut_ptr());
+        // Each thread writes to elements of its own.
+        let target = AtomicPtr::new(c.as_mut_ptr());
         let launch = Launch::new(
             (blocks as u32, self.stream_k_tiles() as u32),
             (fix_up::THREADS as u32, 1),
@@ -85,7 +79,7 @@ impl Divided {
                     self.k_iterations * TILE_K,
                     ALPHA,
                     BETA,
-                    target.get(),
+                    target.load(Relaxed),
                     n,
                     partials.as_ptr(),
                     tile_m,
@@ -97,21 +91,7 @@ impl Divided {
                 )
             }
         });
-        Ran {
-            c,
-            report: report.expect("no fault"),
-        }
-    }
-}
-
-struct Ran {
-    c: Vec<f32>,
-    report: Report,
-}
-
-impl Ran {
-    fn bits(&self) -> Vec<u32> {
-        self.c.iter().map(|element| element.to_bits()).collect()
+        (bits(&c), report.expect("no fault"))
     }
 }
 
@@ -147,13 +127,13 @@ fn sum(parts: &[f32], groups: usize) -> f32 {
 /// Which tile of C has this number: columns of up to eight tiles, one after the other.
 fn tile_position(tile: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     let places = (0..rows).step_by(8).flat_map(|first| {
-        (0..columns)
-            .flat_map(move |column| (first..rows.min(first + 8)).map(move |row| (row, column)))
+        let rows = first..rows.min(first + 8);
+        (0..columns).flat_map(move |column| rows.clone().map(move |row| (row, column)))
     });
     places.into_iter().nth(tile).expect("a tile of C")
 }
 
-fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u32> {
+fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u64> {
     let ((m, n), (tile_m, tile_n)) = (divided.c, divided.tile);
     let mut c = before.to_vec();
     for (tile, places) in divided.segments().into_iter().enumerate() {
@@ -163,21 +143,17 @@ fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u32> {
         let first = divided.data_parallel_waves * divided.ctas;
         let (tile_row, tile_col) = tile_position(first + tile, divided.tiles());
         for element in 0..tile_m * tile_n {
-            let (row, col) = (
-                tile_row * tile_m + element / tile_n,
-                tile_col * tile_n + element % tile_n,
-            );
+            let row = tile_row * tile_m + element / tile_n;
+            let col = tile_col * tile_n + element % tile_n;
             if row < m && col < n {
-                let parts: Vec<f32> = places
-                    .iter()
-                    .map(|place| partials[place * tile_m * tile_n + element])
-                    .collect();
+                let places = places.iter().map(|place| place * tile_m * tile_n);
+                let parts: Vec<f32> = places.map(|first| partials[first + element]).collect();
                 let old = &mut c[row * n + col];
                 *old = BETA * *old + ALPHA * sum(&parts, divided.groups);
             }
         }
     }
-    c.iter().map(|element| element.to_bits()).collect()
+    bits(&c)
 }
 
 /// Few segments and many, of large tiles and small ones, with edges, after data-parallel tiles
@@ -231,8 +207,8 @@ fn every_segment_is_added_once_in_the_order_that_it_says() {
         let (partials, before) = (partials(&divided), before(&divided));
         let expected = expected(&divided, &partials, &before);
         for order in ORDERS {
-            let ran = divided.run(&partials, &before, |launch| launch.thread_order(order));
-            assert!(ran.bits() == expected, "{divided:?}, {order:?}");
+            let (c, _) = divided.run(&partials, &before, |launch| launch.thread_order(order));
+            assert!(c == expected, "{divided:?}, {order:?}");
         }
     }
 }
@@ -240,21 +216,14 @@ fn every_segment_is_added_once_in_the_order_that_it_says() {
 #[test]
 fn another_order_would_give_other_sums() {
     for divided in CASES.iter().filter(|divided| divided.groups > 1) {
-        let one_by_one = Divided {
-            groups: 1,
-            ..*divided
-        };
+        let mut one_by_one = *divided;
+        one_by_one.groups = 1;
         let (partials, before) = (partials(divided), before(divided));
-        let in_groups = expected(divided, &partials, &before);
-        if divided
-            .segments()
-            .iter()
-            .any(|parts| parts.len() > 2 * divided.groups)
-        {
-            assert!(
-                in_groups != expected(&one_by_one, &partials, &before),
-                "{divided:?}"
-            );
+        let [in_groups, one_by_one] =
+            [divided, &one_by_one].map(|divided| expected(divided, &partials, &before));
+        let has_many = |parts: &Segments| parts.len() > 2 * divided.groups;
+        if divided.segments().iter().any(has_many) {
+            assert!(in_groups != one_by_one, "{divided:?}");
         }
     }
 }
@@ -263,12 +232,12 @@ fn another_order_would_give_other_sums() {
 fn groups_wait_for_each_other() {
     for divided in CASES {
         let (partials, before) = (partials(&divided), before(&divided));
-        let right = divided.run(&partials, &before, |launch| launch);
-        assert_eq!(right.report.barriers.is_empty(), divided.groups == 1);
-        for site in right.report.barriers.keys() {
+        let (right, report) = divided.run(&partials, &before, |launch| launch);
+        assert_eq!(report.barriers.is_empty(), divided.groups == 1);
+        for site in report.barriers.keys() {
             let differs = |order: &ThreadOrder| {
                 let without = |launch: Launch| launch.thread_order(*order).without_barrier(*site);
-                divided.run(&partials, &before, without).bits() != right.bits()
+                divided.run(&partials, &before, without).0 != right
             };
             assert!(ORDERS.iter().any(differs), "{divided:?}: {site}");
         }
@@ -300,10 +269,7 @@ fn there_are_as_many_groups_as_there_is_use_for() {
         (8 * 128, 1000, 16),
         (1, 1, 16),
     ] {
-        assert_eq!(
-            fix_up::groups(elements, parts),
-            groups,
-            "{elements}, {parts}"
-        );
+        let found = fix_up::groups(elements, parts);
+        assert_eq!(found, groups, "{elements}, {parts}");
     }
 }

@@ -1,9 +1,10 @@
 //! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, and every
 //! CPU rung natively, whatever the shape, the layout, the scalars and the values.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use gpu_gemm::gpu_kernels::spec::{Variant, variants};
+use gpu_gemm::gpu_kernels::{spec::Variant, variants};
 use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Placement, Problem};
@@ -11,7 +12,7 @@ use host::rung::{Element, Rung};
 use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
-use tests::{on_cpu, on_gpu, on_simulator};
+use tests::{bits, on_gpu, on_simulator};
 
 fn main() -> ExitCode {
     let kernels = variants().flat_map(|variant| match variant.types.c {
@@ -33,37 +34,38 @@ fn main() -> ExitCode {
 /// A claim about one rung on one device.
 type Case = fn(&Bench) -> Result<(), Failed>;
 
+/// Claims, each by its name.
+macro_rules! claims {
+    ($($claim:ident),* $(,)?) => {
+        vec![$((stringify!($claim), $claim::<T> as Case)),*]
+    };
+}
+
 /// The claims about every rung.
 fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
-    let mut cases: Vec<(&str, Case)> = vec![
-        ("is_exact_at_every_edge_of_its_tiles", edges::<T>),
-        ("is_proven_on_awkward_shapes", awkward_shapes::<T>),
-        ("follows_alpha_and_beta", scalars::<T>),
-        (
-            "alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c",
-            unread::<T>,
-        ),
-        ("takes_any_leading_dimension_and_offset", layouts::<T>),
-        ("repeats_bit_for_bit", repeats::<T>),
-        ("k_zero_scales_c", no_depth::<T>),
+    let mut cases = claims![
+        is_exact_at_every_edge_of_its_tiles,
+        is_proven_on_awkward_shapes,
+        follows_alpha_and_beta,
+        alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c,
+        takes_any_leading_dimension_and_offset,
+        repeats_bit_for_bit,
+        k_zero_scales_c,
     ];
     let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
     // Strassen's algorithm spreads infinities and NaNs over C.
-    if !floats || !matches!(model, ErrorModel::Strassen { .. }) {
-        cases.push(("carries_special_values", special_values::<T>));
+    let spreads = matches!(model, ErrorModel::Strassen { .. });
+    if !floats || !spreads {
+        cases.extend(claims![carries_special_values]);
     }
-    if floats && !matches!(model, ErrorModel::Strassen { .. }) {
-        cases.push(("overflows_to_infinity", overflow::<T>));
+    if floats && !spreads {
+        cases.extend(claims![overflows_to_infinity]);
     }
     cases
 }
 
 fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
-    let on_gpu_only: [(&str, Case); 2] = [
-        ("is_proven_at_large_sizes", large_sizes::<T>),
-        ("takes_more_rows_than_a_grid_has_blocks", many_rows::<T>),
-    ];
-    let trial = |backend: Backend, name, case: Case| {
+    let trial = |backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
             case(&Bench {
                 device: backend.open()?,
@@ -78,24 +80,26 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         }
     };
     let mut trials = Vec::new();
-    for (name, case) in cases::<T>(ErrorModel::of(variant.rounding)) {
-        trials.push(trial(Backend::Simulator, name, case));
-        trials.push(trial(Backend::Gpu, name, case));
+    for case in cases::<T>(ErrorModel::of(variant.rounding)) {
+        trials.push(trial(Backend::Simulator, case));
+        trials.push(trial(Backend::Gpu, case));
     }
-    for (name, case) in on_gpu_only {
-        trials.push(trial(Backend::Gpu, name, case));
+    for case in claims![
+        is_proven_at_large_sizes,
+        takes_more_rows_than_a_grid_has_blocks
+    ] {
+        trials.push(trial(Backend::Gpu, case));
     }
     // Takes minutes and 40 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
-    let beyond = trial(Backend::Gpu, "indexes_beyond_two_to_the_31", huge::<T>);
-    trials.push(beyond.with_ignored_flag(true));
+    for case in claims![indexes_beyond_two_to_the_31] {
+        trials.push(trial(Backend::Gpu, case).with_ignored_flag(true));
+    }
     // A million rows take the simulator a while. The host does the splitting, so one kernel
     // stands for all.
     if variant.entry.name == "naive" {
-        trials.push(trial(
-            Backend::Simulator,
-            "takes_more_rows_than_a_grid_has_blocks",
-            many_rows::<T>,
-        ));
+        for case in claims![takes_more_rows_than_a_grid_has_blocks] {
+            trials.push(trial(Backend::Simulator, case));
+        }
     }
     trials
 }
@@ -119,7 +123,7 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
             _ => format!("{}_{schedule}_{}", algorithm.name, T::TYPE),
         };
         for (claim, case) in cases::<T>((algorithm.error_model)(&settings)) {
-            trials.push(on_cpu(format!("{name}::{claim}"), move || {
+            trials.push(Trial::test(format!("cpu::{name}::{claim}"), move || {
                 case(&Bench {
                     // Never used.
                     device: Device::Simulator(Simulator::default()),
@@ -174,10 +178,8 @@ impl Bench {
             .ok_or("k is too large to be exact")?;
         self.exact(&Problem::random(shape, layout, integers, seed, one, zero)?)?;
         for data in [Data::Uniform, Data::Positive, Data::Normal] {
-            self.proven(
-                &Problem::random(shape, layout, data, seed + 1, one, zero)?,
-                data,
-            )?;
+            let problem = Problem::random(shape, layout, data, seed + 1, one, zero)?;
+            self.proven(&problem, data)?;
         }
         Ok(())
     }
@@ -185,39 +187,47 @@ impl Bench {
     /// The shape of one tile.
     fn tile(&self) -> Shape {
         let tile = self.rung.tile();
-        let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
-        Shape { m, n, k }
+        shape([tile.m, tile.n, tile.k].map(|extent| extent as usize))
+    }
+
+    /// A shape of one element more than a tile in each direction.
+    fn beyond_tile(&self) -> Shape {
+        let tile = self.tile();
+        shape([tile.m + 1, tile.n + 1, tile.k + 1])
     }
 }
 
+fn shape([m, n, k]: [usize; 3]) -> Shape {
+    Shape { m, n, k }
+}
+
+/// A problem of small integers in compact matrices.
+fn integers<T: Element>(shape: Shape, scalars: [i32; 2]) -> Result<Problem<T>, Failed> {
+    integers_in(Layout::compact(shape), shape, scalars)
+}
+
+/// A problem of small integers; alpha and beta are `scalars`.
+fn integers_in<T: Element>(
+    layout: Layout,
+    shape: Shape,
+    scalars: [i32; 2],
+) -> Result<Problem<T>, Failed> {
+    let data = Data::SmallIntegers { largest: 4 };
+    let [alpha, beta] = scalars.map(T::from_integer);
+    Ok(Problem::random(shape, layout, data, 1, alpha, beta)?)
+}
+
 /// Every combination of the extents at which a tile begins, ends, or is missing.
-fn edges<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let around = |tile: usize| {
-        let mut extents = vec![
-            0,
-            1,
-            2,
-            3,
-            tile - 1,
-            tile,
-            tile + 1,
-            2 * tile - 1,
-            2 * tile + 1,
-        ];
-        extents.sort_unstable();
-        extents.dedup();
-        extents
+        let near = [tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile + 1];
+        BTreeSet::from_iter([0, 1, 2, 3].into_iter().chain(near))
     };
     let tile = bench.tile();
     for m in around(tile.m) {
         for n in around(tile.n) {
             for k in around(tile.k) {
-                let shape = Shape { m, n, k };
-                let layout = Layout::compact(shape);
-                let data = Data::SmallIntegers { largest: 4 };
-                let problem =
-                    Problem::<T>::random(shape, layout, data, 1, T::from_integer(1), T::default())?;
-                bench.exact(&problem)?;
+                bench.exact(&integers::<T>(shape([m, n, k]), [1, 0])?)?;
             }
         }
     }
@@ -225,7 +235,7 @@ fn edges<T: Element>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// Primes, a single row, a single column, sums far longer than the sides of C.
-fn awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
     for (m, n, k) in [
         (1, 1, 1),
         (17, 33, 129),
@@ -240,32 +250,18 @@ fn awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-fn scalars<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.tile();
-    let whole = Shape {
-        m: tile.m,
-        n: 2 * tile.n,
-        k: 2 * tile.k,
-    };
-    let shapes = [
-        whole,
-        Shape {
-            m: tile.m + 1,
-            n: tile.n + 2,
-            k: tile.k + 3,
-        },
-    ];
-    for shape in shapes {
+    let exact_tiles = [tile.m, 2 * tile.n, 2 * tile.k];
+    let ragged = [tile.m + 1, tile.n + 2, tile.k + 3];
+    for shape in [exact_tiles, ragged].map(shape) {
         for alpha in [-2, -1, 0, 1, 2] {
             for beta in [-2, -1, 0, 1, 2] {
-                let (alpha, beta) = (T::from_integer(alpha), T::from_integer(beta));
+                bench.exact(&integers::<T>(shape, [alpha, beta])?)?;
                 let layout = Layout::compact(shape);
-                let integers = Data::SmallIntegers { largest: 4 };
-                bench.exact(&Problem::random(shape, layout, integers, 3, alpha, beta)?)?;
-                bench.proven(
-                    &Problem::random(shape, layout, Data::Uniform, 3, alpha, beta)?,
-                    Data::Uniform,
-                )?;
+                let [alpha, beta] = [alpha, beta].map(T::from_integer);
+                let problem = Problem::random(shape, layout, Data::Uniform, 3, alpha, beta)?;
+                bench.proven(&problem, Data::Uniform)?;
             }
         }
     }
@@ -273,71 +269,33 @@ fn scalars<T: Element>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// What must not be read is NaN, in matrices that are read otherwise; none may reach C.
-fn unread<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let shape = Shape {
-        m: 130,
-        n: 70,
-        k: 40,
-    };
-    for (alpha, beta) in [(1, 0), (0, 1), (0, 0)] {
-        let (alpha, beta) = (T::from_integer(alpha), T::from_integer(beta));
-        let problem = Problem::random(
-            shape,
-            Layout::compact(shape),
-            Data::SmallIntegers { largest: 4 },
-            5,
-            alpha,
-            beta,
-        )?;
+fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Element>(
+    bench: &Bench,
+) -> Result<(), Failed> {
+    for [alpha, beta] in [[1, 0], [0, 1], [0, 0]] {
+        let problem = integers::<T>(shape([130, 70, 40]), [alpha, beta])?;
         // `random` leaves poison where alpha and beta say that nothing is read: make sure that
         // it did.
         let poisoned = |matrix: &Matrix<T>| matrix.row(0)[0].bits() == T::POISON.bits();
-        let zero = T::default();
-        if poisoned(&problem.a) != (alpha == zero) || poisoned(&problem.c) != (beta == zero) {
-            return Err("the problem is not poisoned as this test needs it".into());
-        }
+        assert_eq!(poisoned(&problem.a), alpha == 0);
+        assert_eq!(poisoned(&problem.c), beta == 0);
         bench.exact(&problem)?;
     }
     Ok(())
 }
 
-fn layouts<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.tile();
     // Exact tiles, for which an aligned layout takes the fast path and every other must not.
-    let shape = Shape {
-        m: 2 * tile.m,
-        n: tile.n,
-        k: 2 * tile.k,
-    };
-    let paddings = [
-        [0; 3],
-        [1; 3],
-        [4; 3],
-        [0, 0, 1],
-        [0, 1, 0],
-        [1, 0, 0],
-        [3, 1000, 6],
-    ];
-    let offsets = [
-        [0; 3],
-        [1; 3],
-        [2; 3],
-        [3; 3],
-        [0, 0, 1],
-        [0, 2, 0],
-        [3, 0, 0],
-        [4, 8, 12],
-    ];
+    let shape = shape([2 * tile.m, tile.n, 2 * tile.k]);
+    #[rustfmt::skip]
+    let paddings = [[0; 3], [1; 3], [4; 3], [0, 0, 1], [0, 1, 0], [1, 0, 0], [3, 1000, 6]];
+    #[rustfmt::skip]
+    let offsets = [[0; 3], [1; 3], [2; 3], [3; 3], [0, 0, 1], [0, 2, 0], [3, 0, 0], [4, 8, 12]];
     for padding in paddings {
         for offset in offsets {
-            let problem = Problem::<T>::random(
-                shape,
-                Layout::padded(shape, padding, offset),
-                Data::SmallIntegers { largest: 4 },
-                17,
-                T::from_integer(2),
-                T::from_integer(-1),
-            )?;
+            let layout = Layout::padded(shape, padding, offset);
+            let problem = integers_in::<T>(layout, shape, [2, -1])?;
             bench
                 .exact(&problem)
                 .map_err(|failed| format!("padding {padding:?}, offset {offset:?}: {failed:?}"))?;
@@ -346,42 +304,24 @@ fn layouts<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-fn repeats<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let shape = Shape {
-        m: 200,
-        n: 150,
-        k: 100,
-    };
-    let problem = Problem::<T>::random(
-        shape,
-        Layout::compact(shape),
-        Data::Normal,
-        23,
-        T::from_integer(1),
-        T::from_integer(1),
-    )?;
-    let bits =
-        |c: Matrix<T>| -> Vec<u64> { c.elements().iter().map(|element| element.bits()).collect() };
-    let first = bits(bench.run(&problem)?);
+fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let shape = shape([200, 150, 100]);
+    let (layout, one) = (Layout::compact(shape), T::from_integer(1));
+    let problem = Problem::<T>::random(shape, layout, Data::Normal, 23, one, one)?;
+    let first = bits(bench.run(&problem)?.elements());
     for _ in 0..3 {
-        if bits(bench.run(&problem)?) != first {
-            return Err("two runs on the same input differ".into());
-        }
+        let again = bits(bench.run(&problem)?.elements());
+        assert!(again == first, "two runs on the same input differ");
     }
     Ok(())
 }
 
 /// A sum beyond the largest number is infinite, in its row and nowhere else.
-fn overflow<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn overflows_to_infinity<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let Arithmetic::Float { largest, .. } = T::ARITHMETIC else {
         return Err("integers wrap instead".into());
     };
-    let tile = bench.tile();
-    let shape = Shape {
-        m: tile.m + 1,
-        n: tile.n + 1,
-        k: tile.k + 1,
-    };
+    let (tile, shape) = (bench.tile(), bench.beyond_tile());
     let placement = |leading| Placement { offset: 0, leading };
     let matrix = |rows, columns, value: i32| {
         Matrix::from_rows(rows, columns, placement(columns), |_, row| {
@@ -395,23 +335,16 @@ fn overflow<T: Element>(bench: &Bench) -> Result<(), Failed> {
         let (b, c) = (matrix(shape.k, shape.n, 2)?, matrix(shape.m, shape.n, 0)?);
         let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
         bench.proven(&problem, Data::Uniform)?;
-        let c = bench.run(&problem)?;
-        if c.row(row)[0].to_f64() != f64::NEG_INFINITY {
-            return Err(format!("C[{row}][0] is {}, but must be -inf", c.row(row)[0]).into());
-        }
+        let first = bench.run(&problem)?.row(row)[0].to_f64();
+        assert_eq!(first, f64::NEG_INFINITY, "row {row}");
     }
     Ok(())
 }
 
 /// NaN, infinities, 0 x Inf, subnormals, signed zeros and large numbers at the corners of tiles,
 /// in A and in B; extremes of the integers.
-fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let tile = bench.tile();
-    let shape = Shape {
-        m: tile.m + 1,
-        n: tile.n + 1,
-        k: tile.k + 1,
-    };
+fn carries_special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let (tile, shape) = (bench.tile(), bench.beyond_tile());
     let values = match T::ARITHMETIC {
         Arithmetic::Float {
             smallest,
@@ -436,70 +369,44 @@ fn special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
         }
         Arithmetic::WrappingInteger { .. } => vec![i32::MAX as f64, i32::MIN as f64, -1.0],
     };
-    let corners = |rows: usize, columns: usize, tile_rows: usize, tile_columns: usize| {
-        let mut corners = Vec::new();
-        for row in [0, tile_rows - 1, rows - 1] {
-            for column in [0, tile_columns - 1, columns - 1] {
-                corners.push((row, column));
-            }
-        }
-        corners
+    // The corners of the first tile and of the last.
+    let corners = |tile_rows: usize, tile_columns: usize| {
+        let columns = [0, tile_columns - 1, tile_columns];
+        let rows = [0, tile_rows - 1, tile_rows].into_iter();
+        rows.flat_map(move |row| columns.map(|column| (row, column)))
     };
+    let data = Data::SmallIntegers { largest: 2 };
+    let (layout, one) = (Layout::compact(shape), T::from_integer(1));
+    let element = |value| T::from_scalar(value).ok_or("not a value of this type");
     for &in_a in &values {
         for &in_b in &values {
-            let layout = Layout::compact(shape);
-            let mut problem = Problem::<T>::random(
-                shape,
-                layout,
-                Data::SmallIntegers { largest: 2 },
-                29,
-                T::from_integer(1),
-                T::default(),
-            )?;
-            let element = |value| T::from_scalar(value).ok_or("not a value of this type");
+            let mut problem = Problem::<T>::random(shape, layout, data, 29, one, T::default())?;
             // One corner of A at a time would take nine times as long; each meets every corner
             // of B.
-            for (at, (row, column)) in corners(shape.m, shape.k, tile.m, tile.k)
-                .into_iter()
-                .enumerate()
-            {
-                if at % 2 == 0 {
-                    problem.a.row_mut(row)[column] = element(in_a)?;
-                }
+            for (row, column) in corners(tile.m, tile.k).step_by(2) {
+                problem.a.row_mut(row)[column] = element(in_a)?;
             }
-            for (at, (row, column)) in corners(shape.k, shape.n, tile.k, tile.n)
-                .into_iter()
-                .enumerate()
-            {
-                if at % 2 == 1 {
-                    problem.b.row_mut(row)[column] = element(in_b)?;
-                }
+            for (row, column) in corners(tile.k, tile.n).skip(1).step_by(2) {
+                problem.b.row_mut(row)[column] = element(in_b)?;
             }
             bench
-                .proven(&problem, Data::SmallIntegers { largest: 2 })
+                .proven(&problem, data)
                 .map_err(|failed| format!("{in_a} in A, {in_b} in B: {failed:?}"))?;
         }
     }
     Ok(())
 }
 
-fn no_depth<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let shape = Shape { m: 33, n: 20, k: 0 };
+fn k_zero_scales_c<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let shape = shape([33, 20, 0]);
     for beta in [0, 1, -2] {
-        let problem = Problem::<T>::random(
-            shape,
-            Layout::padded(shape, [2; 3], [1; 3]),
-            Data::SmallIntegers { largest: 4 },
-            31,
-            T::from_integer(1),
-            T::from_integer(beta),
-        )?;
-        bench.exact(&problem)?;
+        let layout = Layout::padded(shape, [2; 3], [1; 3]);
+        bench.exact(&integers_in::<T>(layout, shape, [1, beta])?)?;
     }
     Ok(())
 }
 
-fn large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_proven_at_large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
     for (m, n, k) in [
         (1, 1, 1),
         (17, 33, 129),
@@ -514,25 +421,16 @@ fn large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// A grid has at most 65535 CTAs along y.
-fn many_rows<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn takes_more_rows_than_a_grid_has_blocks<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let m = 65_535 * bench.tile().m + 3;
     bench.all_gates::<T>(Shape { m, n: 2, k: 3 }, 41)
 }
 
 /// Matrices of exactly 2^31 elements, and of 512 more: A, then B, then C.
-fn huge<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn indexes_beyond_two_to_the_31<T: Element>(bench: &Bench) -> Result<(), Failed> {
     for long in [1 << 22, (1 << 22) + 1] {
-        for (m, n, k) in [(long, 4, 512), (4, long, 512), (long, 512, 4)] {
-            let shape = Shape { m, n, k };
-            let problem = Problem::<T>::random(
-                shape,
-                Layout::compact(shape),
-                Data::SmallIntegers { largest: 4 },
-                43,
-                T::from_integer(1),
-                T::default(),
-            )?;
-            bench.exact(&problem)?;
+        for extents in [[long, 4, 512], [4, long, 512], [long, 512, 4]] {
+            bench.exact(&integers::<T>(shape(extents), [1, 0])?)?;
         }
     }
     Ok(())

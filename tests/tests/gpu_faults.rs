@@ -108,10 +108,10 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
         let filler = unsafe { DeviceBuffer::<u8>::uninitialized(free - leave) }.expect("a filler");
         let (before, _) = mem_get_info().expect("free memory");
         let error = run(&device, &problem).expect_err("there is room for fewer matrices");
-        let RunError::Device(DeviceError::OutOfMemory { asked, free, total }) = error else {
+        let RunError::Device(DeviceError::OutOfMemory { bytes, free, total }) = error else {
             panic!("not out of memory: {error}");
         };
-        assert!(asked > MATRIX && free < asked && total > free, "{error}");
+        assert!(bytes > MATRIX && free < bytes && total > free, "{error}");
         let (after, _) = mem_get_info().expect("free memory");
         assert_eq!(
             before, after,

@@ -15,29 +15,26 @@ use host::run::guard::{self, GUARD};
 use host::verify::{self, Coverage};
 use libtest_mimic::Failed;
 use tests::devices::Backend;
-use tests::{on_gpu, on_simulator};
+use tests::{bits, on_gpu, on_simulator};
 
-/// A claim about the call on one device.
-type Case = fn(&Library) -> Result<(), Failed>;
+/// Claims about the call on one device, each by its name.
+macro_rules! claims {
+    ($($claim:ident),* $(,)?) => {
+        [$((stringify!($claim), $claim as fn(&Library) -> Result<(), Failed>)),*]
+    };
+}
 
 fn main() -> ExitCode {
-    let cases: [(&str, Case); 7] = [
-        ("multiplies_transposed_or_not_at_any_edge", edges),
-        ("takes_any_leading_dimension_and_offset", layouts),
-        (
-            "follows_alpha_and_beta_and_never_reads_what_they_forbid",
-            scalars,
-        ),
-        (
-            "takes_sums_without_products_and_matrices_without_elements",
-            empty,
-        ),
-        ("is_proven_on_random_numbers", random),
-        ("repeats_bit_for_bit", repeats),
-        ("names_the_argument_that_is_wrong", wrong_arguments),
-    ];
     let mut trials = Vec::new();
-    for (name, case) in cases {
+    for (name, case) in claims![
+        multiplies_transposed_or_not_at_any_edge,
+        takes_any_leading_dimension_and_offset,
+        follows_alpha_and_beta_and_never_reads_what_they_forbid,
+        takes_sums_without_products_and_matrices_without_elements,
+        is_proven_on_random_numbers,
+        repeats_bit_for_bit,
+        names_the_argument_that_is_wrong,
+    ] {
         let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
         trials.push(on_simulator(name, on(Backend::Simulator, WORKSPACE / 16)));
         trials.push(on_gpu(name, on(Backend::Gpu, WORKSPACE)));
@@ -48,10 +45,8 @@ fn main() -> ExitCode {
     trials.push(on_gpu("is_right_at_large_sizes", || {
         large(&Library::open(Backend::Gpu, WORKSPACE)?)
     }));
-    trials.push(on_gpu(
-        "does_in_parts_what_the_workspace_is_too_small_for",
-        || large(&Library::open(Backend::Gpu, 0)?),
-    ));
+    let in_parts = "does_in_parts_what_the_workspace_is_too_small_for";
+    trials.push(on_gpu(in_parts, || large(&Library::open(Backend::Gpu, 0)?)));
     trials.push(on_gpu("runs_on_a_stream_of_the_callers", other_stream));
     trials.push(on_gpu("prepares_once_and_then_only_launches", prepared));
     tests::run(trials)
@@ -102,14 +97,10 @@ impl Library {
         let after = context.download(&c_there)?;
         for (name, before, buffer) in [('A', a, &a_there), ('B', b, &b_there)] {
             let now = context.download(buffer)?;
-            let same = before.buffer().iter().map(|one| one.bits());
-            if !same.eq(now.iter().map(|one| one.bits())) {
-                return Err(format!("{name} was written").into());
-            }
+            assert!(bits(before.buffer()) == bits(&now), "{name} was written");
         }
-        if let Some(index) = problem.c.first_padding_difference(&after) {
-            return Err(format!("element {index} of C's buffer was written").into());
-        }
+        let written = problem.c.first_padding_difference(&after);
+        assert_eq!(written, None, "an element of C's buffer");
         Ok(problem.c.with_buffer(after))
     }
 }
@@ -215,7 +206,7 @@ const SHAPES: [(usize, usize, usize); 14] = [
     (257, 384, 24),
 ];
 
-fn edges(library: &Library) -> Result<(), Failed> {
+fn multiplies_transposed_or_not_at_any_edge(library: &Library) -> Result<(), Failed> {
     for (m, n, k) in SHAPES {
         for transposes in each_transposition() {
             let problem = integers(Shape { m, n, k }, 1.0, 0.0)?;
@@ -225,7 +216,7 @@ fn edges(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
-fn layouts(library: &Library) -> Result<(), Failed> {
+fn takes_any_leading_dimension_and_offset(library: &Library) -> Result<(), Failed> {
     for (m, n, k) in [(128, 128, 32), (130, 61, 37)] {
         for transposes in each_transposition() {
             for (padding, offset) in [(0, 1), (0, 2), (0, 4), (1, 0), (3, 3), (4, 0), (6, 8)] {
@@ -240,7 +231,9 @@ fn layouts(library: &Library) -> Result<(), Failed> {
 }
 
 /// `Problem::random` leaves NaNs where alpha and beta say that nothing is read.
-fn scalars(library: &Library) -> Result<(), Failed> {
+fn follows_alpha_and_beta_and_never_reads_what_they_forbid(
+    library: &Library,
+) -> Result<(), Failed> {
     for (m, n, k) in [(128, 256, 16), (130, 70, 300)] {
         for transposes in each_transposition() {
             for alpha in [-2.0, 0.0, 1.0] {
@@ -256,7 +249,9 @@ fn scalars(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
-fn empty(library: &Library) -> Result<(), Failed> {
+fn takes_sums_without_products_and_matrices_without_elements(
+    library: &Library,
+) -> Result<(), Failed> {
     for (m, n, k) in [(33, 20, 0), (300, 200, 0), (0, 5, 7), (5, 0, 7), (0, 0, 0)] {
         for transposes in each_transposition() {
             for beta in [0.0, 1.0, -2.0] {
@@ -269,7 +264,7 @@ fn empty(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
-fn random(library: &Library) -> Result<(), Failed> {
+fn is_proven_on_random_numbers(library: &Library) -> Result<(), Failed> {
     for (m, n, k) in [(131, 137, 139), (40, 50, 3001), (256, 128, 500)] {
         let shape = Shape { m, n, k };
         for transposes in each_transposition() {
@@ -287,22 +282,20 @@ fn random(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
-fn repeats(library: &Library) -> Result<(), Failed> {
+fn repeats_bit_for_bit(library: &Library) -> Result<(), Failed> {
     let shape = Shape {
         m: 300,
         n: 200,
         k: 1003,
     };
-    let bits = |c: Matrix<f32>| -> Vec<u64> { c.buffer().iter().map(|one| one.bits()).collect() };
     for transposes in each_transposition() {
         let layout = Layout::compact(shape);
         let problem = Problem::random(shape, layout, Data::Normal, 23, 1.0, 1.0)?;
         let stored = Stored::new(problem, transposes, 0, 0)?;
-        let first = bits(library.multiply(&stored)?);
+        let first = bits(library.multiply(&stored)?.buffer());
         for _ in 0..2 {
-            if bits(library.multiply(&stored)?) != first {
-                return Err(format!("{}: two runs differ", stored.name()).into());
-            }
+            let again = bits(library.multiply(&stored)?.buffer());
+            assert!(again == first, "{}: two runs differ", stored.name());
         }
     }
     Ok(())
@@ -327,9 +320,7 @@ fn every_plan() -> Result<(), Failed> {
                 ldc: stored.problem.c.leading(),
             };
             let plans = candidates(call, &facts);
-            if plans.is_empty() {
-                return Err("there is no plan at all".into());
-            }
+            assert!(!plans.is_empty());
             for plan in plans {
                 let name = format!("{} {:?}", plan.variant().name, plan.decomposition());
                 let named = |failed| format!("{name}: {failed:?}");
@@ -395,7 +386,7 @@ fn large(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
-fn wrong_arguments(library: &Library) -> Result<(), Failed> {
+fn names_the_argument_that_is_wrong(library: &Library) -> Result<(), Failed> {
     let context = Context::new(&library.device, 0)?;
     let (a, b) = (context.upload(&[1.0; 12])?, context.upload(&[1.0; 12])?);
     let mut c = context.upload(&[1.0; 12])?;
@@ -404,31 +395,18 @@ fn wrong_arguments(library: &Library) -> Result<(), Failed> {
         let result = unsafe { gemm(&context, 1.0, &a, lda, &b, ldb, 0.0, &mut c, ldc, 3, n, 4) };
         result.err().map(|error| error.to_string())
     };
-    for (said, begins) in [
-        (message(3, 3, 3, 3), "lda is 3"),
-        (message(4, 2, 3, 3), "ldb is 2"),
-        (message(4, 3, 2, 3), "ldc is 2"),
-        (
-            message(5, 3, 3, 3),
-            "A, stored as 3 x 4 with lda = 5, takes 14",
-        ),
-        (
-            message(4, 4, 4, 4),
-            "B, stored as 4 x 4 with ldb = 4, takes 16",
-        ),
-        (
-            message(4, 3, 6, 3),
-            "C, stored as 3 x 3 with ldc = 6, takes 15",
-        ),
+    for (lda, ldb, ldc, n, begins) in [
+        (3, 3, 3, 3, "lda is 3"),
+        (4, 2, 3, 3, "ldb is 2"),
+        (4, 3, 2, 3, "ldc is 2"),
+        (5, 3, 3, 3, "A, stored as 3 x 4 with lda = 5, takes 14"),
+        (4, 4, 4, 4, "B, stored as 4 x 4 with ldb = 4, takes 16"),
+        (4, 3, 6, 3, "C, stored as 3 x 3 with ldc = 6, takes 15"),
     ] {
-        let said = said.ok_or("nothing was wrong")?;
-        if !said.starts_with(begins) {
-            return Err(format!("`{said}` does not begin with `{begins}`").into());
-        }
+        let said = message(lda, ldb, ldc, n).ok_or("nothing was wrong")?;
+        assert!(said.starts_with(begins), "{said}");
     }
-    if let Some(wrong) = message(4, 3, 3, 3) {
-        return Err(wrong.into());
-    }
+    assert_eq!(message(4, 3, 3, 3), None);
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
     let there = match library.device {
@@ -437,10 +415,9 @@ fn wrong_arguments(library: &Library) -> Result<(), Failed> {
     };
     // SAFETY: nothing is launched.
     let refused = unsafe { gemm(&context, 1.0, there, 4, &b, 3, 0.0, &mut c, 3, 3, 3, 4) };
-    match refused {
-        Err(GemmError::WrongMemory { matrix: 'A', .. }) => Ok(()),
-        other => Err(format!("{other:?}").into()),
-    }
+    let is_wrong_memory = matches!(refused, Err(GemmError::WrongMemory { matrix: 'A', .. }));
+    assert!(is_wrong_memory, "{refused:?}");
+    Ok(())
 }
 
 fn other_stream() -> Result<(), Failed> {
@@ -455,10 +432,9 @@ fn other_stream() -> Result<(), Failed> {
     let mut c = context.upload(&ones)?;
     // SAFETY: the buffers live until `download` has waited for the product.
     unsafe { gemm(&context, 1.0, &a, 64, &b, 64, 1.0, &mut c, 64, 64, 64, 64)? };
-    match context.download(&c)?.iter().all(|&sum| sum == 65.0) {
-        true => Ok(()),
-        false => Err("a sum of 64 ones and one is not 65".into()),
-    }
+    // A sum of 64 ones, and one.
+    assert_eq!(context.download(&c)?, [65.0; 64 * 64]);
+    Ok(())
 }
 
 /// Compiles and allocates before the call, and then neither: the free memory does not change.
@@ -480,8 +456,6 @@ fn prepared() -> Result<(), Failed> {
     };
     context.synchronize()?;
     let (after, _) = cust::memory::mem_get_info()?;
-    match (before, context.workspace_bytes()) == (after, workspace) {
-        true => Ok(()),
-        false => Err("the call allocated".into()),
-    }
+    assert_eq!((before, workspace), (after, context.workspace_bytes()));
+    Ok(())
 }

@@ -5,21 +5,20 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use device_kernels::PROBES;
+use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
-use gpu_gemm::device::ptx::header;
-use gpu_gemm::gpu_kernels::{self, fix_up::FIX_UP, spec::Grid, spec::Variant, spec::variants};
+use gpu_gemm::device::ptx::{header, with_one_kernel};
+use gpu_gemm::gpu_kernels::{self, fix_up::FIX_UP, spec::Grid, variants};
 use host::listing::{self, Line, Place};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptxas};
 use tests::built::{Built, built};
 
 fn main() -> ExitCode {
-    let toolkit = Toolkit::find();
-    let can_assemble = toolkit
-        .as_ref()
-        .is_some_and(|toolkit| toolkit.ptxas.is_some());
+    let can_assemble = toolkit().is_ok();
     if !can_assemble {
         println!(
             "tests that need ptxas are ignored here: no CUDA toolkit or wheel with it was found"
@@ -27,50 +26,37 @@ fn main() -> ExitCode {
     }
     let mut trials = Vec::new();
     for built in built() {
-        let name = |claim| format!("{}::{}::{claim}", built.kernels, built.arch);
-        let missing = built.ptx.is_empty();
-        let (toolkit, toolkit_alone) = (toolkit.clone(), toolkit.clone());
-        trials.push(
-            Trial::test(name("ptxas_takes_it"), move || {
-                assembles(&built, toolkit.as_ref())
-            })
-            .with_ignored_flag(missing || !can_assemble),
-        );
-        trials.push(
-            Trial::test(name("has_every_kernel"), move || has_every_kernel(&built))
-                .with_ignored_flag(missing),
-        );
-        let contents = match built.kernels {
-            "gpu-kernels" => kernels_keep_their_promises,
-            _ => probes_use_their_instructions,
+        let mut add = |claim, can_run: bool, check: fn(&Built) -> Result<(), Failed>| {
+            let name = format!("{}::{}::{claim}", built.kernels, built.arch);
+            let ignored = built.ptx.is_empty() || !can_run;
+            trials.push(Trial::test(name, move || check(&built)).with_ignored_flag(ignored));
         };
-        trials.push(
-            Trial::test(name("has_the_instructions"), move || contents(&built))
-                .with_ignored_flag(missing),
-        );
+        add("has_every_kernel", true, has_every_kernel);
         if built.kernels == "gpu-kernels" {
-            trials.push(
-                Trial::test(name("names_the_lines_of_the_source"), move || {
-                    names_the_lines_of_the_source(&built)
-                })
-                .with_ignored_flag(missing),
-            );
-            trials.push(
-                Trial::test(name("ptxas_takes_each_kernel_alone"), move || {
-                    assembles_alone(&built, toolkit_alone.as_ref())
-                })
-                .with_ignored_flag(missing || !can_assemble),
-            );
+            add("has_the_instructions", true, kernels_keep_their_promises);
+            add("names_the_lines_of_the_source", true, names_its_lines);
+            let claim = "ptxas_keeps_each_kernel_in_registers";
+            add(claim, can_assemble, assembles_alone);
+        } else {
+            add("ptxas_accepts_it", can_assemble, assembles);
+            add("has_the_instructions", true, probes_use_their_instructions);
         }
     }
     for (target, needed, refused) in LADDER_NEEDS {
-        let toolkit = toolkit.clone();
         let name = format!("gpu-kernels::{target}::needs_{needed}");
-        let test = move || needs(target, needed, refused, toolkit.as_ref());
         let missing = ladder().all(|built| built.arch.sm() != target);
-        trials.push(Trial::test(name, test).with_ignored_flag(missing || !can_assemble));
+        let test = Trial::test(name, move || needs(target, needed, refused));
+        trials.push(test.with_ignored_flag(missing || !can_assemble));
     }
-    tests::run(trials)
+    // ptxas uses one core.
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// The toolkit with `ptxas`.
+fn toolkit() -> Result<&'static Toolkit, Failed> {
+    static FOUND: OnceLock<Option<Toolkit>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| Toolkit::find().filter(|toolkit| toolkit.ptxas.is_some()));
+    Ok(found.as_ref().ok_or("no ptxas")?)
 }
 
 /// Targets that the ladder is compiled for, the version of the PTX ISA that it needs there, and
@@ -89,71 +75,54 @@ fn ladder() -> impl Iterator<Item = Built> {
     built().filter(|built| built.kernels == "gpu-kernels")
 }
 
-/// The ladder for a target declares the PTX version that it needs: ptxas takes it, and refuses
+/// The ladder for a target declares the PTX version that it needs: ptxas accepts it, and refuses
 /// it at an older one.
-fn needs(
-    target: &str,
-    needed: &str,
-    refused: &str,
-    toolkit: Option<&Toolkit>,
-) -> Result<(), Failed> {
-    let toolkit = toolkit.ok_or("no toolkit")?;
+fn needs(target: &str, needed: &str, refused: &str) -> Result<(), Failed> {
+    let toolkit = toolkit()?;
     for Built { ptx, arch, .. } in ladder().filter(|built| built.arch.sm() == target) {
-        let version = header(ptx).isa;
-        if version != needed {
-            return Err(format!("asks for {version}, not for {needed}").into());
-        }
-        // One kernel is assembled, but all are read.
+        assert_eq!(header(ptx).isa, needed);
         let first = entries(ptx).next().ok_or("no kernels")?.name;
-        ptxas::assemble_entry(toolkit, ptx, arch, first)?;
+        let ptx = with_one_kernel(ptx, first).ok_or("no such kernel")?;
+        ptxas::assemble(toolkit, &ptx, arch)?;
         let head = format!(".version {needed}\n");
         let older = ptx.replacen(&head, &format!(".version {refused}\n"), 1);
-        match ptxas::assemble_entry(toolkit, &older, arch, first) {
+        match ptxas::assemble(toolkit, &older, arch) {
             Err(nvvm::Error::PtxasRejected { log, .. }) if log.contains("version") => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => return Err(format!("ptxas takes it at {refused}").into()),
+            Ok(_) => return Err(format!("ptxas accepts it at {refused}").into()),
         }
     }
     Ok(())
 }
 
-/// `ptxas` takes it, and keeps every value of every kernel of the ladder in registers.
-fn assembles(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
-    let toolkit = toolkit.ok_or("no toolkit")?;
-    let assembled = ptxas::assemble(toolkit, built.ptx, built.arch)?;
-    if built.kernels != "gpu-kernels" {
-        return Ok(());
-    }
-    // The entry that `host explain` assembles alone is what the driver will see.
-    let first = assembled.kernels.first().ok_or("no kernels")?;
-    let alone = ptxas::assemble_entry(toolkit, built.ptx, built.arch, &first.entry)?;
-    if alone.kernels != assembled.kernels[..1] {
-        return Err(format!("{first:?} alone needs {:?}", alone.kernels).into());
-    }
-    for kernel in &assembled.kernels {
-        let bytes = [
-            kernel.stack_bytes,
-            kernel.spill_store_bytes,
-            kernel.spill_load_bytes,
-        ];
-        if bytes != [0; 3] {
-            return Err(format!(
-                "{}: bytes of stack, spill stores, spill loads: {bytes:?}",
-                kernel.entry
-            )
-            .into());
-        }
-        if is_helper(&kernel.entry) {
-            continue;
-        }
-        let variant = variants()
-            .find(|variant| variant.entry.name == kernel.entry)
-            .ok_or_else(|| format!("{} is not in the table", kernel.entry))?;
-        let registers = kernel.registers * variant.block.threads();
-        if registers > 65_536 {
-            return Err(format!("{}: a block takes {registers} registers", kernel.entry).into());
+fn assembles(built: &Built) -> Result<(), Failed> {
+    ptxas::assemble(toolkit()?, built.ptx, built.arch)?;
+    Ok(())
+}
+
+/// `ptxas` accepts each kernel in a module of its own, as drivers get it, and keeps all its values
+/// in registers.
+fn assembles_alone(built: &Built) -> Result<(), Failed> {
+    let toolkit = toolkit()?;
+    for name in variants()
+        .map(|variant| variant.entry.name)
+        .chain(helpers())
+    {
+        let module = with_one_kernel(built.ptx, name).ok_or(format!("{name} is missing"))?;
+        let assembled = ptxas::assemble(toolkit, &module, built.arch)?.kernels;
+        let entries: Vec<&str> = assembled.iter().map(|one| one.entry.as_str()).collect();
+        assert_eq!(entries, [name]);
+        let kernel = &assembled[0];
+        let in_memory = kernel.stack_bytes + kernel.spill_store_bytes + kernel.spill_load_bytes;
+        assert_eq!(in_memory, 0, "bytes of stack and spills: {kernel:?}");
+        if let Some(variant) = variants().find(|variant| variant.entry.name == name) {
+            let registers = kernel.registers * variant.block.threads();
+            assert!(registers <= 65_536, "{registers} for a block of {kernel:?}");
         }
     }
+    // What `host ptx --raw` shows is a complete module, too.
+    let naive = with_one_kernel(built.ptx, "naive").ok_or("no naive")?;
+    ptxas::assemble(toolkit, &listing::ptx::without_lines(&naive), built.arch)?;
     Ok(())
 }
 
@@ -162,52 +131,39 @@ fn helpers() -> impl Iterator<Item = &'static str> {
     gpu_kernels::HELPERS.into_iter().map(|helper| helper.name)
 }
 
-fn is_helper(entry: &str) -> bool {
-    helpers().any(|helper| helper == entry)
-}
-
 /// A kernel with vector stores has one for each float4 of its thread tile.
-fn stores_float4s(entry: &Entry<'_>) -> Result<(), Failed> {
-    let named = |variant: &&Variant| variant.entry.name == entry.name;
-    let Some(variant) = variants()
-        .find(named)
-        .filter(|variant| variant.vector_stores)
-    else {
-        return Ok(());
+fn stores_float4s(entry: &Entry<'_>) {
+    let mut of_entry = variants().filter(|variant| variant.entry.name == entry.name);
+    let Some(variant) = of_entry.find(|variant| variant.vector_stores) else {
+        return;
     };
-    let float4s = variant.thread_tile.0 * variant.thread_tile.1 / 4;
+    let float4s = (variant.thread_tile.0 * variant.thread_tile.1 / 4) as usize;
     let stored = entry.text.matches("st.global.v4.f32").count();
     // A stream-K kernel stores to C or to the workspace.
-    let places = if variant.grid == Grid::StreamK { 2 } else { 1 };
-    if stored != (places * float4s) as usize {
-        let name = entry.name;
-        return Err(format!("{name}: {float4s} float4s, but {stored} such stores").into());
-    }
-    Ok(())
+    let targets = if variant.grid == Grid::StreamK { 2 } else { 1 };
+    assert_eq!(
+        stored,
+        targets * float4s,
+        "float4s that {} stores",
+        entry.name
+    );
 }
 
 /// The entry points are those of the table, each once.
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx).map(|entry| entry.name).collect();
-    let wanted: BTreeSet<&str> = match built.kernels {
-        "gpu-kernels" => variants()
-            .map(|variant| variant.entry.name)
-            .chain(helpers())
-            .collect(),
-        _ => PROBES
-            .iter()
-            .copied()
-            .flatten()
-            .map(|probe| probe.entry)
-            .collect(),
-    };
-    if built.kernels == "gpu-kernels" && found != wanted {
-        return Err(format!("found {found:?}, wanted {wanted:?}").into());
+    if built.kernels == "gpu-kernels" {
+        let kernels = variants().map(|variant| variant.entry.name);
+        assert_eq!(found, kernels.chain(helpers()).collect());
     }
-    match wanted.difference(&found).next() {
-        Some(missing) => Err(format!("{missing} is missing").into()),
-        None => Ok(()),
+    for probe in probes().filter(|_| built.kernels == "device-kernels") {
+        assert!(found.contains(probe.entry), "{} is missing", probe.entry);
     }
+    Ok(())
+}
+
+fn probes() -> impl Iterator<Item = &'static Probe> {
+    PROBES.iter().copied().flatten()
 }
 
 fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
@@ -216,41 +172,25 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             (".local", "an array in local memory"),
             ("call", "a call that was not inlined"),
         ] {
-            if entry
-                .text
-                .split_whitespace()
-                .any(|word| word.starts_with(banned))
-            {
-                return Err(format!("{} has {why}", entry.name).into());
-            }
+            let is_banned = |word: &str| word.starts_with(banned);
+            let has_one = entry.text.split_whitespace().any(is_banned);
+            assert!(!has_one, "{} has {why}", entry.name);
         }
-        waits_before_it_reads(built, &entry)?;
-        stores_float4s(&entry)?;
+        waits_before_it_reads(built, &entry);
+        stores_float4s(&entry);
         if entry.name.starts_with("double_buffer") {
-            let moves_float4 = |instruction: &str| {
-                entry
-                    .text
-                    .split_whitespace()
-                    .any(|word| word.starts_with(instruction) && word.ends_with("v4.f32"))
-            };
             for instruction in ["ld.global", "ld.shared", "st.global"] {
-                if !moves_float4(instruction) {
-                    return Err(
-                        format!("{} has no {instruction} of four floats", entry.name).into(),
-                    );
-                }
+                let moves_float4 =
+                    |word: &str| word.starts_with(instruction) && word.ends_with("v4.f32");
+                let has_one = entry.text.split_whitespace().any(moves_float4);
+                assert!(has_one, "{} has no {instruction} of a float4", entry.name);
             }
             // B goes straight to shared memory where there is an instruction for it, else a
             // float4 at a time.
             let copies = entry.text.contains("cp.async.cg.shared.global");
             let stores = entry.text.contains("st.shared.v4");
-            if (copies, stores) != (built.arch >= NvvmArch::Compute80, !copies) {
-                return Err(format!(
-                    "{}: copies B: {copies}, stores it as float4s: {stores}",
-                    entry.name
-                )
-                .into());
-            }
+            let can_copy = built.arch >= NvvmArch::Compute80;
+            assert_eq!((copies, stores), (can_copy, !can_copy), "{}", entry.name);
         }
     }
     Ok(())
@@ -258,41 +198,35 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
 
 /// A kernel that may begin early waits for the one before it before it reads anything, and a
 /// kernel that lets the next one begin early is one that the next one waits for.
-fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) -> Result<(), Failed> {
+fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
     let mut stream_k = variants().filter(|variant| variant.grid == Grid::StreamK);
     let is_stream_k = stream_k.any(|variant| variant.entry.name == entry.name);
     let follows = is_stream_k || entry.name == FIX_UP.name;
     let can = built.arch >= NvvmArch::Compute90;
     let wait = entry.text.find("griddepcontrol.wait");
-    if wait.is_some() != (can && follows) {
-        return Err(format!("{} waits: {}", entry.name, wait.is_some()).into());
-    }
+    let name = entry.name;
+    assert_eq!(wait.is_some(), can && follows, "whether {name} waits");
     let lets = entry.text.contains("griddepcontrol.launch_dependents");
-    if lets != (can && is_stream_k) {
-        return Err(format!("{} lets the next begin: {lets}", entry.name).into());
-    }
+    assert_eq!(
+        lets,
+        can && is_stream_k,
+        "whether {name} lets the next begin"
+    );
     for access in ["ld.global", "cp.async", "st.global"] {
-        let first = entry.text.find(access);
-        if first.is_some_and(|first| wait.is_some_and(|wait| first < wait)) {
-            return Err(format!("{} has {access} before it waits", entry.name).into());
-        }
+        let is_early = wait.is_some_and(|wait| entry.text[..wait].contains(access));
+        assert!(!is_early, "{name} has {access} before it waits");
     }
-    Ok(())
 }
 
 fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
-    for probe in PROBES.iter().copied().flatten() {
+    for probe in probes() {
         let entry = entries(built.ptx)
             .find(|entry| entry.name == probe.entry)
             .ok_or_else(|| format!("{} is missing", probe.entry))?;
-        let wanted = built.arch >= probe.ptx_since.parse::<NvvmArch>()?;
-        if let Some(instruction) = probe
-            .ptx
-            .iter()
-            .find(|instruction| entry.text.contains(**instruction) != wanted)
-        {
-            let has = if wanted { "has no" } else { "has" };
-            return Err(format!("{} {has} {instruction}", probe.entry).into());
+        let expected = built.arch >= probe.ptx_since.parse::<NvvmArch>()?;
+        for instruction in probe.ptx {
+            let has = entry.text.contains(instruction);
+            assert_eq!(has, expected, "{instruction} in {}", probe.entry);
         }
     }
     Ok(())
@@ -301,7 +235,7 @@ fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
 /// In the source a barrier is a call of `sync_threads`. The lines of a kernel's file that hold
 /// one are those that its barriers name, each barrier one of them; and no file is named by a
 /// folder of this machine.
-fn names_the_lines_of_the_source(built: &Built) -> Result<(), Failed> {
+fn names_its_lines(built: &Built) -> Result<(), Failed> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for kernel in KERNELS {
         let source = std::fs::read_to_string(workspace.join(kernel.source))?;
@@ -316,34 +250,21 @@ fn names_the_lines_of_the_source(built: &Built) -> Result<(), Failed> {
                 let Line::Instruction { text, origin } = line else {
                     continue;
                 };
-                if let Some(place) = origin.iter().find(|place| is_of_this_machine(place)) {
-                    return Err(format!("{}: {place:?}", variant.entry.name).into());
-                }
+                let name = variant.entry.name;
+                let is_foreign = origin.iter().any(is_of_this_machine);
+                assert!(!is_foreign, "{name}: {text} is of {origin:?}");
                 if !text.contains("bar.sync") && !text.contains("barrier.sync") {
                     continue;
                 }
                 let in_source = origin.iter().find(|place| {
                     place.file == kernel.source && with_barrier.contains(&place.line)
                 });
-                match in_source {
-                    Some(place) => found.insert(place.line),
-                    // The body of another rung.
-                    None if with_barrier.is_empty() => continue,
-                    None => {
-                        return Err(
-                            format!("{}: {text} is of {origin:?}", variant.entry.name).into()
-                        );
-                    }
-                };
+                found.extend(in_source.map(|place| place.line));
+                // Without any in the file, it is in the body of another rung.
+                let is_found = in_source.is_some() || with_barrier.is_empty();
+                assert!(is_found, "{name}: {text} is of {origin:?}");
             }
-            if found != with_barrier {
-                let entry = variant.entry;
-                return Err(format!(
-                    "{}: barriers in {found:?}, not {with_barrier:?}",
-                    entry.name
-                )
-                .into());
-            }
+            assert_eq!(found, with_barrier, "{}", variant.entry.name);
         }
     }
     Ok(())
@@ -351,26 +272,6 @@ fn names_the_lines_of_the_source(built: &Built) -> Result<(), Failed> {
 
 fn is_of_this_machine(place: &Place) -> bool {
     Path::new(&place.file).is_absolute() && !place.file.starts_with("/rustc/")
-}
-
-/// What `host ptx --raw` shows is a complete module.
-fn assembles_alone(built: &Built, toolkit: Option<&Toolkit>) -> Result<(), Failed> {
-    let toolkit = toolkit.ok_or("no toolkit")?;
-    for variant in variants() {
-        let module = gpu_gemm::device::ptx::with_one_kernel(built.ptx, variant.entry.name)
-            .map(|module| listing::ptx::without_lines(&module))
-            .ok_or_else(|| format!("{} is missing", variant.entry.name))?;
-        let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
-        let entries: Vec<&str> = assembled
-            .kernels
-            .iter()
-            .map(|kernel| kernel.entry.as_str())
-            .collect();
-        if entries != [variant.entry.name] {
-            return Err(format!("{entries:?} instead of {}", variant.entry.name).into());
-        }
-    }
-    Ok(())
 }
 
 struct Entry<'a> {

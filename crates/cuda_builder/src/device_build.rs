@@ -17,7 +17,7 @@ use crate::{
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
-    nested_cargo,
+    nested_cargo, shared,
 };
 
 /// A crate of device code, compiled.
@@ -59,18 +59,7 @@ fn levels_of(arch: NvvmArch) -> impl Iterator<Item = &'static str> {
 
 /// Compute capabilities older than those that libNVVM accepts today: code that tests for them is
 /// old, and may run.
-const OLDER: [&str; 10] = [
-    "compute_35",
-    "compute_37",
-    "compute_50",
-    "compute_52",
-    "compute_53",
-    "compute_60",
-    "compute_61",
-    "compute_62",
-    "compute_70",
-    "compute_72",
-];
+const OLDER: &str = "35 37 50 52 53 60 61 62 70 72";
 
 /// Whether `cfg(target_feature = "compute_80")` holds, as rust-cuda has it: for each architecture
 /// up to the one being built; an architecture with the instructions of one generation alone
@@ -84,9 +73,11 @@ fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
     let names = LEVELS.map(|(_, name)| format!("{name:?}")).join(",");
     let known = format!("--check-cfg=cfg(cuda_arch_at_least,values({names}))");
     let reached = levels_of(arch).map(|name| format!("--cfg=cuda_arch_at_least={name:?}"));
-    let older = OLDER.map(|name| (name.to_owned(), true));
+    let older = OLDER
+        .split(' ')
+        .map(|number| (format!("compute_{number}"), true));
     let newer = NvvmArch::ALL.map(|feature| (feature.to_string(), has_feature(arch, feature)));
-    let features = older.into_iter().chain(newer);
+    let features = older.chain(newer);
     let features = features.flat_map(|(name, holds)| {
         let known = format!("--check-cfg=cfg(target_feature,values({name:?}))");
         let holds = holds.then(|| format!("--cfg=target_feature={name:?}"));
@@ -178,6 +169,8 @@ pub(crate) fn build(
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={}", script.host))
         .args(build_args);
+    // Until the IR is read.
+    let _lock = shared::lock(&target_dir)?;
     let output = nested_cargo::run(&mut command)?;
     let messages = Messages::parse(&output.stdout);
     if !output.status.success() {

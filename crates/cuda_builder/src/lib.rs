@@ -37,6 +37,7 @@
 //! | `cargo_messages.rs` | reads what cargo reports |
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
+//! | `shared.rs` | what all build scripts of a workspace share: IR, and PTX compiled before |
 //! | `build_script.rs` | what cargo tells a build script, and what that tells cargo |
 
 mod build_script;
@@ -47,6 +48,7 @@ mod error;
 mod native_check;
 mod nested_cargo;
 mod ptx;
+mod shared;
 
 use std::path::{Path, PathBuf};
 
@@ -54,6 +56,8 @@ pub use error::CudaBuilderError;
 pub use nvvm::NvvmArch;
 
 use build_script::BuildScript;
+use ptx::LibNvvm;
+use shared::PtxCache;
 
 /// What the PTX says about the source that it was compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,8 +174,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether the NVVM IR is kept too, next to the PTX, in a file of the same name that ends in
-    /// `.ll`.
+    /// Whether the IR is kept too, next to the PTX: for a `kernels.ptx`, the NVVM IR in
+    /// `kernels.ll`, and rustc's LLVM IR of the kernels' crate, without the crates that it uses, in
+    /// `kernels.rustc.ll`.
     pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
         self.emit_llvm_ir = emit_llvm_ir;
         self
@@ -230,7 +235,8 @@ impl CudaBuilder {
             script.out_dir.join(name)
         });
 
-        let (toolkit, compiler) = match ptx::load_libnvvm(&script.search) {
+        let compiled = PtxCache::new(&script.out_dir);
+        let libnvvm = match LibNvvm::load(&script.search, compiled) {
             Ok(found) => found,
             Err(error) if self.libnvvm_optional => {
                 build_script::write_atomically(&ptx_path, b"")?;
@@ -239,9 +245,12 @@ impl CudaBuilder {
             }
             Err(error) => return Err(error.into()),
         };
-        for file in [Some(&toolkit.libnvvm), toolkit.libdevice.as_ref()]
-            .into_iter()
-            .flatten()
+        for file in [
+            Some(&libnvvm.toolkit.libnvvm),
+            libnvvm.toolkit.libdevice.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
         {
             script.rerun_if_changed(file);
         }
@@ -271,12 +280,16 @@ impl CudaBuilder {
         if self.emit_llvm_ir {
             let path = ptx_path.with_extension("ll");
             build_script::write_atomically(&path, module.ir.as_bytes())?;
+            // Cargo compiles the crate after those that it uses.
+            let rustc_ir = crates.last().map_or("", |kernels| &kernels.ir);
+            let path = ptx_path.with_extension("rustc.ll");
+            build_script::write_atomically(&path, rustc_ir.as_bytes())?;
         }
         let kept_ir = script
             .out_dir
             .join(format!("{crate_name}.{}.ll", self.arch));
         let options = self.nvvm_options();
-        let ptx = ptx::compile(&toolkit, &compiler, &module, self.arch, &options, &kept_ir)?;
+        let ptx = libnvvm.compile(&module, self.arch, &options, &kept_ir)?;
         build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
         Ok(ptx_path)
     }

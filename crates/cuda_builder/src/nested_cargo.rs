@@ -8,16 +8,16 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::{CudaBuilderError, build_script::BuildScript};
+use crate::{CudaBuilderError, build_script::BuildScript, shared};
 
 /// The arguments that make a compiling cargo report as
 /// [`Messages`](crate::cargo_messages::Messages) reads it.
 pub(crate) const REPORTING: [&str; 3] = ["--quiet", "--color=never", "--message-format=json"];
 
-/// The folder that it compiles to. It is not the outer build's folder, whose lock is held as long
-/// as this script runs.
+/// The folder that it compiles to, which all build scripts share. It is not the outer build's
+/// folder, whose lock is held as long as this script runs.
 pub(crate) fn target_dir(script: &BuildScript) -> PathBuf {
-    script.out_dir.join("cuda_builder")
+    shared::folder(&script.out_dir)
 }
 
 /// A cargo in the folder of a package, without the variables that the outer cargo has set for
@@ -50,32 +50,15 @@ pub(crate) fn cargo(folder: &Path, script: &BuildScript) -> Command {
 fn inherited(
     variables: &BTreeMap<OsString, OsString>,
 ) -> impl Iterator<Item = (&OsString, &OsString)> {
-    const PREFIXES: [&str; 6] = [
-        "CARGO_CFG_",
-        "CARGO_FEATURE_",
-        "CARGO_MANIFEST_",
-        "CARGO_PKG_",
-        "CARGO_PROFILE_DEV_",
-        "DEP_",
-    ];
-    const NAMES: [&str; 13] = [
-        "CARGO_BUILD_TARGET",
-        "CARGO_PRIMARY_PACKAGE",
-        "CARGO_TARGET_DIR",
-        "DEBUG",
-        "HOST",
-        "NUM_JOBS",
-        "OPT_LEVEL",
-        "OUT_DIR",
-        "PROFILE",
-        "RUSTC_LINKER",
-        "RUSTDOC",
-        "RUSTFLAGS",
-        "TARGET",
-    ];
+    const PREFIXES: &str =
+        "CARGO_CFG_ CARGO_FEATURE_ CARGO_MANIFEST_ CARGO_PKG_ CARGO_PROFILE_DEV_ DEP_";
+    const NAMES: &str = "CARGO_BUILD_TARGET CARGO_PRIMARY_PACKAGE CARGO_TARGET_DIR DEBUG HOST NUM_JOBS OPT_LEVEL \
+         OUT_DIR PROFILE RUSTC_LINKER RUSTDOC RUSTFLAGS TARGET";
     let is_outer = |name: &OsStr| {
         let name = name.to_string_lossy();
-        NAMES.contains(&&*name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        let mut prefixes = PREFIXES.split(' ');
+        NAMES.split(' ').any(|outer| outer == name)
+            || prefixes.any(|prefix| name.starts_with(prefix))
     };
     variables.iter().filter(move |(name, _)| !is_outer(name))
 }

@@ -7,13 +7,57 @@ use nvvm_codegen::{Dialect, NvvmModule, Source};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
+    shared::PtxCache,
 };
 
-/// Finds or fetches libNVVM, and loads it.
-pub(crate) fn load_libnvvm(search: &Search) -> Result<(Toolkit, Compiler), nvvm::Error> {
-    let toolkit = search.find_or_fetch()?;
-    let compiler = Compiler::load(&toolkit)?;
-    Ok((toolkit, compiler))
+/// libNVVM, loaded, and what it has compiled before.
+pub(crate) struct LibNvvm {
+    pub(crate) toolkit: Toolkit,
+    compiler: Compiler,
+    compiled: PtxCache,
+}
+
+impl LibNvvm {
+    /// Finds or fetches libNVVM, and loads it.
+    pub(crate) fn load(search: &Search, compiled: PtxCache) -> Result<Self, nvvm::Error> {
+        let toolkit = search.find_or_fetch()?;
+        let compiler = Compiler::load(&toolkit)?;
+        Ok(LibNvvm {
+            toolkit,
+            compiler,
+            compiled,
+        })
+    }
+
+    /// Compiles the module to PTX of the lowest sufficient version. IR that libNVVM rejects is
+    /// kept in the file `kept_ir`.
+    pub(crate) fn compile(
+        &self,
+        module: &NvvmModule,
+        arch: NvvmArch,
+        options: &[&str],
+        kept_ir: &Path,
+    ) -> Result<String, CudaBuilderError> {
+        let libdevice = module
+            .needs_libdevice
+            .then(|| read_libdevice(&self.toolkit))
+            .transpose()?;
+        let mut modules = vec![(MODULE_NAME, module.ir.as_bytes())];
+        modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
+
+        let key = self.compiled.key(&self.toolkit, &modules, arch, options);
+        let ptx = match self.compiled.get(&key) {
+            Some(ptx) => ptx,
+            None => match self.compiler.compile(&modules, arch, options) {
+                Err(nvvm::Error::Rejected { log, .. }) => {
+                    write_atomically(kept_ir, module.ir.as_bytes())?;
+                    return Err(rejected(&log, &module.ir, kept_ir));
+                }
+                compiled => self.compiled.put(&key, compiled?)?,
+            },
+        };
+        Ok(ptx_version::lower(nvvm_codegen::avoid_ptxas_errors(&ptx)))
+    }
 }
 
 /// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`.
@@ -43,35 +87,6 @@ pub(crate) fn lower(
         DebugInfo::None => nvvm_codegen::compile_without_lines(&sources, dialect)?,
         DebugInfo::LineTables => nvvm_codegen::compile(&sources, dialect)?,
     })
-}
-
-/// Compiles the module to PTX of the lowest sufficient version. IR that libNVVM rejects is kept
-/// in the file `kept_ir`.
-pub(crate) fn compile(
-    toolkit: &Toolkit,
-    compiler: &Compiler,
-    module: &NvvmModule,
-    arch: NvvmArch,
-    options: &[&str],
-    kept_ir: &Path,
-) -> Result<String, CudaBuilderError> {
-    let libdevice = module
-        .needs_libdevice
-        .then(|| read_libdevice(toolkit))
-        .transpose()?;
-    let mut modules = vec![(MODULE_NAME, module.ir.as_bytes())];
-    modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
-
-    match compiler.compile(&modules, arch, options) {
-        Err(nvvm::Error::Rejected { log, .. }) => {
-            write_atomically(kept_ir, module.ir.as_bytes())?;
-            Err(rejected(&log, &module.ir, kept_ir))
-        }
-        compiled => {
-            let ptx = nvvm_codegen::avoid_ptxas_errors(&compiled?);
-            Ok(ptx_version::lower(ptx))
-        }
-    }
 }
 
 /// What the module is called in libNVVM's log.

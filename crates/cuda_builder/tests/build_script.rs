@@ -5,6 +5,7 @@
 //! that need it are reported as ignored, by name.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
@@ -51,11 +52,10 @@ fn play_build_script(crate_folder: &Path) -> ExitCode {
     }
 }
 
-type Test = fn() -> Result<(), Failed>;
-
-macro_rules! tests {
-    ($($name:ident),* $(,)?) => {
-        [$((stringify!($name), $name as Test)),*]
+/// Tests by their names, ignored or not.
+macro_rules! trials {
+    ($ignored:expr; $($test:ident),* $(,)?) => {
+        vec![$(Trial::test(stringify!($test), $test).with_ignored_flag($ignored)),*]
     };
 }
 
@@ -65,7 +65,8 @@ fn run_tests() -> ExitCode {
     if let Some(error) = &missing {
         eprintln!("The tests that need libNVVM are ignored. {error}");
     }
-    let with_libnvvm = tests![
+    let mut all = trials![
+        missing.is_some();
         a_kernel_becomes_ptx_for_every_dialect,
         a_kernel_that_uses_cuda_std_becomes_ptx,
         a_barrier_between_setting_and_testing_a_flag_stands_once,
@@ -93,21 +94,13 @@ fn run_tests() -> ExitCode {
         an_error_that_shows_nowhere_else_is_shown_once,
         every_build_looks_for_a_missing_libnvvm_again,
     ];
-    let without_libnvvm = tests![
+    all.extend(trials![
+        false;
         a_missing_libnvvm_is_an_error,
         a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why,
         a_folder_without_a_crate_is_an_error,
-    ];
-    let trials = with_libnvvm
-        .into_iter()
-        .map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing.is_some()))
-        .chain(
-            without_libnvvm
-                .into_iter()
-                .map(|(name, test)| Trial::test(name, test)),
-        )
-        .collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    ]);
+    libtest_mimic::run(&arguments, all).exit_code()
 }
 
 /// A crate of kernels in a folder of its own, and the `OUT_DIR` of a build script that compiles
@@ -172,6 +165,10 @@ impl Kernels {
         self.folder.path().join(path)
     }
 
+    fn read(&self, path: &str) -> Result<String, Failed> {
+        Ok(fs::read_to_string(self.path(path))?)
+    }
+
     fn write(&self, path: &str, text: &str) -> Result<(), Failed> {
         let path = self.path(path);
         fs::create_dir_all(path.parent().ok_or("a file lies in a folder")?)?;
@@ -179,13 +176,19 @@ impl Kernels {
     }
 
     fn replace(&self, path: &str, from: &str, to: &str) -> Result<(), Failed> {
-        let text = fs::read_to_string(self.path(path))?;
-        assert!(text.contains(from), "there is no `{from}` in {path}");
+        let text = self.read(path)?;
+        assert_has(&text, &[from]);
         self.write(path, &text.replace(from, to))
     }
 
+    /// Adds an item to the kernels' crate.
+    fn add(&self, item: &str) -> Result<(), Failed> {
+        let path = "kernels/src/lib.rs";
+        self.write(path, &format!("{}\n{item}\n", self.read(path)?))
+    }
+
     /// A build script that compiles the crate, to be run.
-    fn build_script(&self) -> Result<Command, Failed> {
+    fn build_script(&self, variables: &[(&str, &str)]) -> Result<Command, Failed> {
         let out_dir = self.path("out");
         fs::create_dir_all(&out_dir)?;
         let mut command = Command::new(env::current_exe()?);
@@ -196,33 +199,55 @@ impl Kernels {
             .env("TARGET", host()?)
             .env("CARGO", env!("CARGO"))
             .env("CARGO_PKG_NAME", "outer")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null());
         Ok(command)
     }
 
-    fn build(&self) -> Result<String, Failed> {
-        run_to_success(&mut self.build_script()?)
+    /// What a build script that succeeds tells cargo.
+    fn build(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
+        let output = self.build_script(variables)?.output()?;
+        assert!(output.status.success(), "{}", text_of(&output));
+        let stdout = String::from_utf8(output.stdout)?;
+        for line in stdout.lines() {
+            assert!(line.starts_with("cargo::"), "no instruction: {line}");
+        }
+        Ok(stdout)
+    }
+
+    /// What a build script that fails writes: an error, and no instructions among it.
+    fn build_to_failure(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
+        let output = self.build_script(variables)?.output()?;
+        assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+        assert!(output.stdout.is_empty(), "noise: {}", text_of(&output));
+        Ok(text_of(&output))
     }
 
     fn ptx(&self) -> Result<String, Failed> {
-        Ok(fs::read_to_string(self.path("out/kernels.compute_75.ptx"))?)
+        self.read("out/kernels.compute_75.ptx")
+    }
+
+    /// Builds for an architecture, and returns the PTX.
+    fn ptx_for(&self, arch: &str) -> Result<String, Failed> {
+        self.build(&[("ARCH", arch)])?;
+        self.read(&format!("out/kernels.{arch}.ptx"))
+    }
+
+    /// The same with line tables.
+    fn ptx_with_lines(&self, arch: &str) -> Result<String, Failed> {
+        self.build(&[("ARCH", arch), ("LINES", "1")])?;
+        self.read(&format!("out/kernels.{arch}.ptx"))
     }
 
     /// When each file of LLVM IR was written.
-    fn ir_times(&self) -> Result<Vec<(PathBuf, SystemTime)>, Failed> {
-        let folder = self
-            .path("out/cuda_builder")
-            .join(host()?)
-            .join("debug/deps");
-        let mut times = Vec::new();
-        for entry in fs::read_dir(folder)? {
+    fn ir_times(&self) -> Result<BTreeMap<PathBuf, SystemTime>, Failed> {
+        let mut times = BTreeMap::new();
+        for entry in fs::read_dir(self.path(&format!("out/cuda_builder/{}/debug/deps", host()?)))? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "ll") {
-                let time = path.metadata()?.modified()?;
-                times.push((path, time));
+                times.insert(path.clone(), path.metadata()?.modified()?);
             }
         }
-        times.sort();
         Ok(times)
     }
 }
@@ -234,30 +259,27 @@ fn host() -> Result<String, Failed> {
     Ok(host.ok_or("rustc names no host")?.to_owned())
 }
 
-/// Runs a build script that succeeds, and returns what it tells cargo.
-fn run_to_success(script: &mut Command) -> Result<String, Failed> {
-    let output = script.output()?;
-    if !output.status.success() {
-        return Err(text_of(&output).into());
-    }
-    let stdout = String::from_utf8(output.stdout)?;
-    for line in stdout.lines() {
-        assert!(line.starts_with("cargo::"), "no instruction: {line}");
-    }
-    Ok(stdout)
-}
-
-/// Runs a build script that fails, and returns what it writes: an error, and no instructions
-/// among it.
-fn run_to_failure(script: &mut Command) -> Result<String, Failed> {
-    let output = script.output()?;
-    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
-    assert!(output.stdout.is_empty(), "noise: {}", text_of(&output));
-    Ok(text_of(&output))
-}
-
 fn text_of(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[track_caller]
+fn assert_lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(!text.contains(part), "{part:?} is in {text}");
+    }
+}
+
+/// A number as PTX writes it.
+fn literal(number: f32) -> String {
+    format!("0f{:08X}", number.to_bits())
 }
 
 fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
@@ -268,12 +290,12 @@ fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
         ("compute_90a", ".version 8.0\n.target sm_90a\n"),
         ("compute_100", ".version 8.6\n.target sm_100\n"),
     ] {
-        run_to_success(kernels.build_script()?.env("ARCH", arch))?;
-        let ptx = fs::read_to_string(kernels.path(&format!("out/kernels.{arch}.ptx")))?;
-        assert!(ptx.contains(head), "{ptx}");
-        assert!(ptx.contains(".visible .entry scale("), "{ptx}");
-        // 65, which the other crate has included, as an f32.
-        assert!(ptx.contains("0f42820000"), "{ptx}");
+        // The other crate has included the number.
+        let factor = literal(65.0);
+        assert_has(
+            &kernels.ptx_for(arch)?,
+            &[head, ".visible .entry scale(", &factor],
+        );
     }
     Ok(())
 }
@@ -317,10 +339,8 @@ pub unsafe fn fill(y: *mut f32, value: f32) {
 }
 ",
     )?;
-    kernels.build()?;
-    let ptx = kernels.ptx()?;
-    assert!(ptx.contains(".visible .entry fill("), "{ptx}");
-    assert!(ptx.contains("%tid.x") && ptx.contains("%ctaid.x"), "{ptx}");
+    let ptx = kernels.ptx_for("compute_75")?;
+    assert_has(&ptx, &[".visible .entry fill(", "%tid.x", "%ctaid.x"]);
     Ok(())
 }
 
@@ -349,6 +369,10 @@ pub unsafe fn NAME(x: *const f32, y: *mut f32) {
 }
 ";
 
+/// A function with a barrier.
+const SYNCHRONISED: &str =
+    "fn synchronised(y: *mut f32) { unsafe { *y += 1.0 }; thread::sync_threads() }\n";
+
 /// rustc's jump threading sees a flag in a local variable; only LLVM's `simplifycfg` sees one in
 /// memory.
 const TESTS: [(&str, &str); 2] = [
@@ -357,49 +381,33 @@ const TESTS: [(&str, &str); 2] = [
 ];
 
 fn a_barrier_between_setting_and_testing_a_flag_stands_once() -> Result<(), Failed> {
+    // Instructions of PTX, and what becomes them.
     let together = [
-        ("barrier", "thread::sync_threads()", "bar.sync"),
-        (
-            "count",
-            "*y = thread::sync_threads_count(1) as f32",
-            "bar.red",
-        ),
-        (
-            "shuffle",
-            "*y = cuda_std::warp::warp_shuffle_xor(!0, *y, 1, 32).0",
-            "shfl.sync",
-        ),
-        (
-            "vote",
-            "*y = cuda_std::warp::warp_vote_ballot(!0, *y > 1.0) as f32",
-            "vote.sync",
-        ),
-        (
-            "assembly",
-            "core::arch::asm!(\"barrier.sync 5;\", options(nostack))",
-            "barrier.sync",
-        ),
-        ("inlined", "synchronised(y)", "bar.sync"),
+        "bar.sync: thread::sync_threads()",
+        "bar.red: *y = thread::sync_threads_count(1) as f32",
+        "shfl.sync: *y = cuda_std::warp::warp_shuffle_xor(!0, *y, 1, 32).0",
+        "vote.sync: *y = cuda_std::warp::warp_vote_ballot(!0, *y > 1.0) as f32",
+        "barrier.sync: core::arch::asm!(\"barrier.sync 5;\", options(nostack))",
+        "bar.sync: synchronised(y)",
     ];
-    let mut source =
-        "#[inline(always)]\nfn synchronised(y: *mut f32) { unsafe { *y += 1.0 }; thread::sync_threads() }\n"
-            .to_owned();
-    for (name, call, _) in together {
+    let together = together.map(|line| line.split_once(": ").unwrap_or_default());
+    let mut source = format!("#[inline(always)]\n{SYNCHRONISED}");
+    for (index, (_, call)) in together.iter().enumerate() {
         for (place, test) in TESTS {
-            let kernel = FLAG.replace("NAME", &format!("{name}_{place}"));
+            let kernel = FLAG.replace("NAME", &format!("{place}_{index}"));
             source += &kernel.replace("TOGETHER", call).replace("TESTED", test);
         }
     }
     let kernels = with_cuda_std(&source)?;
     for arch in DIALECTS {
-        let ptx = ptx_for(&kernels, arch, false)?;
-        for (name, _, instruction) in together {
+        let ptx = kernels.ptx_for(arch)?;
+        for (index, (instruction, _)) in together.iter().enumerate() {
             for (place, _) in TESTS {
-                let entry = format!(".entry {name}_{place}(");
+                let entry = format!(".entry {place}_{index}(");
                 let (_, text) = ptx.split_once(&entry).ok_or("the kernel is missing")?;
                 let text = text.split(".entry").next().unwrap_or_default();
                 let count = text.matches(instruction).count();
-                assert_eq!(count, 1, "{arch}: {name}_{place}: {text}");
+                assert_eq!(count, 1, "{arch}: {entry} {text}");
             }
         }
     }
@@ -410,23 +418,21 @@ fn a_barrier_between_setting_and_testing_a_flag_stands_once() -> Result<(), Fail
 fn a_copied_call_of_a_function_with_a_barrier_is_an_error() -> Result<(), Failed> {
     let kernel = FLAG.replace("NAME", "k").replace("TESTED", "flag");
     let kernel = kernel.replace("TOGETHER", "synchronised(y)");
-    let function =
-        "fn synchronised(y: *mut f32) { unsafe { *y += 1.0 }; thread::sync_threads() }\n";
-    let kernels = with_cuda_std(&format!("#[inline(never)]\n{function}{kernel}"))?;
-    let text = run_to_failure(&mut kernels.build_script()?)?;
-    for part in [
-        "in function `k`",
-        "the call of `kernels::synchronised`",
-        "copied into two branches",
-        "src/lib.rs:17:9",
-        "core::arch::asm!",
-    ] {
-        assert!(text.contains(part), "no {part:?} in {text}");
-    }
+    let kernels = with_cuda_std(&format!("#[inline(never)]\n{SYNCHRONISED}{kernel}"))?;
+    assert_has(
+        &kernels.build_to_failure(&[])?,
+        &[
+            "in function `k`",
+            "the call of `kernels::synchronised`",
+            "copied into two branches",
+            "src/lib.rs:17:9",
+            "core::arch::asm!",
+        ],
+    );
     let cure = "core::arch::asm!(\"\", options(nomem, nostack, preserves_flags))";
     let from = "synchronised(y);\n";
     kernels.replace("kernels/src/lib.rs", from, &format!("{from}{cure};\n"))?;
-    kernels.build()?;
+    kernels.build(&[])?;
     Ok(())
 }
 
@@ -438,7 +444,7 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
         "if cfg!(cuda_arch_at_least = \"90\") { 90.0 } else if cfg!(cuda_arch_at_least = \"80\") { 80.0 } else { 75.0 }",
     )?;
     for (arch, number) in [
-        ("compute_75", 75_f32),
+        ("compute_75", 75.0),
         ("compute_80", 80.0),
         ("compute_89", 80.0),
         ("compute_90", 90.0),
@@ -446,11 +452,7 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
         ("compute_100", 90.0),
         ("compute_75", 75.0),
     ] {
-        let mut script = kernels.build_script()?;
-        run_to_success(script.env("ARCH", arch).env("LINES", "1"))?;
-        let ptx = fs::read_to_string(kernels.path(&format!("out/kernels.{arch}.ptx")))?;
-        let bits = format!("0f{:08X}", number.to_bits());
-        assert!(ptx.contains(&bits), "{arch} has no {number}: {ptx}");
+        assert_has(&kernels.ptx_with_lines(arch)?, &[&literal(number)]);
     }
     // Two crates, six architectures: none has replaced another.
     assert_eq!(kernels.ir_times()?.len(), 12);
@@ -459,19 +461,15 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
 
 fn device_code_knows_the_features_of_rust_cuda() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let names = ["70", "75", "86", "90", "90a", "100"];
-    let sum = names.iter().zip(0..).map(|(name, bit)| {
+    let bits = ["70", "75", "86", "90", "90a", "100"].iter().zip(0..);
+    let bits = bits.map(|(name, bit)| {
         format!(
-            "if cfg!(target_feature = \"compute_{name}\") {{ {}.0 }} else {{ 0.0 }}",
+            "(cfg!(target_feature = \"compute_{name}\") as u32 as f32) * {}.0",
             1 << bit
         )
     });
-    let sum: Vec<String> = sum.map(|term| format!("({term})")).collect();
-    kernels.replace(
-        "kernels/src/lib.rs",
-        "(n + 1) as f32",
-        &format!("({})", sum.join(" + ")),
-    )?;
+    let sum = Vec::from_iter(bits).join(" + ");
+    kernels.replace("kernels/src/lib.rs", "(n + 1) as f32", &format!("({sum})"))?;
     for (arch, features) in [
         ("compute_75", 0b00_0011_u8),
         ("compute_89", 0b00_0111),
@@ -479,9 +477,7 @@ fn device_code_knows_the_features_of_rust_cuda() -> Result<(), Failed> {
         ("compute_90a", 0b01_1111),
         ("compute_100", 0b10_1111),
     ] {
-        let ptx = ptx_for(&kernels, arch, false)?;
-        let bits = format!("0f{:08X}", f32::from(features).to_bits());
-        assert!(ptx.contains(&bits), "{arch} has no {features:#b}: {ptx}");
+        assert_has(&kernels.ptx_for(arch)?, &[&literal(features.into())]);
     }
     Ok(())
 }
@@ -502,47 +498,33 @@ fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
         let scaled =
             format!("let mut x = x;\n    #[allow(unused_unsafe)] unsafe {{ {code} }};\n    x *");
         kernels.replace("kernels/scaling/src/lib.rs", "x *", &scaled)?;
-        let text = run_to_failure(&mut kernels.build_script()?)?;
-        for part in [what, "`scaling::scaled`", "scaling/src/lib.rs:", "x86"] {
-            assert!(text.contains(part), "no {part:?} in {text}");
-        }
+        let parts = [what, "`scaling::scaled`", "scaling/src/lib.rs:", "x86"];
+        assert_has(&kernels.build_to_failure(&[])?, &parts);
     }
     Ok(())
 }
 
 fn setters_reach_libnvvm() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    kernels.build()?;
-    assert!(kernels.ptx()?.contains("fma.rn.f32"), "{}", kernels.ptx()?);
-    let ir = kernels.path("out/kernels.compute_75.ll");
-    assert!(!ir.exists(), "IR is kept that nobody asked for");
-
-    run_to_success(kernels.build_script()?.env("FTZ", "1").env("EMIT_IR", "1"))?;
-    assert!(
-        kernels.ptx()?.contains("fma.rn.ftz.f32"),
-        "{}",
-        kernels.ptx()?
+    assert_has(&kernels.ptx_for("compute_75")?, &["fma.rn.f32"]);
+    let (ir, rustc_ir) = (
+        "out/kernels.compute_75.ll",
+        "out/kernels.compute_75.rustc.ll",
     );
-    let ir = fs::read_to_string(ir)?;
-    assert!(ir.contains("@scale("), "{ir}");
+    assert!(
+        !kernels.path(ir).exists(),
+        "IR is kept without `emit_llvm_ir`"
+    );
+
+    kernels.build(&[("FTZ", "1"), ("EMIT_IR", "1")])?;
+    assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
+    assert_has(&kernels.read(ir)?, &["@scale("]);
+    assert_has(&kernels.read(rustc_ir)?, &["@scale("]);
     Ok(())
 }
 
 /// The architectures whose dialects differ.
 const DIALECTS: [&str; 2] = ["compute_75", "compute_100"];
-
-/// The PTX of the kernels, with line tables or without.
-fn ptx_for(kernels: &Kernels, arch: &str, lines: bool) -> Result<String, Failed> {
-    let mut script = kernels.build_script()?;
-    script.env("ARCH", arch);
-    if lines {
-        script.env("LINES", "1");
-    }
-    run_to_success(&mut script)?;
-    Ok(fs::read_to_string(
-        kernels.path(&format!("out/kernels.{arch}.ptx")),
-    )?)
-}
 
 /// `file:line` of the first instruction that starts with `opcode`, and that of the call it was
 /// inlined through.
@@ -585,39 +567,38 @@ fn line_tables_name_lines_of_rust_and_calls_that_were_inlined() -> Result<(), Fa
     let outer = format!("src/lib.rs:{}", line_with(KERNEL, "(n + 1) as f32")?);
     let inner = format!("scaling/src/lib.rs:{}", line_with(SCALING, "x * BY")?);
     for arch in DIALECTS {
-        let ptx = ptx_for(&kernels, arch, true)?;
-        assert_eq!(
-            place_of(&ptx, "cvt.rn.f32")?,
-            (outer.clone(), None),
-            "{ptx}"
-        );
-        let expected = (inner.clone(), Some(outer.clone()));
-        assert_eq!(place_of(&ptx, "div.rn.f32")?, expected, "{ptx}");
+        let ptx = kernels.ptx_with_lines(arch)?;
+        let expected = [
+            ("cvt.rn.f32", (outer.clone(), None)),
+            ("div.rn.f32", (inner.clone(), Some(outer.clone()))),
+        ];
+        for (opcode, place) in expected {
+            assert_eq!(place_of(&ptx, opcode)?, place, "{ptx}");
+        }
     }
     Ok(())
 }
 
 fn line_tables_change_no_instruction() -> Result<(), Failed> {
+    // Line tables need a later ISA than the code.
+    fn instructions(ptx: &str) -> Vec<&str> {
+        let lines = ptx.lines().map(str::trim);
+        lines
+            .filter(|line| !line.is_empty())
+            .filter(|line| {
+                ![".loc", ".version", "$L__tmp"]
+                    .iter()
+                    .any(|start| line.starts_with(start))
+            })
+            .collect()
+    }
     let kernels = Kernels::new()?;
     for arch in DIALECTS {
-        let plain = ptx_for(&kernels, arch, false)?;
-        assert!(!plain.contains(".loc"), "{plain}");
-        let ptx = ptx_for(&kernels, arch, true)?;
+        let plain = kernels.ptx_for(arch)?;
+        assert_lacks(&plain, &[".loc"]);
+        let ptx = kernels.ptx_with_lines(arch)?;
         let (code, _tables) = ptx.split_once("\t.file\t").ok_or("no table of files")?;
-        let without: Vec<&str> = code
-            .lines()
-            .filter(|line| !line.trim().starts_with(".loc"))
-            .collect();
-        let of_code = |text: &[&str]| -> Vec<String> {
-            text.iter()
-                .map(|line| line.trim().to_owned())
-                .filter(|line| !line.is_empty() && !line.starts_with("$L__tmp"))
-                // Line tables need a later ISA than the code.
-                .filter(|line| !line.starts_with(".version"))
-                .collect()
-        };
-        let plain: Vec<&str> = plain.lines().collect();
-        assert_eq!(of_code(&plain), of_code(&without));
+        assert_eq!(instructions(&plain), instructions(code));
     }
     Ok(())
 }
@@ -630,43 +611,40 @@ fn line_tables_name_no_folder_of_this_machine() -> Result<(), Failed> {
         kernels.path("kernels/scaling"),
         kernels.path("home/registry/scaling"),
     )?;
-    let dependency = "../home/registry/scaling";
     kernels.replace(
         "kernels/Cargo.toml",
         "path = \"scaling\"",
-        &format!("path = {dependency:?}"),
+        "path = \"../home/registry/scaling\"",
     )?;
     kernels.replace("home/registry/scaling/src/lib.rs", "x * BY", "x / BY")?;
-    let mut script = kernels.build_script()?;
-    run_to_success(
-        script
-            .env("LINES", "1")
-            .env("CARGO_HOME", kernels.path("home")),
-    )?;
+    let home = kernels.path("home").display().to_string();
+    kernels.build(&[("LINES", "1"), ("CARGO_HOME", &home)])?;
     let ptx = kernels.ptx()?;
     let (inner, _) = place_of(&ptx, "div.rn.f32")?;
-    assert!(
-        inner.starts_with("cargo/registry/scaling/src/lib.rs:"),
-        "{inner}"
-    );
+    assert_has(&inner, &["cargo/registry/scaling/src/lib.rs:"]);
     for path in [kernels.path(""), env::temp_dir()] {
-        let path = path.display().to_string();
-        assert!(!ptx.contains(&path), "{path} is in {ptx}");
+        assert_lacks(&ptx, &[&path.display().to_string()]);
     }
     Ok(())
 }
 
 fn cargo_watches_every_file_the_kernels_come_from_and_nothing_else() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let instructions = kernels.build()?;
+    let instructions = kernels.build(&[])?;
     let crate_folder = kernels.path("kernels").canonicalize()?;
-    let mut watched: Vec<&Path> = instructions
+    let watched = instructions
         .lines()
-        .filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="))
-        .map(Path::new)
-        .filter_map(|path| path.strip_prefix(&crate_folder).ok())
-        .collect();
-    watched.sort();
+        .filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="));
+    let mut own = Vec::new();
+    for path in watched.map(Path::new) {
+        // Cargo treats a missing file as changed every time.
+        assert!(path.is_file(), "{path:?} is not a file");
+        if let Ok(path) = path.strip_prefix(&crate_folder) {
+            // `scaling/src/../factor.bin` is how rustc names the included file.
+            own.push(path.display().to_string().replace("src/../", ""));
+        }
+    }
+    own.sort();
     let expected = [
         "Cargo.lock",
         "Cargo.toml",
@@ -675,109 +653,85 @@ fn cargo_watches_every_file_the_kernels_come_from_and_nothing_else() -> Result<(
         "scaling/src/lib.rs",
         "src/lib.rs",
     ];
-    // `scaling/src/../factor.bin` is how rustc names the included file.
-    let watched: Vec<String> = watched
-        .iter()
-        .map(|path| path.display().to_string().replace("src/../", ""))
-        .collect();
-    let mut sorted = watched.clone();
-    sorted.sort();
-    assert_eq!(sorted, expected);
-
-    for line in instructions.lines() {
-        if let Some(path) = line.strip_prefix("cargo::rerun-if-changed=") {
-            // Cargo treats a missing file as changed every time.
-            assert!(Path::new(path).is_file(), "{path} is not a file");
-        }
-    }
-    for variable in [
-        "LIBNVVM_PATH",
-        "CUDA_HOME",
-        "GEMM_NO_FETCH",
-        "SCALING_VARIABLE",
-    ] {
-        let line = format!("cargo::rerun-if-env-changed={variable}\n");
-        assert!(instructions.contains(&line), "{instructions}");
-    }
-    assert!(instructions.contains("/libnvvm.so"), "{instructions}");
+    assert_eq!(own, expected);
+    assert_has(
+        &instructions,
+        &[
+            "/libnvvm.so",
+            "cargo::rerun-if-env-changed=LIBNVVM_PATH\n",
+            "cargo::rerun-if-env-changed=CUDA_HOME\n",
+            "cargo::rerun-if-env-changed=GEMM_NO_FETCH\n",
+            "cargo::rerun-if-env-changed=SCALING_VARIABLE\n",
+        ],
+    );
     Ok(())
 }
 
 fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let first = kernels.build()?;
+    let first = kernels.build(&[])?;
     let times = kernels.ir_times()?;
     assert_eq!(times.len(), 2, "{times:?}");
     let ptx = kernels.ptx()?;
     // Each architecture is a `cfg` and so has files of its own; those of the others stay.
-    run_to_success(kernels.build_script()?.env("ARCH", "compute_80"))?;
-    assert_eq!(kernels.ir_times()?.len(), 4);
-    run_to_success(kernels.build_script()?.env("ARCH", "compute_89"))?;
+    for (arch, files) in [("compute_80", 4), ("compute_89", 6)] {
+        kernels.ptx_for(arch)?;
+        assert_eq!(kernels.ir_times()?.len(), files);
+    }
     let of_all = kernels.ir_times()?;
-    assert_eq!(of_all.len(), 6, "one file is not the other: {of_all:?}");
-    let second = kernels.build()?;
+    assert_eq!(kernels.build(&[])?, first);
     assert_eq!(kernels.ir_times()?, of_all);
-    assert!(times.iter().all(|time| of_all.contains(time)), "{times:?}");
-    assert_eq!(first, second);
+    assert!(times.iter().all(|(path, time)| of_all[path] == *time));
     assert_eq!(kernels.ptx()?, ptx);
     Ok(())
 }
 
 fn a_changed_kernel_replaces_the_old_one() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    kernels.build()?;
+    kernels.build(&[])?;
     kernels.replace("kernels/src/lib.rs", "fn scale(", "fn scale_anew(")?;
     // A change of the version changes the names of the files that cargo makes; the old ones stay.
     kernels.replace("kernels/Cargo.toml", "0.1.0", "0.2.0")?;
-    kernels.build()?;
+    kernels.build(&[])?;
     assert_eq!(kernels.ir_times()?.len(), 3, "no stale IR to be taken in");
-    let ptx = kernels.ptx()?;
-    assert!(ptx.contains(".entry scale_anew("), "{ptx}");
-    assert!(!ptx.contains(".entry scale("), "{ptx}");
+    assert_has(&kernels.ptx()?, &[".entry scale_anew("]);
+    assert_lacks(&kernels.ptx()?, &[".entry scale("]);
     Ok(())
 }
 
 fn a_crate_without_kernels_is_an_error() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.write("kernels/src/lib.rs", "#![no_std]\npub fn f() {}\n")?;
-    let text = run_to_failure(&mut kernels.build_script()?)?;
-    assert!(
-        text.contains("kernels has no kernels; mark a function"),
-        "{text}"
-    );
+    let text = kernels.build_to_failure(&[])?;
+    assert_has(&text, &["kernels has no kernels; mark a function"]);
     Ok(())
 }
 
 fn a_type_error_is_shown_exactly_once() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.replace("kernels/src/lib.rs", "*y = scaling", "*y = \"a\"; scaling")?;
-    let text = run_to_failure(&mut kernels.build_script()?)?;
-    assert_eq!(
-        text.matches("error[E0308]: mismatched types").count(),
-        1,
-        "{text}"
-    );
+    let text = kernels.build_to_failure(&[])?;
     assert_eq!(text.matches("error").count(), 1, "noise: {text}");
-    assert!(text.contains("--> src/lib.rs:9:23"), "{text}");
-    assert!(
-        text.contains("Error: The kernels do not compile for the GPU:\n"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("\x1b["),
-        "colours where there is no terminal: {text}"
-    );
+    let parts = [
+        "error[E0308]: mismatched types",
+        "--> src/lib.rs:9:23",
+        "Error: The kernels do not compile for the GPU:\n",
+    ];
+    assert_has(&text, &parts);
+    // Colours, where there is no terminal.
+    assert_lacks(&text, &["\x1b["]);
     Ok(())
 }
 
 fn a_broken_manifest_is_shown_in_cargos_words() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.replace("kernels/Cargo.toml", "\"scaling\"", "\"nowhere\"")?;
-    let mut script = kernels.build_script()?;
-    let text = run_to_failure(script.env("CARGO_TERM_COLOR", "always"))?;
-    assert!(!text.contains("\x1b["), "colours, and no terminal: {text}");
-    assert!(text.contains("Cargo could not build the kernels"), "{text}");
-    assert!(text.contains("nowhere/Cargo.toml"), "{text}");
+    let text = kernels.build_to_failure(&[("CARGO_TERM_COLOR", "always")])?;
+    assert_has(
+        &text,
+        &["Cargo could not build the kernels", "nowhere/Cargo.toml"],
+    );
+    assert_lacks(&text, &["\x1b["]);
     Ok(())
 }
 
@@ -785,16 +739,12 @@ fn builds_at_the_same_time_give_identical_bytes() -> Result<(), Failed> {
     // Both in one `OUT_DIR`, and one in its own.
     let kernels = Kernels::new()?;
     let elsewhere = Kernels::new()?;
-    let running: Vec<_> = [&kernels, &kernels, &elsewhere]
-        .into_iter()
-        .map(|kernels| -> Result<_, Failed> {
-            let mut script = kernels.build_script()?;
-            Ok(script
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()?)
-        })
-        .collect::<Result<_, _>>()?;
+    let mut running = Vec::new();
+    for kernels in [&kernels, &kernels, &elsewhere] {
+        let mut script = kernels.build_script(&[])?;
+        script.stdout(Stdio::piped()).stderr(Stdio::piped());
+        running.push(script.spawn()?);
+    }
     for script in running {
         let output = script.wait_with_output()?;
         assert!(output.status.success(), "{}", text_of(&output));
@@ -805,62 +755,61 @@ fn builds_at_the_same_time_give_identical_bytes() -> Result<(), Failed> {
 
 fn nothing_of_the_outer_build_leaks_in() -> Result<(), Failed> {
     let plain = Kernels::new()?;
-    plain.build()?;
+    plain.build(&[])?;
     let kernels = Kernels::new()?;
-    let locked = kernels.path("locked");
-    let mut script = kernels.build_script()?;
+    let locked = kernels.path("locked").display().to_string();
     // As under clippy, with a caching wrapper, flags for the host, another target and other
     // folders.
-    script
-        .env("RUSTC_WORKSPACE_WRAPPER", "/no/such/clippy-driver")
-        .env("RUSTC_WRAPPER", "/no/such/sccache")
-        .env("RUSTFLAGS", "--no-such-flag")
-        .env("CARGO_ENCODED_RUSTFLAGS", "--no-such-flag")
-        .env("CARGO_BUILD_TARGET", "no-such-target")
-        .env("CARGO_BUILD_BUILD_DIR", &locked)
-        .env("CARGO_TARGET_DIR", &locked)
-        .env("CARGO_TERM_COLOR", "always")
-        .env("CARGO_TERM_VERBOSE", "false")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "no-such-level")
-        .env("OPT_LEVEL", "0")
-        .env("DEBUG", "true")
-        .env("PROFILE", "debug");
-    run_to_success(&mut script)?;
+    kernels.build(&[
+        ("RUSTC_WORKSPACE_WRAPPER", "/no/such/clippy-driver"),
+        ("RUSTC_WRAPPER", "/no/such/sccache"),
+        ("RUSTFLAGS", "--no-such-flag"),
+        ("CARGO_ENCODED_RUSTFLAGS", "--no-such-flag"),
+        ("CARGO_BUILD_TARGET", "no-such-target"),
+        ("CARGO_BUILD_BUILD_DIR", &locked),
+        ("CARGO_TARGET_DIR", &locked),
+        ("CARGO_TERM_COLOR", "always"),
+        ("CARGO_TERM_VERBOSE", "false"),
+        ("CARGO_PROFILE_DEV_OPT_LEVEL", "no-such-level"),
+        ("OPT_LEVEL", "0"),
+        ("DEBUG", "true"),
+        ("PROFILE", "debug"),
+    ])?;
     assert_eq!(kernels.ptx()?, plain.ptx()?);
-    assert!(!locked.exists(), "the outer build's folder was used");
+    assert!(
+        !Path::new(&locked).exists(),
+        "the outer build's folder was used"
+    );
+
     Ok(())
 }
 
 fn the_profile_of_the_kernels_workspace_does_not_matter() -> Result<(), Failed> {
     let plain = Kernels::new()?;
-    plain.build()?;
+    plain.build(&[])?;
     let kernels = Kernels::new()?;
     let profile = "\n[profile.dev]\nopt-level = 0\nlto = \"fat\"\ndebug = 2\ncodegen-units = 16\n\
                    incremental = true\noverflow-checks = true\ndebug-assertions = false\n[profile.dev.package.scaling]\ndebug = 1\n";
     kernels.write("kernels/Cargo.toml", &format!("{MANIFEST}{profile}"))?;
-    kernels.build()?;
+    kernels.build(&[])?;
     assert_eq!(kernels.ptx()?, plain.ptx()?);
     Ok(())
 }
 
+const NO_LIBNVVM: (&str, &str) = ("LIBNVVM_PATH", "/no/such/folder");
+
 fn a_missing_libnvvm_is_an_error() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let mut script = kernels.build_script()?;
-    let text = run_to_failure(script.env("LIBNVVM_PATH", "/no/such/folder"))?;
-    assert!(
-        text.contains("Error: LIBNVVM_PATH is set to /no/such/folder, but"),
-        "{text}"
+    let text = Kernels::new()?.build_to_failure(&[NO_LIBNVVM])?;
+    assert_has(
+        &text,
+        &["Error: LIBNVVM_PATH is set to /no/such/folder, but"],
     );
     Ok(())
 }
 
 fn a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let mut script = kernels.build_script()?;
-    script
-        .env("LIBNVVM_PATH", "/no/such/folder")
-        .env("OPTIONAL", "1");
-    let instructions = run_to_success(&mut script)?;
+    let instructions = kernels.build(&[NO_LIBNVVM, ("OPTIONAL", "1")])?;
     assert_eq!(kernels.ptx()?, "");
     let reason = "The kernels were not compiled for the GPU; every build tries again, and GEMM_NO_FETCH=1 keeps it \
                   from fetching. LIBNVVM_PATH is set to /no/such/folder, but ";
@@ -876,8 +825,7 @@ fn a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why() -> Resu
 fn a_folder_without_a_crate_is_an_error() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     fs::remove_file(kernels.path("kernels/Cargo.toml"))?;
-    let text = run_to_failure(&mut kernels.build_script()?)?;
-    assert!(text.contains("has no Cargo.toml"), "{text}");
+    assert_has(&kernels.build_to_failure(&[])?, &["has no Cargo.toml"]);
     Ok(())
 }
 
@@ -913,28 +861,29 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
         Ok(Outer { kernels })
     }
 
-    /// `cargo build`, with this many jobs at the same time.
-    fn build(&self, jobs: u32) -> Command {
-        let mut command = Command::new(env!("CARGO"));
-        command
+    fn folder(&self) -> String {
+        self.kernels.path("outer").display().to_string()
+    }
+
+    /// What `cargo build` writes, with this many jobs at the same time, if it exits with `code`.
+    fn build(&self, jobs: u32, variables: &[(&str, &str)], code: i32) -> Result<String, Failed> {
+        let output = Command::new(env!("CARGO"))
             .current_dir(self.kernels.path("outer"))
             .args(["build", "--offline", &format!("--jobs={jobs}")])
             .env("CARGO_TARGET_DIR", self.kernels.path("outer/target"))
-            .stdin(Stdio::null());
-        command
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .output()?;
+        assert_eq!(output.status.code(), Some(code), "{}", text_of(&output));
+        Ok(text_of(&output))
     }
 
-    /// What a build that fails writes.
+    fn build_to_success(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
+        self.build(2, variables, 0)
+    }
+
     fn build_to_failure(&self, jobs: u32) -> Result<String, Failed> {
-        let output = self.build(jobs).output()?;
-        assert_eq!(output.status.code(), Some(101), "{}", text_of(&output));
-        Ok(text_of(&output))
-    }
-
-    fn build_to_success(&self) -> Result<String, Failed> {
-        let output = self.build(2).output()?;
-        assert!(output.status.success(), "{}", text_of(&output));
-        Ok(text_of(&output))
+        self.build(jobs, &[], 101)
     }
 
     /// The PTX, if its file exists.
@@ -952,50 +901,46 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
 /// The dependencies of a package that also runs its kernels natively.
 const NATIVELY: &str = r#"kernels = { path = "../kernels" }"#;
 
-fn add_to_kernels(kernels: &Kernels, text: &str) -> Result<(), Failed> {
-    let path = "kernels/src/lib.rs";
-    let before = fs::read_to_string(kernels.path(path))?;
-    kernels.write(path, &format!("{before}\n{text}\n"))
-}
-
 const ERROR: &str = "const WRONG: u32 = \"a\";";
 const DEVICE_ERROR: &str = "#[cfg(cuda_device)] const DEVICE_WRONG: f32 = 'c';";
+
+/// An error is shown once, with these words too and without those.
+#[track_caller]
+fn assert_shown_once(text: &str, error: &str, with: &[&str], without: &[&str]) {
+    assert_eq!(text.matches(error).count(), 1, "{text}");
+    assert_has(text, with);
+    assert_lacks(text, without);
+}
 
 fn an_error_that_shows_natively_too_is_shown_once() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let outer = Outer::new(&kernels, NATIVELY)?;
-    outer.build_to_success()?;
+    outer.build_to_success(&[])?;
     assert!(outer.ptx()?.is_some());
 
-    let right = fs::read_to_string(kernels.path("kernels/src/lib.rs"))?;
+    let right = kernels.read("kernels/src/lib.rs")?;
     // rustc proposes `std::time::Duration` for the CPU and `core::time::Duration` for the GPU.
-    add_to_kernels(&kernels, "pub fn wait(_: Duration) {}")?;
+    kernels.add("pub fn wait(_: Duration) {}")?;
     // One job at a time, so that nothing else is ever shown if the build script fails first.
     for jobs in [1, 2, 1] {
         let text = outer.build_to_failure(jobs)?;
-        assert_eq!(text.matches("cannot find type").count(), 1, "{text}");
-        assert!(text.contains("could not compile `kernels`"), "{text}");
-        assert!(!text.contains("custom build command"), "{text}");
+        let with = ["could not compile `kernels`"];
+        assert_shown_once(&text, "cannot find type", &with, &["custom build command"]);
     }
 
     kernels.write("kernels/src/lib.rs", &right)?;
-    outer.build_to_success()?;
-    assert!(
-        outer
-            .ptx()?
-            .is_some_and(|ptx| ptx.contains(".entry scale("))
-    );
+    outer.build_to_success(&[])?;
+    assert_has(&outer.ptx()?.unwrap_or_default(), &[".entry scale("]);
     Ok(())
 }
 
 fn an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    Outer::new(&kernels, NATIVELY)?;
-    kernels.build()?;
+    let outer = Outer::new(&kernels, NATIVELY)?;
+    kernels.build(&[])?;
     assert!(kernels.ptx().is_ok());
-    add_to_kernels(&kernels, ERROR)?;
-    let mut script = kernels.build_script()?;
-    run_to_success(script.env("CARGO_MANIFEST_DIR", kernels.path("outer")))?;
+    kernels.add(ERROR)?;
+    kernels.build(&[("CARGO_MANIFEST_DIR", &outer.folder())])?;
     assert!(kernels.ptx().is_err(), "the package could embed it");
     Ok(())
 }
@@ -1003,36 +948,33 @@ fn an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx() -> Result<(), Fa
 fn an_error_of_the_device_build_alone_is_shown_once() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let outer = Outer::new(&kernels, NATIVELY)?;
-    add_to_kernels(&kernels, DEVICE_ERROR)?;
+    kernels.add(DEVICE_ERROR)?;
     for jobs in [1, 2] {
         let text = outer.build_to_failure(jobs)?;
-        assert_eq!(text.matches("mismatched types").count(), 1, "{text}");
-        assert!(text.contains("custom build command for `outer "), "{text}");
-        assert!(text.contains("--> src/lib.rs:"), "{text}");
+        let with = ["custom build command for `outer ", "--> src/lib.rs:"];
+        assert_shown_once(&text, "mismatched types", &with, &[]);
     }
     Ok(())
 }
 
 fn among_errors_of_both_builds_only_those_of_the_device_are_shown() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    Outer::new(&kernels, NATIVELY)?;
-    add_to_kernels(&kernels, DEVICE_ERROR)?;
-    add_to_kernels(&kernels, ERROR)?;
-    let mut script = kernels.build_script()?;
-    let text = run_to_failure(script.env("CARGO_MANIFEST_DIR", kernels.path("outer")))?;
-    assert_eq!(text.matches("found `char`").count(), 1, "{text}");
-    assert_eq!(text.matches("found `&str`").count(), 0, "{text}");
+    let outer = Outer::new(&kernels, NATIVELY)?;
+    kernels.add(DEVICE_ERROR)?;
+    kernels.add(ERROR)?;
+    let text = kernels.build_to_failure(&[("CARGO_MANIFEST_DIR", &outer.folder())])?;
+    assert_shown_once(&text, "found `char`", &[], &["found `&str`"]);
     Ok(())
 }
 
 fn an_error_that_shows_nowhere_else_is_shown_once() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    add_to_kernels(&kernels, ERROR)?;
+    kernels.add(ERROR)?;
     let optional = r#"kernels = { path = "../kernels", optional = true }"#;
     for dependencies in ["", optional] {
         let text = Outer::new(&kernels, dependencies)?.build_to_failure(2)?;
-        assert_eq!(text.matches("mismatched types").count(), 1, "{text}");
-        assert!(text.contains("custom build command for `outer "), "{text}");
+        let with = ["custom build command for `outer "];
+        assert_shown_once(&text, "mismatched types", &with, &[]);
     }
     Ok(())
 }
@@ -1040,30 +982,19 @@ fn an_error_that_shows_nowhere_else_is_shown_once() -> Result<(), Failed> {
 fn every_build_looks_for_a_missing_libnvvm_again() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     // Writes the Cargo.lock, a new one of which would be a reason of its own to build again.
-    kernels.build()?;
+    kernels.build(&[])?;
     let outer = Outer::new(&kernels, "")?;
-    let later = kernels.path("libnvvm.so");
-    let build = || -> Result<String, Failed> {
-        let mut command = outer.build(2);
-        let output = command
-            .env("LIBNVVM_PATH", &later)
-            .env("OPTIONAL", "1")
-            .output()?;
-        assert!(output.status.success(), "{}", text_of(&output));
-        Ok(text_of(&output))
-    };
+    let later = kernels.path("libnvvm.so").display().to_string();
+    let variables = [("LIBNVVM_PATH", &*later), ("OPTIONAL", "1")];
     for _ in 0..2 {
-        let text = build()?;
-        assert!(text.contains("Compiling outer"), "not tried: {text}");
+        assert_has(&outer.build_to_success(&variables)?, &["Compiling outer"]);
         assert_eq!(outer.ptx()?, Some(String::new()));
     }
     let libnvvm = nvvm::Toolkit::find_or_fetch()?.libnvvm;
     std::os::unix::fs::symlink(libnvvm, &later)?;
-    build()?;
-    let ptx = outer.ptx()?.unwrap_or_default();
-    assert!(ptx.contains(".entry scale("), "{ptx}");
+    outer.build_to_success(&variables)?;
+    assert_has(&outer.ptx()?.unwrap_or_default(), &[".entry scale("]);
     // And then no more.
-    let text = build()?;
-    assert!(!text.contains("Compiling"), "{text}");
+    assert_lacks(&outer.build_to_success(&variables)?, &["Compiling"]);
     Ok(())
 }

@@ -22,9 +22,9 @@ impl Space {
 }
 
 /// Elements in the memory of the context that made it.
-pub struct Buffer<T: Element>(Storage<T>);
+pub struct Buffer<T: Element>(Elements<T>);
 
-enum Storage<T: Element> {
+enum Elements<T: Element> {
     Gpu(DeviceBuffer<T>),
     /// It begins at a multiple of 256 bytes, as a GPU's allocations do, because kernels are
     /// chosen by alignment.
@@ -40,7 +40,7 @@ const ALIGNMENT: usize = 256;
 
 impl<T: Element> Buffer<T> {
     pub(crate) fn on_gpu(buffer: DeviceBuffer<T>) -> Self {
-        Buffer(Storage::Gpu(buffer))
+        Buffer(Elements::Gpu(buffer))
     }
 
     pub(crate) fn on_host(elements: &[T]) -> Self {
@@ -48,7 +48,7 @@ impl<T: Element> Buffer<T> {
         let mut storage = vec![T::default(); elements.len() + slack];
         let first = storage.as_ptr().align_offset(ALIGNMENT).min(slack);
         storage[first..first + elements.len()].copy_from_slice(elements);
-        Buffer(Storage::Host {
+        Buffer(Elements::Host {
             storage,
             first,
             length: elements.len(),
@@ -58,8 +58,8 @@ impl<T: Element> Buffer<T> {
     /// The number of elements.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Storage::Gpu(buffer) => buffer.len(),
-            Storage::Host { length, .. } => *length,
+            Elements::Gpu(buffer) => buffer.len(),
+            Elements::Host { length, .. } => *length,
         }
     }
 
@@ -71,16 +71,16 @@ impl<T: Element> Buffer<T> {
     /// The GPU's memory, if the elements lie there.
     pub fn as_device_buffer(&self) -> Option<&DeviceBuffer<T>> {
         match &self.0 {
-            Storage::Gpu(buffer) => Some(buffer),
-            Storage::Host { .. } => None,
+            Elements::Gpu(buffer) => Some(buffer),
+            Elements::Host { .. } => None,
         }
     }
 
     /// The elements, if they lie in host memory.
     pub fn as_slice(&self) -> Option<&[T]> {
         match &self.0 {
-            Storage::Gpu(_) => None,
-            Storage::Host {
+            Elements::Gpu(_) => None,
+            Elements::Host {
                 storage,
                 first,
                 length,
@@ -90,22 +90,22 @@ impl<T: Element> Buffer<T> {
 
     pub(crate) fn space(&self) -> Space {
         match &self.0 {
-            Storage::Gpu(_) => Space::Gpu,
-            Storage::Host { .. } => Space::Host,
+            Elements::Gpu(_) => Space::Gpu,
+            Elements::Host { .. } => Space::Host,
         }
     }
 
     pub(crate) fn start(&self) -> *const T {
         match &self.0 {
-            Storage::Gpu(buffer) => buffer.as_device_ptr().as_ptr(),
-            Storage::Host { storage, first, .. } => storage[*first..].as_ptr(),
+            Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr(),
+            Elements::Host { storage, first, .. } => storage[*first..].as_ptr(),
         }
     }
 
     pub(crate) fn start_mut(&mut self) -> *mut T {
         match &mut self.0 {
-            Storage::Gpu(buffer) => buffer.as_device_ptr().as_ptr().cast_mut(),
-            Storage::Host { storage, first, .. } => storage[*first..].as_mut_ptr(),
+            Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr().cast_mut(),
+            Elements::Host { storage, first, .. } => storage[*first..].as_mut_ptr(),
         }
     }
 }

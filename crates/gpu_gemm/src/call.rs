@@ -13,13 +13,13 @@ pub struct Shape {
 }
 
 impl Shape {
+    pub const fn new(m: usize, n: usize, k: usize) -> Shape {
+        Shape { m, n, k }
+    }
+
     /// `m = n = k = size`.
     pub const fn cube(size: usize) -> Shape {
-        Shape {
-            m: size,
-            n: size,
-            k: size,
-        }
+        Shape::new(size, size, size)
     }
 
     /// The number of additions and multiplications in the product, `2 * m * n * k`.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 
 use crate::backend::run;
@@ -12,7 +11,7 @@ use crate::choose::Chooser;
 use crate::device::cuda::status::during;
 use crate::device::{CudaDevice, CudaStream, Device, DeviceError, Simulator};
 use crate::launch::{Bindings, Element};
-use crate::matrix::{GemmError, Input, Output, checked_extent};
+use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
 use crate::product::{Product, Stored};
 
@@ -73,12 +72,8 @@ impl<'device> Context<'device> {
         stream: &'device Stream,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        let chooser = Chooser::of_gpu(device).0;
-        Context::at(
-            Place::Gpu(CudaStream { device, stream }),
-            chooser,
-            workspace_bytes,
-        )
+        let place = Place::Gpu(CudaStream { device, stream });
+        Context::at(place, Chooser::of_gpu(device).0, workspace_bytes)
     }
 
     fn at(
@@ -234,10 +229,7 @@ impl Place<'_> {
 
     fn allocate(self, elements: usize) -> Result<Buffer<f32>, DeviceError> {
         match self {
-            Place::Gpu(CudaStream { device, .. }) => {
-                let buffer: DeviceBuffer<f32> = device.allocate(elements)?;
-                Ok(Buffer::on_gpu(buffer))
-            }
+            Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.allocate(elements)?)),
             Place::Simulator(_) => Ok(Buffer::on_host(&vec![f32::NAN; elements])),
         }
     }
@@ -312,38 +304,33 @@ pub unsafe fn gemm<'a, 'b, 'c>(
     k: usize,
 ) -> Result<(), GemmError> {
     let (a, b, c) = (a.into(), b.into(), c.into());
-    let expected = context.place.space();
-    for (matrix, found) in [('A', a.space), ('B', b.space), ('C', c.space)] {
-        if found != expected {
-            return Err(GemmError::WrongMemory {
-                matrix,
-                found,
-                expected,
-            });
-        }
-    }
-    checked_extent('A', "lda", a.transpose.of((m, k)), lda, a.length)?;
-    checked_extent('B', "ldb", b.transpose.of((k, n)), ldb, b.length)?;
-    let c_extent = checked_extent('C', "ldc", (m, n), ldc, c.length)?;
+    let extent = |name, span, (rows, columns), leading| {
+        let matrix = StoredMatrix {
+            name,
+            rows,
+            columns,
+            leading,
+        };
+        matrix.checked_extent(span, context.place.space())
+    };
+    extent('A', a.span, a.transpose.of((m, k)), lda)?;
+    extent('B', b.span, b.transpose.of((k, n)), ldb)?;
+    let c_extent = extent('C', c.span, (m, n), ldc)?;
     if c_extent == 0 || (beta == 1.0 && (alpha == 0.0 || k == 0)) {
         return Ok(());
     }
-    let stored = |start, leading, transpose| Stored {
-        start,
+    let stored = |span: Span, leading, transpose| Stored {
+        start: span.start,
         leading,
         transpose,
     };
     let product = Product {
-        shape: Shape {
-            m,
-            n,
-            k: if alpha == 0.0 { 0 } else { k },
-        },
+        shape: Shape::new(m, n, if alpha == 0.0 { 0 } else { k }),
         alpha,
         beta,
-        a: stored(a.start, lda, a.transpose),
-        b: stored(b.start, ldb, b.transpose),
-        c: stored(c.start, ldc, Transpose::No),
+        a: stored(a.span, lda, a.transpose),
+        b: stored(b.span, ldb, b.transpose),
+        c: stored(c.span, ldc, Transpose::No),
     };
     context.place.enter()?;
     // SAFETY: the caller vouches for the matrices, whose extents have been checked.

@@ -63,5 +63,5 @@ pub use context::{Context, WORKSPACE, gemm};
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Opened, Simulator};
 pub use gpu::DeviceFacts;
 pub use launch::{Argument, Bindings, Element, Launch, Memory, Scalar};
-pub use matrix::{GemmError, Input, Output};
+pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};

@@ -1,12 +1,13 @@
 //! Matrices as a caller of [`gemm`](crate::gemm) passes them, and the errors that they can cause.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
 use thiserror::Error;
 
 use crate::buffer::{Buffer, Space};
-use crate::call::Transpose;
+use crate::call::{Transpose, extent};
 use crate::device::DeviceError;
 use crate::plan::PlanError;
 
@@ -15,19 +16,42 @@ use crate::plan::PlanError;
 /// matrix is multiplied as stored or transposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    pub(crate) start: *mut u8,
-    pub(crate) length: usize,
-    pub(crate) space: Space,
+    pub(crate) span: Span,
     pub(crate) transpose: Transpose,
     memory: PhantomData<&'a [f32]>,
+}
+
+/// Elements in one device's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub start: *mut u8,
+    pub length: usize,
+    pub space: Space,
+}
+
+impl Span {
+    fn new(start: *mut f32, length: usize, space: Space) -> Span {
+        Span {
+            start: start.cast(),
+            length,
+            space,
+        }
+    }
+
+    fn starting_at(self, elements: usize) -> Span {
+        assert!(elements <= self.length);
+        Span {
+            start: self.start.wrapping_add(elements * size_of::<f32>()),
+            length: self.length - elements,
+            ..self
+        }
+    }
 }
 
 impl Input<'_> {
     fn new(start: *const f32, length: usize, space: Space) -> Self {
         Input {
-            start: start.cast_mut().cast(),
-            length,
-            space,
+            span: Span::new(start.cast_mut(), length, space),
             transpose: Transpose::No,
             memory: PhantomData,
         }
@@ -45,12 +69,8 @@ impl Input<'_> {
     ///
     /// If the matrix has fewer elements.
     pub fn starting_at(self, elements: usize) -> Self {
-        assert!(elements <= self.length);
-        Input {
-            start: self.start.wrapping_add(elements * size_of::<f32>()),
-            length: self.length - elements,
-            ..self
-        }
+        let span = self.span.starting_at(elements);
+        Input { span, ..self }
     }
 
     /// The same matrix, multiplied as its transpose (applied twice: as stored).
@@ -91,18 +111,14 @@ impl<'a> From<&'a [f32]> for Input<'a> {
 /// C, row-major, in memory as for an [`Input`].
 #[derive(Debug)]
 pub struct Output<'a> {
-    pub(crate) start: *mut u8,
-    pub(crate) length: usize,
-    pub(crate) space: Space,
+    pub(crate) span: Span,
     memory: PhantomData<&'a mut [f32]>,
 }
 
 impl Output<'_> {
     fn new(start: *mut f32, length: usize, space: Space) -> Self {
         Output {
-            start: start.cast(),
-            length,
-            space,
+            span: Span::new(start, length, space),
             memory: PhantomData,
         }
     }
@@ -111,9 +127,7 @@ impl Output<'_> {
     pub fn at(pointer: DevicePointer<f32>, length: usize) -> Output<'static> {
         Output::new(pointer.as_ptr().cast_mut(), length, Space::Gpu)
     }
-}
 
-impl Output<'_> {
     /// The part of the matrix that begins this many elements further on, with the same leading
     /// dimension.
     ///
@@ -121,12 +135,8 @@ impl Output<'_> {
     ///
     /// If the matrix has fewer elements.
     pub fn starting_at(self, elements: usize) -> Self {
-        assert!(elements <= self.length);
-        Output {
-            start: self.start.wrapping_add(elements * size_of::<f32>()),
-            length: self.length - elements,
-            ..self
-        }
+        let span = self.span.starting_at(elements);
+        Output { span, ..self }
     }
 }
 
@@ -154,41 +164,49 @@ impl<'a> From<&'a mut [f32]> for Output<'a> {
     }
 }
 
+/// A matrix as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredMatrix {
+    /// Its letter in the formula: `A`, `B` or `C`.
+    pub name: char,
+    pub rows: usize,
+    pub columns: usize,
+    /// The leading dimension.
+    pub leading: usize,
+}
+
+impl fmt::Display for StoredMatrix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = self.name.to_ascii_lowercase();
+        let StoredMatrix {
+            name,
+            rows,
+            columns,
+            leading,
+        } = self;
+        write!(
+            formatter,
+            "{name}, stored as {rows} x {columns} with ld{letter} = {leading}"
+        )
+    }
+}
+
 /// Why a product was not launched.
 #[derive(Debug, Error)]
 pub enum GemmError {
     #[error(
-        "{name} is {leading}, shorter than the rows of {columns} elements that it must hold: {matrix} is stored as {rows} x {columns}."
+        "ld{} is {}, shorter than the rows of {columns} elements that it must hold: {} is stored as {} x {columns}.",
+        .0.name.to_ascii_lowercase(), .0.leading, .0.name, .0.rows, columns = .0.columns
     )]
-    ShortLeadingDimension {
-        name: &'static str,
-        matrix: char,
-        leading: usize,
-        rows: usize,
-        columns: usize,
-    },
-    #[error(
-        "{matrix}, stored as {rows} x {columns} with {name} = {leading}, takes {needed} elements, but its memory has only {length}."
-    )]
+    ShortLeadingDimension(StoredMatrix),
+    #[error("{matrix}, takes {needed} elements, but its memory has only {length}.")]
     ShortBuffer {
-        name: &'static str,
-        matrix: char,
-        leading: usize,
-        rows: usize,
-        columns: usize,
+        matrix: StoredMatrix,
         needed: usize,
         length: usize,
     },
-    #[error(
-        "{matrix}, stored as {rows} x {columns} with {name} = {leading}, has more elements than memory can be addressed by."
-    )]
-    Overflow {
-        name: &'static str,
-        matrix: char,
-        leading: usize,
-        rows: usize,
-        columns: usize,
-    },
+    #[error("{0}, has more elements than memory can be addressed by.")]
+    Overflow(StoredMatrix),
     #[error(
         "{matrix} lies in {} memory, but this context multiplies in {}.",
         .found.name(),
@@ -214,59 +232,49 @@ impl From<PlanError> for GemmError {
     }
 }
 
-/// Checks that a matrix stored as `rows x columns` with a leading dimension fits into `length`
-/// elements, and returns the number of elements from its first to its last: 0 if it has none.
-pub(crate) fn checked_extent(
-    matrix: char,
-    name: &'static str,
-    (rows, columns): (usize, usize),
-    leading: usize,
-    length: usize,
-) -> Result<usize, GemmError> {
-    // As in BLAS, this applies even if there are no rows.
-    if leading < columns.max(1) {
-        return Err(GemmError::ShortLeadingDimension {
-            name,
-            matrix,
-            leading,
-            rows,
-            columns,
-        });
+impl StoredMatrix {
+    /// Checks that `memory` is large enough for the matrix and belongs to the expected device, and
+    /// returns the number of elements from the first to the last: 0 if there are none.
+    pub(crate) fn checked_extent(self, memory: Span, expected: Space) -> Result<usize, GemmError> {
+        if memory.space != expected {
+            return Err(GemmError::WrongMemory {
+                matrix: self.name,
+                found: memory.space,
+                expected,
+            });
+        }
+        // As in BLAS, this applies even if there are no rows.
+        if self.leading < self.columns.max(1) {
+            return Err(GemmError::ShortLeadingDimension(self));
+        }
+        let needed = extent((self.rows, self.columns), self.leading);
+        if needed.checked_mul(size_of::<f32>()).is_none() {
+            return Err(GemmError::Overflow(self));
+        }
+        match memory.length {
+            length if needed > length => Err(GemmError::ShortBuffer {
+                matrix: self,
+                needed,
+                length,
+            }),
+            _ => Ok(needed),
+        }
     }
-    if rows == 0 || columns == 0 {
-        return Ok(0);
-    }
-    let needed = (rows - 1)
-        .checked_mul(leading)
-        .and_then(|before| before.checked_add(columns))
-        .filter(|needed| needed.checked_mul(size_of::<f32>()).is_some())
-        .ok_or(GemmError::Overflow {
-            name,
-            matrix,
-            leading,
-            rows,
-            columns,
-        })?;
-    if needed > length {
-        return Err(GemmError::ShortBuffer {
-            name,
-            matrix,
-            leading,
-            rows,
-            columns,
-            needed,
-            length,
-        });
-    }
-    Ok(needed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn message(shape: (usize, usize), leading: usize, length: usize) -> String {
-        match checked_extent('A', "lda", shape, leading, length) {
+    fn message((rows, columns): (usize, usize), leading: usize, length: usize) -> String {
+        let matrix = StoredMatrix {
+            name: 'A',
+            rows,
+            columns,
+            leading,
+        };
+        let memory = Span::new(std::ptr::null_mut(), length, Space::Host);
+        match matrix.checked_extent(memory, Space::Host) {
             Ok(extent) => extent.to_string(),
             Err(error) => error.to_string(),
         }

@@ -121,26 +121,22 @@ mod tests {
 
     /// Where A, B and C of a part begin, in elements from where those of the complete product
     /// begin.
-    fn starts(whole: &Product, part: &Product) -> [usize; 3] {
+    fn starts(complete: &Product, part: &Product) -> [usize; 3] {
         let start = |product: &Product| {
             [product.a, product.b, product.c].map(|stored| stored.start as usize)
         };
-        let (whole, part) = (start(whole), start(part));
-        [0, 1, 2].map(|index| (part[index] - whole[index]) / 4)
+        let (complete, part) = (start(complete), start(part));
+        [0, 1, 2].map(|index| (part[index] - complete[index]) / 4)
     }
 
     #[test]
     fn long_sums_are_cut_first_and_the_second_part_adds_to_c() {
-        let whole = product(Shape {
-            m: 300,
-            n: 200,
-            k: 1000,
-        });
-        let [first, second] = whole.halves().unwrap();
+        let complete = product(Shape::new(300, 200, 1000));
+        let [first, second] = complete.halves().unwrap();
         assert_eq!((first.shape.k, first.beta), (512, 0.5));
         assert_eq!((second.shape.k, second.beta), (488, 1.0));
         // A is stored as k x m.
-        assert_eq!(starts(&whole, &second), [512 * 300, 512 * 200, 0]);
+        assert_eq!(starts(&complete, &second), [512 * 300, 512 * 200, 0]);
         assert_eq!(
             second.call().extent(crate::call::Factor::A),
             487 * 300 + 300
@@ -149,27 +145,19 @@ mod tests {
 
     #[test]
     fn then_rows_of_c_are_cut_and_then_columns() {
-        let whole = product(Shape {
-            m: 300,
-            n: 300,
-            k: 100,
-        });
-        let [top, bottom] = whole.halves().unwrap();
+        let complete = product(Shape::new(300, 300, 100));
+        let [top, bottom] = complete.halves().unwrap();
         assert_eq!((top.shape.m, bottom.shape.m), (256, 44));
-        assert_eq!(starts(&whole, &bottom), [256, 0, 256 * 300]);
+        assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
         assert_eq!(bottom.beta, 0.5);
         let [left, right] = top.halves().unwrap()[0].halves().unwrap();
         assert_eq!((left.shape.n, right.shape.n), (256, 44));
-        assert_eq!(starts(&whole, &right), [0, 256, 256]);
+        assert_eq!(starts(&complete, &right), [0, 256, 256]);
     }
 
     #[test]
     fn a_product_of_any_size_ends_in_small_parts() {
-        let mut part = product(Shape {
-            m: 100_000,
-            n: 70_001,
-            k: 100_003,
-        });
+        let mut part = product(Shape::new(100_000, 70_001, 100_003));
         let mut cuts = 0;
         while let Some([first, _]) = part.halves() {
             part = first;

@@ -67,23 +67,9 @@ impl NvvmArch {
         format!("sm_{}", self.number())
     }
 
-    /// What follows `compute_` and `sm_`.
-    fn number(self) -> &'static str {
-        match self {
-            NvvmArch::Compute75 => "75",
-            NvvmArch::Compute80 => "80",
-            NvvmArch::Compute86 => "86",
-            NvvmArch::Compute87 => "87",
-            NvvmArch::Compute89 => "89",
-            NvvmArch::Compute90 => "90",
-            NvvmArch::Compute90a => "90a",
-            NvvmArch::Compute100 => "100",
-            NvvmArch::Compute100a => "100a",
-            NvvmArch::Compute103 => "103",
-            NvvmArch::Compute103a => "103a",
-            NvvmArch::Compute120 => "120",
-            NvvmArch::Compute120a => "120a",
-        }
+    /// What follows `compute_` and `sm_`, and `Compute` in the name of the variant.
+    fn number(self) -> String {
+        format!("{self:?}").replace("Compute", "")
     }
 }
 

@@ -33,13 +33,7 @@ pub(crate) fn find_or_fill(
     wheel: &Wheel,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<PathBuf, Error> {
-    let failed = |doing| {
-        move |source| Error::Cache {
-            folder: cache.to_owned(),
-            doing,
-            source,
-        }
-    };
+    let failed = |doing| Error::cache(cache, doing);
     fs::create_dir_all(cache).map_err(failed("creating it"))?;
     let lock = File::create(cache.join(format!("{}.lock", wheel.folder)))
         .map_err(failed("creating a lock file"))?;

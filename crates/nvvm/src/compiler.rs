@@ -20,7 +20,7 @@ type Status = c_int;
 const NVVM_SUCCESS: Status = 0;
 const NVVM_ERROR_INVALID_OPTION: Status = 7;
 
-/// A version of libNVVM or of its IR, such as `2.0`.
+/// A version of libNVVM or of PTX, such as `2.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     pub major: u32,
@@ -37,7 +37,6 @@ impl fmt::Display for Version {
 pub struct Compiler {
     functions: Functions,
     version: Version,
-    ir_version: Version,
     origin: Origin,
 }
 
@@ -58,18 +57,12 @@ impl Compiler {
         // SAFETY: both pointers are valid for a write of a C int.
         let status = unsafe { (functions.version)(&mut major, &mut minor) };
         functions.check("nvvmVersion", status)?;
-        let version = Version::from_c(major, minor);
-
-        let (mut debug_major, mut debug_minor) = (0, 0);
-        // SAFETY: all four pointers are valid for a write of a C int.
-        let status = unsafe {
-            (functions.ir_version)(&mut major, &mut minor, &mut debug_major, &mut debug_minor)
-        };
-        functions.check("nvvmIRVersion", status)?;
         Ok(Compiler {
             functions,
-            version,
-            ir_version: Version::from_c(major, minor),
+            version: Version {
+                major: major.unsigned_abs(),
+                minor: minor.unsigned_abs(),
+            },
             origin: toolkit.origin.clone(),
         })
     }
@@ -77,11 +70,6 @@ impl Compiler {
     /// The version of libNVVM's interface: 2.0 since CUDA 12.
     pub fn version(&self) -> Version {
         self.version
-    }
-
-    /// The version of NVVM IR that it reads, which `!nvvmir.version` of a module must not exceed.
-    pub fn ir_version(&self) -> Version {
-        self.ir_version
     }
 
     /// Verifies the modules, then compiles them into one PTX text for `arch`.
@@ -156,15 +144,6 @@ impl Compiler {
     }
 }
 
-impl Version {
-    fn from_c(major: c_int, minor: c_int) -> Version {
-        Version {
-            major: major.unsigned_abs(),
-            minor: minor.unsigned_abs(),
-        }
-    }
-}
-
 /// A C string of `text`, up to its first NUL if it has one: names in messages, and options, have
 /// none.
 fn c_string(text: &str) -> CString {
@@ -202,36 +181,30 @@ impl<'a> OpenProgram<'a> {
     }
 
     fn log(&self) -> Result<String, Error> {
-        let functions = self.functions;
-        self.text(
-            ("nvvmGetProgramLogSize", functions.log_size),
-            ("nvvmGetProgramLog", functions.log),
-        )
+        let Functions { log_size, log, .. } = *self.functions;
+        self.text("nvvmGetProgramLog", log_size, log)
     }
 
     fn result(&self) -> Result<String, Error> {
-        let functions = self.functions;
-        self.text(
-            ("nvvmGetCompiledResultSize", functions.result_size),
-            ("nvvmGetCompiledResult", functions.result),
-        )
+        let Functions {
+            result_size,
+            result,
+            ..
+        } = *self.functions;
+        self.text("nvvmGetCompiledResult", result_size, result)
     }
 
     /// A text that libNVVM returns in two calls: its size, final NUL included, then its bytes.
-    fn text(
-        &self,
-        (size_name, size): (&'static str, GetSize),
-        (text_name, text): (&'static str, GetText),
-    ) -> Result<String, Error> {
+    fn text(&self, name: &'static str, size: GetSize, text: GetText) -> Result<String, Error> {
         let mut length = 0;
         // SAFETY: the program is open and the pointer is valid for a write of a size.
         let status = unsafe { size(self.handle, &mut length) };
-        self.functions.check(size_name, status)?;
+        self.functions.check(name, status)?;
         let mut bytes = vec![0_u8; length];
         // SAFETY: the program is open and the buffer holds as many bytes as libNVVM has just
         // requested.
         let status = unsafe { text(self.handle, bytes.as_mut_ptr().cast()) };
-        self.functions.check(text_name, status)?;
+        self.functions.check(name, status)?;
         while bytes.last() == Some(&0) {
             bytes.pop();
         }
@@ -255,7 +228,6 @@ type GetText = unsafe extern "C" fn(Program, *mut c_char) -> Status;
 /// The functions of libNVVM that are used here, from a library that is never unloaded.
 struct Functions {
     version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status,
-    ir_version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int) -> Status,
     error_string: unsafe extern "C" fn(Status) -> *const c_char,
     create: unsafe extern "C" fn(*mut Program) -> Status,
     destroy: unsafe extern "C" fn(*mut Program) -> Status,
@@ -281,7 +253,6 @@ impl Functions {
         unsafe {
             Ok(Functions {
                 version: *library.get("nvvmVersion")?,
-                ir_version: *library.get("nvvmIRVersion")?,
                 error_string: *library.get("nvvmGetErrorString")?,
                 create: *library.get("nvvmCreateProgram")?,
                 destroy: *library.get("nvvmDestroyProgram")?,

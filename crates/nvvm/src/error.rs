@@ -1,6 +1,9 @@
 //! Everything that can go wrong, each as a sentence for the user: what happened, why, what to do.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::{NvvmArch, Origin, Version};
 
@@ -127,4 +130,16 @@ pub enum Error {
          It says:\n{log}"
     )]
     NvdisasmRejected { log: String },
+}
+
+impl Error {
+    /// The error of something that went wrong in `folder`.
+    pub(crate) fn cache(folder: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let folder = folder.to_owned();
+        move |source| Error::Cache {
+            folder,
+            doing,
+            source,
+        }
+    }
 }

@@ -16,13 +16,12 @@ use crate::{Error, Wheel, wheel::sha256_of};
 /// Fetches the wheel and unpacks what is kept of it into `folder`, which exists and is empty.
 pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
     let download = folder.join("download");
-    fs::create_dir(&download).map_err(|source| cache_error(folder, "creating a folder", source))?;
+    fs::create_dir(&download).map_err(Error::cache(folder, "creating a folder"))?;
     download_with_pip(wheel, pips, &download)?;
 
-    let file = downloaded_file(&download)
-        .map_err(|source| cache_error(folder, "reading what pip fetched", source))?;
-    let found = sha256_of(&file)
-        .map_err(|source| cache_error(folder, "reading what pip fetched", source))?;
+    let file =
+        downloaded_file(&download).map_err(Error::cache(folder, "reading what pip fetched"))?;
+    let found = sha256_of(&file).map_err(Error::cache(folder, "reading what pip fetched"))?;
     if found != wheel.sha256 {
         return Err(Error::WrongChecksum {
             file,
@@ -31,8 +30,7 @@ pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Res
         });
     }
     unpack(wheel, &file, folder)?;
-    fs::remove_dir_all(&download)
-        .map_err(|source| cache_error(folder, "deleting the wheel", source))
+    fs::remove_dir_all(&download).map_err(Error::cache(folder, "deleting the wheel"))
 }
 
 /// Downloads the wheel into `folder` with the first pip that can do it.
@@ -110,7 +108,7 @@ fn downloaded_file(folder: &Path) -> io::Result<PathBuf> {
 
 /// Unpacks the wheel's members to where they are kept below `folder`.
 fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
-    let io_error = |source| cache_error(folder, "unpacking the wheel", source);
+    let io_error = |source| Error::cache(folder, "unpacking the wheel")(source);
     let zip_error = |source| match source {
         ZipError::Io(source) => io_error(source),
         source => Error::BadWheel {
@@ -132,12 +130,4 @@ fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
         fs::set_permissions(&kept, Permissions::from_mode(mode)).map_err(io_error)?;
     }
     Ok(())
-}
-
-fn cache_error(folder: &Path, doing: &'static str, source: io::Error) -> Error {
-    Error::Cache {
-        folder: folder.to_owned(),
-        doing,
-        source,
-    }
 }

@@ -6,11 +6,11 @@
 //! "Release Notes" ("PTX Release History", "Changes in PTX ISA Version ...") of NVIDIA's
 //! "Parallel Thread Execution ISA". A text with anything else in it keeps its version.
 //!
-//! `crates/nvvm/tests/ptx_version.rs` checks every entry of the tables with `ptxas`. Where ptxas accepts
-//! something earlier than NVIDIA documents it, the documented version stands: an older driver has
-//! an older ptxas.
+//! `crates/nvvm/tests/ptx_version.rs` gives every instruction of the tables to `ptxas`. Where ptxas
+//! accepts something earlier than NVIDIA documents it, the documented version stands: an older
+//! driver has an older ptxas.
 
-use std::collections::HashSet;
+use std::{collections::HashMap, sync::LazyLock};
 
 use crate::Version;
 
@@ -26,10 +26,9 @@ pub fn lower(ptx: String) -> String {
     let drops_hints = text.has_hints && text.needed < USED_BYTES_MASK;
     let mut lowered = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {
-        let statement = line.trim_start();
-        if statement.starts_with(".version") {
+        if line.trim_start().starts_with(".version") {
             lowered.push_str(&format!(".version {}\n", text.needed));
-        } else if !(drops_hints && statement.starts_with(HINT)) {
+        } else if !(drops_hints && is_hint(line)) {
             lowered.push_str(line);
         }
     }
@@ -42,36 +41,26 @@ pub fn lower(ptx: String) -> String {
 /// # Errors
 ///
 /// The first line or statement of the text with something that is not in the tables.
-pub fn needed(ptx: &str) -> Result<Version, &str> {
+pub fn needed(ptx: &str) -> Result<Version, String> {
     Ok(read(ptx)?.needed)
+}
+
+const fn version(major: u32, minor: u32) -> Version {
+    Version { major, minor }
 }
 
 /// The version that brought Turing, the oldest architecture of [`NvvmArch`](crate::NvvmArch).
 /// What is older is listed under it.
 pub const OLDEST: Version = version(6, 3);
 
+/// A `.loc` that names the function it is inlined in, and labels among the debug strings, which
+/// are those names. ptxas accepts both from 7.0 on.
+pub const INLINED_LOC: Version = version(7, 2);
+
 const USED_BYTES_MASK: Version = version(8, 3);
-const HINT: &str = ".pragma \"used_bytes_mask ";
 
-/// A `.loc` that names the function it is inlined in; ptxas takes it from 7.0 on.
-const INLINED_LOC: Version = version(7, 2);
-/// A label in a section of debug information; ptxas takes it from 7.0 on.
-const SECTION_LABEL: Version = version(7, 2);
-
-/// The parameters of a kernel have up to 4352 bytes before this version.
-const LARGE_PARAMETERS: Version = version(8, 1);
+/// Before version 8.1, a kernel has at most this many bytes of parameters.
 const SMALL_PARAMETER_BYTES: usize = 4352;
-
-/// Modifiers that are old individually and new in combination: 256 bits at once came with 8.8,
-/// the others later.
-const NEW_TOGETHER: [[&str; 2]; 6] = [
-    ["v4", "b64"],
-    ["v4", "u64"],
-    ["v4", "s64"],
-    ["v4", "f64"],
-    ["volatile", "local"],
-    ["sat", "u32"],
-];
 
 /// Architectures that a text is for, and the versions that brought them.
 pub const TARGETS: [(&str, Version); 13] = [
@@ -94,358 +83,323 @@ pub const TARGETS: [(&str, Version); 13] = [
 pub const DIRECTIVES: [(Version, &str); 2] = [
     (
         OLDEST,
-        "version target address_size visible extern weak common entry func param reg shared global const local \
-         align ptr b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 pred v2 v4 maxntid minnctapersm reqntid \
-         maxnreg pragma branchtargets callprototype",
+        ".address_size .visible .extern .weak .entry .func .param .reg .shared .global .const .local .align .ptr \
+         .pred .b8 .b16 .b32 .b64 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64 .maxntid .minnctapersm .reqntid \
+         .maxnreg .branchtargets .callprototype",
     ),
-    (version(6, 4), "noreturn"),
+    (version(6, 4), ".noreturn"),
 ];
 
-/// Registers that are not a kernel's own: special ones, and those that libNVVM keeps the stack in.
-pub const REGISTERS: [(Version, &str); 2] = [
-    (
-        OLDEST,
-        "tid ntid ctaid nctaid laneid warpid nwarpid smid nsmid gridid lanemask_eq lanemask_le lanemask_lt \
-         lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer dynamic_smem_size total_smem_size SP SPL temp",
-    ),
-    (
-        version(7, 8),
-        "clusterid nclusterid cluster_ctaid cluster_nctaid cluster_ctarank cluster_nctarank is_explicit_cluster",
-    ),
-];
-
-/// Instructions: each is a name, up to the first dot, with the modifiers that it may have in any
-/// combination, or a complete instruction. `m64n*` stands for all modifiers that begin so.
-pub const INSTRUCTIONS: [(Version, &[&str]); 6] = [
+/// Instructions and special registers, each in an example: with exactly these modifiers and as
+/// many operands, an instruction needs the version that its example stands under.
+///
+/// `(a|b).x` stands for `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
+/// register of the instruction's last type.
+const INSTRUCTIONS: [(Version, &[&str]); 4] = [
     (
         OLDEST,
         &[
-            "abs s16 s32 s64 f32 f64 ftz",
-            "activemask b32",
-            "add s16 u16 s32 u32 s64 u64 f32 f64 rn rz rm rp ftz sat cc",
-            "addc cc s32 u32 s64 u64",
-            "and pred b16 b32 b64",
-            "atom relaxed acquire release acq_rel cta gpu sys global shared",
-            "atom and or xor cas exch add inc dec min max b32 b64 u32 u64 s32 s64 f32 f64",
-            "bar sync arrive red warp popc and or u32 pred",
-            "barrier sync arrive red aligned popc and or u32 pred",
-            "bfe u32 s32 u64 s64",
-            "bfi b32 b64",
-            "bfind shiftamt u32 s32 u64 s64",
-            "bra uni",
-            "brev b32 b64",
-            "brx idx uni",
-            "call uni",
-            "clz b32 b64",
-            "copysign f32 f64",
-            "cos approx ftz f32",
-            "cvt u8 s8 u16 s16 u32 s32 u64 s64 f16 f32 f64 rni rzi rmi rpi rn rz rm rp ftz sat",
-            "cvta to global shared local const u64",
-            "div u16 s16 u32 s32 u64 s64 f32 f64 approx full rn rz rm rp ftz",
-            "ex2 approx ftz f32",
-            "exit",
-            "fence sc acq_rel cta gpu sys",
-            "fma f32 f64 rn rz rm rp ftz sat",
-            "isspacep global shared local const",
-            "ld volatile weak relaxed acquire cta gpu sys global shared local param const nc",
-            "ld ca cg cs lu cv v2 v4 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64",
-            "lg2 approx ftz f32",
-            "lop3 b32",
-            "mad lo hi wide u16 s16 u32 s32 u64 s64 sat cc f32 f64 rn rz rm rp ftz",
-            "madc lo hi cc u32 s32 u64 s64",
-            "match any all sync b32 b64",
-            "max u16 s16 u32 s32 u64 s64 f32 f64 ftz",
-            "membar cta gl sys",
-            "min u16 s16 u32 s32 u64 s64 f32 f64 ftz",
-            "mov pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
-            "mul lo hi wide u16 s16 u32 s32 u64 s64 f32 f64 rn rz rm rp ftz sat",
-            "nanosleep u32",
-            "neg s16 s32 s64 f32 f64 ftz",
-            "not pred b16 b32 b64",
-            "or pred b16 b32 b64",
-            "popc b32 b64",
-            "prefetch global local L1 L2",
-            "prmt b32",
-            "rcp f32 f64 approx rn rz rm rp ftz",
-            "red relaxed release cta gpu sys global shared",
-            "red and or xor add inc dec min max b32 b64 u32 u64 s32 s64 f32 f64",
-            "rem u16 s16 u32 s32 u64 s64",
-            "ret uni",
-            "rsqrt approx ftz f32 f64",
-            "sad u16 s16 u32 s32 u64 s64",
-            "selp b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
-            "setp eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor ftz",
-            "setp b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
-            "shf l r wrap clamp b32",
-            "shfl sync up down bfly idx b32",
-            "shl b16 b32 b64",
-            "shr b16 b32 b64 u16 u32 u64 s16 s32 s64",
-            "sin approx ftz f32",
-            "sqrt f32 f64 approx rn rz rm rp ftz",
-            "st volatile weak relaxed release cta gpu sys global shared local param",
-            "st wb cg cs wt v2 v4 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64",
-            "sub s16 u16 s32 u32 s64 u64 f32 f64 rn rz rm rp ftz sat cc",
-            "subc cc s32 u32 s64 u64",
-            "trap",
-            "vote sync all any uni ballot pred b32",
-            "xor pred b16 b32 b64",
+            // Arithmetic
+            "(add|sub|mul.lo|mul.hi|div|rem|min|max).(INT) T1, T2, T3",
+            "(add|sub|addc|subc)(.cc|).(WIDE) T1, T2, T3",
+            "mul.wide.(u16|s16) %r1, %rs2, %rs3",
+            "mul.wide.(u32|s32) %rd1, %r2, %r3",
+            "(mad.lo|mad.hi|sad).(INT) T1, T2, T3, T4",
+            "(mad|madc).(lo|hi)(.cc|).(WIDE) T1, T2, T3, T4",
+            "mad.wide.(u16|s16) %r1, %rs2, %rs3, %r4",
+            "mad.wide.(u32|s32) %rd1, %r2, %r3, %rd4",
+            "(abs|neg).(s16|s32|s64|FLOAT) T1, T2",
+            "(add|sub|mul)(|.rn|.rz|.rm|.rp).(FLOAT) T1, T2, T3",
+            "(min|max|div.rn|div.rz|div.rm|div.rp).(FLOAT) T1, T2, T3",
+            "div.(approx|full).(f32|ftz.f32) T1, T2, T3",
+            "copysign.(f32|f64) T1, T2, T3",
+            "fma.(ROUND).(FLOAT) T1, T2, T3, T4",
+            "(rcp|sqrt).(ROUND).(FLOAT) T1, T2",
+            "(sin|cos|ex2|lg2|rcp|rsqrt|sqrt).approx.(f32|ftz.f32) T1, T2",
+            "(rcp.approx.ftz|rsqrt.approx|rsqrt.approx.ftz).f64 T1, T2",
+            // Bits, comparisons, moves
+            "(and|or|xor).(pred|BITS) T1, T2, T3",
+            "(not|mov).(pred|BITS) T1, T2",
+            "mov.(INT|f32|f64) T1, T2",
+            "mov.b64 {%r1, %temp}, %rd1",
+            "brev.(b32|b64) T1, T2",
+            "(clz|popc).(b32|b64) %r1, T2",
+            "bfind(|.shiftamt).(WIDE) %r1, T2",
+            "bfe.(WIDE) T1, T2, %r3, %r4",
+            "bfi.(b32|b64) T1, T2, T3, %r4, %r5",
+            "shl.(BITS) T1, T2, %r3",
+            "shr.(BITS|INT) T1, T2, %r3",
+            "shf.(l|r).(wrap|clamp).b32 T1, T2, T3, T4",
+            "lop3.b32 T1, T2, T3, T4, 128",
+            "prmt.b32 T1, T2, T3, 291",
+            "selp.(VALUE) T1, T2, T3, %p1",
+            "setp.(eq|ne).(BITS|INT) %p1, T2, T3",
+            "setp.(lt|le|gt|ge).(INT) %p1, T2, T3",
+            "setp.(lo|ls|hi|hs).(u16|u32|u64) %p1|%p2, T2, T3",
+            "setp.(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan).(FLOAT) %p1, T2, T3",
+            // Conversions; a register of an integer may be wider than its type
+            "cvt.(u8|s8|INT).(u8|s8|INT) %rd1, %rd2",
+            "cvt.(ROUND).f32.(u8|s8|INT) %r1, %rd2",
+            "cvt.(ROUND).f64.(u8|s8|INT) %rd1, %rd2",
+            "cvt.(rni|rzi|rmi|rpi)(|.ftz).(u8|s8|INT).f32 %rd1, T2",
+            "cvt.(rni|rzi|rmi|rpi).(u8|s8|INT).f64 %rd1, T2",
+            "cvt(|.rni|.rzi|.rmi|.rpi)(|.ftz)(|.sat).f32.f32 T1, T2",
+            "cvt.(rni|rzi|rmi|rpi).f64.f64 T1, T2",
+            "cvt(|.ftz).f64.f32 %rd1, T2",
+            "cvt.(ROUND)(|.ftz).f32.f64 %r1, T2",
+            "cvt(|.ftz).f32.f16 %r1, T2",
+            "cvt.(ROUND)(|.ftz).f16.f32 %rs1, T2",
+            // Memory
+            "cvta(|.to).(global|shared|local|const).u64 T1, T2",
+            "isspacep.(global|shared|local|const) %p1, %rd1",
+            "ld(|.volatile)(SPACE).(MEMORY) T1, [%rd1]",
+            "ld.(local|const|param|global.nc).(MEMORY) T1, [%rd1]",
+            "ld.global.(ca|cg|cs|lu|cv).(MEMORY) T1, [%rd1]",
+            "ld.(relaxed|acquire).(cta|gpu|sys)(SPACE).(MEMORY) T1, [%rd1]",
+            "ld(|.global|.global.nc|.shared|.local|.const|.param).v2.(MEMORY) {T1, T2}, [%rd1]",
+            "ld(|.global|.global.nc|.shared|.local|.const|.param).v4.(NARROW) {T1, T2, T3, T4}, [%rd1]",
+            "st(|.volatile)(SPACE).(MEMORY) [%rd1], T1",
+            "st.(local|param).(MEMORY) [%rd1], T1",
+            "st.global.(wb|cg|cs|wt).(MEMORY) [%rd1], T1",
+            "st.(relaxed|release).(cta|gpu|sys)(SPACE).(MEMORY) [%rd1], T1",
+            "st(|.global|.shared|.local|.param).v2.(MEMORY) [%rd1], {T1, T2}",
+            "st(|.global|.shared|.local|.param).v4.(NARROW) [%rd1], {T1, T2, T3, T4}",
+            "atom(ORDER)(SCOPE)(SPACE).(and|or|xor|exch).(b32|b64) T1, [%rd1], T2",
+            "atom(ORDER)(SCOPE)(SPACE).(min|max).(WIDE) T1, [%rd1], T2",
+            "atom(ORDER)(SCOPE)(SPACE).add.(u32|s32|u64|f32|f64) T1, [%rd1], T2",
+            "atom(ORDER)(SCOPE)(SPACE).(inc|dec).u32 T1, [%rd1], T2",
+            "atom(ORDER)(SCOPE)(SPACE).cas.(b32|b64) T1, [%rd1], T2, T3",
+            "red(|.relaxed|.release)(SCOPE)(SPACE).(and|or|xor).(b32|b64) [%rd1], T2",
+            "red(|.relaxed|.release)(SCOPE)(SPACE).(min|max).(WIDE) [%rd1], T2",
+            "red(|.relaxed|.release)(SCOPE)(SPACE).add.(u32|s32|u64|f32|f64) [%rd1], T2",
+            "membar.(cta|gl|sys)",
+            "fence.(sc|acq_rel).(cta|gpu|sys)",
+            "prefetch.(global|local).(L1|L2) [%rd1]",
+            // Threads together
+            "(bar|barrier).sync 0",
+            "(bar|barrier).(sync|arrive) 0, 64",
+            "(bar|barrier).red.popc.u32 %r1, 0, %p1",
+            "(bar|barrier).red.(and|or).pred %p1, 0, %p2",
+            "bar.warp.sync %r1",
+            "shfl.sync.(up|down|bfly|idx).b32 %r1|%p1, %r2, 1, 31, %r3",
+            "vote.sync.(all|any|uni).pred %p1, %p2, %r1",
+            "vote.sync.ballot.b32 %r1, %p2, %r2",
+            "match.any.sync.(b32|b64) %r1, T2, %r3",
+            "match.all.sync.(b32|b64) %r1|%p1, T2, %r3",
+            "activemask.b32 %r1",
+            "nanosleep.u32 100",
+            // Control flow
+            "bra(|.uni) END",
+            "brx.idx(|.uni) %r1, TARGETS",
+            "call(|.uni) sink, (%rd1)",
+            "call(|.uni) (%r1), function, (%rd1)",
+            "call (%r1), %rd1, (%rd2), PROTOTYPE",
+            "@%p1 (ret|exit|trap)",
+            // Special registers
+            "mov.u32 %r1, %(tid|ntid|ctaid|nctaid).x",
+            "mov.u32 %r1, %(laneid|warpid|nwarpid|smid|nsmid|clock|clock_hi)",
+            "mov.u32 %r1, %(lanemask_eq|lanemask_le|lanemask_lt|lanemask_ge|lanemask_gt)",
+            "mov.u32 %r1, %(dynamic_smem_size|total_smem_size)",
+            "mov.u64 %rd1, %(gridid|clock64|globaltimer|SP|SPL)",
         ],
     ),
     (
         version(6, 5),
         &[
-            "ldmatrix sync aligned m8n8 x1 x2 x4 trans shared b16",
-            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+            "ldmatrix.sync.aligned.m8n8.x1(|.trans).shared.b16 {%r1}, [%rd1]",
+            "ldmatrix.sync.aligned.m8n8.x2(|.trans).shared.b16 {%r1, %r2}, [%rd1]",
+            "ldmatrix.sync.aligned.m8n8.x4(|.trans).shared.b16 {%r1, %r2, %r3, %r4}, [%rd1]",
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 \
+             {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, {%r1, %r2, %r3, %r4}",
         ],
     ),
     (
         version(7, 0),
         &[
-            "cp.async.ca.shared.global",
-            "cp.async.cg.shared.global",
-            "cp.async.commit_group",
-            "cp.async.wait_all",
-            "cp.async.wait_group",
-            "cvt.rn.bf16.f32",
-            "cvt.rna.tf32.f32",
-            "mbarrier.arrive.shared.b64",
-            "mbarrier.init.shared.b64",
-            "mbarrier.inval.shared.b64",
-            "mbarrier.test_wait.shared.b64",
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-            "redux sync add min max and or xor u32 s32 b32",
-            "tanh.approx.f32",
+            "cp.async.(ca|cg).shared.global [%r1], [%rd1], 16",
+            "cp.async.(ca|cg).shared.global [%r1], [%rd1], 16, %r2",
+            "cp.async.(commit_group|wait_all)",
+            "cp.async.wait_group 2",
+            "cvt.rna.tf32.f32 %r1, %r2",
+            "cvt.rn.bf16.f32 %rs1, %r2",
+            "mma.sync.aligned.m16n8k16.row.col.f32.(f16.f16|bf16.bf16).f32 \
+             {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r1, %r2, %r3, %r4}",
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \
+             {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r1, %r2, %r3, %r4}",
+            "redux.sync.(add|min|max).(u32|s32) %r1, %r2, %r3",
+            "redux.sync.(and|or|xor).b32 %r1, %r2, %r3",
+            "tanh.approx.f32 %r1, %r2",
         ],
     ),
-    (version(7, 1), &["mbarrier.test_wait.parity.shared.b64"]),
     (
         version(7, 8),
         &[
-            "griddepcontrol wait launch_dependents",
-            "mbarrier.try_wait.parity.shared.b64",
-            "mbarrier.try_wait.shared.b64",
-        ],
-    ),
-    (
-        version(8, 0),
-        &[
-            "elect sync",
-            "fence.proxy.async",
-            "mbarrier.arrive.expect_tx.shared.b64",
-            "setmaxnreg inc dec sync aligned u32",
-            "wgmma fence commit_group wait_group mma_async sync aligned m64n* f32 f16 bf16 tf32",
+            "griddepcontrol.(wait|launch_dependents)",
+            "mov.u32 %r1, %(clusterid|nclusterid|cluster_ctaid|cluster_nctaid).x",
+            "mov.u32 %r1, %(cluster_ctarank|cluster_nctarank)",
         ],
     ),
 ];
 
-const fn version(major: u32, minor: u32) -> Version {
-    Version { major, minor }
+/// Modifiers that examples name together.
+const SETS: [(&str, &str); 11] = [
+    ("MEMORY", "b8|u8|s8|VALUE"),
+    ("VALUE", "BITS|INT|f32|f64"),
+    ("NARROW", "b8|b16|b32|u8|u16|u32|s8|s16|s32|f32"),
+    ("INT", "u16|s16|WIDE"),
+    ("WIDE", "u32|s32|u64|s64"),
+    ("BITS", "b16|b32|b64"),
+    ("FLOAT", "f32|ftz.f32|f64"),
+    ("ROUND", "rn|rz|rm|rp"),
+    ("ORDER", "|.relaxed|.acquire|.release|.acq_rel"),
+    ("SCOPE", "|.cta|.gpu|.sys"),
+    ("SPACE", "|.global|.shared"),
+];
+
+/// Every example of the tables, each with one choice of modifiers.
+pub fn examples() -> impl Iterator<Item = (Version, String)> {
+    let patterns = INSTRUCTIONS
+        .into_iter()
+        .flat_map(|(since, patterns)| patterns.iter().map(move |pattern| (since, *pattern)));
+    patterns.flat_map(|(since, pattern)| {
+        let with_sets = SETS.iter().fold(pattern.to_owned(), |text, (name, set)| {
+            text.replace(name, set)
+        });
+        let choices = expanded(&with_sets).into_iter();
+        choices.map(move |example| (since, example))
+    })
 }
 
+/// What `(a|b).x` stands for. Other parentheses have no `|` in them.
+fn expanded(pattern: &str) -> Vec<String> {
+    let group = pattern.match_indices('(').find_map(|(start, _)| {
+        let (choices, tail) = pattern[start + 1..].split_once(')')?;
+        choices
+            .contains('|')
+            .then_some((&pattern[..start], choices, tail))
+    });
+    let Some((head, choices, tail)) = group else {
+        return vec![pattern.to_owned()];
+    };
+    choices
+        .split('|')
+        .flat_map(|choice| expanded(&format!("{head}{choice}{tail}")))
+        .collect()
+}
+
+/// The version of each instruction, by its [`key`], of each special register and each directive.
+static KNOWN: LazyLock<HashMap<String, Version>> = LazyLock::new(|| {
+    let mut known = HashMap::new();
+    for (since, names) in DIRECTIVES {
+        known.extend(names.split(' ').map(|name| (name.to_owned(), since)));
+    }
+    for (since, example) in examples() {
+        let (opcode, operands) = opcode_and_operands(without_labels(&example));
+        let special = names(operands, '%').filter(|name| needs_lookup(name));
+        for name in special.map(str::to_owned).chain([key(opcode, operands)]) {
+            // The first example is the oldest: `mov` comes again with newer special registers.
+            known.entry(name).or_insert(since);
+        }
+    }
+    known
+});
+
 /// What a text says, and what it needs.
-struct Text<'a> {
+struct Text {
     version: Version,
     needed: Version,
     /// Whether it has a `.pragma "used_bytes_mask"`.
     has_hints: bool,
-    /// Instructions that were looked up before.
-    looked_up: HashSet<&'a str>,
-    place: Place,
-    /// The bytes of the parameters of the kernel whose head is being read, at most.
-    parameter_bytes: usize,
-}
-
-#[derive(PartialEq)]
-enum Place {
-    /// Where a statement begins.
-    Statement,
-    /// In a call that goes on in the next line.
-    Operands,
-    /// Between `.entry` and the body.
-    KernelHead,
-    /// Between `.section` and its end.
-    Section,
 }
 
 /// Reads a complete text; the error is what is not in the tables.
-fn read(ptx: &str) -> Result<Text<'_>, &str> {
+fn read(ptx: &str) -> Result<Text, String> {
     let mut text = Text {
         version: OLDEST,
         needed: OLDEST,
         has_hints: false,
-        looked_up: HashSet::new(),
-        place: Place::Statement,
-        parameter_bytes: 0,
     };
+    let mut code = String::with_capacity(ptx.len());
     for line in ptx.lines() {
-        text.line(line.trim())?;
+        code.push_str(text.line(line).ok_or(line)?);
+        code.push('\n');
+    }
+    for statement in code.split(';') {
+        text.statement(statement).ok_or(statement.trim())?;
     }
     Ok(text)
 }
 
-impl<'a> Text<'a> {
+/// The functions that read a part of the text return `None` if it has something unknown.
+impl Text {
     fn needs(&mut self, version: Version) {
         self.needed = self.needed.max(version);
     }
 
-    fn line(&mut self, line: &'a str) -> Result<(), &'a str> {
-        if line.starts_with("//") {
-            return Ok(());
-        }
-        let is_line = line.starts_with(".loc\t");
-        if is_line || line.starts_with(".file\t") {
-            if is_line && line.contains(',') {
-                self.needs(INLINED_LOC);
+    /// Reads a line if it is complete without a semicolon; else returns what it has of statements.
+    fn line<'a>(&mut self, line: &'a str) -> Option<&'a str> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [".version", version] => self.version = parsed(version)?,
+            [".target", target] => {
+                let row = TARGETS.iter().find(|(name, _)| *name == target);
+                self.needs(row?.1);
             }
-            return known(!line.contains(';')).ok_or(line);
+            [".section", ".debug_str"] => self.needs(INLINED_LOC),
+            [".file" | ".loc", ..] if line.contains(';') => return None,
+            [".loc", ..] if line.contains(',') => self.needs(INLINED_LOC),
+            [".file" | ".loc", ..] | [".pragma", "\"nounroll\";"] => {}
+            [".pragma", ..] if is_hint(line) => self.has_hints = true,
+            _ => {
+                let code = line.split_once("//").map_or(line, |(code, _comment)| code);
+                return (!code.contains(['/', '"'])).then_some(code);
+            }
         }
-        if self.place == Place::Section {
-            return self.section(line);
-        }
-        if let Some(mask) = line.strip_prefix(HINT) {
-            self.has_hints = true;
-            let digits = mask.strip_suffix("\";").unwrap_or_default();
-            return known(is_number(digits)).ok_or(line);
-        }
-        // Line comments are removed; a text with comments of the other kind is not changed.
-        let (mut statements, comment) = line.split_once('/').unwrap_or((line, "/"));
-        known(comment.starts_with('/')).ok_or(line)?;
-        while let Some((statement, others)) = statements.split_once(';') {
-            self.statement(statement, true)?;
-            statements = others;
-        }
-        self.statement(statements, false)
+        Some("")
     }
 
-    /// A statement without its semicolon, or what a line has of it.
-    fn statement(&mut self, statement: &'a str, ends: bool) -> Result<(), &'a str> {
-        let mut statement = statement.trim();
-        if self.place == Place::Operands {
-            if ends {
-                self.place = Place::Statement;
+    fn statement(&mut self, statement: &str) -> Option<()> {
+        let statement = without_labels(statement);
+        if !statement.starts_with('.') {
+            return self.instruction(statement);
+        }
+        // A brace begins a function, unless it begins the value of a variable.
+        match statement.split_once('{') {
+            Some((head, body)) if !head.contains('=') => {
+                self.directive(head)?;
+                self.statement(body)
             }
-            return self.operands(statement);
+            _ => self.directive(statement),
         }
-        // Braces, labels and the predicate, of which none needs more than another.
-        loop {
-            if let Some(others) = statement.strip_prefix(['{', '}', '(', ')']) {
-                if statement.starts_with('{') {
-                    self.place = Place::Statement;
-                }
-                statement = others.trim_start();
-            } else if let Some(others) = statement.strip_prefix('@') {
-                let (_, others) = others.split_once(char::is_whitespace).ok_or(statement)?;
-                statement = others.trim_start();
-            } else if let Some((label, others)) = statement.split_once(':')
-                && label.trim_end().bytes().all(is_of_identifier)
-            {
-                statement = others.trim_start();
-            } else {
-                break;
-            }
-        }
-        if statement.is_empty() {
-            return Ok(());
-        }
-        if statement.starts_with('.') {
-            return match statement.split_once('{') {
-                Some((head, body)) if !head.contains('=') => {
-                    self.directive(head)?;
-                    known(self.place != Place::Section).ok_or(statement)?;
-                    self.place = Place::Statement;
-                    self.statement(body, ends)
-                }
-                _ => self.directive(statement),
-            };
-        }
-        let (instruction, operands) = statement
-            .split_once(char::is_whitespace)
-            .unwrap_or((statement, ""));
-        if self.looked_up.insert(instruction) {
-            self.needs(since(instruction).ok_or(instruction)?);
-        }
-        if !ends {
-            // No instruction but a call goes on in the next line.
-            known(instruction.starts_with("call")).ok_or(statement)?;
-            self.place = Place::Operands;
-        }
-        known(has_old_operands(instruction, operands)).ok_or(statement)?;
-        self.operands(operands)
     }
 
-    /// The registers among operands, and the `_` that stands for none.
-    fn operands(&mut self, operands: &'a str) -> Result<(), &'a str> {
-        if operands.contains('_') {
-            known(words(operands).all(|word| word != "_")).ok_or(operands)?;
+    fn directive(&mut self, directive: &str) -> Option<()> {
+        for name in names(directive, '.').filter(|name| name.starts_with('.')) {
+            self.needs(*KNOWN.get(name)?);
         }
-        for register in operands.split('%').skip(1) {
-            let name = register
-                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .next()
-                .unwrap_or_default();
-            if !is_numbered(name) {
-                self.needs(version_in(&REGISTERS, name).ok_or(operands)?);
-            }
+        if let Some((_, head)) = directive.split_once(".entry") {
+            known(parameter_bytes(head)? <= SMALL_PARAMETER_BYTES)?;
         }
-        Ok(())
+        // Newer are differences of labels among debug strings, and the operator `mask` in a value.
+        let (declared, value) = directive.split_once('=').unwrap_or((directive, ""));
+        known(!declared.contains('-') && !value.contains('('))
     }
 
-    fn directive(&mut self, directive: &'a str) -> Result<(), &'a str> {
-        let mut names = words(directive).filter(|word| !word.is_empty());
-        match names.next() {
-            Some(".version") => {
-                self.version = names.next().and_then(parsed).ok_or(directive)?;
-                return Ok(());
-            }
-            Some(".target") => {
-                let target = names.next();
-                let row = TARGETS.iter().find(|(name, _)| Some(*name) == target);
-                self.needs(row.ok_or(directive)?.1);
-                return known(names.all(|option| option == "debug")).ok_or(directive);
-            }
-            Some(".section") => {
-                self.place = Place::Section;
-                return known(names.eq([".debug_str"])).ok_or(directive);
-            }
-            Some(".pragma") => return known(directive == ".pragma \"nounroll\"").ok_or(directive),
-            _ => {}
+    fn instruction(&mut self, instruction: &str) -> Option<()> {
+        if instruction.is_empty() {
+            return Some(());
         }
-        for name in words(directive).filter_map(|word| word.strip_prefix('.')) {
-            self.needs(version_in(&DIRECTIVES, name).ok_or(directive)?);
-            if name == "entry" {
-                self.place = Place::KernelHead;
-                self.parameter_bytes = 0;
-            }
+        let (opcode, operands) = opcode_and_operands(instruction);
+        // ptxas also takes modifiers after a space.
+        known(!operands.starts_with('.'))?;
+        self.needs(*KNOWN.get(&key(opcode, operands))?);
+        for name in names(operands, '%').filter(|name| needs_lookup(name)) {
+            self.needs(*KNOWN.get(name)?);
         }
-        if self.place == Place::KernelHead {
-            for parameter in directive.split(".param").skip(1) {
-                let bytes = bytes_of(parameter).ok_or(directive)?;
-                self.parameter_bytes = self.parameter_bytes.saturating_add(bytes);
-            }
-            if self.parameter_bytes > SMALL_PARAMETER_BYTES {
-                self.needs(LARGE_PARAMETERS);
-            }
-        }
-        // Of the operators in an initial value, `generic()` is old and `mask()` is not.
-        let (_, value) = directive.split_once('=').unwrap_or_default();
-        let mut before_parentheses = value.split('(').rev().skip(1);
-        known(before_parentheses.all(|before| before.ends_with("generic"))).ok_or(directive)
-    }
-
-    /// A line in a section of debug information: that of strings has labels and bytes.
-    fn section(&mut self, line: &'a str) -> Result<(), &'a str> {
-        if line == "}" {
-            self.place = Place::Statement;
-        } else if line.ends_with(':') {
-            self.needs(SECTION_LABEL);
-        } else if let Some(bytes) = line.strip_prefix(".b8 ") {
-            return known(bytes.split(',').all(is_number)).ok_or(line);
-        } else if !line.is_empty() && line != "{" {
-            return Err(line);
-        }
-        Ok(())
+        // Instead of the size that a `cp.async` copies, a newer one has a predicate.
+        let last = operands.rsplit(',').next().unwrap_or_default().trim();
+        let is_size = is_number(last.strip_prefix("%r").unwrap_or(last));
+        known(!opcode.starts_with("cp.async") || last.is_empty() || is_size)
     }
 }
 
@@ -453,89 +407,74 @@ fn known(is_known: bool) -> Option<()> {
     is_known.then_some(())
 }
 
-/// The version that an instruction with its modifiers needs, without regard to its operands.
-fn since(instruction: &str) -> Option<Version> {
-    let rows = || {
-        let of_version = |(since, rows): (Version, &'static [&'static str])| {
-            rows.iter().map(move |row| (since, row.split(' ')))
-        };
-        INSTRUCTIONS.into_iter().flat_map(of_version)
-    };
-    let mut whole = rows().filter_map(|(since, mut row)| Some((since, row.next()?)));
-    if let Some((since, _)) = whole.find(|(_, name)| *name == instruction) {
-        return Some(since);
-    }
-    let (name, modifiers) = instruction.split_once('.')?;
-    let has = |wanted: &str| modifiers.split('.').any(|modifier| modifier == wanted);
-    if NEW_TOGETHER
-        .iter()
-        .any(|pair| pair.iter().all(|modifier| has(modifier)))
-    {
-        return None;
-    }
-    modifiers.split('.').try_fold(OLDEST, |newest, modifier| {
-        let mut rows = rows();
-        let (since, _) = rows.find(|(_, row)| {
-            let mut row = row.clone();
-            row.next() == Some(name) && row.any(|known| is_of(modifier, known))
-        })?;
-        Some(newest.max(since))
-    })
+fn is_hint(line: &str) -> bool {
+    let mask = line.trim().strip_prefix(".pragma \"used_bytes_mask ");
+    mask.and_then(|mask| mask.strip_suffix("\";"))
+        .is_some_and(is_number)
 }
 
-/// Whether a modifier is the one of the tables.
-fn is_of(modifier: &str, known: &str) -> bool {
-    match known.strip_suffix('*') {
-        Some(begin) => modifier.starts_with(begin),
-        None => modifier == known,
+/// A statement after braces, labels and the predicate, of which none needs more than another.
+fn without_labels(statement: &str) -> &str {
+    let mut statement = statement.trim();
+    while let Some(rest) = after_label(statement) {
+        statement = rest.trim_start();
     }
+    statement
 }
 
-/// Whether an instruction of the tables has the operands that it had at first.
-fn has_old_operands(instruction: &str, operands: &str) -> bool {
-    let count = || operands.split(',').count();
-    match instruction.split('.').next() {
-        Some("min" | "max") => count() == 3,
-        // A predicate as the fourth came later.
-        Some("cp") => operands.split(',').nth(3).is_none_or(|size| {
-            let size = size.trim();
-            count() == 4 && is_number(size.strip_prefix("%r").unwrap_or(size))
-        }),
-        Some("mbarrier") if instruction == "mbarrier.arrive.shared.b64" => count() == 2,
-        _ => true,
+fn after_label(statement: &str) -> Option<&str> {
+    if statement.starts_with(['{', '}']) {
+        return Some(&statement[1..]);
     }
+    if statement.starts_with('@') {
+        return Some(statement.split_once(char::is_whitespace)?.1);
+    }
+    let (label, rest) = statement.split_once(':')?;
+    label.trim_end().chars().all(is_of_name).then_some(rest)
 }
 
-/// The bytes of a parameter at most, of which the text is what follows `.param`.
-fn bytes_of(parameter: &str) -> Option<usize> {
-    let mut bytes = None;
-    let mut alignment = 8;
-    let mut names = words(parameter);
-    while let Some(name) = names.next() {
-        match name {
-            ".b8" | ".u8" | ".s8" => bytes = Some(1),
-            ".b16" | ".u16" | ".s16" => bytes = Some(2),
-            ".b32" | ".u32" | ".s32" | ".f32" => bytes = Some(4),
-            ".b64" | ".u64" | ".s64" | ".f64" => bytes = Some(8),
-            ".align" => alignment = names.next()?.parse().ok()?,
+fn opcode_and_operands(instruction: &str) -> (&str, &str) {
+    let (opcode, operands) = instruction
+        .split_once(char::is_whitespace)
+        .unwrap_or((instruction, ""));
+    (opcode, operands.trim())
+}
+
+/// What an instruction is looked up by: with its modifiers, and with the count of its operands.
+fn key(opcode: &str, operands: &str) -> String {
+    let mut count = usize::from(!operands.is_empty());
+    let mut depth = 0;
+    for c in operands.chars() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => count += 1,
             _ => {}
         }
     }
-    let elements = match parameter.split_once('[') {
-        Some((_, length)) => length.split(']').next()?.parse().ok()?,
-        None => 1,
-    };
-    let bytes: usize = bytes?;
-    bytes
-        .checked_mul(elements)?
-        .checked_next_multiple_of(alignment)
+    format!("{opcode} {count}")
 }
 
-/// The version that a table gives to a name.
-fn version_in(table: &[(Version, &str)], name: &str) -> Option<Version> {
-    let has_name = |names: &str| names.split(' ').any(|known| known == name);
-    let row = table.iter().find(|(_, names)| has_name(names))?;
-    Some(row.0)
+/// The bytes of a kernel's parameters at most, from the text after `.entry`.
+fn parameter_bytes(head: &str) -> Option<usize> {
+    let (_, parameters) = head.split_once('(')?;
+    let (parameters, _) = parameters.split_once(')')?;
+    let mut bytes: usize = 0;
+    for parameter in parameters.split(',') {
+        let words: Vec<&str> = parameter.split_whitespace().collect();
+        let parameter_bytes = match words[..] {
+            [] => 0,
+            [".param", ".align", alignment, ".b8", array] => {
+                let (_, length) = array.strip_suffix(']')?.split_once('[')?;
+                let padding = alignment.parse::<usize>().ok()?.checked_add(8)?;
+                padding.checked_add(length.parse().ok()?)?
+            }
+            [".param", kind, ..] if kind != ".align" && !parameter.contains('[') => 8,
+            _ => return None,
+        };
+        bytes = bytes.checked_add(parameter_bytes)?;
+    }
+    Some(bytes)
 }
 
 /// Reads `8.8`.
@@ -544,29 +483,26 @@ fn parsed(text: &str) -> Option<Version> {
     Some(version(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Names, registers, directives and numbers, with nothing between two separators.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c != '.' && c != '%' && (!c.is_ascii() || !is_of_identifier(c as u8)))
+/// The names and numbers in a text, with `mark` where it stands before one.
+fn names(text: &str, mark: char) -> impl Iterator<Item = &str> {
+    text.split(move |c| c != mark && !is_of_name(c))
 }
 
-fn is_of_identifier(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '$'
+}
+
+/// Whether a name among operands is special: `_`, which stands for no register, or a register that
+/// is not one of a kernel's own, such as `%rd12`, with one letter or two before a number.
+fn needs_lookup(name: &str) -> bool {
+    name.strip_prefix('%').map_or(name == "_", |register| {
+        let number = register.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        !is_number(number) || register.len() - number.len() > 2
+    })
 }
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether a register is one of a kernel's own, such as `rd12`: one letter or two before a number.
-fn is_numbered(register: &str) -> bool {
-    let number = |letters: usize| register.get(letters..).is_some_and(is_number);
-    let is_letter = |index: usize| {
-        register
-            .as_bytes()
-            .get(index)
-            .is_some_and(u8::is_ascii_lowercase)
-    };
-    is_letter(0) && (number(1) || is_letter(1) && number(2))
 }
 
 #[cfg(test)]
@@ -600,18 +536,15 @@ mod tests {
 
     #[test]
     fn the_newest_of_what_a_text_has_decides() {
-        for (lines, expected) in [
-            ("", (6, 3)),
-            ("\t.loc\t1 2 3", (6, 3)),
-            ("\t.loc\t1 2 3, function_name $L, inlined_at 1 4 5", (7, 2)),
-            (
-                "cp.async.wait_all; griddepcontrol.wait; cp.async.wait_all;",
-                (7, 8),
-            ),
-            ("mov.u32 %r1, %tid.x; mov.u32 %r2, %clusterid.x;", (7, 8)),
+        for (lines, major, minor) in [
+            ("", 6, 3),
+            ("\t.loc\t1 2 3", 6, 3),
+            ("\t.loc\t1 2 3, function_name $L, inlined_at 1 4 5", 7, 2),
+            ("cp.async.wait_all; griddepcontrol.wait; ret;", 7, 8),
+            ("mov.u32 %r1, %tid.x; mov.u32 %r2, %clusterid.x;", 7, 8),
+            ("}\n.entry second(.param .align 8 .b8 x[4000]) {", 6, 3),
         ] {
-            let expected = version(expected.0, expected.1);
-            assert_eq!(needed(&kernel(lines)), Ok(expected), "{lines}");
+            assert_eq!(needed(&kernel(lines)), Ok(version(major, minor)), "{lines}");
         }
         for (target, since) in TARGETS {
             let ptx = kernel("\tcp.async.commit_group;").replace("sm_75", target);
@@ -642,24 +575,19 @@ mod tests {
     fn what_the_tables_do_not_have_keeps_the_version() {
         for lines in [
             "no.such.instruction;",
+            "nosuchinstruction;",
+            "bra .uni $L;",
             ".loc\t1 2 3; no.such.instruction;",
-            ".local .b128 x;",
             "add.f16 %h1, %h1, %h1;",
-            "cp.async.bulk.commit_group;",
             "cp.async.cg.shared.global.L2::128B [%r1], [%rd1], 16;",
             "cp.async.cg.shared.global [%r1], [%rd1], 16, %p1;",
             "cp.async.cg.shared.global [%r1], [%rd1], 16, p;",
             "cp.async.cg.shared.global [%r1], [%rd1], 16, %r1, %rd2;",
-            "mbarrier.arrive.shared.b64 %rd1, [%rd2], %r1;",
-            "min.f32 %f1, %f1, %f2, %f3;",
+            "min.f32 %f1, %f1,\n%f2, %f3;",
             "ld.global.v4.f64 {%fd1, %fd2, %fd3, %fd4}, [%rd1];",
-            "ld.global.v8.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, [%rd1];",
             "ld.global.L1::no_allocate.f32 %f1, [%rd1];",
             "mov.b64 {_, %r1}, %rd1;",
             "mov.u32 %r1, %aggr_smem_size;",
-            "mov.u32 %r1, %mine;",
-            "bra\n$L;",
-            "min.f32 %f1, %f1,\n%f2, %f3;",
             "call called,\n(%mine);",
             ".pragma \"frequency 4\";",
             ".pragma \"used_bytes_mask 15\"; ret;",
@@ -673,31 +601,18 @@ mod tests {
             "}\n.section .debug_info\n{",
             "}\n.section .debug_str {\nL:\n",
             "}\n.section .debug_str\n{\nL:\n.b8 -1\n",
-            "}\n.section .debug_str\n{\nL:\n.b32 L\n",
+            "}\n.section .debug_str\n{\nL:\n.b32 L - M\n",
+            // More than 4352 bytes of parameters need 8.1.
+            "}\n.entry second(.param .u64 p, .param .align 4 .b8 x[4345]) {",
+            "}\n.entry second(.param .align 8 .b8 x[18446744073709551615]) {",
+            "}\n.entry second(.param .align 8 .b8 x[2][4000]) {",
+            "}\n.entry second(.param .b64 x[4000]) {",
             "}\n.entry second(.param .b128 x) {",
-            "}\n.entry second(.param .align 8 .b8 x[N]) {",
         ] {
             let ptx = kernel(lines);
             assert!(needed(&ptx).is_err(), "{lines}: {:?}", needed(&ptx));
             assert_eq!(lower(ptx.clone()), ptx, "{lines}");
         }
-    }
-
-    #[test]
-    fn parameters_of_more_than_4352_bytes_need_8_1() {
-        let entry = |bytes: usize| {
-            format!(
-                ".version 8.8\n.target sm_75\n.visible .entry kernel(\n\t.param .u64 p,\n\
-                 \t.param .align 4 .b8 x[{bytes}]\n)\n{{\n\tret;\n}}\n"
-            )
-        };
-        assert_eq!(needed(&entry(4344)), Ok(OLDEST));
-        assert_eq!(needed(&entry(4345)), Ok(LARGE_PARAMETERS));
-        assert_eq!(needed(&entry(usize::MAX - 3)), Ok(LARGE_PARAMETERS));
-        assert!(needed(&entry(usize::MAX)).is_err());
-        // Of each kernel alone.
-        let two = entry(4000) + &entry(4000).replace("kernel", "second");
-        assert_eq!(needed(&two), Ok(OLDEST));
     }
 
     #[test]

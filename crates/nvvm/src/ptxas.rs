@@ -44,33 +44,10 @@ pub struct Resources {
 /// [`Error::NoPtxas`] if the toolkit has none; [`Error::PtxasRejected`] with its words if it does
 /// not accept the PTX.
 pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assembled, Error> {
-    assemble_with(toolkit, ptx, arch, &[])
-}
-
-/// [`assemble`], but of one kernel of the PTX only, which takes a fraction of the time.
-///
-/// # Errors
-///
-/// As for [`assemble`]; ptxas rejects a kernel that does not exist.
-pub fn assemble_entry(
-    toolkit: &Toolkit,
-    ptx: &str,
-    arch: NvvmArch,
-    entry: &str,
-) -> Result<Assembled, Error> {
-    assemble_with(toolkit, ptx, arch, &["--entry", entry])
-}
-
-fn assemble_with(
-    toolkit: &Toolkit,
-    ptx: &str,
-    arch: NvvmArch,
-    options: &[&str],
-) -> Result<Assembled, Error> {
     let ptxas = toolkit.ptxas.as_deref().ok_or_else(|| Error::NoPtxas {
         origin: toolkit.origin.clone(),
     })?;
-    let (output, cubin) = run(ptxas, ptx, arch, options).map_err(|source| Error::PtxasNotRun {
+    let (output, cubin) = run(ptxas, ptx, arch).map_err(|source| Error::PtxasNotRun {
         program: ptxas.to_owned(),
         source,
     })?;
@@ -87,12 +64,7 @@ fn assemble_with(
 }
 
 /// What ptxas wrote, and the machine code if it took the PTX.
-fn run(
-    ptxas: &Path,
-    ptx: &str,
-    arch: NvvmArch,
-    options: &[&str],
-) -> io::Result<(String, Option<Vec<u8>>)> {
+fn run(ptxas: &Path, ptx: &str, arch: NvvmArch) -> io::Result<(String, Option<Vec<u8>>)> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("kernels.ptx");
     let target = folder.path().join("kernels.cubin");
@@ -100,7 +72,6 @@ fn run(
     let output = Command::new(ptxas)
         .arg("--verbose")
         .arg(format!("--gpu-name={}", arch.sm()))
-        .args(options)
         .arg("--output-file")
         .args([&target, &source])
         .stdin(Stdio::null())

@@ -164,7 +164,20 @@ impl Search {
 
     /// The folders that the first Python that runs imports packages from.
     pub(crate) fn python_packages(&self) -> Vec<PathBuf> {
-        package_folders(&self.pythons)
+        let outputs = self.pythons.iter().filter_map(|python| {
+            Command::new(python)
+                .args(["-c", r"import sys; print('\n'.join(sys.path))"])
+                .stdin(Stdio::null())
+                .output()
+                .ok()
+        });
+        let mut succeeded = outputs.filter(|output| output.status.success());
+        let text = succeeded
+            .next()
+            .map_or_else(Vec::new, |output| output.stdout);
+        let text = String::from_utf8_lossy(&text);
+        let folders = text.lines().filter(|line| !line.is_empty());
+        folders.map(PathBuf::from).collect()
     }
 
     /// The wheel where an earlier fetch has put it.
@@ -207,27 +220,6 @@ fn sdk_folders_in(folder: &Path) -> Vec<PathBuf> {
         .collect();
     versioned.sort();
     versioned.into_iter().rev().map(|(_, path)| path).collect()
-}
-
-/// The folders that Python imports packages from.
-fn package_folders(pythons: &[OsString]) -> Vec<PathBuf> {
-    pythons
-        .iter()
-        .find_map(|python| {
-            let output = Command::new(python)
-                .args(["-c", r"import sys; print('\n'.join(sys.path))"])
-                .stdin(Stdio::null())
-                .output()
-                .ok()?;
-            output.status.success().then(|| {
-                String::from_utf8_lossy(&output.stdout)
-                    .lines()
-                    .filter(|line| !line.is_empty())
-                    .map(PathBuf::from)
-                    .collect()
-            })
-        })
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -74,11 +74,9 @@ impl Toolkit {
 
     /// The toolkit below the root of an SDK, if libNVVM is there.
     pub(crate) fn below(root: &Path, origin: Origin) -> Option<Toolkit> {
-        let folder = LIBRARY_FOLDERS.iter().find_map(|folder| {
-            let folder = root.join(folder);
-            library_in(&folder).is_some().then_some(folder)
-        })?;
-        Toolkit::in_library_folder(&folder, origin)
+        LIBRARY_FOLDERS
+            .iter()
+            .find_map(|folder| Toolkit::in_library_folder(&root.join(folder), origin.clone()))
     }
 
     /// The toolkit whose `libnvvm.so` lies in this very folder, if it does.

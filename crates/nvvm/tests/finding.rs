@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs,
     io::Write,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -16,27 +16,28 @@ use nvvm::{Error, Member, Origin, Search, Toolkit, Wheel};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-const LIBNVVM: &str = "made-up libNVVM";
-const LIBDEVICE: &str = "made-up libdevice";
-const PTXAS: &str = "made-up ptxas";
+const LIBNVVM: &str = "nvvm/lib64/libnvvm.so";
+const LIBDEVICE: &str = "nvvm/libdevice/libdevice.10.bc";
+const PTXAS: &str = "bin/ptxas";
+
+/// What is kept of the wheel: the path there, where it is kept, the text, whether it is a program.
+const FILES: [(&str, &str, &str, bool); 3] = [
+    ("pkg/lib/libnvvm.so", LIBNVVM, "made-up libNVVM", false),
+    ("pkg/libdevice.bc", LIBDEVICE, "made-up libdevice", false),
+    ("pkg/ptxas", PTXAS, "made-up ptxas", true),
+];
 
 fn sha256(bytes: &[u8]) -> &'static str {
     let hash = Sha256::digest(bytes);
-    hash.iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>()
-        .leak()
+    let digits = hash.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<String>().leak()
 }
 
 /// A wheel as pip fetches it.
 static WHEEL_FILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (path, text) in [
-        ("pkg/lib/libnvvm.so", LIBNVVM),
-        ("pkg/libdevice.bc", LIBDEVICE),
-        ("pkg/ptxas", PTXAS),
-        ("pkg/header.h", "not kept"),
-    ] {
+    let not_kept = ("pkg/header.h", "", "not kept", false);
+    for (path, _, text, _) in FILES.into_iter().chain([not_kept]) {
         let options = zip::write::SimpleFileOptions::default();
         archive.start_file(path, options).unwrap();
         archive.write_all(text.as_bytes()).unwrap();
@@ -45,22 +46,7 @@ static WHEEL_FILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 static MEMBERS: LazyLock<[Member; 3]> = LazyLock::new(|| {
-    [
-        (
-            "pkg/lib/libnvvm.so",
-            "nvvm/lib64/libnvvm.so",
-            LIBNVVM,
-            false,
-        ),
-        (
-            "pkg/libdevice.bc",
-            "nvvm/libdevice/libdevice.10.bc",
-            LIBDEVICE,
-            false,
-        ),
-        ("pkg/ptxas", "bin/ptxas", PTXAS, true),
-    ]
-    .map(|(path, kept_as, text, executable)| Member {
+    FILES.map(|(path, kept_as, text, executable)| Member {
         path,
         kept_as,
         sha256: sha256(text.as_bytes()),
@@ -140,9 +126,9 @@ impl Place {
 
     /// An SDK with everything below `root`.
     fn sdk(&self, root: &str) -> PathBuf {
-        self.write(&format!("{root}/nvvm/lib64/libnvvm.so"), "x");
-        self.write(&format!("{root}/nvvm/libdevice/libdevice.10.bc"), "x");
-        self.write(&format!("{root}/bin/ptxas"), "x");
+        for file in [LIBNVVM, LIBDEVICE, PTXAS] {
+            self.write(&format!("{root}/{file}"), "x");
+        }
         self.path(root)
     }
 
@@ -151,25 +137,35 @@ impl Place {
     }
 
     fn in_cache(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.path("cache"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let entries = fs::read_dir(self.path("cache")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names = Vec::from_iter(names);
         names.sort();
         names
     }
 }
 
+/// The error of a search has these parts.
+#[track_caller]
+fn assert_fails(search: Search, parts: &[&str]) {
+    let error = search.find_or_fetch().unwrap_err().to_string();
+    for part in parts {
+        assert!(error.contains(part), "no {part:?} in {error}");
+    }
+}
+
 fn assert_is_whole(toolkit: &Toolkit) {
-    let text = |path: &Path| fs::read_to_string(path).unwrap();
-    assert_eq!(text(&toolkit.libnvvm), LIBNVVM);
-    assert_eq!(text(toolkit.libdevice.as_ref().unwrap()), LIBDEVICE);
-    let ptxas = toolkit.ptxas.as_ref().unwrap();
-    assert_eq!(text(ptxas), PTXAS);
-    assert_eq!(
-        ptxas.metadata().unwrap().permissions().mode() & 0o111,
-        0o111
-    );
+    let files = [
+        Some(&toolkit.libnvvm),
+        toolkit.libdevice.as_ref(),
+        toolkit.ptxas.as_ref(),
+    ];
+    for (file, (_, _, text, executable)) in files.into_iter().zip(FILES) {
+        let file = file.unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap(), text);
+        let bits = file.metadata().unwrap().permissions().mode() & 0o111;
+        assert_eq!(bits, if executable { 0o111 } else { 0 });
+    }
 }
 
 #[test]
@@ -204,19 +200,17 @@ fn places_are_searched_in_the_documented_order() {
     assert_eq!(from_library_folder.libnvvm, library);
     assert_eq!(from_library_folder.ptxas, None);
     search.library_folders.clear();
+    let words = |path: &str| place.path(path).display().to_string();
     assert_eq!(
         found(&search).origin.to_string(),
-        format!(
-            "the wheel made-up, installed in {}",
-            place.path("packages").display()
-        )
+        format!("the wheel made-up, installed in {}", words("packages"))
     );
     search.pythons.clear();
     assert_eq!(
         found(&search).origin.to_string(),
         format!(
             "the wheel made-up 1.0, fetched into {}",
-            place.path("cache/made-up-1.0").display()
+            words("cache/made-up-1.0")
         )
     );
     search.cache = None;
@@ -227,14 +221,14 @@ fn places_are_searched_in_the_documented_order() {
 fn libnvvm_path_is_a_file_its_folder_or_the_root_of_an_sdk() {
     let place = Place::new();
     let root = place.sdk("sdk");
-    for path in ["", "nvvm/lib64", "nvvm/lib64/libnvvm.so"] {
+    for path in ["", "nvvm/lib64", LIBNVVM] {
         let search = Search {
             libnvvm_path: Some(root.join(path)),
             ..place.search()
         };
         let toolkit = search.find().unwrap().unwrap();
-        assert_eq!(toolkit.libnvvm, root.join("nvvm/lib64/libnvvm.so"));
-        assert_eq!(toolkit.ptxas, Some(root.join("bin/ptxas")));
+        assert_eq!(toolkit.libnvvm, root.join(LIBNVVM));
+        assert_eq!(toolkit.ptxas, Some(root.join(PTXAS)));
         assert!(toolkit.libdevice.is_some());
     }
 }
@@ -247,11 +241,8 @@ fn a_wrong_libnvvm_path_is_an_error_and_no_reason_to_look_elsewhere() {
         sdk_folders: vec![place.sdk("sdk")],
         ..place.search()
     };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(
-        error.starts_with("LIBNVVM_PATH is set to /no/such/file, but there is no libnvvm.so;"),
-        "{error}"
-    );
+    let error = "LIBNVVM_PATH is set to /no/such/file, but there is no libnvvm.so;";
+    assert_fails(search, &[error]);
     assert_eq!(place.pip_calls(), 0);
 }
 
@@ -317,36 +308,24 @@ fn a_fetched_wheel_is_kept_and_not_fetched_again() {
 fn a_harmed_cache_is_noticed_and_fetched_again() {
     let place = Place::new();
     place.search().find_or_fetch().unwrap();
-    let harms: [fn(&Path); 4] = [
-        |file| {
-            File::options()
-                .write(true)
-                .open(file)
-                .unwrap()
-                .set_len(3)
-                .unwrap()
-        },
-        |file| {
-            let mut bytes = fs::read(file).unwrap();
-            bytes[5] ^= 0x10;
-            fs::write(file, bytes).unwrap();
-        },
-        |file| fs::remove_file(file).unwrap(),
-        |file| fs::write(file, "").unwrap(),
+    let harms: [fn(&mut Vec<u8>); 3] = [
+        |bytes| bytes.truncate(3),
+        |bytes| bytes[5] ^= 0x10,
+        |bytes| bytes.clear(),
     ];
     let mut fetched = 1;
-    for file in [
-        "nvvm/lib64/libnvvm.so",
-        "nvvm/libdevice/libdevice.10.bc",
-        "bin/ptxas",
-    ] {
-        for harm in harms {
-            harm(&place.path("cache/made-up-1.0").join(file));
-            assert_eq!(
-                place.search().find().unwrap(),
-                None,
-                "a harmed {file} was taken"
-            );
+    for (_, file, _, _) in FILES {
+        let path = place.path("cache/made-up-1.0").join(file);
+        for harm in harms.map(Some).into_iter().chain([None]) {
+            match harm {
+                Some(harm) => {
+                    let mut bytes = fs::read(&path).unwrap();
+                    harm(&mut bytes);
+                    fs::write(&path, bytes).unwrap();
+                }
+                None => fs::remove_file(&path).unwrap(),
+            }
+            assert_eq!(place.search().find().unwrap(), None, "{file} was taken");
             assert_is_whole(&place.search().find_or_fetch().unwrap());
             fetched += 1;
             assert_eq!(place.pip_calls(), fetched);
@@ -419,11 +398,8 @@ fn a_process_killed_half_way_leaves_nothing_that_is_taken_for_whole() {
         kill -9 $PPID"#,
     );
     assert!(!process(&place).status().unwrap().success());
-    assert_eq!(
-        place.in_cache().len(),
-        2,
-        "a lock file and a partial folder"
-    );
+    // A lock file and a partial folder.
+    assert_eq!(place.in_cache().len(), 2);
     assert_eq!(place.search().find().unwrap(), None);
 
     fs::rename(&good_pip, &pip).unwrap();
@@ -467,39 +443,27 @@ fn a_pip_that_fails_is_followed_by_the_next() {
 #[test]
 fn what_pip_says_is_in_the_error() {
     let place = Place::new();
+    let pip = place.script("failing", "echo 'ERROR: no network' >&2; exit 1");
     let search = Search {
-        pips: vec![vec![
-            place.script("failing", "echo 'ERROR: no network' >&2; exit 1"),
-            "-m".into(),
-        ]],
+        pips: vec![vec![pip, "-m".into()]],
         ..place.search()
     };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(
-        error.contains("/failing -m download made-up==1.0` did not fetch it"),
-        "{error}"
-    );
-    assert!(error.ends_with("\nERROR: no network"), "{error}");
+    let command = "/failing -m download made-up==1.0` did not fetch it";
+    assert_fails(search, &[command, "\nERROR: no network"]);
     assert_eq!(place.in_cache(), ["made-up-1.0.lock"]);
 }
 
 #[test]
 fn without_pip_the_error_says_what_to_install() {
-    let place = Place::new();
     let search = Search {
         pips: vec![
             vec!["/no/python3".into(), "-m".into(), "pip".into()],
             vec!["/no/pip".into()],
         ],
-        ..place.search()
+        ..Place::new().search()
     };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(
-        error.contains(
-            "no pip here (tried `/no/python3 -m pip`, `/no/pip`); install Python 3 with pip"
-        ),
-        "{error}"
-    );
+    let tried = "no pip here (tried `/no/python3 -m pip`, `/no/pip`); install Python 3 with pip";
+    assert_fails(search, &[tried]);
 }
 
 #[test]
@@ -509,47 +473,33 @@ fn fetching_that_is_switched_off_is_an_error_with_the_fix() {
         may_fetch: false,
         ..place.search()
     };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(
-        error.starts_with("libNVVM was not found, and GEMM_NO_FETCH forbids to fetch it; install"),
-        "{error}"
-    );
+    let error = "libNVVM was not found, and GEMM_NO_FETCH forbids to fetch it; install";
+    assert_fails(search, &[error]);
     assert_eq!(place.pip_calls(), 0);
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_is_an_error_with_the_fix() {
     let place = Place::new();
-    let search = Search {
-        cache: Some(place.write("a-file", "").join("cache")),
-        ..place.search()
-    };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(error.contains("creating it failed ("), "{error}");
-    assert!(
-        error.contains("set GEMM_CACHE_DIR to another one."),
-        "{error}"
-    );
-
-    let search = Search {
-        cache: None,
-        ..place.search()
-    };
-    let error = search.find_or_fetch().unwrap_err().to_string();
-    assert!(
-        error.ends_with("set GEMM_CACHE_DIR to a folder."),
-        "{error}"
-    );
+    let below_a_file = place.write("a-file", "").join("cache");
+    let fix = "set GEMM_CACHE_DIR to another one.";
+    for (cache, parts) in [
+        (Some(below_a_file), ["creating it failed (", fix]),
+        (
+            None,
+            ["libNVVM was not found", "set GEMM_CACHE_DIR to a folder."],
+        ),
+    ] {
+        let search = place.search();
+        assert_fails(Search { cache, ..search }, &parts);
+    }
 }
 
 #[test]
 fn a_file_that_is_no_libnvvm_is_an_error_when_loaded() {
     let place = Place::new();
     let toolkit = place.search().find_or_fetch().unwrap();
-    let error = match nvvm::Compiler::load(&toolkit) {
-        Ok(_) => panic!("a text was loaded"),
-        Err(error) => error.to_string(),
-    };
+    let error = nvvm::Compiler::load(&toolkit).err().unwrap().to_string();
     assert!(error.contains("cannot be loaded ("), "{error}");
     assert!(
         error.contains("(from the wheel made-up 1.0, fetched into "),

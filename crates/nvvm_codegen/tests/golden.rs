@@ -2,7 +2,7 @@
 //! out, in both dialects. `errors/CLAIM.ll` must be refused with the message in
 //! `errors/CLAIM.expected`.
 //!
-//! After an intended change: `BLESS=1 cargo test -p nvvm_codegen --test golden`, then read the
+//! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test golden`, then read the
 //! diff.
 
 mod common;
@@ -11,10 +11,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{Case, DIALECTS, cases};
+use expect_test::expect_file;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm_codegen::Dialect;
-
-const BLESS: &str = "BLESS=1 cargo test -p nvvm_codegen --test golden";
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -47,7 +46,8 @@ fn check_output(case: &Case) -> Result<(), Failed> {
         found.push('\n');
     }
     found.truncate(found.trim_end().len() + 1);
-    compare(&case.path.with_extension("expected"), &found)
+    compare(case, &found);
+    Ok(())
 }
 
 /// The target lines, which are the same in all modules, are another test's.
@@ -58,52 +58,15 @@ fn without_target(ir: &str) -> &str {
 fn check_error(case: &Case) -> Result<(), Failed> {
     match case.compile(Dialect::TypedPointers) {
         Ok(_) => Err("it was accepted".into()),
-        Err(error) => compare(&case.path.with_extension("expected"), &format!("{error}\n")),
+        Err(error) => {
+            compare(case, &format!("{error}\n"));
+            Ok(())
+        }
     }
 }
 
-fn compare(path: &Path, found: &str) -> Result<(), Failed> {
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        fs::write(path, found)?;
-        return Ok(());
-    }
-    let expected = fs::read_to_string(path).unwrap_or_default();
-    if expected == found {
-        return Ok(());
-    }
-    let name = path.display();
-    Err(format!(
-        "{name} is not what came out. If the change is meant: {BLESS}\n{}",
-        difference(&expected, found)
-    )
-    .into())
-}
-
-/// The lines from the first that differs to the last, `-` expected and `+` found.
-fn difference(expected: &str, found: &str) -> String {
-    let expected: Vec<&str> = expected.lines().collect();
-    let found: Vec<&str> = found.lines().collect();
-    let same_at_start = expected
-        .iter()
-        .zip(&found)
-        .take_while(|(a, b)| a == b)
-        .count();
-    let rest = expected.len().min(found.len()) - same_at_start;
-    let same_at_end = expected
-        .iter()
-        .rev()
-        .zip(found.iter().rev())
-        .take(rest)
-        .take_while(|(a, b)| a == b)
-        .count();
-    let mut text = format!("from line {}:\n", same_at_start + 1);
-    for line in &expected[same_at_start..expected.len() - same_at_end] {
-        text.push_str(&format!("- {line}\n"));
-    }
-    for line in &found[same_at_start..found.len() - same_at_end] {
-        text.push_str(&format!("+ {line}\n"));
-    }
-    text
+fn compare(case: &Case, found: &str) {
+    expect_file![case.path.with_extension("expected")].assert_eq(found);
 }
 
 fn no_expectation_is_left_over(folder: &str) -> Result<(), Failed> {

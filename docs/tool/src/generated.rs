@@ -28,9 +28,9 @@ type Make = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
 /// A generated file, or one with generated parts.
 pub struct Generated {
-    /// Relative to the root of the repository.
-    path: String,
-    origin: Origin,
+    /// The file, relative to the root of the repository.
+    pub path: String,
+    pub origin: Origin,
     make: Make,
 }
 
@@ -45,15 +45,6 @@ impl Generated {
             origin,
             make: Box::new(make),
         }
-    }
-
-    /// The file, relative to the root of the repository.
-    pub fn name(&self) -> &str {
-        &self.path
-    }
-
-    pub fn origin(&self) -> Origin {
-        self.origin
     }
 
     /// The text of the file, and the text it should have. A missing file is empty.

@@ -4,8 +4,7 @@
 //! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one,
 //! all lines up to another. Between them, `...` marks what is left out.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::parts::Part;
 use crate::repository::read;
@@ -29,12 +28,13 @@ pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
     let Part {
         kind, arguments, ..
     } = part;
-    let text = match kind {
-        "llvm" => read(&newest_llvm_ir()?)?,
-        "nvvm" => read(&Path::new(OUT_DIR).join("kernels.ll"))?,
-        "ptx" => read(&Path::new(OUT_DIR).join("kernels.ptx"))?,
+    let file = match kind {
+        "llvm" => "kernels.rustc.ll",
+        "nvvm" => "kernels.ll",
+        "ptx" => "kernels.ptx",
         _ => return Ok(None),
     };
+    let text = read(&Path::new(OUT_DIR).join(file))?;
     let (entry, lines) = arguments
         .split_once(": ")
         .ok_or_else(|| format!("`{kind} {arguments}` is not `{kind} ENTRY: LINES`"))?;
@@ -87,10 +87,10 @@ fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     (!body.is_empty()).then_some(body)
 }
 
-fn choose(body: &[&str], wanted: &str) -> Result<String, String> {
+fn choose(body: &[&str], ranges: &str) -> Result<String, String> {
     let mut chosen = String::new();
     let mut at = 0;
-    for (index, range) in wanted.split(" | ").enumerate() {
+    for (index, range) in ranges.split(" | ").enumerate() {
         let (first, last) = range.split_once(" .. ").unwrap_or((range, range));
         let find = |from: usize, what: &str| {
             let found = body[from..].iter().position(|line| line.contains(what));
@@ -115,29 +115,6 @@ fn choose(body: &[&str], wanted: &str) -> Result<String, String> {
         at = end + 1;
     }
     Ok(chosen)
-}
-
-/// What rustc made of the kernels when the build script last ran: the newest such file that
-/// `cuda_builder` left.
-fn newest_llvm_ir() -> Result<PathBuf, String> {
-    let mut folders = vec![Path::new(OUT_DIR).join("cuda_builder")];
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            if path.is_dir() {
-                folders.push(path);
-            } else if file.starts_with("gpu_kernels-") && file.ends_with(".ll") {
-                let written = path.metadata().and_then(|data| data.modified());
-                found.push((written.ok(), path));
-            }
-        }
-    }
-    let newest = found.into_iter().max();
-    newest
-        .map(|(_, path)| path)
-        .ok_or_else(|| format!("the build script left no gpu_kernels-*.ll in {OUT_DIR}"))
 }
 
 #[cfg(test)]

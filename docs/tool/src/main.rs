@@ -24,9 +24,9 @@ fn main() -> ExitCode {
     let mut changed = BTreeSet::new();
     let mut status = ExitCode::SUCCESS;
     for one in &generated {
-        files.insert(one.name());
+        files.insert(&one.path);
         match one.write() {
-            Ok(true) if changed.insert(one.name()) => println!("wrote {}", one.name()),
+            Ok(true) if changed.insert(&one.path) => println!("wrote {}", &one.path),
             Ok(_) => (),
             Err(error) => {
                 eprintln!("error: {error}");

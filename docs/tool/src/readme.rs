@@ -16,7 +16,7 @@ pub fn ladder() -> String {
     table + "\n"
 }
 
-/// TFLOP/s of each variant at each size, and as a share of cuBLAS.
+/// TFLOP/s of each variant at each size, and as a percentage of cuBLAS.
 ///
 /// # Errors
 ///

@@ -18,8 +18,12 @@ use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What must hold of the book.
-type Check = fn(&[Chapter]) -> Result<(), Failed>;
+/// What must hold of the chapters, each by its claim.
+macro_rules! claims {
+    ($($claim:ident),* $(,)?) => {
+        [$((stringify!($claim), $claim as fn(&[Chapter]) -> Result<(), Failed>)),*]
+    };
+}
 
 fn main() -> ExitCode {
     match trials() {
@@ -51,24 +55,12 @@ fn trials() -> Result<Vec<Trial>, String> {
     trials.push(Trial::test("links_lead_somewhere::README.md", || {
         links_lead_somewhere(&at_root(""), &read(&at_root("README.md"))?)
     }));
-    let whole: [(&str, Check); 4] = [
-        (
-            "every_file_is_part_of_the_book",
-            every_file_is_part_of_the_book,
-        ),
-        ("every_picture_stands_alone", |_| {
-            every_picture_stands_alone()
-        }),
-        (
-            "every_cpu_rung_is_explained_in_order",
-            every_cpu_rung_is_explained,
-        ),
-        (
-            "every_kernel_has_its_chapter_in_order",
-            every_kernel_has_its_chapter,
-        ),
-    ];
-    for (claim, check) in whole {
+    for (claim, check) in claims![
+        every_file_is_part_of_the_book,
+        every_picture_stands_alone,
+        every_cpu_rung_is_explained_in_order,
+        every_kernel_has_its_chapter_in_order,
+    ] {
         let chapters = chapters.clone();
         trials.push(Trial::test(claim, move || check(&chapters)));
     }
@@ -76,49 +68,38 @@ fn trials() -> Result<Vec<Trial>, String> {
 }
 
 fn is_current(generated: Generated) -> Trial {
-    let origin = match generated.origin() {
-        Origin::Sources => "sources",
-        Origin::Build => "build",
+    let (origin, ignored) = match generated.origin {
+        Origin::Sources => ("sources", false),
+        Origin::Build => ("build", book::why_absent().is_some()),
     };
-    let ignored = generated.origin() == Origin::Build && book::why_absent().is_some();
-    Trial::test(format!("{origin}::{}", generated.name()), move || {
-        Ok(generated.check()?)
-    })
-    .with_ignored_flag(ignored)
+    let name = format!("{origin}::{}", generated.path);
+    Trial::test(name, move || Ok(generated.check()?)).with_ignored_flag(ignored)
 }
 
 /// Every kernel has a chapter of its name, in the order of the table, with all that a chapter on a
 /// kernel must have.
-fn every_kernel_has_its_chapter(chapters: &[Chapter]) -> Result<(), Failed> {
+fn every_kernel_has_its_chapter_in_order(chapters: &[Chapter]) -> Result<(), Failed> {
     let mut remaining = chapters.iter();
     for kernel in KERNELS {
+        let name = kernel.name;
         let chapter = remaining
-            .find(|chapter| chapter.title == kernel.name)
-            .ok_or_else(|| {
-                format!(
-                    "SUMMARY.md has no chapter `{}`, or not in the order of the table",
-                    kernel.name
-                )
-            })?;
+            .find(|chapter| chapter.title == name)
+            .ok_or_else(|| format!("SUMMARY.md has no `{name}`, or not in the table's order"))?;
         for (what, text) in required(kernel) {
-            if !chapter.text.contains(&text) {
-                return Err(format!("{} lacks {what}: {text}", chapter.file).into());
-            }
+            let is_there = chapter.text.contains(&text);
+            assert!(is_there, "{} lacks {what}: {text}", chapter.file);
         }
     }
     Ok(())
 }
 
 fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
-    let name = kernel.name;
+    let (name, source) = (kernel.name, kernel.source);
     [
         ("its title", format!("# {name}\n")),
         ("its idea", format!("<!-- idea {name} -->")),
         ("its picture", format!("](pictures/{name}.svg)")),
-        (
-            "its source",
-            format!("{{{{#include ../../{}}}}}", kernel.source),
-        ),
+        ("its source", format!("{{{{#include ../../{source}}}}}")),
         ("its traffic", format!("<!-- traffic {name} -->")),
         ("its speed", format!("<!-- measured {name} -->")),
         ("an exercise", "\n## Exercise\n".to_string()),
@@ -127,24 +108,16 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
 
 /// The chapters on the CPU have a section on each rung, in the order of the ladder, with its idea
 /// and its source.
-fn every_cpu_rung_is_explained(chapters: &[Chapter]) -> Result<(), Failed> {
-    let texts: Vec<&str> = chapters
-        .iter()
-        .map(|chapter| chapter.text.as_str())
-        .collect();
-    let text = texts.concat();
+fn every_cpu_rung_is_explained_in_order(chapters: &[Chapter]) -> Result<(), Failed> {
+    let text: String = chapters.iter().map(|one| one.text.as_str()).collect();
     let mut remaining = text.as_str();
     for Algorithm { name, source, .. } in RUNGS {
         for needed in [
             format!("\n## {name}\n\n<!-- idea {name} -->\n"),
             format!("{{{{#include ../../{source}}}}}"),
         ] {
-            let at = remaining.find(&needed).ok_or_else(|| {
-                format!(
-                    "the book does not explain {name}, or not in the order of the ladder: {needed}"
-                )
-            })?;
-            remaining = &remaining[at + needed.len()..];
+            let after = remaining.split_once(&needed).map(|(_, after)| after);
+            remaining = after.ok_or_else(|| format!("{name} lacks, or has elsewhere: {needed}"))?;
         }
     }
     Ok(())
@@ -159,16 +132,12 @@ fn links_lead_somewhere(folder: &Path, text: &str) -> Result<(), Failed> {
             continue;
         }
         let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-        if !file.is_empty() && !folder.join(file).is_file() {
-            return Err(format!("{target} leads nowhere").into());
-        }
         let page = match file {
             "" => text.to_string(),
-            file => read(&folder.join(file))?,
+            file => read(&folder.join(file)).map_err(|error| format!("{target}: {error}"))?,
         };
-        if !anchor.is_empty() && !page.lines().any(|line| is_heading(line, anchor)) {
-            return Err(format!("{target}: the page has no such heading").into());
-        }
+        let is_found = anchor.is_empty() || page.lines().any(|line| is_heading(line, anchor));
+        assert!(is_found, "{target}: the page has no such heading");
     }
     Ok(())
 }
@@ -193,13 +162,12 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         let command = line.unwrap_or_default().trim();
         let words: Vec<&str> = command[start.len()..].split_whitespace().collect();
         if let ["--release", "-p", package, "--example", name] = words[..] {
-            let of = |folder: &str| at_root(&format!("{folder}{package}/examples/{name}.rs"));
-            if ![of(""), of("crates/")]
+            let of = |folder| at_root(&format!("{folder}{package}/examples/{name}.rs"));
+            let is_there = ["", "crates/"]
+                .map(of)
                 .iter()
-                .any(|source| source.is_file())
-            {
-                return Err(format!("`{command}`: there is no such example").into());
-            }
+                .any(|source| source.is_file());
+            assert!(is_there, "`{command}`: there is no such example");
             continue;
         }
         if words == ["-p", "book"] {
@@ -207,9 +175,8 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         }
         let split = words.iter().position(|&word| word == "--");
         let (cargo, arguments) = words.split_at(split.unwrap_or(words.len()));
-        if !matches!(cargo, ["-p", "host"] | ["--release", "-p", "host"]) {
-            return Err(format!("`{command}` does not run the host").into());
-        }
+        let runs_host = matches!(cargo, ["-p", "host"] | ["--release", "-p", "host"]);
+        assert!(runs_host, "`{command}` does not run the host");
         let arguments = arguments.get(1..).unwrap_or_default();
         cli::Arguments::try_parse_from(["host"].iter().chain(arguments))
             .map_err(|error| format!("`{command}`: {error}"))?;
@@ -219,9 +186,8 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
             .nth(1);
         for name in kernels.iter().flat_map(|names| names.split(',')) {
             let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
-            if !ElementType::ALL.into_iter().any(is_there) {
-                return Err(format!("`{command}`: there is no kernel `{name}`").into());
-            }
+            let is_there = ElementType::ALL.into_iter().any(is_there);
+            assert!(is_there, "`{command}`: there is no kernel `{name}`");
         }
     }
     Ok(())
@@ -231,37 +197,28 @@ fn every_file_is_part_of_the_book(chapters: &[Chapter]) -> Result<(), Failed> {
     let folder = chapters::folder();
     for file in files(&folder)? {
         let is_chapter = file == "SUMMARY.md" || chapters.iter().any(|one| one.file == file);
-        if file.ends_with(".md") && !is_chapter {
-            return Err(format!("{file} is not in SUMMARY.md").into());
-        }
+        let is_listed = is_chapter || !file.ends_with(".md");
+        assert!(is_listed, "{file} is not in SUMMARY.md");
     }
     for picture in files(&folder.join("pictures"))? {
         let target = format!("](pictures/{picture})");
-        if !chapters
-            .iter()
-            .any(|chapter| chapter.text.contains(&target))
-        {
-            return Err(format!("no chapter shows pictures/{picture}").into());
-        }
+        let is_shown = chapters.iter().any(|one| one.text.contains(&target));
+        assert!(is_shown, "no chapter shows pictures/{picture}");
     }
     Ok(())
 }
 
 /// Every picture, drawn by hand or not, has a title for screen readers and paper for both themes,
 /// and loads nothing.
-fn every_picture_stands_alone() -> Result<(), Failed> {
+fn every_picture_stands_alone(_: &[Chapter]) -> Result<(), Failed> {
     let folder = chapters::folder().join("pictures");
     for picture in files(&folder)? {
         let text = read(&folder.join(&picture))?;
         for needed in ["<title>", "class=\"paper\""] {
-            if !text.contains(needed) {
-                return Err(format!("{picture} has no {needed}").into());
-            }
+            assert!(text.contains(needed), "{picture} has no {needed}");
         }
         for foreign in ["href", "@import", "url(", "<script"] {
-            if text.contains(foreign) {
-                return Err(format!("{picture} has a {foreign}").into());
-            }
+            assert!(!text.contains(foreign), "{picture} has a {foreign}");
         }
     }
     Ok(())

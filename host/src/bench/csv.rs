@@ -35,13 +35,13 @@ pub(super) fn text(results: &Results) -> Result<String, csv::Error> {
     for size in &results.sizes {
         let (m, n, k) = (size.m, size.n, size.k);
         let name = size.name.as_deref();
-        for record in &size.results {
+        for (record, proven) in &size.contenders() {
             writer.serialize(Line {
                 contender: &record.kernel,
                 m,
                 n,
                 k,
-                proven: Some(record.proven),
+                proven: *proven,
                 runs: record.runs,
                 time_median_s: record.time_median_s,
                 time_min_s: record.time_min_s,
@@ -50,25 +50,6 @@ pub(super) fn text(results: &Results) -> Result<String, csv::Error> {
                 ratio_to_cublas: record.ratio_to_cublas,
                 name,
                 chosen: record.chosen.as_deref(),
-            })?;
-        }
-        for yardstick in &size.yardsticks {
-            writer.serialize(Line {
-                contender: &yardstick.name,
-                m,
-                n,
-                k,
-                proven: None,
-                runs: Some(yardstick.runs),
-                time_median_s: Some(yardstick.time_median_s),
-                time_min_s: yardstick.time_min_s,
-                time_max_s: yardstick.time_max_s,
-                flops_per_s: Some(yardstick.flops_per_s),
-                ratio_to_cublas: size
-                    .cublas()
-                    .map(|cublas| yardstick.flops_per_s / cublas.flops_per_s),
-                name,
-                chosen: None,
             })?;
         }
     }

@@ -15,16 +15,13 @@ use crate::output::{Output, OutputError};
 /// Which files to write.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
-    /// Write everything that was found, as JSON
+    /// Everything that was found, as JSON.
     pub json: Option<PathBuf>,
-
-    /// Write a line for each kernel and size, as CSV
+    /// A line for each kernel and size.
     pub csv: Option<PathBuf>,
-
-    /// Write tables for a document, as Markdown
+    /// Tables for a document.
     pub markdown: Option<PathBuf>,
-
-    /// Draw speed against size, and a roofline, or ratios to cuBLAS with `--preset shapes`, as SVG
+    /// A folder of plots: speed against size, and a roofline, or ratios to cuBLAS.
     pub plots: Option<PathBuf>,
 }
 

@@ -1,12 +1,12 @@
 //! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
 //! the rung before.
 
-use gpu_gemm::gpu_kernels::KERNELS;
-use gpu_gemm::gpu_kernels::spec::Variant;
+use gpu_gemm::gpu_kernels::variants;
+use gpu_gemm::{KERNELS, Variant};
 
 use super::results::{Machine, Size};
 use crate::measure::cublas::Precision;
-use crate::report::{Record, Yardstick, duration, speed, spread};
+use crate::report::{Record, duration, or_dash, percent, speed, spread};
 
 /// The order of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,68 +35,38 @@ pub(super) const STEP: &str = "step: the speed over that of the fastest variant 
 /// A row for each kernel, in the requested order, and one for each yardstick, after the kernels
 /// or where its speed puts it.
 pub(super) fn rows(machine: &Machine, size: &Size, sort: Sort) -> Vec<[String; HEADER.len()]> {
-    let of_kernels = size.results.iter().map(|record| {
-        (
-            record.flops_per_s.unwrap_or(0.0),
-            kernel_row(machine, size, record),
-        )
-    });
-    let of_yardsticks = size.yardsticks.iter().map(|yardstick| {
-        (
-            yardstick.flops_per_s,
-            yardstick_row(machine, size, yardstick),
-        )
-    });
-    let mut rows: Vec<_> = of_kernels.chain(of_yardsticks).collect();
+    let mut rows = size.contenders();
     if sort == Sort::Speed {
-        rows.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let speed = |record: &Record| record.flops_per_s.unwrap_or(0.0);
+        rows.sort_by(|(one, _), (other, _)| speed(other).total_cmp(&speed(one)));
     }
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.iter()
+        .map(|(record, proven)| row(machine, size, record, *proven))
+        .collect()
 }
 
-fn kernel_row(machine: &Machine, size: &Size, record: &Record) -> [String; HEADER.len()] {
-    let extremes = record
-        .time_min_s
-        .zip(record.time_max_s)
-        .filter(|_| record.runs > Some(1));
+fn row(
+    machine: &Machine,
+    size: &Size,
+    record: &Record,
+    proven: Option<bool>,
+) -> [String; HEADER.len()] {
     [
         record.kernel.clone(),
         or_dash(record.time_median_s.map(duration)),
-        or_dash(extremes.map(|(min, max)| spread(min, max))),
+        or_dash(record.extremes().map(spread)),
         or_dash(record.flops_per_s.map(speed)),
         or_dash(record.ratio_to_cublas.map(percent)),
-        or_dash(of_peak(machine, record.flops_per_s).map(percent)),
+        or_dash(of_peak(machine, record).map(percent)),
         or_dash(step(size, record).map(|step| format!("x {step:.2}"))),
-        match record.proven {
-            true => "proven",
-            false => "NOT PROVEN",
-        }
-        .to_string(),
+        or_dash(proven.map(|_| record.verdict().to_string())),
     ]
 }
 
-fn yardstick_row(machine: &Machine, size: &Size, yardstick: &Yardstick) -> [String; HEADER.len()] {
-    let extremes = yardstick.time_min_s.zip(yardstick.time_max_s);
-    // Tensor cores have a peak of their own.
-    let peak = of_peak(machine, Some(yardstick.flops_per_s))
-        .filter(|_| yardstick.name != Precision::Tf32.name());
-    [
-        yardstick.name.clone(),
-        duration(yardstick.time_median_s),
-        or_dash(extremes.map(|(min, max)| spread(min, max))),
-        speed(yardstick.flops_per_s),
-        or_dash(
-            size.cublas()
-                .map(|cublas| percent(yardstick.flops_per_s / cublas.flops_per_s)),
-        ),
-        or_dash(peak.map(percent)),
-        or_dash(None),
-        or_dash(None),
-    ]
-}
-
-fn of_peak(machine: &Machine, flops_per_s: Option<f64>) -> Option<f64> {
-    Some(flops_per_s? / machine.peak_flops_per_s?)
+/// Tensor cores have a peak of their own.
+fn of_peak(machine: &Machine, record: &Record) -> Option<f64> {
+    let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
+    (record.kernel != Precision::Tf32.name()).then_some(of_peak)
 }
 
 /// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
@@ -122,20 +92,11 @@ fn rung(record: &Record) -> Option<usize> {
 
 /// The kernel of a record, if it belongs to the ladder.
 pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
-    let mut variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    variants.find(|variant| is_of(variant, record))
+    variants().find(|variant| is_of(variant, record))
 }
 
 fn is_of(variant: &Variant, record: &Record) -> bool {
     variant.name == record.kernel && variant.types.c.name() == record.dtype
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:.1} %", ratio * 100.0)
-}
-
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "-".to_string())
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn yardstick_title(name: &str) -> &str {
 }
 
 /// In units of 10^12, with as many digits as a simulator's speed needs.
-fn tera(flops_per_s: f64) -> String {
+pub(super) fn tera(flops_per_s: f64) -> String {
     let tera = flops_per_s / 1e12;
     match tera {
         0.1.. => format!("{tera:.1}"),
@@ -79,11 +79,12 @@ fn tera(flops_per_s: f64) -> String {
 mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
+    use expect_test::expect_file;
 
     #[test]
     fn the_document_is_as_in_its_golden_file() {
         let text = document(&sample(), Sort::Ladder);
-        crate::golden::compare("src/bench/golden/document.md", text.as_bytes());
+        expect_file!["golden/document.md"].assert_eq(&text);
     }
 
     #[test]

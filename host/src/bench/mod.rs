@@ -29,16 +29,11 @@ pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
 use shapes::Named;
 
-use crate::cpu;
 use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
-use crate::source::Source;
-use gpu_gemm::Chooser;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
-use gpu_gemm::{Device, Opened};
+use gpu_gemm::{Chooser, Device, ElementType, Opened, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -76,19 +71,12 @@ impl From<&'static Named> for Target {
 impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
         let rung = |asked: &Asked| asked.rung(chooser, self.data_type, shape);
+        let rungs = self.asked.iter().filter_map(rung);
         Request {
-            rungs: self.asked.iter().filter_map(rung).collect(),
-            data_type: self.data_type,
-            shape,
-            alpha: 1.0,
-            beta: 0.0,
-            source: Source::Suitable,
-            seed: self.seed,
-            corner: None,
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
-            cpu: cpu::Settings::default(),
+            ..Request::new(rungs.collect(), self.data_type, shape, self.seed)
         }
     }
 }
@@ -152,33 +140,33 @@ pub fn run(
 mod tests {
     use super::*;
     use crate::rung::Rung;
-    use gpu_gemm::DeviceChoice;
-    use gpu_gemm::{Choice, DeviceFacts, gpu_kernels};
+    use gpu_gemm::gpu_kernels::spec::Kernel;
+    use gpu_gemm::gpu_kernels::{naive, tiled};
+    use gpu_gemm::{Choice, DeviceChoice, DeviceFacts};
 
-    fn naive() -> Rung {
-        Rung::Gpu(Choice::even(&gpu_kernels::naive::KERNEL.variants[0]))
-    }
-
-    #[test]
-    fn every_kernel_is_proven_and_timed_at_every_shape() {
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+    /// Runs kernels on the simulator.
+    fn ran(asked: Vec<Asked>, shapes: [Shape; 2]) -> (Results, Result<(), EvaluateError>) {
         let plan = Plan {
-            asked: vec![
-                Asked::Rung(naive()),
-                Asked::Rung(Rung::Gpu(Choice::even(
-                    &gpu_kernels::tiled::KERNEL.variants[0],
-                ))),
-                Asked::Auto,
-            ],
+            asked,
             data_type: ElementType::F32,
-            targets: [Shape::cube(16), Shape { m: 3, n: 40, k: 5 }]
-                .map(Target::from)
-                .to_vec(),
+            targets: shapes.map(Target::from).to_vec(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
         };
-        let (results, outcome) = run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan);
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan)
+    }
+
+    fn first_of(kernel: &Kernel) -> Asked {
+        Asked::Rung(Rung::Gpu(Choice::even(&kernel.variants[0])))
+    }
+
+    #[test]
+    fn every_kernel_is_proven_and_timed_at_every_shape() {
+        let [naive, tiled] = [&naive::KERNEL, &tiled::KERNEL].map(first_of);
+        let shapes = [Shape::cube(16), Shape::new(3, 40, 5)];
+        let (results, outcome) = ran(vec![naive, tiled, Asked::Auto], shapes);
         outcome.unwrap();
         assert!(results.all_proven());
         assert_eq!(results.machine.backend, "simulator");
@@ -201,16 +189,8 @@ mod tests {
 
     #[test]
     fn an_error_keeps_what_was_measured_before_it() {
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let plan = Plan {
-            asked: vec![Asked::Rung(naive())],
-            data_type: ElementType::F32,
-            targets: [16, 1 << 40].map(|size| Shape::cube(size).into()).to_vec(),
-            seed: 42,
-            effort: Effort::default(),
-            baseline: Baseline::Auto,
-        };
-        let (results, outcome) = run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan);
+        let shapes = [16, 1 << 40].map(Shape::cube);
+        let (results, outcome) = ran(vec![first_of(&naive::KERNEL)], shapes);
         assert!(matches!(outcome, Err(EvaluateError::TooLarge(_))));
         assert_eq!(results.sizes[0].results.len(), 1);
         assert_eq!(results.sizes[1].results, []);

@@ -5,7 +5,9 @@
 //! table 1 at the end of section 2.4: square matrices of 2048, CTAs of 16 x 16 threads, on an
 //! NVIDIA GeForce RTX 4070.
 
+use super::markdown::tera;
 use super::results::{Results, Size};
+use crate::report::or_dash;
 use gpu_gemm::Shape;
 
 /// A row of the report's table, and what computes the same here.
@@ -16,102 +18,48 @@ struct Row {
     tflops: f64,
     /// Of cuBLAS.
     percent: f64,
-    ours: Ours,
+    /// Our kernel; `None` for cuBLAS itself.
+    kernel: Option<&'static str>,
 }
 
-enum Ours {
-    Cublas,
-    Kernel(&'static str),
-}
+const THEIR_GPU: &str = "RTX 4070";
+
+#[rustfmt::skip]
+const TABLE: [Row; 10] = [
+    row("CUBLAS",                0.001023, 16.792684, 100.00, None),
+    row("naiveGEMM",             0.009086,  1.890818,  11.26, Some("naive")),
+    row("blockGEMM_sn8",         0.001568, 10.956499,  65.25, Some("register-blocked-sn8")),
+    row("blockGEMM_sn16",        0.001625, 10.573978,  62.97, Some("register-blocked-sn16")),
+    row("vec_GEMM_sn8",          0.001234, 13.921037,  82.90, Some("vectorized-sn8")),
+    row("vec_GEMM_sn16",         0.001249, 13.750360,  81.88, Some("vectorized-sn16")),
+    row("conflictFreeGEMM_sn8",  0.001097, 15.658899,  93.25, Some("conflict-free-sn8")),
+    row("conflictFreeGEMM_sn16", 0.001043, 16.466607,  98.06, Some("conflict-free-sn16")),
+    row("doubleBufferGEMM_sn8",  0.000980, 17.538562, 104.44, Some("double-buffer-sn8")),
+    row("doubleBufferGEMM_sn16", 0.000943, 18.214506, 108.47, Some("double-buffer-sn16")),
+];
 
 const fn row(
     theirs: &'static str,
     seconds: f64,
     tflops: f64,
     percent: f64,
-    kernel: &'static str,
+    kernel: Option<&'static str>,
 ) -> Row {
     Row {
         theirs,
         seconds,
         tflops,
         percent,
-        ours: Ours::Kernel(kernel),
+        kernel,
     }
 }
-
-const THEIR_GPU: &str = "RTX 4070";
-
-const TABLE: [Row; 10] = [
-    Row {
-        theirs: "CUBLAS",
-        seconds: 0.001023,
-        tflops: 16.792684,
-        percent: 100.00,
-        ours: Ours::Cublas,
-    },
-    row("naiveGEMM", 0.009086, 1.890818, 11.26, "naive"),
-    row(
-        "blockGEMM_sn8",
-        0.001568,
-        10.956499,
-        65.25,
-        "register-blocked-sn8",
-    ),
-    row(
-        "blockGEMM_sn16",
-        0.001625,
-        10.573978,
-        62.97,
-        "register-blocked-sn16",
-    ),
-    row("vec_GEMM_sn8", 0.001234, 13.921037, 82.90, "vectorized-sn8"),
-    row(
-        "vec_GEMM_sn16",
-        0.001249,
-        13.750360,
-        81.88,
-        "vectorized-sn16",
-    ),
-    row(
-        "conflictFreeGEMM_sn8",
-        0.001097,
-        15.658899,
-        93.25,
-        "conflict-free-sn8",
-    ),
-    row(
-        "conflictFreeGEMM_sn16",
-        0.001043,
-        16.466607,
-        98.06,
-        "conflict-free-sn16",
-    ),
-    row(
-        "doubleBufferGEMM_sn8",
-        0.000980,
-        17.538562,
-        104.44,
-        "double-buffer-sn8",
-    ),
-    row(
-        "doubleBufferGEMM_sn16",
-        0.000943,
-        18.214506,
-        108.47,
-        "double-buffer-sn16",
-    ),
-];
 
 /// The shape that the report measured.
 pub const SHAPE: Shape = Shape::cube(2048);
 
 /// The kernels of the report's rows, in their order.
 pub fn kernels() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter_map(|row| match row.ours {
-        Ours::Kernel(name) => Some(name),
-        Ours::Cublas => None,
-    })
+    TABLE.iter().filter_map(|row| row.kernel)
 }
 
 /// The table, as Markdown: the report's figures, and those of `results` at the same shape. What
@@ -125,11 +73,11 @@ pub fn table(results: &Results) -> String {
     );
     for row in &TABLE {
         let [milliseconds, speed, share] = size
-            .and_then(|size| measured(size, &row.ours))
+            .and_then(|size| measured(size, row.kernel))
             .map_or_else(|| ["-"; 3].map(String::from), figures);
-        let kernel = match row.ours {
-            Ours::Cublas => "cuBLAS fp32".to_string(),
-            Ours::Kernel(name) => format!("`{name}`"),
+        let kernel = match row.kernel {
+            None => "cuBLAS fp32".to_string(),
+            Some(name) => format!("`{name}`"),
         };
         table += &format!(
             "| {} | {kernel} | {:.3} | {:.1} | {:.0} % | {milliseconds} | {speed} | {share} |\n",
@@ -143,35 +91,20 @@ pub fn table(results: &Results) -> String {
 }
 
 /// Seconds, operations a second, and the share of cuBLAS if that was measured.
-fn measured(size: &Size, ours: &Ours) -> Option<(f64, f64, Option<f64>)> {
-    match ours {
-        Ours::Cublas => {
-            let cublas = size.cublas()?;
-            Some((cublas.time_median_s, cublas.flops_per_s, Some(1.0)))
-        }
-        Ours::Kernel(name) => {
-            let record = size.record(name)?;
-            Some((
-                record.time_median_s?,
-                record.flops_per_s?,
-                record.ratio_to_cublas,
-            ))
-        }
-    }
+fn measured(size: &Size, kernel: Option<&str>) -> Option<(f64, f64, Option<f64>)> {
+    let record = match kernel {
+        Some(name) => size.record(name)?,
+        None => &size.cublas()?.as_record(size.cublas()),
+    };
+    let (seconds, flops_per_s) = record.time_median_s.zip(record.flops_per_s)?;
+    Some((seconds, flops_per_s, record.ratio_to_cublas))
 }
 
 fn figures((seconds, flops_per_s, share): (f64, f64, Option<f64>)) -> [String; 3] {
-    let tflops = flops_per_s / 1e12;
     [
         format!("{:.3}", seconds * 1e3),
-        match tflops {
-            0.1.. => format!("{tflops:.1}"),
-            _ => format!("{tflops:.4}"),
-        },
-        share.map_or_else(
-            || "-".to_string(),
-            |share| format!("{:.0} %", share * 100.0),
-        ),
+        tera(flops_per_s),
+        or_dash(share.map(|share| format!("{:.0} %", share * 100.0))),
     ]
 }
 
@@ -180,10 +113,11 @@ mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
     use crate::select;
+    use expect_test::expect_file;
     use gpu_gemm::ElementType;
 
     #[test]
-    fn every_row_has_a_kernel_of_the_ladder_with_as_many_threads_a_block_as_the_reports() {
+    fn every_row_has_a_kernel_of_the_ladder_with_as_many_threads_a_cta_as_the_reports() {
         let names: Vec<String> = kernels().map(String::from).collect();
         let variants =
             select::kernels(gpu_gemm::gpu_kernels::KERNELS, &names, ElementType::F32).unwrap();
@@ -206,6 +140,6 @@ mod tests {
 
     #[test]
     fn the_table_is_as_in_its_golden_file() {
-        crate::golden::compare("src/bench/golden/report.md", table(&sample()).as_bytes());
+        expect_file!["golden/report.md"].assert_eq(&table(&sample()));
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
-use crate::report::{Record, duration, new_table, speed};
+use crate::report::{Record, duration, new_table, or_dash, speed};
 
 impl Summary {
     /// The summary of one kernel, if there is anything to summarise.
@@ -43,9 +43,8 @@ impl Summary {
 /// For each kernel that was measured beside cuBLAS.
 pub fn summaries(results: &Results) -> Vec<Summary> {
     let kernels = results.kernels().into_iter();
-    kernels
-        .filter_map(|kernel| Summary::of(results, kernel))
-        .collect()
+    let summaries = kernels.filter_map(|kernel| Summary::of(results, kernel));
+    summaries.collect()
 }
 
 /// What the columns hold.
@@ -104,27 +103,20 @@ fn table(results: &Results) -> String {
 }
 
 fn row(size: &Size, record: &Record) -> [String; HEADER.len()] {
-    let dash = || "-".to_string();
     let kernel = match &record.chosen {
         Some(chosen) => format!("{}: {chosen}", record.kernel),
         None => record.kernel.clone(),
     };
     [
-        size.name.clone().unwrap_or_else(dash),
-        size.origin.clone().unwrap_or_else(dash),
+        or_dash(size.name.clone()),
+        or_dash(size.origin.clone()),
         size.shape().to_string(),
         kernel,
-        record.time_median_s.map_or_else(dash, duration),
-        record.flops_per_s.map_or_else(dash, speed),
-        record.cublas_time_median_s.map_or_else(dash, duration),
-        record
-            .ratio_to_cublas
-            .map_or_else(dash, |ratio| format!("{ratio:.3}")),
-        match record.proven {
-            true => "proven",
-            false => "NOT PROVEN",
-        }
-        .to_string(),
+        or_dash(record.time_median_s.map(duration)),
+        or_dash(record.flops_per_s.map(speed)),
+        or_dash(record.cublas_time_median_s.map(duration)),
+        or_dash(record.ratio_to_cublas.map(|ratio| format!("{ratio:.3}"))),
+        record.verdict().to_string(),
     ]
 }
 
@@ -141,6 +133,7 @@ pub(super) mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
     use crate::bench::shapes::Origin;
+    use expect_test::expect_file;
 
     /// [`sample`] with names, and a kernel that was chosen.
     pub(crate) fn named() -> Results {
@@ -175,14 +168,14 @@ pub(super) mod tests {
     #[test]
     fn the_table_is_as_in_its_golden_file() {
         let mut out = Vec::new();
-        write(&named(), "asked for with --device", &mut out).unwrap();
-        crate::golden::compare("src/bench/golden/ratios.txt", &out);
+        write(&named(), "chosen with --device", &mut out).unwrap();
+        expect_file!["golden/ratios.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
     }
 
     #[test]
     fn the_document_is_as_in_its_golden_file() {
         let text = document(&named());
-        crate::golden::compare("src/bench/golden/ratios.md", text.as_bytes());
+        expect_file!["golden/ratios.md"].assert_eq(&text);
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //! source of the figures in README and documentation: field names are its keys. What does not
 //! apply or is not known is null.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
-use gpu_gemm::Device;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
+use gpu_gemm::{Device, ElementType, Shape};
 
 /// The version of this layout. Fields may be added to it; none changes or goes.
 pub const SCHEMA: u32 = 1;
@@ -117,25 +117,17 @@ impl Machine {
 
     /// In one line, for people.
     pub fn description(&self) -> String {
-        let mut facts = Vec::new();
-        if let Some(capability) = &self.compute_capability {
-            facts.push(format!("compute capability {capability}"));
-        }
-        if let (Some(count), Some(clock)) = (self.multiprocessors, self.clock_mhz) {
-            facts.push(format!("{count} multiprocessors at up to {clock} MHz"));
-        }
-        if let Some(peak) = self.peak_flops_per_s {
-            facts.push(format!("peak {:.1} TFLOP/s", peak / 1e12));
-        }
-        if let Some(bandwidth) = self.bandwidth_bytes_per_s {
-            facts.push(format!("{:.2} TB/s", bandwidth / 1e12));
-        }
-        if let Some(driver) = &self.driver {
-            facts.push(format!("driver {driver}"));
-        }
-        if let Some(cublas) = &self.cublas {
-            facts.push(format!("cuBLAS {cublas}"));
-        }
+        let named = |name, fact: &Option<String>| Some(format!("{name} {}", fact.as_ref()?));
+        let sms = self.multiprocessors.zip(self.clock_mhz);
+        let facts = [
+            named("compute capability", &self.compute_capability),
+            sms.map(|(count, clock)| format!("{count} SMs at up to {clock} MHz")),
+            (self.peak_flops_per_s).map(|peak| format!("peak {:.1} TFLOP/s", peak / 1e12)),
+            (self.bandwidth_bytes_per_s).map(|bandwidth| format!("{:.2} TB/s", bandwidth / 1e12)),
+            named("driver", &self.driver),
+            named("cuBLAS", &self.cublas),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
         match facts.is_empty() {
             true => self.device.clone(),
             false => format!("{} ({})", self.device, facts.join(", ")),
@@ -146,11 +138,7 @@ impl Machine {
 impl Size {
     /// The dimensions.
     pub fn shape(&self) -> Shape {
-        Shape {
-            m: self.m,
-            n: self.n,
-            k: self.k,
-        }
+        Shape::new(self.m, self.n, self.k)
     }
 
     /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
@@ -177,6 +165,18 @@ impl Size {
         of_type(Precision::Single).or_else(|| of_type(Precision::Double))
     }
 
+    /// The kernels, each with whether it is proven, and then the yardsticks, which are not.
+    pub(super) fn contenders(&self) -> Vec<(Record, Option<bool>)> {
+        let kernels = self.results.iter().cloned();
+        let kernels = kernels.map(|record| (Some(record.proven), record));
+        let yardsticks = self.yardsticks.iter();
+        let yardsticks = yardsticks.map(|yardstick| (None, yardstick.as_record(self.cublas())));
+        let contenders = kernels.chain(yardsticks);
+        contenders
+            .map(|(proven, record)| (record, proven))
+            .collect()
+    }
+
     /// The times of something that is not ours.
     pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
         self.yardsticks
@@ -201,25 +201,21 @@ impl Results {
 
     /// The names of all kernels that were measured, in order, each once.
     pub fn kernels(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for record in self.sizes.iter().flat_map(|size| &size.results) {
-            if !names.contains(&record.kernel.as_str()) {
-                names.push(&record.kernel);
-            }
-        }
-        names
+        let records = self.sizes.iter().flat_map(|size| &size.results);
+        once_each(records.map(|record| &record.kernel))
     }
 
     /// The names of all yardsticks that were measured, in order, each once.
     pub fn yardsticks(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for yardstick in self.sizes.iter().flat_map(|size| &size.yardsticks) {
-            if !names.contains(&yardstick.name.as_str()) {
-                names.push(&yardstick.name);
-            }
-        }
-        names
+        let yardsticks = self.sizes.iter().flat_map(|size| &size.yardsticks);
+        once_each(yardsticks.map(|yardstick| &yardstick.name))
     }
+}
+
+fn once_each<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut seen = HashSet::new();
+    let new = names.map(String::as_str).filter(|name| seen.insert(*name));
+    new.collect()
 }
 
 #[cfg(test)]

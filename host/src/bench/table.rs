@@ -48,11 +48,12 @@ pub(super) fn size_table(machine: &Machine, size: &Size, sort: Sort) -> String {
 mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
+    use expect_test::expect_file;
 
     #[test]
     fn the_table_is_as_in_its_golden_file() {
         let mut out = Vec::new();
-        write(&sample(), "asked for with --device", Sort::Ladder, &mut out).unwrap();
-        crate::golden::compare("src/bench/golden/table.txt", &out);
+        write(&sample(), "chosen with --device", Sort::Ladder, &mut out).unwrap();
+        expect_file!["golden/table.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
     }
 }

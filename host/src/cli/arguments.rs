@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::running::Running;
-use super::{bench, explain, ptx, tune, values};
+use super::{bench, explain, ptx, tune};
 use crate::cpu::{self, CUTOFF, Schedule};
 use crate::report::Format;
 
@@ -19,7 +19,7 @@ use crate::report::Format;
     version,
     args_conflicts_with_subcommands = true,
     after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
-                  something failed at run time; 2 if the command line asks for what there is not; 130 if it was \
+                  something failed at run time; 2 if the command line requests what does not exist; 130 if it was \
                   interrupted."
 )]
 pub struct Arguments {
@@ -40,7 +40,7 @@ pub struct Arguments {
     pub(super) problem: ProblemArguments,
 
     /// How to write the report
-    #[arg(long, default_value = "table", value_parser = values::format())]
+    #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
     #[command(flatten)]
@@ -48,15 +48,15 @@ pub struct Arguments {
 
     /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(super) threads: Option<u16>,
+    threads: Option<u16>,
 
     /// How CPU rungs share out their work
-    #[arg(long, default_value = "static", value_parser = values::schedule())]
-    pub(super) schedule: Schedule,
+    #[arg(long, value_enum, default_value_t = Schedule::Static)]
+    schedule: Schedule,
 
     /// The size that `cpu-strassen` no longer halves
     #[arg(long, default_value_t = CUTOFF)]
-    pub(super) cutoff: usize,
+    cutoff: usize,
 
     #[command(flatten)]
     pub(super) matrices: MatrixArguments,
@@ -82,8 +82,8 @@ pub(super) enum Command {
     Explain(explain::Arguments),
     /// Measure which kernels `--kernel auto` is to run on this GPU, and keep the answer
     Tune(tune::Arguments),
-    /// Say what is there of driver, GPUs, PTX, libNVVM and cuBLAS, and what to do about what is
-    /// not
+    /// Say which of driver, GPUs, PTX, libNVVM and cuBLAS are there, and what to do about those
+    /// that are not
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
     Ptx(ptx::Ptx),

@@ -6,20 +6,16 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{FAILED, PROVEN, USAGE, fail, finish, noted};
+use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::running::Running;
 use super::values;
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
-use crate::prove::EvaluateError;
 use crate::rung::AUTO;
 use crate::select;
-use gpu_gemm::Chooser;
-use gpu_gemm::Device;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
+use gpu_gemm::{Chooser, Device, ElementType, KERNELS, Shape};
 
-/// Proves and times kernels at several sizes, in turn with cuBLAS where there is a GPU.
+/// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list`
@@ -44,19 +40,12 @@ pub(super) struct Arguments {
     dtype: ElementType,
 
     /// The order of the table's rows
-    #[arg(long, default_value = "ladder", value_parser = values::sort())]
+    #[arg(long, value_enum, default_value_t = Sort::Ladder)]
     sort: Sort,
 
     #[command(flatten)]
     running: Running,
 
-    #[command(flatten)]
-    files: Files,
-}
-
-/// Files to write.
-#[derive(Debug, Args)]
-struct Files {
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -74,7 +63,7 @@ struct Files {
     plots: Option<PathBuf>,
 }
 
-impl Files {
+impl Arguments {
     fn exports(&self) -> Exports {
         Exports {
             json: self.json.clone(),
@@ -104,13 +93,16 @@ pub(super) fn shape(text: &str) -> Result<Shape, String> {
     }
 }
 
-pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let is_of_report = !arguments.kernel.is_empty() || arguments.dtype != ElementType::F32;
-    if arguments.preset == Some(Preset::Report) && is_of_report {
-        let why = "error: `--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.";
-        // The notes may have no reader: the exit code still says it.
-        let _ = writeln!(notes, "{why}");
-        return USAGE;
+pub(super) fn bench(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let names_its_own = !arguments.kernel.is_empty() || arguments.dtype != ElementType::F32;
+    if arguments.preset == Some(Preset::Report) && names_its_own {
+        return Err(usage(
+            "`--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.",
+        ));
     }
     let kernels: Vec<String> = match (arguments.preset, &arguments.kernel[..]) {
         (Some(Preset::Report), _) => preset::kernels().map(String::from).collect(),
@@ -118,28 +110,14 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let asked = match select::ask(
-        gpu_gemm::gpu_kernels::KERNELS,
-        &[],
-        &kernels,
-        arguments.dtype,
-    ) {
-        Ok(asked) => asked,
-        Err(error) => return fail(notes, &error, USAGE),
-    };
-    let opened = match Device::open(arguments.running.device) {
-        Ok(opened) => opened,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let asked = select::ask(KERNELS, &[], &kernels, arguments.dtype).map_err(usage)?;
+    let opened = Device::open(arguments.running.device).map_err(failed)?;
     let layout = match arguments.preset {
         Some(Preset::Report) => Layout::Report,
         Some(Preset::Shapes) => Layout::Ratios,
         None => Layout::Ladder(arguments.sort),
     };
-    let files = match arguments.files.exports().open(layout) {
-        Ok(files) => files,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let files = arguments.exports().open(layout).map_err(failed)?;
     let plan = Plan {
         asked,
         data_type: arguments.dtype,
@@ -162,19 +140,16 @@ pub(super) fn bench(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn 
             table::write(&results, &opened.reason, arguments.sort, out)
         }
     };
-    let code = match outcome {
-        // Incomplete results replace no file.
-        Err(error) => {
-            let usage = matches!(error, EvaluateError::BaselineWithoutGpu);
-            fail(notes, &error, if usage { USAGE } else { FAILED })
-        }
-        Ok(()) => match files.write(&results) {
-            Err(error) => fail(notes, &error, FAILED),
-            Ok(()) if results.all_proven() => PROVEN,
-            Ok(()) => FAILED,
-        },
+    // Incomplete results replace no file.
+    let finished = outcome
+        .map_err(Stop::from)
+        .and_then(|()| files.write(&results).map_err(failed));
+    let code = match finished {
+        Err(stop) => stop.tell(notes),
+        Ok(()) if results.all_proven() => PROVEN,
+        Ok(()) => FAILED,
     };
-    finish(written, notes, code)
+    Ok(finish(written, notes, code))
 }
 
 /// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
@@ -187,12 +162,10 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         }
         (Some(Preset::Shapes), Device::Simulator(_)) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
-            // A note that cannot be written changes nothing.
-            let _ = writeln!(
+            let (some, all) = (targets.len(), shapes::SHAPES.len());
+            note(
                 notes,
-                "note: {} of the {} shapes: the others would take the simulator days.",
-                targets.len(),
-                shapes::SHAPES.len()
+                format!("{some} of the {all} shapes: the others would take the simulator days."),
             );
             return targets;
         }
@@ -213,14 +186,7 @@ mod tests {
 
     #[test]
     fn a_shape_is_three_numbers() {
-        assert_eq!(
-            shape("4096x64x512"),
-            Ok(Shape {
-                m: 4096,
-                n: 64,
-                k: 512
-            })
-        );
+        assert_eq!(shape("4096x64x512"), Ok(Shape::new(4096, 64, 512)));
         for text in ["", "4096", "1x2", "1x2x3x4", "1x2x", "1X2X3", "-1x2x3"] {
             assert!(shape(text).is_err(), "{text}");
         }

@@ -1,8 +1,12 @@
 //! The exit codes, and what is said with them.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use gpu_gemm::Chooser;
+
+use crate::prove::EvaluateError;
+use crate::source::FilesError;
 
 /// Every result is proven right.
 pub(super) const PROVEN: u8 = 0;
@@ -11,17 +15,65 @@ pub(super) const FAILED: u8 = 1;
 /// The command line requests something that does not exist.
 pub(super) const USAGE: u8 = 2;
 
-pub(super) fn fail(notes: &mut dyn Write, error: &dyn std::error::Error, code: u8) -> u8 {
-    // The notes may have no reader: the exit code still says it.
-    let _ = writeln!(notes, "error: {error}");
-    code
+/// Why a command ends early, and the exit code for it.
+pub(super) struct Stop {
+    why: String,
+    code: u8,
+}
+
+/// Something failed at run time.
+pub(super) fn failed(error: impl Display) -> Stop {
+    Stop {
+        why: error.to_string(),
+        code: FAILED,
+    }
+}
+
+/// The command line requests something that does not exist.
+pub(super) fn usage(error: impl Display) -> Stop {
+    Stop {
+        code: USAGE,
+        ..failed(error)
+    }
+}
+
+impl From<FilesError> for Stop {
+    fn from(error: FilesError) -> Stop {
+        match error {
+            FilesError::File(_) => failed(error),
+            _ => usage(error),
+        }
+    }
+}
+
+impl From<EvaluateError> for Stop {
+    fn from(error: EvaluateError) -> Stop {
+        match error {
+            EvaluateError::Scalar { .. } | EvaluateError::BaselineWithoutGpu => usage(error),
+            _ => failed(error),
+        }
+    }
+}
+
+impl Stop {
+    /// Says why, and returns the exit code.
+    pub(super) fn tell(self, notes: &mut dyn Write) -> u8 {
+        // The notes may have no reader: the exit code still says it.
+        let _ = writeln!(notes, "error: {}", self.why);
+        self.code
+    }
+}
+
+/// Says what the user may not expect.
+pub(super) fn note(notes: &mut dyn Write, text: impl Display) {
+    // A note that cannot be written changes nothing.
+    let _ = writeln!(notes, "note: {text}");
 }
 
 /// The chooser of kernels. Unusable content of the file of measurements is reported in `notes`.
-pub(super) fn noted((chooser, note): (Chooser, Option<String>), notes: &mut dyn Write) -> Chooser {
-    if let Some(note) = note {
-        // A note that cannot be written changes nothing.
-        let _ = writeln!(notes, "note: {note}");
+pub(super) fn noted((chooser, text): (Chooser, Option<String>), notes: &mut dyn Write) -> Chooser {
+    if let Some(text) = text {
+        note(notes, text);
     }
     chooser
 }
@@ -31,8 +83,7 @@ pub(super) fn noted((chooser, note): (Chooser, Option<String>), notes: &mut dyn 
 pub(super) fn finish(written: io::Result<()>, notes: &mut dyn Write, code: u8) -> u8 {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(notes, "error: The report cannot be written: {error}.");
-            FAILED
+            failed(format!("The report cannot be written: {error}.")).tell(notes)
         }
         _ => code,
     }

@@ -5,15 +5,14 @@ use std::io::Write;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
+use super::exit::{PROVEN, Stop, failed, finish, usage};
 use super::values;
 use crate::explain::data_sheets;
 use crate::explain::{self, Explanation, Question};
 use crate::select;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
+use gpu_gemm::{ElementType, KERNELS, Shape};
 
 /// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
 #[derive(Debug, Args)]
@@ -45,7 +44,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
 
-    /// The GPU to speak of [default: the one that is here, else h200]
+    /// The GPU to explain it for [default: the one that is here, else h200]
     #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(data_sheets::keys()))]
     gpu: Option<String>,
 
@@ -67,32 +66,27 @@ fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=i64::from(i32::MAX))
 }
 
-pub(super) fn explain(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+pub(super) fn explain(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&arguments.kernel);
-    let variants = match select::kernels(gpu_gemm::gpu_kernels::KERNELS, names, arguments.dtype) {
-        Ok(variants) => variants,
-        Err(error) => return fail(notes, &error, USAGE),
-    };
+    let variants = select::kernels(KERNELS, names, arguments.dtype).map_err(usage)?;
     // A GPU that cannot be used counts as none: the figures then come from a data sheet.
     let here = driver::probe()
         .ok()
         .and_then(|found| Gpu::of(found.first()?));
-    let or_size = |dimension: Option<u32>| dimension.unwrap_or(arguments.size) as usize;
+    let [m, n, k] = [arguments.m, arguments.n, arguments.k]
+        .map(|dimension| dimension.unwrap_or(arguments.size) as usize);
     for (index, variant) in variants.into_iter().enumerate() {
         let question = Question {
             variant,
-            shape: Shape {
-                m: or_size(arguments.m),
-                n: or_size(arguments.n),
-                k: or_size(arguments.k),
-            },
+            shape: Shape { m, n, k },
             reads_c: arguments.beta != 0.0,
             gpu: arguments.gpu.clone(),
         };
-        let explanation = match Explanation::of(&question, here.clone()) {
-            Ok(explanation) => explanation,
-            Err(error) => return fail(notes, &error, FAILED),
-        };
+        let explanation = Explanation::of(&question, here.clone()).map_err(failed)?;
         let written = match arguments.format {
             Format::Text if index > 0 => {
                 writeln!(out).and_then(|()| explain::write(&explanation, out))
@@ -103,8 +97,8 @@ pub(super) fn explain(arguments: &Arguments, out: &mut dyn Write, notes: &mut dy
                 .and_then(|text| writeln!(out, "{text}")),
         };
         if written.is_err() {
-            return finish(written, notes, PROVEN);
+            return Ok(finish(written, notes, PROVEN));
         }
     }
-    PROVEN
+    Ok(PROVEN)
 }

@@ -1,15 +1,15 @@
 //! Which matrices to multiply: the options for the user's files and for other data, and what
 //! they result in.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
-use thiserror::Error;
 
-use super::exit::{FAILED, USAGE};
+use super::exit::{Stop, usage};
 use super::values;
 use crate::report::Corner;
-use crate::source::{Files, FilesError, Filling, Source};
+use crate::source::{Files, Filling, Source};
 use gpu_gemm::ElementType;
 use gpu_gemm::Shape;
 
@@ -67,7 +67,7 @@ pub(super) struct MatrixArguments {
     pub(super) out: Option<PathBuf>,
 
     /// What fills the matrices [default: `uniform` to prove with and `normal` to time]
-    #[arg(long, conflicts_with = "a", value_parser = values::filling())]
+    #[arg(long, conflicts_with = "a", value_enum)]
     data: Option<Filling>,
 
     /// Show the top-left corner of the resulting C: so many rows and columns, such as `5` or `5x8`
@@ -85,44 +85,17 @@ pub(super) struct Matrices {
     pub(super) note: Option<String>,
 }
 
-/// Why the options are refused.
-#[derive(Debug, Error)]
-pub(super) enum MatricesError {
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    #[error("{option} is {asked}, but in the files {name} is {found}; leave out {option}.")]
-    Contradiction {
-        option: &'static str,
-        name: &'static str,
-        asked: String,
-        found: String,
-    },
-}
-
-impl MatricesError {
-    pub(super) fn exit_code(&self) -> u8 {
-        match self {
-            MatricesError::Files(FilesError::File(_)) => FAILED,
-            _ => USAGE,
-        }
-    }
-}
-
 /// Reads the options, and the headers of the files.
 pub(super) fn matrices(
     problem: &ProblemArguments,
     options: &MatrixArguments,
-) -> Result<Matrices, MatricesError> {
+) -> Result<Matrices, Stop> {
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
-        let size = problem.size;
+        let or_size = |dimension: Option<usize>| dimension.unwrap_or(problem.size);
         return Ok(Matrices {
             source: data.map_or(Source::Suitable, Source::Filled),
-            shape: Shape {
-                m: problem.m.unwrap_or(size),
-                n: problem.n.unwrap_or(size),
-                k: problem.k.unwrap_or(size),
-            },
+            shape: Shape::new(or_size(problem.m), or_size(problem.n), or_size(problem.k)),
             data_type: problem.dtype.unwrap_or(ElementType::F32),
             note: None,
         });
@@ -147,19 +120,16 @@ pub(super) fn matrices(
 }
 
 /// Whether an option says what the files say, if it is given.
-fn agree<T: PartialEq + ToString>(
-    option: &'static str,
-    name: &'static str,
+fn agree<T: PartialEq + Display>(
+    option: &str,
+    name: &str,
     asked: Option<T>,
     found: T,
-) -> Result<(), MatricesError> {
+) -> Result<(), Stop> {
     match asked {
-        Some(asked) if asked != found => Err(MatricesError::Contradiction {
-            option,
-            name,
-            asked: asked.to_string(),
-            found: found.to_string(),
-        }),
+        Some(asked) if asked != found => Err(usage(format!(
+            "{option} is {asked}, but in the files {name} is {found}; leave out {option}."
+        ))),
         _ => Ok(()),
     }
 }

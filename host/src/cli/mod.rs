@@ -19,17 +19,18 @@ use clap::Parser;
 
 pub use arguments::Arguments;
 use arguments::Command;
-use exit::{PROVEN, finish};
+use exit::{PROVEN, finish, note};
 
 use crate::{cpu, doctor, interrupt, report};
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     if let Err(error) = interrupt::watch() {
-        // A note that cannot be written changes nothing.
-        let _ = writeln!(
-            io::stderr(),
-            "note: Ctrl-C may leave a temporary file behind, as it cannot be watched for: {error}."
+        note(
+            &mut io::stderr(),
+            format!(
+                "Ctrl-C may leave a temporary file behind, as it cannot be watched for: {error}."
+            ),
         );
     }
     ExitCode::from(run(
@@ -57,23 +58,20 @@ pub fn run(
             return finish(written, notes, error.exit_code() as u8);
         }
     };
-    match &arguments.command {
-        Some(Command::Bench(arguments)) => return bench::bench(arguments, out, notes),
-        Some(Command::Explain(arguments)) => return explain::explain(arguments, out, notes),
-        Some(Command::Tune(arguments)) => return tune::tune(arguments, out, notes),
-        Some(Command::Doctor) => {
-            let written = doctor::examine(out);
-            return finish(written, notes, PROVEN);
+    let ended = match &arguments.command {
+        Some(Command::Bench(arguments)) => bench::bench(arguments, out, notes),
+        Some(Command::Explain(arguments)) => explain::explain(arguments, out, notes),
+        Some(Command::Tune(arguments)) => tune::tune(arguments, out, notes),
+        Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
+        Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
+        None if arguments.list => {
+            let kernels = report::list(gpu_gemm::KERNELS);
+            let written = writeln!(out, "{kernels}\n\n{}", report::list_cpu(cpu::RUNGS));
+            Ok(finish(written, notes, PROVEN))
         }
-        Some(Command::Ptx(asked)) => return ptx::ptx(asked, out, notes),
-        None => {}
-    }
-    if arguments.list {
-        let kernels = report::list(gpu_gemm::gpu_kernels::KERNELS);
-        let written = writeln!(out, "{kernels}\n\n{}", report::list_cpu(cpu::RUNGS));
-        return finish(written, notes, PROVEN);
-    }
-    multiply::multiply(&arguments, out, notes)
+        None => multiply::multiply(&arguments, out, notes),
+    };
+    ended.unwrap_or_else(|stop| stop.tell(notes))
 }
 
 #[cfg(test)]
@@ -85,9 +83,10 @@ mod tests {
     use crate::prove::Baseline;
     use crate::report::Format;
     use exit::USAGE;
+    use matrices::ProblemArguments;
 
-    fn parse(arguments: &[&str]) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(std::iter::once(&"host").chain(arguments))
+    fn parse(arguments: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("host").chain(arguments.split_whitespace()))
     }
 
     #[test]
@@ -97,15 +96,13 @@ mod tests {
 
     #[test]
     fn the_defaults_are_as_documented() {
-        let arguments = parse(&[]).unwrap();
+        let arguments = parse("").unwrap();
         assert_eq!(arguments.kernel, [""; 0]);
         assert_eq!(crate::select::DEFAULT, "double-buffer"); // as the help says
         assert_eq!(arguments.problem.size, 1024);
         assert_eq!(arguments.problem.dtype, None);
-        assert_eq!(
-            (arguments.problem.alpha, arguments.problem.beta),
-            (1.0, 0.0)
-        );
+        let ProblemArguments { alpha, beta, .. } = arguments.problem;
+        assert_eq!((alpha, beta), (1.0, 0.0));
         assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.running.baseline, Baseline::Auto);
@@ -114,49 +111,37 @@ mod tests {
 
     #[test]
     fn kernels_are_separated_by_commas_and_scalars_may_be_negative() {
-        let arguments = parse(&[
-            "--kernel",
-            "naive,tiled",
-            "--alpha",
-            "-1.5",
-            "--beta=-2",
-            "--m",
-            "3",
-        ])
-        .unwrap();
+        let arguments = parse("--kernel naive,tiled --alpha -1.5 --beta=-2 --m 3").unwrap();
         assert_eq!(arguments.kernel, ["naive", "tiled"]);
-        assert_eq!(
-            (arguments.problem.alpha, arguments.problem.beta),
-            (-1.5, -2.0)
-        );
-        assert_eq!((arguments.problem.m, arguments.problem.n), (Some(3), None));
+        let ProblemArguments {
+            alpha, beta, m, n, ..
+        } = arguments.problem;
+        assert_eq!((alpha, beta), (-1.5, -2.0));
+        assert_eq!((m, n), (Some(3), None));
     }
 
     #[test]
     fn nonsense_is_refused_with_the_exit_code_for_usage() {
         for arguments in [
-            &["--size", "-1"][..],
-            &["--runs", "0"],
-            &["--threads", "0"],
-            &["--schedule", "fair"],
-            &["--dtype", "f16"],
-            &["--device", "gpu"],
-            &["--format", "xml"],
-            &["--unknown"],
-            &["doctor", "--size", "3"],
-            &["--a", "a.npy"],
-            &["--b", "b.npy"],
-            &["--c", "c.npy"],
-            &["--a", "a.npy", "--b", "b.npy", "--size", "3"],
-            &["--a", "a.npy", "--b", "b.npy", "--data", "normal"],
-            &["--data", "zeros"],
-            &["--show", "0"],
+            "--size -1",
+            "--runs 0",
+            "--threads 0",
+            "--schedule fair",
+            "--dtype f16",
+            "--device gpu",
+            "--format xml",
+            "--unknown",
+            "doctor --size 3",
+            "--a a.npy",
+            "--b b.npy",
+            "--c c.npy",
+            "--a a.npy --b b.npy --size 3",
+            "--a a.npy --b b.npy --data normal",
+            "--data zeros",
+            "--show 0",
         ] {
-            assert_eq!(
-                parse(arguments).unwrap_err().exit_code(),
-                i32::from(USAGE),
-                "{arguments:?}"
-            );
+            let code = parse(arguments).unwrap_err().exit_code();
+            assert_eq!(code, i32::from(USAGE), "{arguments}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::thread;
 
 use super::arguments::Arguments;
-use super::exit::{FAILED, PROVEN, USAGE, fail, finish, noted};
+use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::matrices;
 use crate::cpu;
 use crate::measure::cublas;
@@ -13,47 +13,38 @@ use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::Rung;
 use crate::select::{self, Asked};
-use gpu_gemm::Chooser;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
-use gpu_gemm::{Device, DeviceChoice};
+use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, Shape};
 
-pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let matrices = match matrices(&arguments.problem, &arguments.matrices) {
-        Ok(matrices) => matrices,
-        Err(error) => return fail(notes, &error, error.exit_code()),
-    };
+pub(super) fn multiply(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let matrices = matrices(&arguments.problem, &arguments.matrices)?;
     let data_type = matrices.data_type;
-    let (kernels, rungs) = (gpu_gemm::gpu_kernels::KERNELS, cpu::RUNGS);
+    let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
     let names = match &arguments.kernel[..] {
         [] => &[select::default_for(kernels, rungs, data_type).to_string()],
         names => names,
     };
-    let asked = match select::ask(kernels, rungs, names, data_type) {
-        Ok(asked) => asked,
-        Err(error) => return fail(notes, &error, USAGE),
-    };
+    let asked = select::ask(kernels, rungs, names, data_type).map_err(usage)?;
     let options = &arguments.matrices;
     if options.out.is_some() && asked.len() != 1 {
-        let found = asked.len();
-        return refuse(
-            notes,
-            &format!("--out takes the C of one kernel, but {found} are asked for; name one."),
-        );
+        let count = asked.len();
+        return Err(usage(format!(
+            "--out takes the C of one kernel, but {count} are named; name one."
+        )));
     }
     if options.show.is_some() && arguments.format == Format::Csv {
-        let why =
-            "--show goes with the formats table and json: a line of CSV has no place for rows.";
-        return refuse(notes, why);
+        return Err(usage(
+            "--show goes with the formats table and json: a line of CSV has no place for rows.",
+        ));
     }
     // Before anything that takes long, so that a file that cannot be written is known at once.
-    let mut output = match options.out.as_deref().map(Output::open).transpose() {
-        Ok(output) => output,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
-    if let Some(note) = &matrices.note {
-        // A note that cannot be written changes nothing.
-        let _ = writeln!(notes, "note: {note}");
+    let output = options.out.as_deref().map(Output::open).transpose();
+    let mut output = output.map_err(failed)?;
+    if let Some(text) = &matrices.note {
+        note(notes, text);
     }
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native());
@@ -70,10 +61,7 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         }
         Device::open(device)
     });
-    let opened = match opened {
-        Ok(opened) => opened,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+    let opened = opened.map_err(failed)?;
     let rungs = rungs_for(&asked, &opened.device, data_type, matrices.shape, notes);
     let request = Request {
         rungs,
@@ -90,12 +78,12 @@ pub(super) fn multiply(arguments: &Arguments, out: &mut dyn Write, notes: &mut d
         cpu: arguments.cpu(),
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
-    let (mut report, result) = prove::evaluate_into(&opened, &request, writer);
+    let (mut report, result) = prove::evaluate(&opened, &request, writer);
     let written = match output {
         Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
         _ => PROVEN,
     };
-    conclude(&report, result, arguments.format, out, notes).max(written)
+    Ok(conclude(&report, result, arguments.format, out, notes).max(written))
 }
 
 /// The request for this shape.
@@ -122,9 +110,9 @@ fn rungs_for(
 fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u8 {
     let path = output.path().display().to_string();
     if !report.all_proven() {
-        let _ = writeln!(
+        note(
             notes,
-            "note: `{path}` is not written, because its C is not proven right."
+            format!("`{path}` is not written, because its C is not proven right."),
         );
         return FAILED;
     }
@@ -133,14 +121,8 @@ fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u
             report.output = Some(path);
             PROVEN
         }
-        Err(error) => fail(notes, &error, FAILED),
+        Err(error) => failed(error).tell(notes),
     }
-}
-
-fn refuse(notes: &mut dyn Write, why: &str) -> u8 {
-    // The notes may have no reader: the exit code still says it.
-    let _ = writeln!(notes, "error: {why}");
-    USAGE
 }
 
 /// Writes what is known, and returns the exit code for it.
@@ -159,13 +141,7 @@ fn conclude(
     let verdict = match result {
         Ok(()) if report.all_proven() => PROVEN,
         Ok(()) => FAILED,
-        Err(error) => {
-            let asked_in_vain = matches!(
-                error,
-                EvaluateError::Scalar { .. } | EvaluateError::BaselineWithoutGpu
-            );
-            fail(notes, &error, if asked_in_vain { USAGE } else { FAILED })
-        }
+        Err(error) => Stop::from(error).tell(notes),
     };
     finish(written, notes, verdict)
 }
@@ -174,6 +150,7 @@ fn conclude(
 mod tests {
     use std::io;
 
+    use super::super::exit::USAGE;
     use super::*;
     use crate::report;
 
@@ -185,31 +162,18 @@ mod tests {
         };
         let concluded = |proven: &[bool], result| {
             let report = Report {
-                schema: 1,
-                backend: "simulator",
-                device: String::new(),
-                reason: String::new(),
-                cublas: None,
-                output: None,
                 results: proven.iter().map(|&proven| record(proven)).collect(),
-                yardsticks: Vec::new(),
+                ..Report::default()
             };
-            conclude(
-                &report,
-                result,
-                Format::Csv,
-                &mut io::sink(),
-                &mut io::sink(),
-            )
+            let (mut out, mut notes) = (io::sink(), io::sink());
+            conclude(&report, result, Format::Csv, &mut out, &mut notes)
         };
         assert_eq!(concluded(&[true, true], Ok(())), PROVEN);
         assert_eq!(concluded(&[true, false], Ok(())), FAILED);
         let crash = || EvaluateError::from(gpu_gemm::DeviceError::NoDevice);
         assert_eq!(concluded(&[true], Err(crash())), FAILED);
         assert_eq!(concluded(&[], Err(crash())), FAILED);
-        assert_eq!(
-            concluded(&[], Err(EvaluateError::BaselineWithoutGpu)),
-            USAGE
-        );
+        let without_gpu = Err(EvaluateError::BaselineWithoutGpu);
+        assert_eq!(concluded(&[], without_gpu), USAGE);
     }
 }

@@ -6,12 +6,12 @@ use clap::Args;
 use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
 use thiserror::Error;
 
-use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
+use super::exit::{PROVEN, Stop, failed, finish, usage};
 use super::values;
 use crate::listing::{self, ptx, sass, statistics::Statistics};
 use crate::select;
-use gpu_gemm::ElementType;
 use gpu_gemm::device::{driver, ptx as embedded};
+use gpu_gemm::{ElementType, KERNELS};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
@@ -63,20 +63,15 @@ enum PtxError {
     Tool(#[from] nvvm::Error),
 }
 
-pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
-    let variants = match select::kernels(gpu_gemm::gpu_kernels::KERNELS, names, asked.dtype) {
-        Ok(variants) => variants,
-        Err(error) => return fail(notes, &error, USAGE),
-    };
+    let variants = select::kernels(KERNELS, names, asked.dtype).map_err(usage)?;
     let listings: Result<Vec<Vec<u8>>, PtxError> = variants
         .iter()
         .map(|variant| listing_of(variant.entry.name, asked))
         .collect();
-    match listings {
-        Ok(listings) => finish(out.write_all(&listings.join(&b'\n')), notes, PROVEN),
-        Err(error) => fail(notes, &error, FAILED),
-    }
+    let text = listings.map_err(failed)?.join(&b'\n');
+    Ok(finish(out.write_all(&text), notes, PROVEN))
 }
 
 fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
@@ -125,7 +120,7 @@ fn architecture(name: &str) -> Result<NvvmArch, String> {
         .find(|arch| arch.sm() == name)
         .ok_or_else(|| {
             let known = NvvmArch::ALL.map(NvvmArch::sm);
-            format!("there is {}", known.join(", "))
+            format!("choose one of {}", known.join(", "))
         })
 }
 
@@ -173,6 +168,6 @@ mod tests {
     fn architectures_have_the_names_that_ptxas_knows() {
         assert_eq!(architecture("sm_90a"), Ok(NvvmArch::Compute90a));
         let error = architecture("sm_35").unwrap_err();
-        assert!(error.starts_with("there is sm_75, sm_80"), "{error}");
+        assert!(error.starts_with("choose one of sm_75, sm_80"), "{error}");
     }
 }

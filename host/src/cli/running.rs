@@ -3,7 +3,6 @@
 use clap::Args;
 use gpu_gemm::DeviceChoice;
 
-use super::values;
 use crate::measure::Effort;
 use crate::prove::Baseline;
 
@@ -20,15 +19,15 @@ pub(super) struct Running {
 
     /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(super) runs: Option<u32>,
+    runs: Option<u32>,
 
     /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a
     /// GPU, else 0]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    pub(super) warmup: Option<u32>,
+    warmup: Option<u32>,
 
     /// What to compare times with, on a GPU
-    #[arg(long, default_value = "auto", value_parser = values::baseline())]
+    #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     pub(super) baseline: Baseline,
 }
 

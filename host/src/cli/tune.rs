@@ -8,24 +8,20 @@ use clap::Args;
 use thiserror::Error;
 
 use super::bench::shape;
-use super::exit::{FAILED, PROVEN, USAGE, fail, finish};
+use super::exit::{PROVEN, Stop, failed, finish, note, usage};
 use crate::bench::shapes::SHAPES;
-use gpu_gemm::choose::tuned::Entry;
-use gpu_gemm::choose::{Found, Key, Tuned};
-use gpu_gemm::device::driver;
-use gpu_gemm::{Choice, Chooser};
-
 use crate::measure::Effort;
 use crate::output::{Output, OutputError, clause};
 use crate::progress::Progress;
 use crate::report::{duration, new_table};
 use crate::tune::{self, Measured, Settings};
-use gpu_gemm::Shape;
-use gpu_gemm::{Device, DeviceChoice};
+use gpu_gemm::choose::tuned::Entry;
+use gpu_gemm::choose::{Found, Key, Tuned};
+use gpu_gemm::device::driver;
+use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, Opened, Shape};
 
-/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for matrices
-/// of f32 of the shapes that are asked for, and keeps the answer in the cache folder, for this
-/// GPU, driver and build.
+/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for f32 matrices
+/// of the given shapes, and keeps the answer in the cache folder, for this GPU, driver and build.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Values of m = n = k
@@ -37,7 +33,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
     shapes: Vec<Shape>,
 
-    /// Plans to measure at each shape at most, those first of which most is expected
+    /// Plans to measure at each shape at most, those that should be the fastest first
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
     plans: u16,
 
@@ -58,33 +54,52 @@ pub(super) struct Arguments {
     runs: Option<u32>,
 }
 
-pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+pub(super) fn tune(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
     if arguments.list {
         return list(out, notes);
     }
-    let opened = match Device::open(arguments.device) {
-        Ok(opened) => opened,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
-    let properties = match tune::gpu_of(&opened) {
-        Ok(device) => device.properties(),
-        Err(error) => return fail(notes, &error, USAGE),
-    };
-    let key = Key::of(properties);
+    let opened = Device::open(arguments.device).map_err(failed)?;
+    let key = Key::of(tune::gpu_of(&opened).map_err(usage)?.properties());
     let mut tuned = match Tuned::find(&key) {
         Found::Usable(tuned) => tuned,
         Found::Nothing => Tuned::new(key.clone()),
         Found::Useless(why) => {
-            // A note that cannot be written changes nothing.
-            let _ = writeln!(notes, "note: {why}");
+            note(notes, why);
             Tuned::new(key.clone())
         }
     };
     // Before anything that takes long, so that a folder that cannot be written is known at once.
-    let path = match keep(&tuned, &key) {
-        Ok(path) => path,
-        Err(error) => return fail(notes, &error, FAILED),
+    let path = keep(&tuned, &key).map_err(failed)?;
+    let mut measured: Vec<Measured> = Vec::new();
+    let code = match measure(arguments, &opened, &key, &mut tuned, &mut measured) {
+        Ok(()) => PROVEN,
+        Err(stop) => stop.tell(notes),
     };
+    let written = match measured.is_empty() {
+        true => Ok(()),
+        false => writeln!(
+            out,
+            "device  {}\nkept in {}\n\n{}",
+            opened.device.description(),
+            path.display(),
+            table(&measured)
+        ),
+    };
+    Ok(finish(written, notes, code))
+}
+
+/// Measures at every shape, and keeps what it finds in `tuned` and `measured`.
+fn measure(
+    arguments: &Arguments,
+    opened: &Opened,
+    key: &Key,
+    tuned: &mut Tuned,
+    measured: &mut Vec<Measured>,
+) -> Result<(), Stop> {
     let chooser = Chooser::untuned(opened.device.facts());
     let settings = Settings {
         most: usize::from(arguments.plans),
@@ -96,38 +111,15 @@ pub(super) fn tune(arguments: &Arguments, out: &mut dyn Write, notes: &mut dyn W
     };
     let shapes = shapes(arguments);
     let progress = Progress::start(tune::STEPS * shapes.len() as u64);
-    let mut measured: Vec<Measured> = Vec::new();
-    let mut code = PROVEN;
-    for &shape in &shapes {
-        let found = match tune::shape(&opened, &chooser, shape, settings, &progress) {
-            Ok(found) => found,
-            Err(error) => {
-                code = fail(notes, &error, FAILED);
-                break;
-            }
-        };
+    for shape in shapes {
+        let found = tune::shape(opened, &chooser, shape, settings, &progress).map_err(failed)?;
         let model = Some(found.model.1);
-        let entry = Entry::new(found.call, found.choice, found.seconds, model);
-        tuned.insert(entry);
+        tuned.insert(Entry::new(found.call, found.choice, found.seconds, model));
         measured.push(found);
         // After each, so that what was measured outlives an interruption.
-        if let Err(error) = keep(&tuned, &key) {
-            code = fail(notes, &error, FAILED);
-            break;
-        }
+        keep(tuned, key).map_err(failed)?;
     }
-    drop(progress);
-    let written = match measured.is_empty() {
-        true => Ok(()),
-        false => writeln!(
-            out,
-            "device  {}\nkept in {}\n\n{}",
-            opened.device.description(),
-            path.display(),
-            table(&measured)
-        ),
-    };
-    finish(written, notes, code)
+    Ok(())
 }
 
 /// Why what was tuned cannot be kept.
@@ -203,11 +195,8 @@ fn table(measured: &[Measured]) -> String {
 }
 
 /// What was kept for each GPU of this machine.
-fn list(out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
-    let gpus = match driver::probe() {
-        Ok(gpus) => gpus,
-        Err(error) => return fail(notes, &error, FAILED),
-    };
+fn list(out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
+    let gpus = driver::probe().map_err(failed)?;
     let mut text = String::new();
     let mut keys: Vec<Key> = gpus.iter().map(Key::of).collect();
     keys.dedup();
@@ -221,7 +210,7 @@ fn list(out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
             _ => "Nothing was measured yet.\n".to_string(),
         };
     }
-    finish(write!(out, "{text}"), notes, PROVEN)
+    Ok(finish(write!(out, "{text}"), notes, PROVEN))
 }
 
 fn entries(tuned: &Tuned) -> String {

@@ -108,21 +108,16 @@ fn gemm<T: Number>(
     }
     let mut product = vec![zero; shape.m * shape.n];
     if !nothing_to_add {
-        multiply(
-            a,
-            b,
-            ViewMut::new(&mut product, shape.m, shape.n, shape.n),
-            team,
-        );
+        let product = ViewMut::new(&mut product, shape.m, shape.n, shape.n);
+        multiply(a, b, product, team);
     }
     for (row, sums) in product.chunks(shape.n.max(1)).enumerate() {
         for (c, sum) in c.row_mut(row).iter_mut().zip(sums) {
             // Zero where alpha is zero, and never NaN: the product is then all zeros.
             let added = alpha.times_plus(*sum, zero);
-            *c = if beta == zero {
-                added
-            } else {
-                beta.times_plus(*c, added)
+            *c = match beta == zero {
+                true => added,
+                false => beta.times_plus(*c, added),
             };
         }
     }
@@ -177,14 +172,11 @@ mod tests {
             functions,
             ..ijk::RUNG
         };
-        let shape = Shape { m: 3, n: 4, k: 5 };
+        let shape = Shape::new(3, 4, 5);
         let layout = Layout::padded(shape, [1; 3], [1; 3]);
         let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
-        run(
-            &algorithm,
-            &problem,
-            &Team::new(Settings::default()).unwrap(),
-        )
+        let team = Team::new(Settings::default()).unwrap();
+        run(&algorithm, &problem, &team)
     }
 
     #[test]

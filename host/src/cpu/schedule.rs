@@ -12,9 +12,9 @@ use std::fmt;
 pub enum Schedule {
     /// As many chunks of equal size as threads, one each
     Static,
-    /// A piece at a time, taken by the next free thread
+    /// A piece at a time, taken by whichever thread is free
     Dynamic,
-    /// Half of an equal share of what is left, taken by the next free thread: chunks shrink
+    /// Half of an equal share of what remains, taken by whichever thread is free: chunks shrink
     /// towards the end
     Guided,
 }

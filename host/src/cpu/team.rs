@@ -37,7 +37,7 @@ impl Default for Settings {
 
 /// Why there are no threads.
 #[derive(Debug, Error)]
-#[error("{threads} threads cannot be started: {source}. Ask for fewer with `--threads`.")]
+#[error("{threads} threads cannot be started: {source}. Choose fewer with `--threads`.")]
 pub struct TeamError {
     threads: usize,
     source: ThreadPoolBuildError,

@@ -30,18 +30,18 @@ pub static RUNG: Algorithm = Algorithm {
 
 fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
     for i in 0..a.rows() {
-        let (fours, rest) = a.row(i).as_chunks::<4>();
+        let (chunks, remainder) = a.row(i).as_chunks::<4>();
         for j in 0..b.columns() {
             let mut sums = [T::default(); 4];
             let mut k = 0;
-            for a in fours {
+            for a in chunks {
                 sums[0] = a[0].times_plus(b.at(k, j), sums[0]);
                 sums[1] = a[1].times_plus(b.at(k + 1, j), sums[1]);
                 sums[2] = a[2].times_plus(b.at(k + 2, j), sums[2]);
                 sums[3] = a[3].times_plus(b.at(k + 3, j), sums[3]);
                 k += 4;
             }
-            for a in rest {
+            for a in remainder {
                 sums[0] = a.times_plus(b.at(k, j), sums[0]);
                 k += 1;
             }

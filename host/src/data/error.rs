@@ -19,10 +19,10 @@ pub enum ProblemError {
         length: usize,
     },
     #[error(
-        "{rows} rows with a leading dimension of {leading} are more elements than memory can be addressed by."
+        "{rows} rows with a leading dimension of {leading} are more elements than memory can address."
     )]
     Overflow { rows: usize, leading: usize },
-    #[error("There is no memory for a matrix of {rows} x {columns}: {bytes} bytes were asked for.")]
+    #[error("There is no memory for a matrix of {rows} x {columns}: {bytes} bytes are needed.")]
     OutOfMemory {
         rows: usize,
         columns: usize,

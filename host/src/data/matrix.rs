@@ -17,6 +17,16 @@ pub struct Placement {
     pub leading: usize,
 }
 
+impl Placement {
+    /// Rows of so many elements one after the other, from the start of the buffer.
+    pub const fn compact(columns: usize) -> Placement {
+        Placement {
+            offset: 0,
+            leading: columns,
+        }
+    }
+}
+
 /// A row-major matrix in a buffer of its own, which may be longer than the matrix needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix<T> {
@@ -39,12 +49,10 @@ impl<T: Number> Matrix<T> {
         columns: usize,
         placement: Placement,
     ) -> Result<Self, ProblemError> {
+        let Placement { offset, leading } = placement;
         let needed = extent(rows, columns, placement)?
-            .checked_add(placement.offset)
-            .ok_or(ProblemError::Overflow {
-                rows,
-                leading: placement.leading,
-            })?;
+            .checked_add(offset)
+            .ok_or(ProblemError::Overflow { rows, leading })?;
         if buffer.len() < needed {
             return Err(ProblemError::ShortBuffer {
                 rows,
@@ -74,14 +82,11 @@ impl<T: Number> Matrix<T> {
         row: impl Fn(usize, &mut [T]) + Sync,
     ) -> Result<Self, ProblemError> {
         extent(rows, columns, placement)?;
-        let overflow = ProblemError::Overflow {
-            rows,
-            leading: placement.leading,
-        };
+        let Placement { offset, leading } = placement;
         let length = rows
-            .checked_mul(placement.leading)
-            .and_then(|length| length.checked_add(placement.offset))
-            .ok_or(overflow)?;
+            .checked_mul(leading)
+            .and_then(|length| length.checked_add(offset))
+            .ok_or(ProblemError::Overflow { rows, leading })?;
         let mut buffer = Vec::new();
         buffer
             .try_reserve_exact(length)
@@ -92,8 +97,8 @@ impl<T: Number> Matrix<T> {
             })?;
         buffer.resize(length, T::POISON);
         if columns > 0 {
-            buffer[placement.offset..]
-                .par_chunks_mut(placement.leading)
+            buffer[offset..]
+                .par_chunks_mut(leading)
                 .enumerate()
                 .for_each(|(index, padded)| row(index, &mut padded[..columns]));
         }
@@ -105,16 +110,30 @@ impl<T: Number> Matrix<T> {
         })
     }
 
+    /// The compact matrix that has `element(row, column)`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn from_elements(
+        rows: usize,
+        columns: usize,
+        element: impl Fn(usize, usize) -> T + Sync,
+    ) -> Result<Self, ProblemError> {
+        Matrix::from_rows(rows, columns, Placement::compact(columns), |row, values| {
+            for (column, value) in values.iter_mut().enumerate() {
+                *value = element(row, column);
+            }
+        })
+    }
+
     /// A row of so many elements of [`Number::POISON`].
     pub fn poison(columns: usize) -> Self {
         Matrix {
             buffer: vec![T::POISON; columns],
             rows: 1,
             columns,
-            placement: Placement {
-                offset: 0,
-                leading: columns,
-            },
+            placement: Placement::compact(columns),
         }
     }
 
@@ -167,14 +186,13 @@ impl<T: Number> Matrix<T> {
     /// The elements from the first to the last of the matrix: exactly what a kernel may touch,
     /// its padding included.
     pub fn elements(&self) -> &[T] {
-        let start = self.placement.offset;
-        &self.buffer[start..start + self.extent()]
+        &self.buffer[self.placement.offset..][..self.extent()]
     }
 
     /// [`Matrix::elements`], to write.
     pub fn elements_mut(&mut self) -> &mut [T] {
-        let (start, extent) = (self.placement.offset, self.extent());
-        &mut self.buffer[start..start + extent]
+        let extent = self.extent();
+        &mut self.buffer[self.placement.offset..][..extent]
     }
 
     /// Elements from the first to the last of the matrix; 0 if it has none.
@@ -221,12 +239,11 @@ impl<T: Number> Matrix<T> {
 
     /// Whether an index of the buffer is an element of the matrix.
     fn contains(&self, index: usize) -> bool {
-        index >= self.placement.offset && {
-            let position = index - self.placement.offset;
-            self.placement.leading > 0
-                && position / self.placement.leading < self.rows
-                && position % self.placement.leading < self.columns
-        }
+        let Placement { offset, leading } = self.placement;
+        leading > 0
+            && index.checked_sub(offset).is_some_and(|position| {
+                position / leading < self.rows && position % leading < self.columns
+            })
     }
 }
 
@@ -274,11 +291,9 @@ fn extent(rows: usize, columns: usize, placement: Placement) -> Result<usize, Pr
 mod tests {
     use super::*;
 
-    const AT_START: fn(usize) -> Placement = |leading| Placement { offset: 0, leading };
-
     #[test]
     fn a_short_leading_dimension_is_refused() {
-        let error = Matrix::new(vec![0f32; 100], 3, 5, AT_START(4)).unwrap_err();
+        let error = Matrix::new(vec![0f32; 100], 3, 5, Placement::compact(4)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "The leading dimension 4 is shorter than the rows of 5 elements that it must hold."
@@ -305,7 +320,7 @@ mod tests {
 
     #[test]
     fn sizes_that_overflow_are_refused_before_anything_is_allocated() {
-        let error = Matrix::<f32>::from_rows(3, 5, AT_START(usize::MAX / 2), |_, _| ());
+        let error = Matrix::<f32>::from_rows(3, 5, Placement::compact(usize::MAX / 2), |_, _| ());
         assert!(matches!(error, Err(ProblemError::Overflow { .. })));
         let far = Placement {
             offset: usize::MAX,
@@ -317,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_matrix_larger_than_memory_is_an_error_not_an_abort() {
-        let error = Matrix::<f32>::from_rows(1 << 28, 1 << 28, AT_START(1 << 28), |_, _| ());
+        let error =
+            Matrix::<f32>::from_rows(1 << 28, 1 << 28, Placement::compact(1 << 28), |_, _| ());
         assert!(matches!(error, Err(ProblemError::OutOfMemory { .. })));
     }
 

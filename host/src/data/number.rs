@@ -64,109 +64,67 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     fn minus(self, subtrahend: Self) -> Self;
 }
 
-impl Number for f32 {
-    const POISON: f32 = f32::from_bits(0x7fc5_a5a5);
-    const ARITHMETIC: Arithmetic = Arithmetic::Float {
-        unit_roundoff: 0.5 * f32::EPSILON as f64,
-        smallest: f32::from_bits(1) as f64,
-        largest: f32::MAX as f64,
-        exact_integers: 16_777_216.0,
+/// [`Number`] for a float, by the bits of its poison.
+macro_rules! float {
+    ($float:ident, $poison:literal) => {
+        impl Number for $float {
+            const POISON: $float = $float::from_bits($poison);
+            const ARITHMETIC: Arithmetic = Arithmetic::Float {
+                unit_roundoff: 0.5 * $float::EPSILON as f64,
+                smallest: $float::from_bits(1) as f64,
+                largest: $float::MAX as f64,
+                exact_integers: (1u64 << $float::MANTISSA_DIGITS) as f64,
+            };
+
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+
+            fn to_integer(self) -> Option<i64> {
+                // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
+                let integer = self as i64;
+                let is_exact = integer as $float == self && self.abs() < i64::MAX as $float;
+                is_exact.then_some(integer)
+            }
+
+            fn from_integer(value: i32) -> $float {
+                value as $float
+            }
+
+            fn from_scalar(value: f64) -> Option<$float> {
+                let scalar = value as $float;
+                (scalar.is_finite() || !value.is_finite()).then_some(scalar)
+            }
+
+            #[inline(always)]
+            fn times_plus(self, factor: $float, addend: $float) -> $float {
+                self * factor + addend
+            }
+
+            #[inline(always)]
+            fn fused_times_plus(self, factor: $float, addend: $float) -> $float {
+                self.mul_add(factor, addend)
+            }
+
+            #[inline(always)]
+            fn plus(self, addend: $float) -> $float {
+                self + addend
+            }
+
+            #[inline(always)]
+            fn minus(self, subtrahend: $float) -> $float {
+                self - subtrahend
+            }
+        }
     };
-
-    fn bits(self) -> u64 {
-        self.to_bits().into()
-    }
-
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
-
-    fn to_integer(self) -> Option<i64> {
-        // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
-        let integer = self as i64;
-        (integer as f32 == self && self.abs() < i64::MAX as f32).then_some(integer)
-    }
-
-    fn from_integer(value: i32) -> f32 {
-        value as f32
-    }
-
-    fn from_scalar(value: f64) -> Option<f32> {
-        let scalar = value as f32;
-        (scalar.is_finite() || !value.is_finite()).then_some(scalar)
-    }
-
-    #[inline(always)]
-    fn times_plus(self, factor: f32, addend: f32) -> f32 {
-        self * factor + addend
-    }
-
-    #[inline(always)]
-    fn fused_times_plus(self, factor: f32, addend: f32) -> f32 {
-        self.mul_add(factor, addend)
-    }
-
-    #[inline(always)]
-    fn plus(self, addend: f32) -> f32 {
-        self + addend
-    }
-
-    #[inline(always)]
-    fn minus(self, subtrahend: f32) -> f32 {
-        self - subtrahend
-    }
 }
 
-impl Number for f64 {
-    const POISON: f64 = f64::from_bits(0x7ffc_a5a5_a5a5_a5a5);
-    const ARITHMETIC: Arithmetic = Arithmetic::Float {
-        unit_roundoff: 0.5 * f64::EPSILON,
-        smallest: f64::from_bits(1),
-        largest: f64::MAX,
-        exact_integers: 9_007_199_254_740_992.0,
-    };
-
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-
-    fn to_f64(self) -> f64 {
-        self
-    }
-
-    fn to_integer(self) -> Option<i64> {
-        let integer = self as i64;
-        (integer as f64 == self && self.abs() < i64::MAX as f64).then_some(integer)
-    }
-
-    fn from_integer(value: i32) -> f64 {
-        value.into()
-    }
-
-    fn from_scalar(value: f64) -> Option<f64> {
-        Some(value)
-    }
-
-    #[inline(always)]
-    fn times_plus(self, factor: f64, addend: f64) -> f64 {
-        self * factor + addend
-    }
-
-    #[inline(always)]
-    fn fused_times_plus(self, factor: f64, addend: f64) -> f64 {
-        self.mul_add(factor, addend)
-    }
-
-    #[inline(always)]
-    fn plus(self, addend: f64) -> f64 {
-        self + addend
-    }
-
-    #[inline(always)]
-    fn minus(self, subtrahend: f64) -> f64 {
-        self - subtrahend
-    }
-}
+float!(f32, 0x7fc5_a5a5);
+float!(f64, 0x7ffc_a5a5_a5a5_a5a5);
 
 impl Number for i32 {
     const POISON: i32 = 0x5a5a_5a5b;

@@ -66,11 +66,7 @@ impl<T: Number> Problem<T> {
         b: Matrix<T>,
         c: Matrix<T>,
     ) -> Result<Self, ProblemError> {
-        let shape = Shape {
-            m: c.rows(),
-            n: c.columns(),
-            k: a.columns(),
-        };
+        let shape = Shape::new(c.rows(), c.columns(), a.columns());
         if (a.rows(), b.rows(), b.columns()) != (shape.m, shape.k, shape.n) {
             return Err(ProblemError::ShapesDiffer {
                 a: (a.rows(), a.columns()),
@@ -150,12 +146,10 @@ impl<T: Random> Problem<T> {
 mod tests {
     use super::*;
 
-    const AT_START: fn(usize) -> Placement = |leading| Placement { offset: 0, leading };
-
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
         let matrix = |rows, columns| {
-            Matrix::<f32>::from_rows(rows, columns, AT_START(columns), |_, _| ()).unwrap()
+            Matrix::<f32>::from_rows(rows, columns, Placement::compact(columns), |_, _| ()).unwrap()
         };
         assert!(Problem::new(1.0, 0.0, matrix(2, 3), matrix(3, 4), matrix(2, 4)).is_ok());
         for (a, b, c) in [
@@ -176,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_elements_wherever_they_lie() {
-        let shape = Shape { m: 5, n: 6, k: 7 };
+        let shape = Shape::new(5, 6, 7);
         let seeded = |layout, seed| {
             Problem::<f32>::random(shape, layout, Data::Normal, seed, 1.0, 1.0).unwrap()
         };

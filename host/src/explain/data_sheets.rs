@@ -3,78 +3,39 @@
 
 use gpu_gemm::gpu::{Capability, Gpu};
 
-/// A GPU, by its data sheet.
-struct Sheet {
-    /// What `--gpu` calls it.
-    key: &'static str,
-    name: &'static str,
-    capability: (i32, i32),
-    sms: u32,
-    /// Boost clock.
-    clock_mhz: u32,
-    /// Bytes a second.
-    bandwidth: f64,
-}
+/// A GPU, by its data sheet: what `--gpu` calls it, its name, compute capability, SMs, boost
+/// clock in MHz, and bytes of memory bandwidth a second.
+type Sheet = (&'static str, &'static str, (i32, i32), u32, u32, f64);
 
+#[rustfmt::skip]
 const SHEETS: [Sheet; 6] = [
-    sheet("h200", "NVIDIA H200", (9, 0), 132, 1980, 4.8e12),
-    sheet("h100", "NVIDIA H100 SXM", (9, 0), 132, 1980, 3.35e12),
-    sheet("a100", "NVIDIA A100 80GB SXM", (8, 0), 108, 1410, 2.039e12),
-    sheet(
-        "rtx4090",
-        "NVIDIA GeForce RTX 4090",
-        (8, 9),
-        128,
-        2520,
-        1.008e12,
-    ),
-    sheet(
-        "rtx4070",
-        "NVIDIA GeForce RTX 4070",
-        (8, 9),
-        46,
-        2475,
-        0.504e12,
-    ),
-    sheet("t4", "NVIDIA T4", (7, 5), 40, 1590, 0.32e12),
+    ("h200",    "NVIDIA H200",             (9, 0), 132, 1980, 4.8e12),
+    ("h100",    "NVIDIA H100 SXM",         (9, 0), 132, 1980, 3.35e12),
+    ("a100",    "NVIDIA A100 80GB SXM",    (8, 0), 108, 1410, 2.039e12),
+    ("rtx4090", "NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1.008e12),
+    ("rtx4070", "NVIDIA GeForce RTX 4070", (8, 9),  46, 2475, 0.504e12),
+    ("t4",      "NVIDIA T4",               (7, 5),  40, 1590, 0.32e12),
 ];
-
-const fn sheet(
-    key: &'static str,
-    name: &'static str,
-    capability: (i32, i32),
-    sms: u32,
-    clock_mhz: u32,
-    bandwidth: f64,
-) -> Sheet {
-    Sheet {
-        key,
-        name,
-        capability,
-        sms,
-        clock_mhz,
-        bandwidth,
-    }
-}
 
 /// The default where there is no GPU and none is named: the GPU that this project's figures were
 /// measured on.
-pub const DEFAULT: &str = SHEETS[0].key;
+pub const DEFAULT: &str = SHEETS[0].0;
 
 /// The names that [`find`] knows.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    SHEETS.iter().map(|sheet| sheet.key)
+    SHEETS.iter().map(|sheet| sheet.0)
 }
 
 /// The GPU of this name.
 pub fn find(key: &str) -> Option<Gpu> {
-    let sheet = SHEETS.iter().find(|sheet| sheet.key == key)?;
+    let sheet = SHEETS.iter().find(|sheet| sheet.0 == key)?;
+    let &(_, name, capability, sms, clock_mhz, bandwidth_bytes_per_s) = sheet;
     Some(Gpu {
-        name: sheet.name.to_string(),
-        capability: Capability::of(sheet.capability)?,
-        sms: sheet.sms,
-        clock_mhz: sheet.clock_mhz,
-        bandwidth_bytes_per_s: sheet.bandwidth,
+        name: name.to_string(),
+        capability: Capability::of(capability)?,
+        sms,
+        clock_mhz,
+        bandwidth_bytes_per_s,
     })
 }
 

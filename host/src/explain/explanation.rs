@@ -232,11 +232,7 @@ impl Explanation {
     }
 
     pub(super) fn shape(&self) -> Shape {
-        Shape {
-            m: self.m,
-            n: self.n,
-            k: self.k,
-        }
+        Shape::new(self.m, self.n, self.k)
     }
 }
 
@@ -344,7 +340,7 @@ impl Roofline {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use gpu_gemm::gpu_kernels::{self, spec::variants};
+    use gpu_gemm::gpu_kernels::{self, variants};
 
     /// Of an H200's data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {

@@ -41,13 +41,14 @@ impl Resources {
         let module = ptx::architecture(&sm)
             .map(|number| ptx::newest_for(ptx::EMBEDDED, number, None))
             .unwrap_or_default();
-        let assembled = ptxas::assemble_entry(&toolkit, module, arch, variant.entry.name)
-            .map_err(|error| error.to_string())?;
+        let alone = ptx::with_one_kernel(module, variant.entry.name).unwrap_or_default();
+        let assembled =
+            ptxas::assemble(&toolkit, &alone, arch).map_err(|error| error.to_string())?;
         let found = assembled
             .kernels
             .iter()
             .find(|kernel| kernel.entry == variant.entry.name)
-            .ok_or_else(|| format!("ptxas says nothing of `{}`.", variant.entry.name))?;
+            .ok_or_else(|| format!("ptxas reports nothing about `{}`.", variant.entry.name))?;
         Ok(Resources {
             architecture: sm,
             registers: found.registers,

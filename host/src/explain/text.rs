@@ -212,7 +212,7 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     };
     writeln!(
         out,
-        "roofline   {:.2} is {side} the ridge at {:.1} operations a byte: bound by {}, at most {} without help of caches\n",
+        "roofline   {:.2} is {side} the ridge at {:.1} operations a byte: bound by {}, at most {} without help from caches\n",
         explanation.intensity,
         roofline.ridge,
         roofline.bound,
@@ -308,6 +308,7 @@ mod tests {
     use super::*;
     use crate::explain::explanation::tests::explained;
     use crate::explain::resources::{Occupancy, Resources, Waves};
+    use expect_test::expect_file;
     use gpu_gemm::gpu::Capability;
 
     #[test]
@@ -330,7 +331,7 @@ mod tests {
         explanation.resources = Some(resources);
         let mut out = Vec::new();
         write(&explanation, &mut out).unwrap();
-        crate::golden::compare("src/explain/golden/conflict-free.txt", &out);
+        expect_file!["golden/conflict-free.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
     }
 
     #[test]

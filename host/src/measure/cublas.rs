@@ -20,14 +20,14 @@ pub enum CublasError {
         "There is no cuBLAS (libcublas.so) on this machine. Install a CUDA toolkit or the Python package nvidia-cublas-cu12, or set LIBCUBLAS_PATH to the library or its folder."
     )]
     NotFound,
-    #[error("{} is no usable cuBLAS: {reason}.", path.display())]
+    #[error("{} cannot be used as cuBLAS: {reason}.", path.display())]
     Unusable { path: PathBuf, reason: String },
     #[error("cuBLAS failed in {function} with status {status}.")]
     Failed {
         function: &'static str,
         status: c_int,
     },
-    #[error("cuBLAS multiplies no {0}.")]
+    #[error("cuBLAS does not multiply {0}.")]
     NoSuchType(ElementType),
     #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
     TooLarge,
@@ -117,34 +117,16 @@ impl<'device> Cublas<'device> {
             .enter()
             .map_err(|error| CublasError::Device(error.to_string()))?;
         let (library, path) = library().ok_or(CublasError::NotFound)?;
-        let unusable = |error: libloading::Error| CublasError::Unusable {
-            path: path.to_path_buf(),
-            reason: error.to_string(),
-        };
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
         let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
             (
-                *library
-                    .get::<Create>(b"cublasCreate_v2\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<Destroy>(b"cublasDestroy_v2\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<GetVersion>(b"cublasGetVersion_v2\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<SetStream>(b"cublasSetStream_v2\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<SetMathMode>(b"cublasSetMathMode\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<Gemm<f32>>(b"cublasSgemm_v2\0")
-                    .map_err(unusable)?,
-                *library
-                    .get::<Gemm<f64>>(b"cublasDgemm_v2\0")
-                    .map_err(unusable)?,
+                symbol::<Create>(library, path, "cublasCreate_v2")?,
+                symbol::<Destroy>(library, path, "cublasDestroy_v2")?,
+                symbol::<GetVersion>(library, path, "cublasGetVersion_v2")?,
+                symbol::<SetStream>(library, path, "cublasSetStream_v2")?,
+                symbol::<SetMathMode>(library, path, "cublasSetMathMode")?,
+                symbol::<Gemm<f32>>(library, path, "cublasSgemm_v2")?,
+                symbol::<Gemm<f64>>(library, path, "cublasDgemm_v2")?,
             )
         };
         let mut handle = std::ptr::null_mut();
@@ -264,6 +246,22 @@ impl Drop for Cublas<'_> {
     }
 }
 
+/// A function of the library at `path`.
+///
+/// # Safety
+///
+/// It is of type `F`.
+unsafe fn symbol<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, CublasError> {
+    // SAFETY: the caller vouches for the type.
+    let found = unsafe { library.get::<F>(name) };
+    found
+        .map(|function| *function)
+        .map_err(|error| CublasError::Unusable {
+            path: path.to_path_buf(),
+            reason: error.to_string(),
+        })
+}
+
 fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
     match status {
         0 => Ok(()),
@@ -273,12 +271,8 @@ fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
 
 /// `120901` is 12.9.1.
 fn version_name(version: c_int) -> String {
-    format!(
-        "{}.{}.{}",
-        version / 10_000,
-        version / 100 % 100,
-        version % 100
-    )
+    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+    format!("{major}.{minor}.{patch}")
 }
 
 /// The cuBLAS that would be loaded, with its path, for people to read.
@@ -312,10 +306,9 @@ fn open_library() -> Option<(Library, PathBuf)> {
 fn candidates() -> Vec<PathBuf> {
     if let Some(path) = env::var_os("LIBCUBLAS_PATH").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
-        return if path.is_dir() {
-            named_in(&path)
-        } else {
-            vec![path]
+        return match path.is_dir() {
+            true => named_in(&path),
+            false => vec![path],
         };
     }
     let mut candidates: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
@@ -329,12 +322,14 @@ fn named_in(folder: &Path) -> Vec<PathBuf> {
     NAMES.iter().map(|name| folder.join(name)).collect()
 }
 
+/// The folders that environment variables name.
+fn named_by(variables: &[&str]) -> Vec<PathBuf> {
+    let set = variables.iter().filter_map(env::var_os);
+    set.map(PathBuf::from).collect()
+}
+
 fn toolkit_folders() -> Vec<PathBuf> {
-    let mut roots: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]
-        .iter()
-        .filter_map(env::var_os)
-        .map(PathBuf::from)
-        .collect();
+    let mut roots = named_by(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
     roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
     roots.extend(children(Path::new("/usr/local"), "cuda-"));
     roots
@@ -345,11 +340,7 @@ fn toolkit_folders() -> Vec<PathBuf> {
 
 /// The `nvidia/*/lib` folders of every Python installation in a usual place.
 fn python_folders() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = ["VIRTUAL_ENV", "CONDA_PREFIX"]
-        .iter()
-        .filter_map(env::var_os)
-        .map(PathBuf::from)
-        .collect();
+    let mut prefixes = named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
     // The Python that a user calls by its name, which may be that of a virtual environment.
     let path = env::var_os("PATH").unwrap_or_default();
     prefixes.extend(

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_done_however_slow() {
+    fn requested_runs_are_done_however_slow_they_are() {
         let asked = Effort {
             runs: Some(50),
             warmup: Some(0),

@@ -4,7 +4,9 @@
 /// kernel does not take minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
+    /// Timed runs.
     pub runs: Option<u32>,
+    /// Runs before the timed ones, besides those that prove the result.
     pub warmup: Option<u32>,
 }
 

@@ -33,7 +33,9 @@ pub enum EvaluateError {
     Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
-    #[error("{scalar} is not representable as {data_type}, so alpha or beta cannot have it.")]
+    #[error(
+        "{scalar} is not representable as {data_type}, so alpha or beta cannot have this value."
+    )]
     Scalar { scalar: f64, data_type: ElementType },
 }
 

@@ -38,11 +38,6 @@ use crate::source::Source;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 
-/// Carries out the request. The report holds what was known when an error, if any, ended it.
-pub fn evaluate(opened: &Opened, request: &Request) -> (Report, Result<(), EvaluateError>) {
-    evaluate_into(opened, request, None)
-}
-
 /// [`evaluate`], as a part of a longer operation whose progress is shown: advances it by as many
 /// steps as [`steps`] says.
 pub fn evaluate_observed(
@@ -53,9 +48,10 @@ pub fn evaluate_observed(
     run(opened, request, None, progress)
 }
 
-/// [`evaluate`], and writes C, as the first rung that is proven right computed it, to `output`
-/// as a .npy file. The file is valid only if there is no error and that rung is the only one.
-pub fn evaluate_into(
+/// Carries out the request, and writes C, as the first rung that is proven right computed it, to
+/// `output` as a .npy file, which is valid only if there is no error and that rung is the only
+/// one. The report holds what was known when an error, if any, ended it.
+pub fn evaluate(
     opened: &Opened,
     request: &Request,
     output: Option<&mut dyn Write>,
@@ -76,10 +72,7 @@ fn run(
         backend: opened.device.backend(),
         device: opened.device.description(),
         reason: opened.reason.clone(),
-        cublas: None,
-        output: None,
-        results: Vec::new(),
-        yardsticks: Vec::new(),
+        ..Report::default()
     };
     let team = match Team::new(request.cpu) {
         Ok(team) => team,
@@ -137,12 +130,13 @@ fn evaluate_as<T: Element>(
                 }
                 _ => proven,
             };
+            let candidates = &mut candidates;
             timing::time::<T>(
                 machine,
                 request,
                 &problem,
                 &yardsticks,
-                &mut candidates,
+                candidates,
                 progress,
             )
         });
@@ -176,125 +170,78 @@ fn evaluate_as<T: Element>(
 mod tests {
     use super::*;
     use crate::planted;
-    use crate::report::Corner;
     use crate::rung::Rung;
-    use gpu_gemm::gpu_kernels::spec::Tile;
+    use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
     use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
 
     /// Leaves C as it is.
-    #[allow(clippy::too_many_arguments)] // BLAS's own
-    unsafe fn lazy(
-        _m: usize,
-        _n: usize,
-        _k: usize,
-        _alpha: f32,
-        _a: &[f32],
-        _lda: usize,
-        _b: &[f32],
-        _ldb: usize,
-        _beta: f32,
-        _c: *mut f32,
-        _ldc: usize,
-    ) {
-    }
-
-    fn lazy_rung() -> Rung {
-        Rung::Gpu(planted::named("lazy", Tile { m: 8, n: 8, k: 1 }, lazy))
+    fn lazy() -> Rung {
+        let tile = Tile { m: 8, n: 8, k: 1 };
+        let function: GemmFn<f32> = |_, _, _, _, _, _, _, _, _, _, _| ();
+        Rung::Gpu(planted::named("lazy", tile, function))
     }
 
     /// Right on integers, and wrong on all other numbers: drops the fraction. One CTA computes
     /// all of a small C.
-    #[allow(clippy::too_many_arguments)] // BLAS's own
-    unsafe fn truncating(
-        m: usize,
-        n: usize,
-        k: usize,
-        alpha: f32,
-        a: &[f32],
-        lda: usize,
-        b: &[f32],
-        ldb: usize,
-        _beta: f32,
-        c: *mut f32,
-        ldc: usize,
-    ) {
-        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-            let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
-            let sum: f32 = products.map(f32::trunc).sum();
-            // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one thread.
-            unsafe { *c.add(row * ldc + column) = alpha * sum };
-        }
+    fn truncating() -> Rung {
+        let tile = Tile { m: 16, n: 16, k: 1 };
+        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+            for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
+                let sum: f32 = products.map(f32::trunc).sum();
+                // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
+                // thread.
+                unsafe { *c.add(row * ldc + column) = alpha * sum };
+            }
+        };
+        Rung::Gpu(planted::named("truncating", tile, function))
     }
 
-    fn truncating_rung() -> Rung {
-        let tile = Tile { m: 16, n: 16, k: 1 };
-        Rung::Gpu(planted::named("truncating", tile, truncating))
+    fn naive() -> Rung {
+        Rung::Gpu(Choice::even(&gpu_kernels::naive::KERNEL.variants[0]))
     }
 
     /// Evaluates with corners of one element, and returns what was written, too.
     fn evaluated(rungs: Vec<Rung>) -> (Report, Vec<u8>) {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let request = Request {
-            rungs,
-            data_type: ElementType::F32,
-            shape: Shape { m: 9, n: 8, k: 7 },
-            alpha: 1.0,
-            beta: 0.0,
-            source: Source::Suitable,
-            seed: 1,
-            corner: Some(Corner {
-                rows: 1,
-                columns: 1,
-            }),
-            effort: crate::measure::Effort::default(),
-            baseline: Baseline::Auto,
-            tensor_cores: false,
-            cpu: cpu::Settings::default(),
+            corner: Some("1".parse().unwrap()),
+            ..Request::new(rungs, ElementType::F32, Shape::new(9, 8, 7), 1)
         };
         let mut written = Vec::new();
-        let (report, result) = evaluate_into(&opened, &request, Some(&mut written));
+        let (report, result) = evaluate(&opened, &request, Some(&mut written));
         result.unwrap();
         (report, written)
     }
 
     #[test]
     fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
-        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
-        let (report, _) = evaluated(vec![lazy_rung(), Rung::Gpu(right)]);
+        let (report, _) = evaluated(vec![lazy(), naive()]);
         let [lazy, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
         assert!(!lazy.proven && lazy.time_median_s.is_none());
-        assert!(
-            lazy.verification
-                .starts_with("C[0][0] is NaN, but must be "),
-            "{}",
-            lazy.verification
-        );
+        let why = &lazy.verification;
+        assert!(why.starts_with("C[0][0] is NaN, but must be "), "{why}");
         assert!(naive.proven && naive.time_median_s.is_some());
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
     }
 
     #[test]
     fn cpu_rungs_are_reported_with_their_threads_and_without_a_grid() {
-        let (report, _) = evaluated(vec![
-            Rung::Cpu(&cpu::ijk::RUNG),
-            Rung::Cpu(&cpu::rows::RUNG),
-        ]);
+        let [ijk, rows] = [&cpu::ijk::RUNG, &cpu::rows::RUNG].map(Rung::Cpu);
+        let (report, _) = evaluated(vec![ijk, rows]);
         assert_eq!(report.backend, "cpu");
         let [serial, threaded] = &report.results[..] else {
             panic!("{report:?}");
         };
         assert!(serial.proven && threaded.proven && threaded.time_median_s.is_some());
-        assert_eq!(
-            (serial.launches, serial.threads, &serial.schedule),
-            (0, Some(1), &None)
-        );
+        assert_eq!((serial.launches, serial.threads), (0, Some(1)));
+        assert_eq!(serial.schedule, None);
         assert_eq!(threaded.threads, Some(rayon::current_num_threads()));
         assert_eq!(threaded.schedule.as_deref(), Some("static"));
         // Beside a kernel, the report is that of the device.
-        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
-        let (report, _) = evaluated(vec![Rung::Gpu(right), Rung::Cpu(&cpu::ijk::RUNG)]);
+        let (report, _) = evaluated(vec![naive(), ijk]);
         assert_eq!(report.backend, "simulator");
         assert_eq!(report.results[1].backend, "cpu");
         assert!(report.all_proven());
@@ -302,17 +249,16 @@ mod tests {
 
     #[test]
     fn only_what_passes_both_gates_is_written_and_shown() {
-        let (report, written) = evaluated(vec![truncating_rung()]);
-        let [truncating] = &report.results[..] else {
+        let (report, written) = evaluated(vec![truncating()]);
+        let [record] = &report.results[..] else {
             panic!("{report:?}");
         };
         // It passes the exact gate.
-        assert!(!truncating.proven && truncating.verification.contains(" within "));
-        assert_eq!(truncating.corner, None);
+        assert!(!record.proven && record.verification.contains(" within "));
+        assert_eq!(record.corner, None);
         assert!(written.is_empty());
 
-        let right = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
-        let (report, written) = evaluated(vec![truncating_rung(), Rung::Gpu(right)]);
+        let (report, written) = evaluated(vec![truncating(), naive()]);
         let corner = report.results[1].corner.as_ref().unwrap()[0][0];
         let elements = &written[written.len() - 9 * 8 * 4..];
         let first = f32::from_le_bytes(elements[..4].try_into().unwrap());

@@ -41,6 +41,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// `C = A * B` on suitable data, with everything else as it is by default.
+    pub fn new(rungs: Vec<Rung>, data_type: ElementType, shape: Shape, seed: u64) -> Request {
+        Request {
+            rungs,
+            data_type,
+            shape,
+            alpha: 1.0,
+            beta: 0.0,
+            source: Source::Suitable,
+            seed,
+            corner: None,
+            effort: Effort::default(),
+            baseline: Baseline::Auto,
+            tensor_cores: false,
+            cpu: cpu::Settings::default(),
+        }
+    }
+
     /// The shape, with k = 0 if alpha says that neither A nor B is read.
     pub(super) fn shape_read(&self) -> Shape {
         match self.alpha {

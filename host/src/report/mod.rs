@@ -5,7 +5,6 @@
 
 mod corner;
 mod csv;
-mod json;
 mod record;
 mod table;
 
@@ -13,7 +12,7 @@ use std::io::{self, Write};
 
 pub use corner::Corner;
 pub use record::{Record, Report, Yardstick};
-pub use table::{duration, list, list_cpu, new_table, speed, spread};
+pub use table::{duration, list, list_cpu, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl Report {
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Table => table::write(self, out),
-            Format::Json => json::write(self, out),
+            Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(self)?),
             Format::Csv => csv::write(self, out),
         }
     }
@@ -44,6 +43,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect_file;
 
     /// A report with a kernel that was measured and one that is wrong.
     fn report() -> Report {
@@ -75,11 +75,7 @@ mod tests {
             flops_per_s: Some(21.474e12),
             cublas_time_median_s: Some(10e-6),
             ratio_to_cublas: Some(0.8),
-            threads: None,
-            schedule: None,
-            chosen: None,
-            data: None,
-            corner: None,
+            ..Record::default()
         };
         let wrong = Record {
             kernel: "naive".into(),
@@ -114,7 +110,7 @@ mod tests {
             schema: 1,
             backend: "cuda",
             device: "NVIDIA H200".into(),
-            reason: "asked for with --device".into(),
+            reason: "chosen with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
             output: None,
             results: vec![right, wrong, native],
@@ -142,26 +138,17 @@ mod tests {
 
     #[test]
     fn the_table_is_as_in_its_golden_file() {
-        crate::golden::compare(
-            "src/report/golden/report.txt",
-            written(Format::Table).as_bytes(),
-        );
+        expect_file!["golden/report.txt"].assert_eq(&written(Format::Table));
     }
 
     #[test]
     fn the_json_is_as_in_its_golden_file() {
-        crate::golden::compare(
-            "src/report/golden/report.json",
-            written(Format::Json).as_bytes(),
-        );
+        expect_file!["golden/report.json"].assert_eq(&written(Format::Json));
     }
 
     #[test]
     fn the_csv_is_as_in_its_golden_file() {
-        crate::golden::compare(
-            "src/report/golden/report.csv",
-            written(Format::Csv).as_bytes(),
-        );
+        expect_file!["golden/report.csv"].assert_eq(&written(Format::Csv));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Everything about one call of the program.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The version of this layout: 1. Fields may be added to it; none changes or goes.
     pub schema: u32,
@@ -36,6 +36,22 @@ pub struct Yardstick {
     pub time_max_s: Option<f64>,
     /// `2 * m * n * k` over the median time.
     pub flops_per_s: f64,
+}
+
+impl Yardstick {
+    /// Its times as those of a record, for tables; the ratio is to `cublas`.
+    pub fn as_record(&self, cublas: Option<&Yardstick>) -> Record {
+        Record {
+            kernel: self.name.clone(),
+            runs: Some(self.runs),
+            time_median_s: Some(self.time_median_s),
+            time_min_s: self.time_min_s,
+            time_max_s: self.time_max_s,
+            flops_per_s: Some(self.flops_per_s),
+            ratio_to_cublas: cublas.map(|cublas| self.flops_per_s / cublas.flops_per_s),
+            ..Record::default()
+        }
+    }
 }
 
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null
@@ -99,6 +115,22 @@ pub struct Record {
     /// otherwise, and never in CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corner: Option<Vec<Vec<f64>>>,
+}
+
+impl Record {
+    /// The shortest and the longest time, if there are several.
+    pub fn extremes(&self) -> Option<(f64, f64)> {
+        let extremes = self.time_min_s.zip(self.time_max_s);
+        extremes.filter(|_| self.runs > Some(1))
+    }
+
+    /// Whether it is proven, for tables.
+    pub fn verdict(&self) -> &'static str {
+        match self.proven {
+            true => "proven",
+            false => "NOT PROVEN",
+        }
+    }
 }
 
 impl Report {

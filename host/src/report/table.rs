@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
 
 use super::corner;
-use super::record::{Record, Report, Yardstick};
+use super::record::{Record, Report};
 use crate::cpu::{Algorithm, Threads};
 use gpu_gemm::ElementType;
 
@@ -38,7 +38,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     let native = !report.results.is_empty() && report.results.iter().all(is_native);
     let mut table = new_table();
-    table.set_header(vec![
+    table.set_header([
         "kernel",
         if native { "threads" } else { "grid x block" },
         "time (median)",
@@ -49,17 +49,17 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "result",
     ]);
     for record in &report.results {
-        table.add_row(row(record));
+        table.add_row(row(record, launch(record), record.verdict()));
     }
     for yardstick in &report.yardsticks {
-        table.add_row(yardstick_row(yardstick));
+        let record = yardstick.as_record(report.yardsticks.first());
+        table.add_row(row(&record, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
     for record in &report.results {
-        let verdict = if record.proven {
-            "proven right"
-        } else {
-            "NOT PROVEN"
+        let verdict = match record.proven {
+            true => "proven right",
+            false => "NOT PROVEN",
         };
         writeln!(out, "{}: {verdict}", record.kernel)?;
         if let Some(chosen) = &record.chosen {
@@ -78,8 +78,21 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(record: &Record) -> Vec<String> {
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
+fn row(record: &Record, launch: String, result: &str) -> [String; 8] {
+    [
+        record.kernel.clone(),
+        launch,
+        or_dash(record.time_median_s.map(duration)),
+        or_dash(record.extremes().map(spread)),
+        or_dash(record.runs.map(|runs| runs.to_string())),
+        or_dash(record.flops_per_s.map(speed)),
+        or_dash(record.ratio_to_cublas.map(percent)),
+        result.to_string(),
+    ]
+}
+
+/// What was launched, or what a CPU rung ran on.
+fn launch(record: &Record) -> String {
     let Record {
         grid_x,
         grid_y,
@@ -87,35 +100,12 @@ fn row(record: &Record) -> Vec<String> {
         block_y,
         ..
     } = record;
-    let launch = match record.launches {
+    match record.launches {
         _ if is_native(record) => threads(record),
         0 => "nothing to launch".to_string(),
         1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
         launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
-    };
-    let extremes = record
-        .time_min_s
-        .zip(record.time_max_s)
-        .filter(|_| record.runs > Some(1));
-    vec![
-        record.kernel.clone(),
-        launch,
-        or_dash(record.time_median_s.map(duration)),
-        or_dash(extremes.map(|(min, max)| spread(min, max))),
-        or_dash(record.runs.map(|runs| runs.to_string())),
-        or_dash(record.flops_per_s.map(speed)),
-        or_dash(
-            record
-                .ratio_to_cublas
-                .map(|ratio| format!("{:.1} %", ratio * 100.0)),
-        ),
-        if record.proven {
-            "proven"
-        } else {
-            "NOT PROVEN"
-        }
-        .to_string(),
-    ]
+    }
 }
 
 fn is_native(record: &Record) -> bool {
@@ -135,39 +125,15 @@ fn threads(record: &Record) -> String {
     }
 }
 
-/// What the kernels are compared with.
-fn yardstick_row(yardstick: &Yardstick) -> Vec<String> {
-    let Yardstick {
-        name,
-        runs,
-        time_median_s,
-        time_min_s,
-        time_max_s,
-        flops_per_s,
-    } = yardstick;
-    let dash = || "-".to_string();
-    let extremes = time_min_s.zip(*time_max_s);
-    vec![
-        name.clone(),
-        dash(),
-        duration(*time_median_s),
-        extremes.map_or_else(dash, |(min, max)| spread(min, max)),
-        runs.to_string(),
-        speed(*flops_per_s),
-        "100.0 %".to_string(),
-        dash(),
-    ]
-}
-
 /// Every kernel with its variants, as `--list` prints them.
 pub fn list(kernels: &[&Kernel]) -> String {
     let mut table = new_table();
-    table.set_header(vec![
+    table.set_header([
         "kernel",
         "variant",
         "type",
         "block",
-        "tile (m x n x k)",
+        "block tile (m x n x k)",
         "idea",
         "next rung adds",
     ]);
@@ -175,19 +141,13 @@ pub fn list(kernels: &[&Kernel]) -> String {
     for (kernel, next) in kernels.iter().zip(next.chain([""])) {
         for (index, variant) in kernel.variants.iter().enumerate() {
             let Variant { block, tile, .. } = variant;
-            let first = |text: &str| {
-                if index == 0 {
-                    text.to_string()
-                } else {
-                    String::new()
-                }
-            };
-            table.add_row(vec![
+            let first = |text| if index == 0 { text } else { "" };
+            table.add_row([
                 first(kernel.name),
-                variant.name.to_string(),
-                variant.types.c.to_string(),
-                format!("{} x {}", block.x, block.y),
-                format!("{} x {} x {}", tile.m, tile.n, tile.k),
+                variant.name,
+                variant.types.c.name(),
+                &format!("{} x {}", block.x, block.y),
+                &format!("{} x {} x {}", tile.m, tile.n, tile.k),
                 first(kernel.idea),
                 first(next),
             ]);
@@ -196,32 +156,38 @@ pub fn list(kernels: &[&Kernel]) -> String {
     table.to_string()
 }
 
+/// What was not measured is a dash.
+pub fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_string())
+}
+
+/// `93.2 %`.
+pub fn percent(ratio: f64) -> String {
+    format!("{:.1} %", ratio * 100.0)
+}
+
 /// The shortest and the longest time.
-pub fn spread(min: f64, max: f64) -> String {
+pub fn spread((min, max): (f64, f64)) -> String {
     format!("{} .. {}", duration(min), duration(max))
 }
 
 /// Every CPU rung, as `--list` prints them.
 pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
     let mut table = new_table();
-    table.set_header(vec!["CPU rung", "types", "threads", "idea"]);
+    table.set_header(["CPU rung", "types", "threads", "idea"]);
     for algorithm in algorithms {
-        let types: Vec<&str> = algorithm
-            .types()
-            .into_iter()
-            .map(ElementType::name)
-            .collect();
+        let types = algorithm.types().into_iter().map(ElementType::name);
         let threads = match algorithm.threads {
             Threads::One => "1",
             Threads::Team => "--threads",
             Threads::Scheduled => "--threads, --schedule",
             Threads::Library => "its own",
         };
-        table.add_row(vec![
-            algorithm.name.to_string(),
-            types.join(", "),
-            threads.to_string(),
-            algorithm.idea.to_string(),
+        table.add_row([
+            algorithm.name,
+            &types.collect::<Vec<_>>().join(", "),
+            threads,
+            algorithm.idea,
         ]);
     }
     table.to_string()

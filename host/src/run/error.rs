@@ -1,7 +1,5 @@
 //! Why a kernel has no result: the device failed, or the kernel wrote where it must not.
 
-use std::fmt;
-
 use gpu_gemm::{DeviceError, ElementType, PlanError};
 use thiserror::Error;
 
@@ -37,45 +35,23 @@ fn names(types: &[ElementType]) -> String {
 }
 
 /// What a kernel wrote that it must not write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Trespass {
     /// Outside of a buffer: `distance` elements from its end, or before its start if negative.
+    #[error("wrote {} elements {} of {matrix}'s buffer", distance.unsigned_abs(), side(*distance))]
     Guard { matrix: char, distance: isize },
     /// Into A or B.
+    #[error("wrote into {matrix}, which it may only read, at element {index} of its buffer")]
     Input { matrix: char, index: usize },
     /// Into C's buffer, but between or beyond the rows of C.
+    #[error("wrote into the padding between the rows of C, at element {index} of its buffer")]
     Padding { index: usize },
 }
 
-impl fmt::Display for Trespass {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Trespass::Guard { matrix, distance } if distance < 0 => {
-                let before = distance.unsigned_abs();
-                write!(
-                    formatter,
-                    "wrote {before} elements before the start of {matrix}'s buffer"
-                )
-            }
-            Trespass::Guard { matrix, distance } => {
-                write!(
-                    formatter,
-                    "wrote {distance} elements past the end of {matrix}'s buffer"
-                )
-            }
-            Trespass::Input { matrix, index } => {
-                write!(
-                    formatter,
-                    "wrote into {matrix}, which it may only read, at element {index} of its buffer"
-                )
-            }
-            Trespass::Padding { index } => {
-                write!(
-                    formatter,
-                    "wrote into the padding between the rows of C, at element {index} of its buffer"
-                )
-            }
-        }
+fn side(distance: isize) -> &'static str {
+    match distance {
+        ..0 => "before the start",
+        _ => "past the end",
     }
 }
 

@@ -87,8 +87,9 @@ fn check<T: Number>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::simulated::ALIGNMENT;
     use super::*;
-    use crate::data::Data;
+    use crate::data::{Data, Matrix};
     use crate::planted;
     use gpu_gemm::gpu_kernels::spec::GemmFn;
     use gpu_gemm::{Device, Shape};
@@ -99,7 +100,7 @@ mod tests {
 
     /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.
     fn run(function: GemmFn<f32>) -> Result<Run<f32>, RunError> {
-        let shape = Shape { m: 3, n: 4, k: 5 };
+        let shape = Shape::new(3, 4, 5);
         let layout = Layout::padded(shape, [1; 3], [1; 3]);
         let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 1.0).unwrap();
         let choice = planted::kernel(function);
@@ -107,21 +108,8 @@ mod tests {
     }
 
     macro_rules! planted {
-        ($name:ident($a:ident, $c:ident, $ldc:ident) $body:block) => {
-            #[allow(clippy::too_many_arguments, unused_variables)]
-            unsafe fn $name(
-                m: usize,
-                n: usize,
-                k: usize,
-                alpha: f32,
-                $a: &[f32],
-                lda: usize,
-                b: &[f32],
-                ldb: usize,
-                beta: f32,
-                $c: *mut f32,
-                $ldc: usize,
-            ) {
+        (|$a:ident, $c:ident, $ldc:ident| $body:expr) => {
+            |m, n, k, _, $a, lda, b, ldb, _, $c, $ldc| {
                 assert_eq!((m, n, k, lda, ldb, $ldc), (3, 4, 5, 6, 5, 5));
                 assert_eq!(($a.len(), b.len()), (2 * 6 + 5, 4 * 5 + 4));
                 // SAFETY: each planted kernel stays inside C's guard bands.
@@ -130,21 +118,11 @@ mod tests {
         };
     }
 
-    planted!(writes_inside(a, c, ldc) {
-        *c.add(2 * ldc + 3) = a[0];
-    });
-    planted!(writes_padding(a, c, ldc) {
-        *c.add(4) = 0.0;
-    });
-    planted!(writes_before(a, c, ldc) {
-        *c.sub(2) = 0.0;
-    });
-    planted!(writes_past_the_end(a, c, ldc) {
-        *c.add(3 * ldc + 8) = 0.0;
-    });
-    planted!(reads_past_the_end(a, c, ldc) {
-        *c = a[a.len()];
-    });
+    const WRITES_INSIDE: GemmFn<f32> = planted!(|a, c, ldc| *c.add(2 * ldc + 3) = a[0]);
+    const WRITES_PADDING: GemmFn<f32> = planted!(|a, c, ldc| *c.add(4) = 0.0);
+    const WRITES_BEFORE: GemmFn<f32> = planted!(|a, c, ldc| *c.sub(2) = 0.0);
+    const WRITES_PAST_THE_END: GemmFn<f32> = planted!(|a, c, ldc| *c.add(3 * ldc + 8) = 0.0);
+    const READS_PAST_THE_END: GemmFn<f32> = planted!(|a, c, ldc| *c = a[a.len()]);
 
     fn trespass(function: GemmFn<f32>) -> Trespass {
         match run(function) {
@@ -155,24 +133,24 @@ mod tests {
 
     #[test]
     fn a_kernel_gets_the_arguments_of_the_problem_and_its_c_comes_back() {
-        let c = run(writes_inside).unwrap().c;
+        let c = run(WRITES_INSIDE).unwrap().c;
         assert!(c.row(2)[3].abs() <= 1.0);
     }
 
     #[test]
     fn writes_outside_of_c_are_caught() {
-        assert_eq!(trespass(writes_padding), Trespass::Padding { index: 1 + 4 });
+        assert_eq!(trespass(WRITES_PADDING), Trespass::Padding { index: 1 + 4 });
         let guard = |distance| Trespass::Guard {
             matrix: 'C',
             distance,
         };
-        assert_eq!(trespass(writes_before), guard(-1));
-        assert_eq!(trespass(writes_past_the_end), guard(8));
+        assert_eq!(trespass(WRITES_BEFORE), guard(-1));
+        assert_eq!(trespass(WRITES_PAST_THE_END), guard(8));
     }
 
     #[test]
     fn an_index_out_of_bounds_names_the_kernel() {
-        let message = run(reads_past_the_end).unwrap_err().to_string();
+        let message = run(READS_PAST_THE_END).unwrap_err().to_string();
         assert!(
             message.contains("`planted`") && message.contains("out of bounds"),
             "{message}"
@@ -184,13 +162,8 @@ mod tests {
         let shape = Shape::cube(1);
         let problem =
             Problem::<i32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1, 1).unwrap();
-        let error = crate::run::run(
-            &simulator(),
-            planted::kernel(writes_inside),
-            &problem,
-            &|| (),
-        )
-        .unwrap_err();
+        let choice = planted::kernel(WRITES_INSIDE);
+        let error = crate::run::run(&simulator(), choice, &problem, &|| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "Kernel `planted` does not multiply i32; it multiplies f32."
@@ -199,14 +172,8 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_as_the_driver_aligns_them() {
-        let shape = Shape { m: 3, n: 4, k: 5 };
-        let problem =
-            Problem::<f32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0)
-                .unwrap();
-        assert_eq!(
-            Guarded::new(&problem.a).buffer().as_ptr() as usize
-                % super::super::simulated::ALIGNMENT,
-            0
-        );
+        let matrix = Matrix::from_elements(3, 5, |_, _| 1.0f32).unwrap();
+        let guarded = Guarded::new(&matrix);
+        assert!(guarded.buffer().as_ptr().addr().is_multiple_of(ALIGNMENT));
     }
 }

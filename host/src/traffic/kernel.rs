@@ -53,19 +53,16 @@ impl Traffic {
     /// The accesses of `variant` itself on a problem of this shape; `reads_c` unless beta is zero.
     pub fn of(variant: &Variant, shape: Shape, reads_c: bool) -> Traffic {
         let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as u128);
-        let (tile_m, tile_n, tile_k) = (
-            u128::from(variant.tile.m),
-            u128::from(variant.tile.n),
-            u128::from(variant.tile.k),
-        );
+        let [tile_m, tile_n, tile_k] =
+            [variant.tile.m, variant.tile.n, variant.tile.k].map(u128::from);
         let (thread_m, thread_n) = variant.thread_tile;
         let (thread_m, thread_n) = (u128::from(thread_m), u128::from(thread_n));
-        let product = |divisor: u128| match divisor {
+        let per = |divisor: u128| match divisor {
             1 => "M*N*K".to_string(),
             divisor => format!("M*N*K / {divisor}"),
         };
         // The dimensions, rounded up to full tiles.
-        let [whole_m, whole_n, whole_k] =
+        let [full_m, full_n, full_k] =
             [(m, tile_m), (n, tile_n), (k, tile_k)].map(|(size, tile)| size.next_multiple_of(tile));
 
         let mut accesses = Vec::new();
@@ -83,76 +80,36 @@ impl Traffic {
         use Space::{Global, Shared};
         match variant.staging {
             Staging::None => {
-                add(
-                    Global,
-                    Read,
-                    'A',
-                    product(thread_n),
-                    m * k * n.div_ceil(thread_n),
-                );
-                add(
-                    Global,
-                    Read,
-                    'B',
-                    product(thread_m),
-                    n * k * m.div_ceil(thread_m),
-                );
+                let (a, b) = (m * k * n.div_ceil(thread_n), n * k * m.div_ceil(thread_m));
+                add(Global, Read, 'A', per(thread_n), a);
+                add(Global, Read, 'B', per(thread_m), b);
             }
             Staging::RowOfA => {
                 // A row that fits stays in shared memory; the parts of a longer one are loaded
                 // again for each tile of columns.
-                let (formula, elements) = match k <= tile_k {
+                let (formula, staged) = match k <= tile_k {
                     true => ("M*K".to_string(), m * k),
-                    false => (product(tile_n), m * k * n.div_ceil(tile_n)),
+                    false => (per(tile_n), m * k * n.div_ceil(tile_n)),
                 };
-                add(Global, Read, 'A', formula.clone(), elements);
-                add(
-                    Global,
-                    Read,
-                    'B',
-                    product(thread_m),
-                    n * k * m.div_ceil(thread_m),
-                );
-                add(Shared, Write, 'A', formula, elements);
-                add(
-                    Shared,
-                    Read,
-                    'A',
-                    product(thread_n),
-                    m * k * n.div_ceil(thread_n),
-                );
+                let (a, b) = (m * k * n.div_ceil(thread_n), n * k * m.div_ceil(thread_m));
+                add(Global, Read, 'A', formula.clone(), staged);
+                add(Global, Read, 'B', per(thread_m), b);
+                add(Shared, Write, 'A', formula, staged);
+                add(Shared, Read, 'A', per(thread_n), a);
             }
             Staging::Tiles => {
-                let (tiles_m, tiles_n) = (whole_m / tile_m, whole_n / tile_n);
-                let whole = whole_m * whole_n * whole_k;
+                let (tiles_m, tiles_n) = (full_m / tile_m, full_n / tile_n);
+                let full = full_m * full_n * full_k;
                 let (rows, columns, depth) = match variant.exact_tiles {
-                    true => (whole_m, whole_n, whole_k),
+                    true => (full_m, full_n, full_k),
                     false => (m, n, k),
                 };
-                add(Global, Read, 'A', product(tile_n), rows * depth * tiles_n);
-                add(
-                    Global,
-                    Read,
-                    'B',
-                    product(tile_m),
-                    columns * depth * tiles_m,
-                );
-                add(
-                    Shared,
-                    Write,
-                    'A',
-                    product(tile_n),
-                    whole_m * whole_k * tiles_n,
-                );
-                add(
-                    Shared,
-                    Write,
-                    'B',
-                    product(tile_m),
-                    whole_n * whole_k * tiles_m,
-                );
-                add(Shared, Read, 'A', product(thread_n), whole / thread_n);
-                add(Shared, Read, 'B', product(thread_m), whole / thread_m);
+                add(Global, Read, 'A', per(tile_n), rows * depth * tiles_n);
+                add(Global, Read, 'B', per(tile_m), columns * depth * tiles_m);
+                add(Shared, Write, 'A', per(tile_n), full_m * full_k * tiles_n);
+                add(Shared, Write, 'B', per(tile_m), full_n * full_k * tiles_m);
+                add(Shared, Read, 'A', per(thread_n), full / thread_n);
+                add(Shared, Read, 'B', per(thread_m), full / thread_m);
             }
         }
         if reads_c {
@@ -192,8 +149,8 @@ pub fn compulsory_intensity(shape: Shape, element_bytes: usize, reads_c: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::gpu_kernels::KERNELS;
     use gpu_gemm::gpu_kernels::spec::Grid;
+    use gpu_gemm::gpu_kernels::variants;
 
     /// Accesses in the order global A, B, shared writes A, B, shared reads A, B.
     type Counts = [u128; 6];
@@ -201,11 +158,8 @@ mod tests {
     /// What the threads of every CTA do, one after the other.
     fn counted(variant: &Variant, shape: Shape) -> Counts {
         let Shape { m, n, k } = shape;
-        let (tile_m, tile_n, tile_k) = (
-            variant.tile.m as usize,
-            variant.tile.n as usize,
-            variant.tile.k as usize,
-        );
+        let [tile_m, tile_n, tile_k] =
+            [variant.tile.m, variant.tile.n, variant.tile.k].map(|size| size as usize);
         let (thread_m, thread_n) = variant.thread_tile;
         let mut counts = [0; 6];
         match variant.staging {
@@ -297,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_formulas_count_what_threads_do_with_edges_and_without() {
-        for variant in KERNELS.iter().flat_map(|kernel| kernel.variants) {
+        for variant in variants() {
             for (m, n, k) in [
                 (128, 256, 32),
                 (129, 257, 33),
@@ -307,32 +261,20 @@ mod tests {
                 (3, 5, 0),
             ] {
                 let shape = Shape { m, n, k };
-                assert_eq!(
-                    derived(variant, shape),
-                    counted(variant, shape),
-                    "{} at {shape}",
-                    variant.name
-                );
+                let (derived, counted) = (derived(variant, shape), counted(variant, shape));
+                assert_eq!(derived, counted, "{} at {shape}", variant.name);
             }
         }
     }
 
     fn intensity(kernel: &str, shape: Shape) -> f64 {
-        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-        let variant = variants
-            .into_iter()
-            .find(|variant| variant.name == kernel)
-            .unwrap();
+        let variant = variants().find(|variant| variant.name == kernel).unwrap();
         Traffic::of(variant, shape, false).intensity(shape, 4)
     }
 
     #[test]
     fn the_naive_kernel_does_a_quarter_operation_a_byte() {
-        let shape = Shape {
-            m: 4096,
-            n: 4096,
-            k: 1 << 20,
-        };
+        let shape = Shape::new(4096, 4096, 1 << 20);
         assert!((intensity("naive", shape) - 0.25).abs() < 1e-6);
         assert!((intensity("tiled-32", shape) - 8.0).abs() < 1e-2);
     }
@@ -342,13 +284,9 @@ mod tests {
         let shape = Shape::cube(1024);
         let compulsory = compulsory_intensity(shape, 4, false);
         assert!((compulsory - 2.0 * 1024.0 / 12.0).abs() < 1e-9);
-        for variant in KERNELS.iter().flat_map(|kernel| kernel.variants) {
-            let traffic = Traffic::of(variant, shape, false);
-            assert!(
-                traffic.intensity(shape, 4) <= compulsory,
-                "{}",
-                variant.name
-            );
+        for variant in variants() {
+            let intensity = Traffic::of(variant, shape, false).intensity(shape, 4);
+            assert!(intensity <= compulsory, "{}", variant.name);
         }
     }
 }

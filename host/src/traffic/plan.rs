@@ -81,7 +81,7 @@ impl Partials {
         let stream_k = panel.stream_k().filter(|_| panel.is_split())?;
         let (shape, tile) = (panel.call().shape, panel.variant().tile);
         let mut partials = Partials::default();
-        for segment in segments(&stream_k).filter(|segment| !stream_k.is_whole_tile(*segment)) {
+        for segment in segments(&stream_k).filter(|segment| !stream_k.covers_tile(*segment)) {
             let (rows, columns) = extent(&stream_k, segment, shape, tile);
             // The first segment of a tile represents it.
             partials.tiles += usize::from(segment.from == 0);
@@ -144,11 +144,7 @@ mod tests {
 
     #[test]
     fn every_stream_k_iteration_is_done_once() {
-        let shape = Shape {
-            m: 11 * 128,
-            n: 128,
-            k: 64,
-        };
+        let shape = Shape::new(11 * 128, 128, 64);
         let plan = planned("async-pipeline", shape, 4, 1);
         let stream_k = plan.panels()[0].stream_k().unwrap();
         let mut done = vec![0; 11 * 8];
@@ -166,11 +162,7 @@ mod tests {
     fn partial_sums_are_those_of_split_tiles_and_end_with_c() {
         // 7 tiles for 4 CTAs of 14 k-iterations each: cut at 14, 28 and 42, within tiles 1, 3
         // and 5.
-        let shape = Shape {
-            m: 11 * 128 - 3,
-            n: 98,
-            k: 64,
-        };
+        let shape = Shape::new(11 * 128 - 3, 98, 64);
         let partials =
             Partials::of(&planned("async-pipeline-edges", shape, 4, 1).panels()[0]).unwrap();
         assert_eq!((partials.tiles, partials.segments), (3, 6));

@@ -106,9 +106,8 @@ impl ErrorBound {
             ..
         } = T::ARITHMETIC
         else {
-            return Err(Failure::Unprovable(
-                "integers have no error bound.".to_string(),
-            ));
+            let why = "integers have no error bound.";
+            return Err(Failure::Unprovable(why.to_string()));
         };
         let operations = problem.shape().k as f64 + 2.0;
         let rounding = operations * unit_roundoff;
@@ -160,9 +159,8 @@ impl ErrorBound {
         let norms = largest_magnitude(&problem.a) * largest_magnitude(&problem.b);
         let intermediate = growth.intermediate * norms;
         if !(intermediate.max(alpha * intermediate) <= bound.largest && growth.error.is_finite()) {
-            return Err(Failure::Unprovable(
-                "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.".to_string(),
-            ));
+            let why = "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.";
+            return Err(Failure::Unprovable(why.to_string()));
         }
         // The product's own error, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum
         // of the two.
@@ -297,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_bound_of_f64_has_room_for_one_rounding_of_its_reference() {
-        let shape = Shape { m: 1, n: 1, k: 14 };
+        let shape = Shape::new(1, 1, 14);
         let layout = Layout::compact(shape);
         let problem = Problem::<f64>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
         let bound = ErrorBound::new(&problem).unwrap();
@@ -309,22 +307,16 @@ mod tests {
     #[test]
     fn a_sum_of_2_to_the_24_terms_has_no_bound() {
         assert!(bound((1 << 24) - 3, 1.0).is_ok());
-        assert!(matches!(
-            bound((1 << 24) - 2, 1.0),
-            Err(Failure::Unprovable(_))
-        ));
+        let too_long = bound((1 << 24) - 2, 1.0);
+        assert!(matches!(too_long, Err(Failure::Unprovable(_))));
     }
 
     #[test]
     fn what_is_not_finite_must_be_the_same() {
         let bound = bound(4, 1.0).unwrap();
         let infinity = f64::INFINITY;
-        for (got, want) in [
-            (f64::NAN, f64::NAN),
-            (infinity, infinity),
-            (-infinity, -infinity),
-        ] {
-            assert!(bound.accepts(got, want, 1.0));
+        for same in [f64::NAN, infinity, -infinity] {
+            assert!(bound.accepts(same, same, 1.0));
         }
         for (got, want) in [
             (f64::NAN, 0.0),

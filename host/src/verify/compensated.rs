@@ -186,25 +186,16 @@ mod tests {
 
     #[test]
     fn infinities_and_nans_stay_what_they_are() {
-        assert_eq!(
-            sum(&[(f64::INFINITY, 1.0), (1.0, 1.0)]).value(),
-            f64::INFINITY
-        );
-        assert_eq!(sum(&[(f64::MAX, 2.0)]).value(), f64::INFINITY);
-        assert_eq!(
-            sum(&[(f64::MAX, 1.0)]).scaled(-2.0).value(),
-            f64::NEG_INFINITY
-        );
-        assert!(sum(&[(f64::INFINITY, 0.0)]).value().is_nan());
-        assert!(
-            sum(&[(f64::INFINITY, 1.0), (f64::NEG_INFINITY, 1.0)])
-                .value()
-                .is_nan()
-        );
+        let infinity = f64::INFINITY;
+        assert_eq!(sum(&[(infinity, 1.0), (1.0, 1.0)]).value(), infinity);
+        assert_eq!(sum(&[(f64::MAX, 2.0)]).value(), infinity);
+        assert_eq!(sum(&[(f64::MAX, 1.0)]).scaled(-2.0).value(), -infinity);
+        assert!(sum(&[(infinity, 0.0)]).value().is_nan());
+        assert!(sum(&[(infinity, 1.0), (-infinity, 1.0)]).value().is_nan());
     }
 
     #[test]
-    fn whole_and_last_columns_are_the_same_sums_as_one_by_one() {
+    fn columns_of_full_panels_and_of_the_last_one_are_the_same_sums_as_one_by_one() {
         let (m, n, k) = (3, 2 * COLUMNS + 5, 40);
         let element = |index: usize| (index as f64 * 0.7).sin() * 2f64.powi(index as i32 % 60 - 30);
         let a: Vec<f64> = (0..m * k).map(element).collect();

@@ -79,10 +79,7 @@ pub fn exact<T: Number>(
     let statement = match coverage {
         Coverage::Full => {
             Reference::Product.each_row(problem, |row, expected| {
-                for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
-                    equal(row, col, *element, expected.want)?;
-                }
-                Ok(())
+                equal_row(got, row, expected.iter().map(|expected| expected.want))
             })?;
             format!("all {} elements equal on small integers", elements(problem))
         }
@@ -90,19 +87,13 @@ pub fn exact<T: Number>(
             if let Some(row) = freivalds::first_wrong_row(problem, got, largest) {
                 return Err(wrong_in_row(problem, got, row));
             }
-            let samples = sample::positions(problem.shape(), tile);
-            check_each(samples.par_iter(), |&(row, col)| {
-                equal(
-                    row,
-                    col,
-                    got.row(row)[col],
-                    reference::element(problem, row, col).want,
-                )
+            let sampled = check_samples(problem, tile, |row, col| {
+                equal(got, row, col, reference::element(problem, row, col).want)
             })?;
             format!(
                 "every row passes Freivalds' check on small integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
                 freivalds::certainty_bits(largest),
-                samples.len()
+                sampled.len()
             )
         }
     };
@@ -141,7 +132,7 @@ pub fn proven_as<T: Number>(
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
     let bound = ErrorBound::of_model(problem, model)?;
-    let (worst, compared) = match coverage {
+    let (found, compared) = match coverage {
         Coverage::Full => {
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
                 let mut worst = Worst::default();
@@ -150,10 +141,7 @@ pub fn proven_as<T: Number>(
                 }
                 Ok(worst)
             })?;
-            (
-                rows.into_iter().fold(Worst::default(), Worst::max),
-                format!("all {} elements", elements(problem)),
-            )
+            (rows, format!("all {} elements", elements(problem)))
         }
         Coverage::Sampled => {
             let rows = problem.shape().m;
@@ -163,17 +151,15 @@ pub fn proven_as<T: Number>(
                     "the sums of {checked} of {rows} rows (the others overflow or are not finite)"
                 ),
             };
-            let samples = sample::positions(problem.shape(), tile);
-            let worst = check_each(samples.par_iter(), |&(row, col)| {
+            let sampled = check_samples(problem, tile, |row, col| {
                 let expected = reference::element(problem, row, col);
                 bound.check(row, col, got.row(row)[col], expected)
             })?;
-            (
-                worst.into_iter().fold(Worst::default(), Worst::max),
-                format!("{} sampled elements and {sums}", samples.len()),
-            )
+            let compared = format!("{} sampled elements and {sums}", sampled.len());
+            (sampled, compared)
         }
     };
+    let worst = found.into_iter().fold(Worst::default(), Worst::max);
     let mut statement = format!(
         "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
         worst.err, worst.bound
@@ -219,26 +205,18 @@ pub fn wrapping<T: Number>(
         Coverage::Full => {
             check_each((0..problem.shape().m).into_par_iter(), |row| {
                 let want = reference::wrapping_row(problem, row);
-                for (col, (element, want)) in got.row(row).iter().zip(want).enumerate() {
-                    equal(row, col, *element, want.to_f64())?;
-                }
-                Ok::<(), Failure>(())
+                equal_row(got, row, want.into_iter().map(T::to_f64))
             })?;
-            format!(
-                "all {} elements equal in arithmetic that wraps",
-                elements(problem)
-            )
+            let count = elements(problem);
+            format!("all {count} elements equal in arithmetic that wraps")
         }
         Coverage::Sampled => {
-            let samples = sample::positions(problem.shape(), tile);
-            check_each(samples.par_iter(), |&(row, col)| {
+            let sampled = check_samples(problem, tile, |row, col| {
                 let want = reference::wrapping_element(problem, row, col);
-                equal(row, col, got.row(row)[col], want.to_f64())
+                equal(got, row, col, want.to_f64())
             })?;
-            format!(
-                "{} sampled elements equal in arithmetic that wraps",
-                samples.len()
-            )
+            let count = sampled.len();
+            format!("{count} sampled elements equal in arithmetic that wraps")
         }
     };
     Ok(Proof::exact("wrapping", statement))
@@ -275,10 +253,9 @@ pub(crate) struct Worst {
 
 impl Worst {
     fn max(self, other: Worst) -> Worst {
-        if other.units > self.units {
-            other
-        } else {
-            self
+        match other.units > self.units {
+            true => other,
+            false => self,
         }
     }
 }
@@ -298,8 +275,27 @@ fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), F
     Ok(())
 }
 
-fn equal<T: Number>(row: usize, col: usize, got: T, want: f64) -> Result<(), Failure> {
-    let got = got.to_f64();
+/// The outcomes of `check` at the sampled elements.
+fn check_samples<T: Number, R: Send>(
+    problem: &Problem<T>,
+    tile: Tile,
+    check: impl Fn(usize, usize) -> Result<R, Failure> + Sync + Send,
+) -> Result<Vec<R>, Failure> {
+    let samples = sample::positions(problem.shape(), tile);
+    check_each(samples.par_iter(), |&(row, col)| check(row, col))
+}
+
+fn equal_row<T: Number>(
+    got: &Matrix<T>,
+    row: usize,
+    want: impl Iterator<Item = f64>,
+) -> Result<(), Failure> {
+    want.enumerate()
+        .try_for_each(|(col, want)| equal(got, row, col, want))
+}
+
+fn equal<T: Number>(got: &Matrix<T>, row: usize, col: usize, want: f64) -> Result<(), Failure> {
+    let got = got.row(row)[col].to_f64();
     // Not `!=`: a NaN must fail.
     if got == want {
         return Ok(());
@@ -318,7 +314,7 @@ fn equal<T: Number>(row: usize, col: usize, got: T, want: f64) -> Result<(), Fai
 fn wrong_in_row<T: Number>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -> Failure {
     (0..problem.shape().n)
         .find_map(|col| {
-            equal(row, col, got.row(row)[col], reference::element(problem, row, col).want).err()
+            equal(got, row, col, reference::element(problem, row, col).want).err()
         })
         .unwrap_or_else(|| {
             Failure::Unprovable(format!(

@@ -63,14 +63,8 @@ pub enum Failure {
     },
     #[error("The result cannot be proven: {0}")]
     Unprovable(String),
-    #[error("The result has {got} elements a row and {rows} rows, but must have {want}.", got = got.1, rows = got.0)]
+    #[error("The result is {} x {}, but must be {} x {}.", got.0, got.1, want.m, want.n)]
     WrongShape { got: (usize, usize), want: Shape },
-}
-
-impl From<Mismatch> for Failure {
-    fn from(mismatch: Mismatch) -> Self {
-        Failure::Element(mismatch)
-    }
 }
 
 /// What was shown of a result that passed a gate.

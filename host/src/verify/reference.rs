@@ -281,18 +281,13 @@ fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Layout, Placement};
     use gpu_gemm::Shape;
 
     /// 2 x 3 times 3 x 2, worked out by hand.
     fn by_hand() -> Problem<f32> {
-        let matrix = |rows: usize, columns, values: &[f32]| {
-            let values = values.to_vec();
-            let placement = crate::data::Placement {
-                offset: 0,
-                leading: columns,
-            };
-            Matrix::new(values, rows, columns, placement).unwrap()
+        let matrix = |rows, columns, values: &[f32]| {
+            Matrix::new(values.to_vec(), rows, columns, Placement::compact(columns)).unwrap()
         };
         Problem::new(
             2.0,
@@ -344,7 +339,7 @@ mod tests {
 
     #[test]
     fn integers_wrap() {
-        let shape = Shape { m: 3, n: 4, k: 50 };
+        let shape = Shape::new(3, 4, 50);
         let layout = Layout::compact(shape);
         let problem = Problem::<i32>::random(shape, layout, Data::Uniform, 5, 3, -7).unwrap();
         for row in 0..3 {

@@ -55,11 +55,7 @@ mod tests {
 
     #[test]
     fn corners_of_the_matrix_and_of_its_tiles_are_among_them() {
-        let shape = Shape {
-            m: 1000,
-            n: 777,
-            k: 1,
-        };
+        let shape = Shape::new(1000, 777, 1);
         let positions = positions(shape, TILE);
         for corner in [
             (0, 0),
@@ -74,16 +70,13 @@ mod tests {
             assert!(positions.contains(&corner), "{corner:?}");
         }
         assert!(positions.len() > RANDOM);
-        assert!(
-            positions
-                .iter()
-                .all(|&(row, col)| row < shape.m && col < shape.n)
-        );
+        let in_bounds = |&(row, col): &(usize, usize)| row < shape.m && col < shape.n;
+        assert!(positions.iter().all(in_bounds));
     }
 
     #[test]
     fn a_single_element_is_sampled_once_and_none_not_at_all() {
-        assert_eq!(positions(Shape { m: 1, n: 1, k: 9 }, TILE), [(0, 0)]);
-        assert_eq!(positions(Shape { m: 0, n: 1, k: 9 }, TILE), []);
+        assert_eq!(positions(Shape::new(1, 1, 9), TILE), [(0, 0)]);
+        assert_eq!(positions(Shape::new(0, 1, 9), TILE), []);
     }
 }

@@ -46,11 +46,7 @@ impl Growth {
                 levels: 0,
             };
         }
-        let half = Shape {
-            m: m / 2,
-            n: n / 2,
-            k: k / 2,
-        };
+        let half = Shape::new(m / 2, n / 2, k / 2);
         let inner = Growth::new(half, cutoff, u);
         let half_terms = half.k as f64;
         // A sum of two quarters is at most twice as large as they are, and rounded. Of the four
@@ -107,15 +103,7 @@ mod tests {
     #[test]
     fn without_recursion_it_is_the_bound_of_a_plain_sum() {
         let u = 2f64.powi(-24);
-        let growth = Growth::new(
-            Shape {
-                m: 9,
-                n: 500,
-                k: 500,
-            },
-            9,
-            u,
-        );
+        let growth = Growth::new(Shape::new(9, 500, 500), 9, u);
         assert_eq!(growth.error, 500.0 * 500.0 * u / (1.0 - 500.0 * u));
         assert_eq!((growth.levels, growth.intermediate), (0, 500.0));
     }

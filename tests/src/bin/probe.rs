@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use device_kernels::PROBES;
 use device_kernels::planted::PLANTED;
 use device_kernels::print::print_lines;
-use device_kernels::probe::{Launch, one_block, scrambled};
+use device_kernels::probe::{ProbeFn, one_block, scrambled};
 use tests::devices::Backend;
 use tests::probes::Job;
 
@@ -36,38 +36,25 @@ fn main() -> ExitCode {
 }
 
 fn run(name: &str, backend: Backend) -> Result<Vec<u32>, String> {
-    let input = scrambled();
-    let job = |entry, function, launch: &Launch, fill| {
-        Job {
-            entry,
-            function,
-            launch,
-            input: &input,
-            length: 64,
-            fill,
-        }
-        .run(backend)
+    let mut probes = PROBES.iter().copied().flatten();
+    if let Some(probe) = probes.find(|probe| probe.entry == name) {
+        let input = (probe.input)();
+        let expected = (probe.expected)(&probe.launch, &input);
+        return Job::of(probe, &input, expected.len()).run(backend);
+    }
+    let mut planted = PLANTED.iter().copied();
+    let (entry, function, threads, fill) = match planted.find(|(entry, ..)| *entry == name) {
+        Some((entry, function, tool)) => (entry, function, 64, tool != Some("initcheck")),
+        None if name == "print_lines" => ("print_lines", print_lines as ProbeFn, 2, true),
+        None => return Err(format!("There is no probe named {name}.")),
     };
-    if name == "print_lines" {
-        return job("print_lines", print_lines, &one_block(2), true);
-    }
-    if let Some(&(entry, function, tool)) = PLANTED.iter().find(|(entry, ..)| *entry == name) {
-        return job(entry, function, &one_block(64), tool != Some("initcheck"));
-    }
-    let probe = PROBES
-        .iter()
-        .copied()
-        .flatten()
-        .find(|probe| probe.entry == name)
-        .ok_or_else(|| format!("There is no probe named {name}."))?;
-    let input = (probe.input)();
     Job {
-        entry: probe.entry,
-        function: probe.function,
-        launch: &probe.launch,
-        input: &input,
-        length: (probe.expected)(&probe.launch, &input).len(),
-        fill: true,
+        entry,
+        function,
+        launch: &one_block(threads),
+        input: &scrambled(),
+        length: 64,
+        fill,
     }
     .run(backend)
 }

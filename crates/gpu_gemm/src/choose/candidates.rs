@@ -1,7 +1,9 @@
 //! The plans that might be the fastest, and the one that the model predicts to be the fastest.
 
-use gpu_kernels::spec::{ElementType, Grid, Types, Unit, Variant, variants};
+use gpu_kernels::spec::{ElementType, Grid, Types, Unit, Variant};
+use gpu_kernels::variants;
 
+use super::choice::Choice;
 use super::model;
 use crate::call::Call;
 use crate::gpu::DeviceFacts;
@@ -37,11 +39,8 @@ pub fn candidates(call: Call, facts: &DeviceFacts) -> Vec<Plan> {
             let Ok(plan) = Plan::new(variant, call, decomposition) else {
                 continue;
             };
-            let is_known = plans.iter().any(|known| {
-                std::ptr::eq(known.variant(), variant)
-                    && known.decomposition() == plan.decomposition()
-            });
-            if !is_known {
+            let choice = Choice::of(&plan);
+            if !plans.iter().any(|known| Choice::of(known) == choice) {
                 plans.push(plan);
             }
         }
@@ -98,33 +97,21 @@ mod tests {
     use crate::tests::h200;
 
     fn candidates_of(m: usize, n: usize, k: usize) -> Vec<Plan> {
-        let call = Call::compact(
-            Shape { m, n, k },
-            Transpose::No,
-            Transpose::No,
-            ElementType::F32,
-        );
-        candidates(call, &h200())
+        let (shape, no) = (Shape { m, n, k }, Transpose::No);
+        candidates(Call::compact(shape, no, no, ElementType::F32), &h200())
     }
 
     #[test]
     fn every_kernel_that_may_be_chosen_is_a_candidate_and_no_plan_is_one_twice() {
         let plans = candidates_of(100, 200, 3000);
         for variant in variants().filter(|variant| is_usable(variant, &h200())) {
-            let mut of_variant = plans
-                .iter()
-                .filter(|plan| std::ptr::eq(plan.variant(), variant));
-            assert!(of_variant.next().is_some(), "{}", variant.name);
+            let is_of_variant = |plan: &Plan| std::ptr::eq(plan.variant(), variant);
+            assert!(plans.iter().any(is_of_variant), "{}", variant.name);
         }
         for (index, plan) in plans.iter().enumerate() {
-            let same = |other: &&Plan| {
-                std::ptr::eq(other.variant(), plan.variant())
-                    && other.decomposition() == plan.decomposition()
-            };
-            assert_eq!(
-                plans[..index].iter().find(same).map(Plan::decomposition),
-                None
-            );
+            let choice = Choice::of(plan);
+            let again = plans[..index].iter().any(|plan| Choice::of(plan) == choice);
+            assert!(!again, "{}", choice.description());
         }
     }
 
@@ -136,7 +123,7 @@ mod tests {
             .iter()
             .filter(|plan| plan.variant().name == "async-pipeline-16x128-nn");
         let ctas: Vec<u32> = of_flattest
-            .filter_map(|plan| Some(plan.decomposition()?.ctas))
+            .map(|plan| plan.decomposition().unwrap().ctas)
             .collect();
         for expected in [1, 2, 64, 132, 264] {
             assert!(ctas.contains(&expected), "{ctas:?}");

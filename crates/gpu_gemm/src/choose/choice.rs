@@ -63,20 +63,14 @@ impl Choice {
     /// waves)`.
     pub fn description(&self) -> String {
         let name = self.variant.name;
-        match self.decomposition {
-            None => name.to_string(),
-            Some(Decomposition {
-                ctas,
-                data_parallel_waves: 0,
-            }) => format!("{name} ({ctas} CTAs)"),
-            Some(Decomposition {
-                ctas,
-                data_parallel_waves: 1,
-            }) => format!("{name} ({ctas} CTAs, 1 data-parallel wave)"),
-            Some(Decomposition {
-                ctas,
-                data_parallel_waves,
-            }) => format!("{name} ({ctas} CTAs, {data_parallel_waves} data-parallel waves)"),
+        let Some(decomposition) = self.decomposition else {
+            return name.to_string();
+        };
+        let ctas = decomposition.ctas;
+        match decomposition.data_parallel_waves {
+            0 => format!("{name} ({ctas} CTAs)"),
+            1 => format!("{name} ({ctas} CTAs, 1 data-parallel wave)"),
+            waves => format!("{name} ({ctas} CTAs, {waves} data-parallel waves)"),
         }
     }
 }

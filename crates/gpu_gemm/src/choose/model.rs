@@ -3,8 +3,8 @@
 //! ```text
 //! seconds = operand copies             bytes / memory, and a launch each
 //!         + the kernel                 the largest of:
-//!                                        the k-iterations of the busiest CTA, at its share of the
-//!                                        speed of a streaming multiprocessor (SM)
+//!                                        the k-iterations of the busiest CTA, at its fraction of
+//!                                        the speed of a streaming multiprocessor (SM)
 //!                                        bytes of A, B and C / memory
 //!                                        bytes of tiles / L2
 //!         + fix-up, if tiles are split bytes of partial sums / L2, and a wait for every few
@@ -118,7 +118,7 @@ fn compute(panel: &Panel, facts: &DeviceFacts, rate: &Rate) -> f64 {
     let of_tile = TILE + written * f64::from(facts.sms) / facts.speeds.memory_bytes_per_s;
     // A wave of CTAs, with this many on the fullest SM.
     let wave = |on_one: u64| {
-        let speed = full_speed * share(rate, on_one, resident, warps);
+        let speed = full_speed * speed_fraction(rate, on_one, resident, warps);
         busiest.k_iterations * 2.0 * products / speed + busiest.tiles * of_tile
     };
     let at_once = resident * sms;
@@ -132,7 +132,7 @@ fn compute(panel: &Panel, facts: &DeviceFacts, rate: &Rate) -> f64 {
 
 /// The fraction of an SM's speed that each of `ctas` CTAs with this many warps gets, on an SM
 /// that holds at most `resident` CTAs.
-fn share(rate: &Rate, ctas: u64, resident: u64, warps: u64) -> f64 {
+fn speed_fraction(rate: &Rate, ctas: u64, resident: u64, warps: u64) -> f64 {
     let resident = resident.max(1);
     let ctas = ctas.clamp(1, resident);
     // Each further CTA uses the same fraction of the issue slots that are still free.
@@ -212,25 +212,17 @@ mod tests {
     #[test]
     fn a_last_wave_of_a_few_tiles_costs_as_much_as_a_full_one_unless_it_is_divided() {
         // 17 x 16 tiles for 264 CTAs at once: one wave and 8 tiles.
-        let shape = Shape {
-            m: 17 * 128,
-            n: 16 * 128,
-            k: 4096,
-        };
-        let whole = predicted("async-pipeline", shape, Decomposition::DATA_PARALLEL);
+        let shape = Shape::new(17 * 128, 16 * 128, 4096);
+        let undivided = predicted("async-pipeline", shape, Decomposition::DATA_PARALLEL);
         let divided = predicted("async-pipeline", shape, Decomposition::even(272, 264));
-        assert!(divided < 0.75 * whole, "{divided} of {whole}");
+        assert!(divided < 0.75 * undivided, "{divided} of {undivided}");
     }
 
     #[test]
     fn a_single_row_takes_a_few_times_what_the_memory_takes() {
         // 2048 x 16384 f32 values from memory at 4 TB/s; the tile computes 16 rows to produce
         // one.
-        let shape = Shape {
-            m: 1,
-            n: 2048,
-            k: 16384,
-        };
+        let shape = Shape::new(1, 2048, 16384);
         let predicted = predicted(
             "async-pipeline-16x128-nn",
             shape,
@@ -252,12 +244,12 @@ mod tests {
     #[test]
     fn ctas_divide_an_sm_and_one_alone_does_not_fill_it() {
         let rate = Rate::h200(54.0, 0.6, 2);
-        assert!((share(&rate, 1, 2, 4) - 0.6 / 0.84).abs() < 1e-12);
-        assert_eq!(share(&rate, 2, 2, 4), 0.5);
-        assert_eq!(share(&rate, 1, 1, 4), 1.0);
+        assert!((speed_fraction(&rate, 1, 2, 4) - 0.6 / 0.84).abs() < 1e-12);
+        assert_eq!(speed_fraction(&rate, 2, 2, 4), 0.5);
+        assert_eq!(speed_fraction(&rate, 1, 1, 4), 1.0);
         // No more CTAs than fit.
-        assert_eq!(share(&rate, 5, 2, 4), 0.5);
+        assert_eq!(speed_fraction(&rate, 5, 2, 4), 0.5);
         // Five CTAs of two warps: on two of the four schedulers there are three.
-        assert_eq!(share(&rate, 5, 5, 2), 1.0 / 6.0);
+        assert_eq!(speed_fraction(&rate, 5, 5, 2), 1.0 / 6.0);
     }
 }

@@ -17,14 +17,15 @@
 //! begins at a multiple of 16 bytes); the variant; CTAs and data-parallel waves, or `- -`; the
 //! median seconds of this plan and of the model's, or `-`.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gpu_kernels::spec::{ElementType, variants};
+use gpu_kernels::spec::ElementType;
+use gpu_kernels::variants;
 
 use super::choice::Choice;
 use crate::call::{Call, Operand, Shape, Transpose};
@@ -49,21 +50,14 @@ pub struct Key {
 impl Key {
     /// The key of a GPU, as it is installed here, and of this build.
     pub fn of(properties: &Properties) -> Key {
+        let mut hasher = DefaultHasher::new(); // without random keys: the same in every process
+        ptx::EMBEDDED.hash(&mut hasher);
         Key {
             device: properties.name.clone(),
             driver: driver::release().unwrap_or_else(|| properties.driver.clone()),
-            kernels: format!("{:016x}", hash(ptx::EMBEDDED)),
+            kernels: format!("{:016x}", hasher.finish()),
         }
     }
-}
-
-/// FNV-1a, of 64 bits: the same in every build, and enough to tell one build's kernels from
-/// another's.
-fn hash(texts: &[&str]) -> u64 {
-    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 /// The plan that was measured to be the fastest at one shape and layout.
@@ -106,19 +100,18 @@ impl fmt::Display for Entry {
         let Shape { m, n, k } = self.call.shape;
         let [a, b] = [self.call.a, self.call.b].map(stored);
         let kernel = &self.kernel;
-        write!(formatter, "{m} {n} {k} {a} {b} {kernel} ")?;
-        match self.decomposition {
-            Some(Decomposition {
-                ctas,
-                data_parallel_waves,
-            }) => write!(formatter, "{ctas} {data_parallel_waves} ")?,
-            None => write!(formatter, "- - ")?,
-        }
-        write!(formatter, "{} ", self.seconds)?;
-        match self.model_seconds {
-            Some(seconds) => write!(formatter, "{seconds}"),
-            None => write!(formatter, "-"),
-        }
+        let [ctas, waves] = match self.decomposition {
+            Some(divided) => [divided.ctas, divided.data_parallel_waves].map(|n| n.to_string()),
+            None => ["-", "-"].map(str::to_string),
+        };
+        let seconds = self.seconds;
+        let model = self
+            .model_seconds
+            .map_or("-".to_string(), |seconds| seconds.to_string());
+        write!(
+            formatter,
+            "{m} {n} {k} {a} {b} {kernel} {ctas} {waves} {seconds} {model}"
+        )
     }
 }
 
@@ -130,11 +123,7 @@ impl FromStr for Entry {
         let &[m, n, k, a, b, kernel, ctas, waves, seconds, model] = &words[..] else {
             return Err(Damaged);
         };
-        let shape = Shape {
-            m: number(m)?,
-            n: number(n)?,
-            k: number(k)?,
-        };
+        let shape = Shape::new(number(m)?, number(n)?, number(k)?);
         let mut call = Call::compact(shape, transpose(a)?, transpose(b)?, ElementType::F32);
         call.a.aligned = a.ends_with(ALIGNED);
         call.b.aligned = b.ends_with(ALIGNED);
@@ -145,16 +134,15 @@ impl FromStr for Entry {
                 data_parallel_waves: number(waves)?,
             }),
         };
-        let model_seconds = match model {
-            "-" => None,
-            seconds => Some(number(seconds)?),
-        };
         Ok(Entry {
             call,
             kernel: kernel.to_string(),
             decomposition,
             seconds: number(seconds)?,
-            model_seconds,
+            model_seconds: match model {
+                "-" => None,
+                seconds => Some(number(seconds)?),
+            },
         })
     }
 }
@@ -215,7 +203,7 @@ impl Tuned {
         }
     }
 
-    /// The number of shapes and layouts that were measured.
+    /// What was measured: an entry for each shape and layout.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -235,11 +223,8 @@ impl Tuned {
 
     /// The file for a GPU's tuned plans, if there is a cache folder.
     pub fn path(key: &Key) -> Option<PathBuf> {
-        let plain = |letter: char| match letter.is_ascii_alphanumeric() {
-            true => letter.to_ascii_lowercase(),
-            false => '-',
-        };
-        let name: String = key.device.chars().map(plain).collect();
+        let name = key.device.to_ascii_lowercase();
+        let name = name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         Some(cache_folder()?.join(format!("tuned-{name}.txt")))
     }
 
@@ -278,19 +263,12 @@ impl Tuned {
 
 impl fmt::Display for Tuned {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Key {
-            device,
-            driver,
-            kernels,
-        } = &self.key;
-        writeln!(
-            formatter,
-            "{TITLE}\ndevice {device}\ndriver {driver}\nkernels {kernels}"
-        )?;
-        for entry in &self.entries {
-            writeln!(formatter, "{entry}")?;
-        }
-        Ok(())
+        let key = &self.key;
+        writeln!(formatter, "{TITLE}\ndevice {}", key.device)?;
+        writeln!(formatter, "driver {}\nkernels {}", key.driver, key.kernels)?;
+        self.entries
+            .iter()
+            .try_for_each(|entry| writeln!(formatter, "{entry}"))
     }
 }
 
@@ -313,19 +291,16 @@ impl FromStr for Tuned {
             driver: named("driver ")?,
             kernels: named("kernels ")?,
         };
-        let entries: Result<Vec<Entry>, Damaged> = lines.map(str::parse).collect();
-        Ok(Tuned {
-            key,
-            entries: entries?,
-        })
+        let entries = lines.map(str::parse).collect::<Result<_, _>>()?;
+        Ok(Tuned { key, entries })
     }
 }
 
 /// The folder where builds keep what they fetched and `host tune` keeps what it measured.
 pub fn cache_folder() -> Option<PathBuf> {
     let path = |name: &str| {
-        let value: Option<OsString> = std::env::var_os(name);
-        value.filter(|value| !value.is_empty()).map(PathBuf::from)
+        let value = std::env::var_os(name)?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
     };
     path("GEMM_CACHE_DIR")
         .or_else(|| Some(path("XDG_CACHE_HOME")?.join("rust-gemm")))
@@ -354,17 +329,10 @@ mod tests {
         let mut tuned = Tuned::new(key());
         let choice = Choice {
             variant: variant("async-pipeline-16x128-nn"),
-            decomposition: Some(Decomposition {
-                ctas: 7,
-                data_parallel_waves: 0,
-            }),
+            decomposition: Some(Decomposition::stream_k(7)),
         };
-        tuned.insert(Entry::new(
-            call(3, Transpose::No),
-            choice,
-            1e-5,
-            Some(1.2e-5),
-        ));
+        let call = call(3, Transpose::No);
+        tuned.insert(Entry::new(call, choice, 1e-5, Some(1.2e-5)));
         tuned
     }
 
@@ -385,27 +353,23 @@ mod tests {
     #[test]
     fn a_second_measurement_takes_the_place_of_the_first() {
         let mut tuned = tuned();
-        let choice = Choice {
-            variant: variant("double-buffer-sn8"),
-            decomposition: None,
-        };
-        let asked = call(3, Transpose::No);
-        tuned.insert(Entry::new(asked, choice, 1e-6, None));
+        let choice = Choice::even(variant("double-buffer-sn8"));
+        let call = call(3, Transpose::No);
+        tuned.insert(Entry::new(call, choice, 1e-6, None));
         assert_eq!(tuned.entries().len(), 1);
-        let plan = tuned.plan(asked).unwrap();
-        assert_eq!(plan.variant().name, "double-buffer-sn8");
+        assert_eq!(
+            tuned.plan(call).unwrap().variant().name,
+            "double-buffer-sn8"
+        );
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let mut tuned = tuned();
-        let choice = Choice {
-            variant: variant("double-buffer-sn8"),
-            decomposition: None,
-        };
-        let mut asked = call(5, Transpose::Yes);
-        asked.b.aligned = false;
-        tuned.insert(Entry::new(asked, choice, 0.1 + 0.2, None));
+        let choice = Choice::even(variant("double-buffer-sn8"));
+        let mut call = call(5, Transpose::Yes);
+        call.b.aligned = false;
+        tuned.insert(Entry::new(call, choice, 0.1 + 0.2, None));
         assert_eq!(tuned.to_string().parse(), Ok(tuned.clone()));
         let line = "3 64 512 n16 n16 async-pipeline-16x128-nn 7 0 0.00001 0.000012";
         assert_eq!(tuned.to_string().lines().nth(4), Some(line));
@@ -422,13 +386,13 @@ mod tests {
             Found::Useless(why) => why,
             found => panic!("{found:?}"),
         };
-        let whole = tuned().to_string();
-        let cut = &whole[..whole.len() - 3];
-        for damaged in ["", "{}", TITLE, "\u{0}\n", cut, &whole.replace("n16", "x")] {
+        let text = tuned().to_string();
+        let cut = &text[..text.len() - 3];
+        for damaged in ["", "{}", TITLE, "\u{0}\n", cut, &text.replace("n16", "x")] {
             fs::write(&path, damaged).unwrap();
             assert!(why(&key()).contains(" is damaged, "), "{damaged:?}");
         }
-        fs::write(&path, &whole).unwrap();
+        fs::write(&path, &text).unwrap();
         assert_eq!(Tuned::read(&path, &key()), Found::Usable(tuned()));
         let other = |change: fn(&mut Key)| {
             let mut key = key();
@@ -444,15 +408,9 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_there_is_no_more_is_no_plan() {
+    fn an_entry_of_a_kernel_that_no_longer_exists_gives_no_plan() {
         let mut tuned = tuned();
         tuned.entries[0].kernel = "gone".into();
         assert!(tuned.plan(call(3, Transpose::No)).is_none());
-    }
-
-    #[test]
-    fn other_kernels_have_another_hash() {
-        assert_eq!(hash(&[]), 0xcbf2_9ce4_8422_2325);
-        assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
     }
 }

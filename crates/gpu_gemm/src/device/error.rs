@@ -50,10 +50,10 @@ pub enum DeviceError {
     )]
     NoSuchEntry { entry: String },
     #[error(
-        "The GPU is out of memory: {asked} bytes were asked for and {free} of {total} are free. Choose a smaller shape, or wait for other programs on the GPU."
+        "The GPU is out of memory: there is no room for {bytes} bytes, since only {free} of {total} are free. Choose a smaller shape, or wait for other programs on the GPU."
     )]
     OutOfMemory {
-        asked: usize,
+        bytes: usize,
         free: usize,
         total: usize,
     },
@@ -115,6 +115,7 @@ fn code(error: CudaError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_message_is_a_whole_sentence() {
@@ -140,7 +141,7 @@ mod tests {
                 target: "sm_75".into(),
             },
             DeviceError::OutOfMemory {
-                asked: 10,
+                bytes: 10,
                 free: 5,
                 total: 20,
             },
@@ -157,9 +158,7 @@ mod tests {
                 "{message}"
             );
         }
-        let mut distinct = messages.clone();
-        distinct.sort();
-        distinct.dedup();
+        let distinct: BTreeSet<&String> = messages.iter().collect();
         assert_eq!(distinct.len(), messages.len());
     }
 

@@ -13,7 +13,7 @@ pub use simulator::Simulator;
 
 use crate::gpu::DeviceFacts;
 
-/// A requested device, as `--device` spells it.
+/// The device to open, as `--device` spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first GPU if it can be used, otherwise the simulator.
@@ -62,7 +62,7 @@ pub enum Device {
 /// A device, and why it was chosen.
 pub struct Opened {
     pub device: Device,
-    /// A clause such as `asked for`.
+    /// A clause such as `chosen with --device`, or a sentence.
     pub reason: String,
 }
 
@@ -74,26 +74,23 @@ impl Device {
     /// The device cannot be used. `Auto` falls back to the simulator only if there is no usable
     /// GPU, not if a GPU misbehaves.
     pub fn open(choice: DeviceChoice) -> Result<Opened, DeviceError> {
-        let asked = "asked for with --device".to_string();
+        let simulator = |reason| Opened {
+            device: Device::Simulator(Simulator::default()),
+            reason,
+        };
+        let gpu = |ordinal, reason| {
+            let device = Device::Cuda(Box::new(CudaDevice::open(ordinal)?));
+            Ok(Opened { device, reason })
+        };
+        let chosen = "chosen with --device".to_string();
         match choice {
-            DeviceChoice::Simulator => Ok(Opened {
-                device: Device::Simulator(Simulator::default()),
-                reason: asked,
-            }),
-            DeviceChoice::Cuda(ordinal) => Ok(Opened {
-                device: Device::Cuda(Box::new(CudaDevice::open(ordinal)?)),
-                reason: asked,
-            }),
-            DeviceChoice::Auto => match CudaDevice::open(0) {
-                Ok(device) => Ok(Opened {
-                    device: Device::Cuda(Box::new(device)),
-                    reason: "the first GPU that the driver finds".to_string(),
-                }),
-                Err(error) if error.means_no_usable_gpu() => Ok(Opened {
-                    device: Device::Simulator(Simulator::default()),
-                    reason: error.to_string(),
-                }),
-                Err(error) => Err(error),
+            DeviceChoice::Simulator => Ok(simulator(chosen)),
+            DeviceChoice::Cuda(ordinal) => gpu(ordinal, chosen),
+            DeviceChoice::Auto => match gpu(0, "the first GPU that the driver finds".to_string()) {
+                Err(error) if DeviceError::means_no_usable_gpu(&error) => {
+                    Ok(simulator(error.to_string()))
+                }
+                opened => opened,
             },
         }
     }

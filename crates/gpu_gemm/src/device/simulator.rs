@@ -1,11 +1,11 @@
 //! Launches on the CPU: kernels as Rust functions, on `cuda_std`'s simulator.
 
 use cuda_std::simulator::{self, Report};
-use gpu_kernels::spec::{CopyFn, FixUpFn, Function, GemmFn, StreamKFn};
+use gpu_kernels::spec::Function;
 
 use super::error::DeviceError;
 use crate::backend::Backend;
-use crate::launch::{Argument, Bindings, Element, Launch, Scalar};
+use crate::launch::{Argument, Bindings, Element, Launch};
 
 /// A change to how a launch is simulated.
 type Configure = dyn Fn(simulator::Launch) -> simulator::Launch + Send + Sync;
@@ -84,26 +84,19 @@ impl Backend for Observed<'_> {
         let simulated = simulator::Launch::new(launch.grid, launch.block)
             .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize);
         let simulated = (self.simulator.configure)(simulated);
-        let ran = simulated.run_observed(thread, self.cta_done);
-        let told = ran.map(|report| (self.simulator.report)(&report));
-        told.map_err(|fault| DeviceError::Simulator {
-            kernel: kernel.to_string(),
-            fault,
-        })
+        let report = simulated
+            .run_observed(thread, self.cta_done)
+            .map_err(|fault| DeviceError::Simulator {
+                kernel: kernel.to_string(),
+                fault,
+            })?;
+        (self.simulator.report)(&report);
+        Ok(())
     }
 }
 
 /// The work of one thread of a launch.
 type Thread = Box<dyn Fn() + Sync>;
-
-/// A parameter whose address is known.
-#[derive(Clone, Copy)]
-enum Value {
-    Count(usize),
-    Scalar(Scalar),
-    Slice(*mut u8, usize),
-    Pointer(*mut u8),
-}
 
 /// The kernel with its arguments. `None` if the arguments do not match the kernel.
 ///
@@ -111,190 +104,104 @@ enum Value {
 ///
 /// As for [`Backend::launch`], for as long as the result is used.
 unsafe fn thread_of(launch: &Launch, bindings: &Bindings) -> Option<Thread> {
-    let value = |argument: &Argument| match *argument {
-        Argument::Count(count) => Value::Count(count),
-        Argument::Alpha => Value::Scalar(bindings.alpha),
-        Argument::Beta => Value::Scalar(bindings.beta),
-        Argument::Slice(address, length) => Value::Slice(bindings.pointer(address), length),
-        Argument::Pointer(address) => Value::Pointer(bindings.pointer(address)),
+    let arguments = &mut Arguments {
+        remaining: launch.arguments.iter(),
+        bindings,
     };
-    let values: Vec<Value> = launch.arguments.iter().map(value).collect();
-    // SAFETY: as the caller vouches.
-    unsafe {
-        match launch.kernel.function {
-            Function::GemmF32(kernel) => gemm(kernel, &values),
-            Function::GemmF64(kernel) => gemm(kernel, &values),
-            Function::GemmI32(kernel) => gemm(kernel, &values),
-            Function::StreamK(kernel) => stream_k(kernel, &values),
-            Function::Copy(kernel) => copy(kernel, &values),
-            Function::FixUp(kernel) => fix_up(kernel, &values),
+    // A kernel, and for each of its parameters a name and the kind of argument that it takes.
+    macro_rules! thread {
+        ($kernel:ident: $($parameter:ident $kind:ident),*) => {{
+            $(let $parameter = arguments.$kind()?;)*
+            if arguments.remaining.next().is_some() {
+                return None;
+            }
+            // SAFETY: the launch is a plan's, of the shape that the kernel requires. Slices cover
+            // exactly the matrices and copies that it reads, and pointers are valid for C, for
+            // copies and for partial sums, as the caller vouches.
+            Some(Box::new(move || unsafe { $kernel($($parameter.get()),*) }))
+        }};
+    }
+    macro_rules! gemm {
+        ($kernel:ident $(, $partials:ident pointer)?) => {
+            thread!(
+                $kernel: m count, n count, k count, alpha scalar, a slice, lda count, b slice,
+                ldb count, beta scalar, c pointer, ldc count $(, $partials pointer)?
+            )
+        };
+    }
+    match launch.kernel.function {
+        Function::GemmF32(kernel) => gemm!(kernel),
+        Function::GemmF64(kernel) => gemm!(kernel),
+        Function::GemmI32(kernel) => gemm!(kernel),
+        Function::StreamK(kernel) => gemm!(kernel, partials pointer),
+        Function::Copy(kernel) => thread!(
+            kernel: source slice, rows count, columns count, leading count, target pointer,
+            target_rows count, target_leading count
+        ),
+        Function::FixUp(kernel) => thread!(
+            kernel: m count, n count, k count, alpha scalar, beta scalar, c pointer, ldc count,
+            partials pointer, tile_m count, tile_n count, tile_k count, ctas count, waves count,
+            groups count
+        ),
+    }
+}
+
+/// The arguments that no parameter has taken yet. Each method takes the next one; `None` if it is
+/// of another kind.
+struct Arguments<'a> {
+    remaining: std::slice::Iter<'a, Argument>,
+    /// The memories outlive whatever is taken.
+    bindings: &'a Bindings,
+}
+
+impl Arguments<'_> {
+    fn count(&mut self) -> Option<Shared<usize>> {
+        match *self.remaining.next()? {
+            Argument::Count(count) => Some(Shared(count)),
+            _ => None,
+        }
+    }
+
+    fn scalar<T: Element>(&mut self) -> Option<Shared<T>> {
+        match self.remaining.next()? {
+            Argument::Alpha => T::of(self.bindings.alpha).map(Shared),
+            Argument::Beta => T::of(self.bindings.beta).map(Shared),
+            _ => None,
+        }
+    }
+
+    fn slice<T: Element>(&mut self) -> Option<Shared<&'static [T]>> {
+        match *self.remaining.next()? {
+            Argument::Slice(_, 0) => Some(Shared(&[])),
+            Argument::Slice(address, length) => {
+                let start = self.bindings.pointer(address).cast();
+                // SAFETY: who made `self` vouches that these are elements which nothing writes
+                // while the slice is used.
+                Some(Shared(unsafe { std::slice::from_raw_parts(start, length) }))
+            }
+            _ => None,
+        }
+    }
+
+    fn pointer<T: Element>(&mut self) -> Option<Shared<*mut T>> {
+        match *self.remaining.next()? {
+            Argument::Pointer(address) => Some(Shared(self.bindings.pointer(address).cast())),
+            _ => None,
         }
     }
 }
 
-use Value::{Count, Pointer, Slice};
-
-/// # Safety
-///
-/// As for [`thread_of`].
-unsafe fn gemm<T: Element>(kernel: GemmFn<T>, values: &[Value]) -> Option<Thread> {
-    let &[
-        Count(m),
-        Count(n),
-        Count(k),
-        Value::Scalar(alpha),
-        Slice(a, a_length),
-        Count(lda),
-        Slice(b, b_length),
-        Count(ldb),
-        Value::Scalar(beta),
-        Pointer(c),
-        Count(ldc),
-    ] = values
-    else {
-        return None;
-    };
-    let (alpha, beta) = (T::of(alpha)?, T::of(beta)?);
-    // SAFETY: as the caller vouches.
-    let (a, b) = unsafe { (slice::<T>(a, a_length), slice::<T>(b, b_length)) };
-    let c = Shared(c.cast::<T>());
-    Some(Box::new(move || {
-        // SAFETY: the slices cover exactly A and B, `c` is valid for C, and the launch has the
-        // shape that the variant gives.
-        unsafe { kernel(m, n, k, alpha, a, lda, b, ldb, beta, c.get(), ldc) }
-    }))
-}
-
-/// # Safety
-///
-/// As for [`thread_of`].
-unsafe fn stream_k(kernel: StreamKFn<f32>, values: &[Value]) -> Option<Thread> {
-    let &[
-        Count(m),
-        Count(n),
-        Count(k),
-        Value::Scalar(alpha),
-        Slice(a, a_length),
-        Count(lda),
-        Slice(b, b_length),
-        Count(ldb),
-        Value::Scalar(beta),
-        Pointer(c),
-        Count(ldc),
-        Pointer(partials),
-    ] = values
-    else {
-        return None;
-    };
-    let (alpha, beta) = (f32::of(alpha)?, f32::of(beta)?);
-    // SAFETY: as the caller vouches.
-    let (a, b) = unsafe { (slice(a, a_length), slice(b, b_length)) };
-    let (c, partials) = (Shared(c.cast()), Shared(partials.cast()));
-    Some(Box::new(move || {
-        let (c, partials) = (c.get(), partials.get());
-        // SAFETY: A and B lie as the variant requires, C and the partial sums are valid, and the
-        // launch is the plan's.
-        unsafe { kernel(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, partials) }
-    }))
-}
-
-/// # Safety
-///
-/// As for [`thread_of`].
-unsafe fn copy(kernel: CopyFn<f32>, values: &[Value]) -> Option<Thread> {
-    let &[
-        Slice(source, length),
-        Count(rows),
-        Count(columns),
-        Count(leading),
-        Pointer(target),
-        Count(target_rows),
-        Count(target_leading),
-    ] = values
-    else {
-        return None;
-    };
-    // SAFETY: as the caller vouches.
-    let source = unsafe { slice(source, length) };
-    let target = Shared(target.cast());
-    Some(Box::new(move || {
-        let target = target.get();
-        // SAFETY: the source is a matrix of `rows x columns`, and the workspace has room for the
-        // copy.
-        unsafe {
-            kernel(
-                source,
-                rows,
-                columns,
-                leading,
-                target,
-                target_rows,
-                target_leading,
-            )
-        }
-    }))
-}
-
-/// # Safety
-///
-/// As for [`thread_of`].
-unsafe fn fix_up(kernel: FixUpFn<f32>, values: &[Value]) -> Option<Thread> {
-    let &[
-        Count(m),
-        Count(n),
-        Count(k),
-        Value::Scalar(alpha),
-        Value::Scalar(beta),
-        Pointer(c),
-        Count(ldc),
-        Pointer(partials),
-        Count(tile_m),
-        Count(tile_n),
-        Count(tile_k),
-        Count(ctas),
-        Count(waves),
-        Count(groups),
-    ] = values
-    else {
-        return None;
-    };
-    let (alpha, beta) = (f32::of(alpha)?, f32::of(beta)?);
-    let (c, partials) = (Shared(c.cast()), Shared(partials.cast()));
-    Some(Box::new(move || {
-        let (c, partials) = (c.get(), partials.get());
-        // SAFETY: C is valid, and the previous kernel has written the partial sums of this
-        // decomposition.
-        unsafe {
-            kernel(
-                m, n, k, alpha, beta, c, ldc, partials, tile_m, tile_n, tile_k, ctas, waves, groups,
-            )
-        }
-    }))
-}
-
-/// # Safety
-///
-/// There are `length` elements at `start`, and nothing writes them while the slice is used.
-unsafe fn slice<T>(start: *mut u8, length: usize) -> &'static [T] {
-    match length {
-        0 => &[],
-        // SAFETY: as the caller vouches.
-        length => unsafe { std::slice::from_raw_parts(start.cast(), length) },
-    }
-}
-
-/// A pointer that the threads of a launch share, as they do on a GPU.
+/// An argument that the threads of a launch share, as they do on a GPU.
 #[derive(Clone, Copy)]
-struct Shared<T>(*mut T);
+struct Shared<T>(T);
 
-// SAFETY: it only carries an address; the kernels that write through it promise to write disjoint
-// elements.
-unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: an argument is a number, a slice of numbers, or a pointer; the kernels that write
+// through a pointer promise to write disjoint elements.
+unsafe impl<T: Copy> Sync for Shared<T> {}
 
-impl<T> Shared<T> {
-    fn get(&self) -> *mut T {
+impl<T: Copy> Shared<T> {
+    /// The argument. A closure that calls this captures all of `self`, not the pointer in it.
+    fn get(&self) -> T {
         self.0
     }
 }

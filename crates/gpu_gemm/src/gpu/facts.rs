@@ -140,7 +140,7 @@ impl Speeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{h200, variant};
+    use crate::tests::{h200, t4, variant};
 
     #[test]
     fn another_gpu_is_as_fast_as_its_lanes_its_clock_and_its_memory() {
@@ -163,13 +163,8 @@ mod tests {
         let small = variant("async-pipeline-64x64");
         assert_eq!(h200().resident(small), 6);
         // 64 KiB of shared memory: three times 16 KiB, plus what is declared besides.
-        let turing = DeviceFacts {
-            capability: 75,
-            sm: Capability::of((7, 5)),
-            ..h200()
-        };
-        assert_eq!(turing.resident(small), 4);
+        assert_eq!(t4().resident(small), 4);
         assert_eq!(DeviceFacts::simulator().resident(small), 1);
-        assert!(!turing.runs(small) && h200().runs(small));
+        assert!(!t4().runs(small) && h200().runs(small));
     }
 }

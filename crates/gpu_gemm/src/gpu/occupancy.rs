@@ -114,7 +114,7 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// The waves of `CTAs` blocks, of which an SM holds `resident`; `None` if it holds none or
+    /// The waves of `ctas` CTAs, of which an SM holds `resident`; `None` if it holds none or
     /// there are none.
     pub fn of(ctas: u64, resident: u32, sms: u32) -> Option<Waves> {
         let at_once = u64::from(resident) * u64::from(sms);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn each_block_takes_a_kibibyte_more_from_8_0_on() {
-        // 100 KiB: four blocks of 24 KiB plus 1 KiB each fit, and not of a byte more.
+        // 100 KiB: four blocks of 24 KiB plus 1 KiB each fit, and no byte more.
         assert_eq!(occupancy((8, 9), 256, 16, 24 * 1024).ctas, 4);
         let more = occupancy((8, 9), 256, 16, 24 * 1024 + 1);
         assert_eq!((more.ctas, more.limited_by), (3, vec!["shared memory"]));

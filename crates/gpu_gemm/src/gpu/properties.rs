@@ -47,26 +47,12 @@ impl fmt::Display for Properties {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn h200() -> Properties {
-        Properties {
-            ordinal: 0,
-            name: "NVIDIA H200".into(),
-            capability: (9, 0),
-            sms: 132,
-            memory_bytes: 139 << 30,
-            l2_bytes: 60 << 20,
-            clock_mhz: 1980,
-            bandwidth_bytes_per_s: 4.8e12,
-            driver: "12.4".into(),
-        }
-    }
+    use crate::tests::h200_properties;
 
     #[test]
     fn a_device_is_described_in_one_line() {
         assert_eq!(
-            h200().to_string(),
+            h200_properties().to_string(),
             "NVIDIA H200 (GPU 0, compute capability 9.0, 132 SMs at up to 1980 MHz, 139 GiB, driver for CUDA 12.4)"
         );
     }

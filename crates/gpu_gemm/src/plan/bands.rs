@@ -81,14 +81,13 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_kernels::spec::{Block, ElementType};
+    use gpu_kernels::spec::Block;
 
     const VARIANT: Variant = Variant {
         thread_tile: (2, 4),
         ..Variant::new(
             "",
             gpu_kernels::naive::KERNEL.variants[0].entry,
-            ElementType::F32,
             Block { x: 8, y: 8 },
             Tile { m: 16, n: 32, k: 1 },
         )
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_tile_gets_a_block() {
+    fn a_partial_tile_gets_a_cta() {
         let grid = |m, n| planned(m, n)[0].grid;
         assert_eq!(grid(1, 1), (1, 1));
         assert_eq!(grid(16, 32), (1, 1));
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_of_rows_has_a_block_a_row_and_one_of_elements_a_block_a_tile_of_them() {
+    fn a_grid_of_rows_has_a_cta_for_each_row_and_a_linear_grid_one_for_each_tile() {
         assert_eq!(planned_as(Grid::Rows, 70_000, 100)[0].grid, (70_000, 1));
         assert_eq!(planned_as(Grid::Linear, 3, 11)[0].grid, (2, 1));
         assert_eq!(planned_as(Grid::Linear, 70_000, 32)[0].grid, (70_000, 1));
@@ -156,11 +155,7 @@ mod tests {
 
     #[test]
     fn rows_beyond_any_memory_are_refused_and_not_listed() {
-        let shape = Shape {
-            m: usize::MAX,
-            n: 1,
-            k: 1,
-        };
+        let shape = Shape::new(usize::MAX, 1, 1);
         let message = bands(&VARIANT, shape).unwrap_err().to_string();
         assert!(
             message.starts_with("C of 18446744073709551615 x 1 is too large"),

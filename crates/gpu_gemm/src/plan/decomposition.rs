@@ -23,10 +23,15 @@ pub struct Decomposition {
 
 impl Decomposition {
     /// One CTA per tile: no tile is split, however full the last wave is.
-    pub const DATA_PARALLEL: Decomposition = Decomposition {
-        ctas: u32::MAX,
-        data_parallel_waves: 0,
-    };
+    pub const DATA_PARALLEL: Decomposition = Decomposition::stream_k(u32::MAX);
+
+    /// All tiles divided evenly among `ctas`, without data-parallel waves.
+    pub const fn stream_k(ctas: u32) -> Decomposition {
+        Decomposition {
+            ctas,
+            data_parallel_waves: 0,
+        }
+    }
 
     /// The decomposition of `tiles` for the `resident` CTAs that a GPU holds at once:
     /// data-parallel waves as long as there is a tile for each CTA, and stream-K for the
@@ -49,10 +54,7 @@ impl Decomposition {
     /// and to the maximum grid.
     pub(super) fn limited(self, shape: Shape, tile: Tile) -> Decomposition {
         let tiles = tiles(shape, tile);
-        let one_each = Decomposition {
-            ctas: tiles.min(MOST_X) as u32,
-            data_parallel_waves: 0,
-        };
+        let one_each = Decomposition::stream_k(tiles.min(MOST_X) as u32);
         if self == Decomposition::DATA_PARALLEL {
             return one_each;
         }
@@ -97,11 +99,11 @@ pub fn tiles(shape: Shape, tile: Tile) -> usize {
 
 /// Whether any tile is computed by several CTAs.
 pub(super) fn splits(stream_k: &StreamK) -> bool {
-    let is_inside = |cta| {
+    let splits_a_tile = |cta| {
         let iteration = stream_k.first_iteration(cta);
         !iteration.is_multiple_of(stream_k.k_iterations)
     };
-    stream_k.stream_k_tiles() > 0 && (1..stream_k.ctas).any(is_inside)
+    stream_k.stream_k_tiles() > 0 && (1..stream_k.ctas).any(splits_a_tile)
 }
 
 #[cfg(test)]
@@ -115,11 +117,7 @@ mod tests {
     };
 
     fn shape(tiles_m: usize, tiles_n: usize, k_iterations: usize) -> Shape {
-        Shape {
-            m: 128 * tiles_m,
-            n: 128 * tiles_n,
-            k: 8 * k_iterations,
-        }
+        Shape::new(128 * tiles_m, 128 * tiles_n, 8 * k_iterations)
     }
 
     /// CTAs, data-parallel waves, and whether tiles are split.
@@ -149,14 +147,10 @@ mod tests {
 
     #[test]
     fn data_parallel_is_a_cta_for_each_tile() {
-        assert_eq!(
-            limited(Decomposition::DATA_PARALLEL, shape(3, 5, 7)),
-            (15, 0, false)
-        );
-        assert_eq!(
-            limited(Decomposition::DATA_PARALLEL, shape(3, 5, 0)),
-            (15, 0, false)
-        );
+        for k_iterations in [7, 0] {
+            let shape = shape(3, 5, k_iterations);
+            assert_eq!(limited(Decomposition::DATA_PARALLEL, shape), (15, 0, false));
+        }
     }
 
     #[test]
@@ -195,11 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_ctas_of_a_grid_is_enough_for_the_tiles_that_are_left() {
-        let few = Decomposition {
-            ctas: 5,
-            data_parallel_waves: 0,
-        };
+    fn the_remaining_tiles_fit_a_row_of_ctas_of_a_grid() {
+        let few = Decomposition::stream_k(5);
         let (ctas, waves, _) = limited(few, shape(300, 300, 2));
         assert!(90_000 - (ctas * waves) as usize <= MOST_Y);
         // 5 x 65534 data-parallel tiles, and too many remaining tiles for 5 CTAs.

@@ -19,6 +19,7 @@ mod panel;
 #[cfg(test)]
 mod tests;
 
+use gpu_kernels::remainder_variant;
 use gpu_kernels::spec::Variant;
 use thiserror::Error;
 
@@ -146,7 +147,7 @@ fn panels(
 /// if there is one. The remainder is as small as possible, but consists of exact tiles of that
 /// variant if giving up a few tiles of the kernel achieves that.
 fn n_remainder(variant: &Variant, shape: Shape) -> Option<(usize, &'static Variant)> {
-    let other = variant.remainder_variant()?;
+    let other = remainder_variant(variant)?;
     let (wide, narrow) = (variant.tile.n as usize, other.tile.n as usize);
     let most = shape.n / wide * wide;
     if shape.is_empty() || most == 0 || most == shape.n {

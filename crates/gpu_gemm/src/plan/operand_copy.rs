@@ -1,12 +1,33 @@
 //! Copies of A and B in the layout that a kernel requires: which copies a call needs, and where
 //! they lie in the workspace.
 
-use gpu_kernels::spec::{OperandLayout, Variant};
+use gpu_kernels::spec::{ElementType, Variant};
 use gpu_kernels::transpose;
 
 use super::bands::{MOST_CTAS_X, MOST_CTAS_Y};
-use crate::call::{Call, Factor, Operand};
+use crate::call::{Call, Factor};
 use crate::launch::{Address, Argument, Launch, Memory, Waits};
+
+/// A matrix in one of the product's memories, as a kernel gets it.
+#[derive(Clone, Copy)]
+pub(super) struct View {
+    pub address: Address,
+    /// The number of elements from the first to the last.
+    pub extent: usize,
+    pub leading: usize,
+}
+
+impl View {
+    /// The part of it that begins this many elements further on.
+    pub fn after(self, elements: usize, element: ElementType) -> View {
+        let elements = elements.min(self.extent);
+        View {
+            address: self.address.after(elements.wrapping_mul(element.bytes())),
+            extent: self.extent - elements,
+            ..self
+        }
+    }
+}
 
 /// A copy of an operand in the layout that the kernel requires, in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,18 +50,17 @@ impl OperandCopy {
         self.target.0 * self.target.1
     }
 
-    /// Elements from the start of a row of the copy to the start of the next.
-    pub fn leading(&self) -> usize {
-        self.target.1
+    /// The copy, as a kernel reads it.
+    pub(super) fn view(&self) -> View {
+        View {
+            address: Memory::Workspace.start().after(self.offset_bytes),
+            extent: self.elements(),
+            leading: self.target.1,
+        }
     }
 
-    /// Where the copy begins.
-    pub(super) fn address(&self) -> Address {
-        Memory::Workspace.start().after(self.offset_bytes)
-    }
-
-    /// The launch that makes it, of a matrix at `source` whose rows are `leading` elements apart.
-    pub(super) fn launch(&self, source: Address, extent: usize, leading: usize) -> Launch {
+    /// The launch that makes it, of the matrix at `source`.
+    pub(super) fn launch(&self, source: View) -> Launch {
         let ctas =
             |size: usize, most: u32| size.div_ceil(transpose::TILE).min(most as usize) as u32;
         Launch {
@@ -56,11 +76,11 @@ impl OperandCopy {
             cluster: 1,
             dynamic_shared_bytes: 0,
             arguments: vec![
-                Argument::Slice(source, extent),
+                Argument::Slice(source.address, source.extent),
                 Argument::Count(self.source.0),
                 Argument::Count(self.source.1),
-                Argument::Count(leading),
-                Argument::Pointer(self.address()),
+                Argument::Count(source.leading),
+                Argument::Pointer(self.view().address),
                 Argument::Count(self.target.0),
                 Argument::Count(self.target.1),
             ],
@@ -69,7 +89,7 @@ impl OperandCopy {
     }
 }
 
-/// The alignment of the parts of a workspace, in bytes.
+/// The alignment of what lies in a workspace, in bytes.
 const ALIGNMENT: usize = 256;
 
 /// The copy of A or B that a kernel needs, if any, at `offset_bytes` of the workspace, and where
@@ -84,24 +104,18 @@ pub(super) fn copy(
         return Some((None, offset_bytes));
     }
     let (shape, tile) = (call.shape, variant.tile);
+    let [m, n, k] = [(shape.m, tile.m), (shape.n, tile.n), (shape.k, tile.k)];
     let (layout, element, sides) = match factor {
-        Factor::A => (
-            variant.a,
-            variant.types.a,
-            [(shape.m, tile.m), (shape.k, tile.k)],
-        ),
-        Factor::B => (
-            variant.b,
-            variant.types.b,
-            [(shape.k, tile.k), (shape.n, tile.n)],
-        ),
+        Factor::A => (variant.a, variant.types.a, [m, k]),
+        Factor::B => (variant.b, variant.types.b, [k, n]),
     };
     let stored = call.operand(factor);
     let is_ragged = sides
         .iter()
         .any(|&(size, tile)| variant.exact_tiles && !size.is_multiple_of(tile as usize));
     let transposed = stored.major(factor) != layout.major;
-    if !transposed && !is_ragged && !is_misaligned(layout, stored) {
+    let is_misaligned = layout.alignment > 1 && !stored.aligned;
+    if !transposed && !is_ragged && !is_misaligned {
         return Some((None, offset_bytes));
     }
     let padded = |(size, tile): (usize, u32)| match variant.exact_tiles {
@@ -116,10 +130,8 @@ pub(super) fn copy(
     // Rows begin at multiples of 16 bytes.
     let float4 = 16 / element.bytes();
     let target = (rows, columns.checked_next_multiple_of(float4)?);
-    let bytes = target
-        .0
-        .checked_mul(target.1)?
-        .checked_mul(element.bytes())?;
+    let elements = target.0.checked_mul(target.1)?;
+    let bytes = elements.checked_mul(element.bytes())?;
     let end = bytes.checked_add(offset_bytes)?;
     let copy = OperandCopy {
         factor,
@@ -129,8 +141,4 @@ pub(super) fn copy(
         offset_bytes,
     };
     Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?))
-}
-
-fn is_misaligned(layout: OperandLayout, stored: Operand) -> bool {
-    layout.alignment > 1 && !stored.aligned
 }

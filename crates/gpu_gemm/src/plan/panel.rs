@@ -6,7 +6,7 @@ use gpu_kernels::stream_k::StreamK;
 
 use super::bands::{TooLarge, bands};
 use super::decomposition::{Decomposition, splits, tiles};
-use super::operand_copy::{OperandCopy, copy};
+use super::operand_copy::{OperandCopy, View, copy};
 use crate::call::{Call, Factor, Shape};
 use crate::launch::{Address, Argument, Launch, Memory, Waits};
 
@@ -104,9 +104,8 @@ impl Panel {
 
     /// The same, in the form that the kernel takes.
     pub fn stream_k(&self) -> Option<StreamK> {
-        let of =
-            |decomposition: Decomposition| decomposition.of(self.call.shape, self.variant.tile);
-        self.decomposition.map(of)
+        let decomposition = self.decomposition?;
+        Some(decomposition.of(self.call.shape, self.variant.tile))
     }
 
     /// Whether tiles are split among CTAs, so that a fix-up has to follow.
@@ -146,97 +145,74 @@ impl Panel {
         self.tile_elements() * self.variant.types.accumulator.bytes()
     }
 
-    /// Adds its launches. `whole` is the call that it is a part of.
+    /// Adds its launches. `product` is the call whose columns these are.
     pub(super) fn add_launches(
         &self,
-        whole: &Call,
+        product: &Call,
         launches: &mut Vec<Launch>,
     ) -> Result<(), TooLarge> {
         for copy in self.copies() {
-            let (source, extent) = self.stored(copy.factor, whole);
-            let leading = self.call.operand(copy.factor).leading;
-            launches.push(copy.launch(source, extent, leading));
+            launches.push(copy.launch(self.stored(copy.factor, product)));
         }
+        let [a, b] = [Factor::A, Factor::B].map(|factor| match self.copy_of(factor) {
+            Some(copy) => copy.view(),
+            None => self.stored(factor, product),
+        });
+        let Some(decomposition) = self.decomposition else {
+            for band in bands(self.variant, self.call.shape)? {
+                let skipped = band.first_row.saturating_mul(a.leading);
+                let a = a.after(skipped, self.variant.types.a);
+                let arguments = self.gemm_arguments(band.rows, a, b, self.c(band.first_row));
+                launches.push(self.launch(band.grid, arguments, Waits::ForTheStream));
+            }
+            return Ok(());
+        };
+        let mut arguments = self.gemm_arguments(self.call.shape.m, a, b, self.c(0));
+        arguments.push(Argument::Pointer(self.partials()));
+        let grid = (decomposition.ctas, decomposition.data_parallel_waves + 1);
         // A launch that follows another one of the same product begins early, and waits in the
         // kernel.
-        let follows = self.first_column > 0 || self.copies().next().is_some();
-        let [a, b] = [Factor::A, Factor::B].map(|factor| self.read(factor, whole));
-        match self.decomposition {
-            Some(decomposition) => {
-                launches.push(self.stream_k_launch(decomposition, a, b, follows))
-            }
-            None => {
-                for band in bands(self.variant, self.call.shape)? {
-                    let skipped = band.first_row.saturating_mul(a.leading).min(a.extent);
-                    let a = Read {
-                        address: a
-                            .address
-                            .after(skipped.wrapping_mul(self.variant.types.a.bytes())),
-                        extent: a.extent - skipped,
-                        ..a
-                    };
-                    let c = self.c().after(
-                        band.first_row
-                            .wrapping_mul(self.call.ldc)
-                            .wrapping_mul(self.variant.types.c.bytes()),
-                    );
-                    let arguments = self.gemm_arguments(band.rows, a, b, c);
-                    launches.push(self.launch(band.grid, arguments, Waits::ForTheStream));
-                }
-            }
-        }
+        let waits = match self.first_column > 0 || self.copies().next().is_some() {
+            true => Waits::InTheKernel,
+            false => Waits::ForTheStream,
+        };
+        launches.push(self.launch(grid, arguments, waits));
         if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
             launches.push(self.fix_up_launch(&stream_k));
         }
         Ok(())
     }
 
-    /// The first element of its columns of C.
-    fn c(&self) -> Address {
-        Memory::C
-            .start()
-            .after(self.first_column.wrapping_mul(self.variant.types.c.bytes()))
+    /// The first of its columns of C, from this row on.
+    fn c(&self, row: usize) -> Address {
+        let elements = row
+            .wrapping_mul(self.call.ldc)
+            .wrapping_add(self.first_column);
+        let bytes = elements.wrapping_mul(self.variant.types.c.bytes());
+        Memory::C.start().after(bytes)
     }
 
-    /// Where A or B begins as stored, and its extent in elements.
-    fn stored(&self, factor: Factor, whole: &Call) -> (Address, usize) {
+    /// A, or its columns of B, as stored.
+    fn stored(&self, factor: Factor, product: &Call) -> View {
         let operand = self.call.operand(factor);
-        let (memory, skipped, element) = match factor {
-            Factor::A => (Memory::A, 0, self.variant.types.a),
+        let leading = operand.leading;
+        let view = |memory: Memory| View {
+            address: memory.start(),
+            extent: product.extent(factor),
+            leading,
+        };
+        match factor {
+            Factor::A => view(Memory::A),
             Factor::B => {
                 let (row, column) = operand.transpose.of((0, self.first_column));
-                let skipped = row.saturating_mul(operand.leading).saturating_add(column);
-                (Memory::B, skipped, self.variant.types.b)
-            }
-        };
-        let extent = whole.extent(factor).saturating_sub(skipped);
-        (
-            memory.start().after(skipped.wrapping_mul(element.bytes())),
-            extent,
-        )
-    }
-
-    /// What the kernel reads as A or B: the matrix itself, or its copy.
-    fn read(&self, factor: Factor, whole: &Call) -> Read {
-        match self.copy_of(factor) {
-            Some(copy) => Read {
-                address: copy.address(),
-                extent: copy.elements(),
-                leading: copy.leading(),
-            },
-            None => {
-                let (address, extent) = self.stored(factor, whole);
-                Read {
-                    address,
-                    extent,
-                    leading: self.call.operand(factor).leading,
-                }
+                let skipped = row.saturating_mul(leading).saturating_add(column);
+                view(Memory::B).after(skipped, self.variant.types.b)
             }
         }
     }
 
     /// The parameters that all multiplying kernels share, for `rows` rows of C.
-    fn gemm_arguments(&self, rows: usize, a: Read, b: Read, c: Address) -> Vec<Argument> {
+    fn gemm_arguments(&self, rows: usize, a: View, b: View, c: Address) -> Vec<Argument> {
         let Shape { n, k, .. } = self.call.shape;
         vec![
             Argument::Count(rows),
@@ -266,23 +242,6 @@ impl Panel {
         }
     }
 
-    fn stream_k_launch(
-        &self,
-        decomposition: Decomposition,
-        a: Read,
-        b: Read,
-        follows: bool,
-    ) -> Launch {
-        let mut arguments = self.gemm_arguments(self.call.shape.m, a, b, self.c());
-        arguments.push(Argument::Pointer(self.partials()));
-        let waits = match follows {
-            true => Waits::InTheKernel,
-            false => Waits::ForTheStream,
-        };
-        let grid = (decomposition.ctas, decomposition.data_parallel_waves + 1);
-        self.launch(grid, arguments, waits)
-    }
-
     fn partials(&self) -> Address {
         Memory::Workspace.start().after(self.partials_offset)
     }
@@ -295,26 +254,14 @@ impl Panel {
         let ctas = self
             .tile_elements()
             .div_ceil(fix_up::elements_of_block(groups));
-        let counts = |counts: &[usize]| -> Vec<Argument> {
-            counts.iter().copied().map(Argument::Count).collect()
-        };
+        let [tile_m, tile_n, tile_k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
+        let (waves, of_grid) = (stream_k.data_parallel_waves, stream_k.ctas);
         let arguments = [
-            counts(&[m, n, k]),
-            vec![
-                Argument::Alpha,
-                Argument::Beta,
-                Argument::Pointer(self.c()),
-                Argument::Count(self.call.ldc),
-                Argument::Pointer(self.partials()),
-            ],
-            counts(&[
-                tile.m as usize,
-                tile.n as usize,
-                tile.k as usize,
-                stream_k.ctas,
-                stream_k.data_parallel_waves,
-                groups,
-            ]),
+            &[m, n, k].map(Argument::Count)[..],
+            &[Argument::Alpha, Argument::Beta],
+            &[Argument::Pointer(self.c(0)), Argument::Count(self.call.ldc)],
+            &[Argument::Pointer(self.partials())],
+            &[tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count),
         ];
         Launch {
             kernel: FIX_UP,
@@ -326,13 +273,4 @@ impl Panel {
             waits: Waits::InTheKernel,
         }
     }
-}
-
-/// An operand as the kernel reads it.
-#[derive(Clone, Copy)]
-struct Read {
-    address: Address,
-    /// The number of elements from the first to the last.
-    extent: usize,
-    leading: usize,
 }

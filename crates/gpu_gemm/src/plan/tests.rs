@@ -1,13 +1,14 @@
 //! Tests of plans, with the kernels of the table.
 
-use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant, variants};
+use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant};
+use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
 use crate::call::{Call, Factor, Operand, Shape, Transpose};
 use crate::choose::{self, candidates};
 use crate::gpu::DeviceFacts;
 use crate::launch::{Argument, Launch, Memory, Waits};
-use crate::tests::h200;
+use crate::tests::{h200, t4};
 
 /// The first stream-K variant with this property.
 fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
@@ -23,11 +24,7 @@ fn mn_major(exact_tiles: bool) -> &'static Variant {
     })
 }
 
-const SHAPE: Shape = Shape {
-    m: 1024,
-    n: 2048,
-    k: 512,
-};
+const SHAPE: Shape = Shape::new(1024, 2048, 512);
 
 fn compact(shape: Shape, a: Transpose, b: Transpose) -> Call {
     Call::compact(shape, a, b, ElementType::F32)
@@ -38,11 +35,7 @@ fn planned(variant: &'static Variant, call: Call) -> Plan {
 }
 
 fn on_100_ctas(variant: &'static Variant, call: Call) -> Plan {
-    let decomposition = Decomposition {
-        ctas: 100,
-        data_parallel_waves: 0,
-    };
-    Plan::new(variant, call, decomposition).unwrap()
+    Plan::new(variant, call, Decomposition::stream_k(100)).unwrap()
 }
 
 fn only(plan: &Plan) -> &Panel {
@@ -146,11 +139,7 @@ fn the_arguments_of_a_launch_say_where_the_matrices_and_their_copies_lie() {
 
 #[test]
 fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
-    let shape = Shape {
-        m: 65_535 * 4 + 3,
-        n: 64,
-        k: 5,
-    };
+    let shape = Shape::new(65_535 * 4 + 3, 64, 5);
     let naive = &gpu_kernels::naive::KERNEL.variants[0];
     let plan = planned(naive, compact(shape, Transpose::No, Transpose::No));
     let [first, second] = plan.launches() else {
@@ -181,11 +170,7 @@ fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
 #[test]
 fn misaligned_rows_are_copied_to_aligned_ones() {
     let at = |transpose, leading| Operand::at(0x1000, leading, ElementType::F32, transpose);
-    let shape = Shape {
-        m: 1001,
-        n: 2048,
-        k: 500,
-    };
+    let shape = Shape::new(1001, 2048, 500);
     let call = Call {
         shape,
         a: at(Transpose::Yes, 1001),
@@ -320,11 +305,7 @@ fn a_remainder_uses_the_copy_of_a_and_the_same_workspace() {
 #[test]
 fn copies_larger_than_any_memory_have_no_plan() {
     let call = compact(Shape { m: 1, n: 1, k: 512 }, Transpose::No, Transpose::No);
-    let shape = Shape {
-        m: usize::MAX / 2,
-        n: 1,
-        k: 512,
-    };
+    let shape = Shape::new(usize::MAX / 2, 1, 512);
     let call = Call { shape, ..call };
     let plan = Plan::new(mn_major(true), call, Decomposition::DATA_PARALLEL);
     assert!(matches!(plan, Err(PlanError::CopiesTooLarge { .. })));
@@ -337,17 +318,12 @@ fn a_plan_fits_the_workspace_and_the_gpu() {
         sms: 108,
         ..h200()
     };
-    let turing = DeviceFacts {
-        capability: 75,
-        sms: 40,
-        ..h200()
-    };
     for a in Transpose::ALL {
         for b in Transpose::ALL {
             let call = compact(SHAPE, a, b);
             let of = |facts| candidates(call, facts).into_iter();
             assert!(of(&ampere).any(|plan| plan.variant().grid == Grid::StreamK));
-            assert!(of(&turing).all(|plan| plan.variant().grid != Grid::StreamK));
+            assert!(of(&t4()).all(|plan| plan.variant().grid != Grid::StreamK));
             let free = choose::choose(call, &ampere, None, usize::MAX).unwrap();
             let tight = free.workspace_bytes().saturating_sub(1);
             match choose::choose(call, &ampere, None, tight) {
@@ -358,6 +334,6 @@ fn a_plan_fits_the_workspace_and_the_gpu() {
     }
     // Without transposes there is always a kernel that reads in place.
     let call = compact(SHAPE, Transpose::No, Transpose::No);
-    let plan = choose::choose(call, &turing, None, 0).unwrap();
+    let plan = choose::choose(call, &t4(), None, 0).unwrap();
     assert_eq!(plan.workspace_bytes(), 0);
 }

@@ -32,6 +32,35 @@ pub struct Area {
     pub height: f64,
 }
 
+impl Area {
+    pub fn new((x, y): (f64, f64), (width, height): (f64, f64)) -> Area {
+        Area {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
+    /// The part of it that is `width` wide, from `x` on.
+    pub fn columns(self, x: f64, width: f64) -> Area {
+        Area { x, width, ..self }
+    }
+
+    /// The part of it that is `height` high, from `y` on.
+    pub fn rows(self, y: f64, height: f64) -> Area {
+        Area { y, height, ..self }
+    }
+
+    pub fn right(self) -> f64 {
+        self.x + self.width
+    }
+
+    pub fn bottom(self) -> f64 {
+        self.y + self.height
+    }
+}
+
 impl Drawing {
     pub fn new(title: &str, width: u32, height: u32) -> Drawing {
         let document = Document::new()
@@ -41,14 +70,9 @@ impl Drawing {
             .set("role", "img")
             .add(Title::new(title))
             .add(Style::new(STYLE));
-        let paper = Area {
-            x: 0.0,
-            y: 0.0,
-            width: f64::from(width),
-            height: f64::from(height),
-        };
         let mut drawing = Drawing { document };
-        drawing.rectangle("paper", paper);
+        let size = (f64::from(width), f64::from(height));
+        drawing.rectangle("paper", Area::new((0.0, 0.0), size));
         drawing.text("head", 16.0, 24.0, title);
         drawing
     }
@@ -83,12 +107,9 @@ impl Drawing {
                 .take_while(|&next| of_row(next) == spans)
                 .count();
             for (start, length) in spans {
-                let area = Area {
-                    x: at.0 + start as f64 * scale,
-                    y: at.1 + row as f64 * scale,
-                    width: length as f64 * scale,
-                    height: alike as f64 * scale,
-                };
+                let pixels = |column, row| (column as f64 * scale, row as f64 * scale);
+                let (x, y) = pixels(start, row);
+                let area = Area::new((at.0 + x, at.1 + y), pixels(length, alike));
                 self.rectangle(class, area);
             }
             row += alike;
@@ -104,6 +125,23 @@ impl Drawing {
                 .set("x2", tenths(to.0))
                 .set("y2", tenths(to.1)),
         );
+    }
+
+    /// A line across an area.
+    pub fn across(&mut self, class: &str, area: Area, y: f64) {
+        self.line(class, (area.x, y), (area.right(), y));
+    }
+
+    /// A line from the top of an area to its bottom.
+    pub fn down(&mut self, class: &str, area: Area, x: f64) {
+        self.line(class, (x, area.y), (x, area.bottom()));
+    }
+
+    /// Small lines of text, one under the other.
+    pub fn lines(&mut self, (x, y): (f64, f64), spacing: f64, lines: &[&str]) {
+        for (line, text) in lines.iter().enumerate() {
+            self.text("small", x, y + spacing * line as f64, text);
+        }
     }
 
     pub fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {

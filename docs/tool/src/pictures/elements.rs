@@ -28,12 +28,8 @@ pub fn draw(title: &str, variants: &[&Variant]) -> Result<Drawing, String> {
                 writers[row * COLUMNS + column].is_some_and(|writer| threads.contains(&writer))
             }
         };
-        let matrix = Area {
-            x: left,
-            y: top,
-            width: COLUMNS as f64 * CELL,
-            height: ROWS as f64 * CELL,
-        };
+        let size = (COLUMNS as f64 * CELL, ROWS as f64 * CELL);
+        let matrix = Area::new((left, top), size);
         drawing.rectangle("matrix", matrix);
         let levels = [("c1", 0..usize::MAX), ("c2", 0..32), ("c3", 0..1)];
         for (class, threads) in levels {
@@ -41,23 +37,17 @@ pub fn draw(title: &str, variants: &[&Variant]) -> Result<Drawing, String> {
             drawing.elements(class, (left, top), CELL, (ROWS, COLUMNS), is_chosen);
         }
         for column in 0..=COLUMNS {
-            let x = left + column as f64 * CELL;
-            drawing.line("thin", (x, top), (x, top + ROWS as f64 * CELL));
+            drawing.down("thin", matrix, left + column as f64 * CELL);
         }
         for row in 0..=ROWS {
-            let y = top + row as f64 * CELL;
-            drawing.line("thin", (left, y), (left + COLUMNS as f64 * CELL, y));
+            drawing.across("thin", matrix, top + row as f64 * CELL);
         }
     }
     let bottom = 72.0 + ROWS as f64 * CELL + 24.0;
-    for (line, text) in [
+    let captions = [
         "Pale: the elements of the first block. Medium: those of its first warp. Dark: that of its first thread.",
         "A thread reads the whole row of A to the left of its element and the whole column of B above it.",
-    ]
-    .iter()
-    .enumerate()
-    {
-        drawing.text("small", 16.0, bottom + 18.0 * line as f64, text);
-    }
+    ];
+    drawing.lines((16.0, bottom), 18.0, &captions);
     Ok(drawing)
 }

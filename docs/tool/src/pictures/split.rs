@@ -16,65 +16,32 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     let mut drawing = Drawing::new(title, 860, 520);
     let warps = variant.k_slices as usize;
     let rows = ROWS_OF_WARP * warps;
-    let b = Area {
-        x: 40.0,
-        y: 64.0,
-        width: 2.0 * TILE + 60.0,
-        height: rows as f64 * ROW,
-    };
-    let tile = Area {
-        x: b.x + TILE - 40.0,
-        width: TILE,
-        ..b
-    };
+    let b = Area::new((40.0, 64.0), (2.0 * TILE + 60.0, rows as f64 * ROW));
+    let tile = b.columns(b.x + TILE - 40.0, TILE);
     // A thread's four columns, drawn wider than they are.
-    let thread = Area {
-        x: tile.x + 84.0,
-        width: 12.0,
-        ..tile
-    };
+    let of_thread = |area: Area| area.columns(area.x + 84.0, 12.0);
     let own = warps / 2;
-    let row = |area: Area, index: usize| Area {
-        y: area.y + index as f64 * ROW,
-        height: ROW,
-        ..area
-    };
+    let row = |area: Area, index: usize| area.rows(area.y + index as f64 * ROW, ROW);
     drawing.rectangle("matrix", b);
     drawing.rectangle("b1", tile);
     for index in (own..rows).step_by(warps) {
         drawing.rectangle("b2", row(tile, index));
-        drawing.rectangle("b3", row(thread, index));
+        drawing.rectangle("b3", row(of_thread(tile), index));
     }
     for index in 1..rows {
-        let y = b.y + index as f64 * ROW;
         let class = if index % warps == 0 { "edge" } else { "thin" };
-        drawing.line(class, (b.x, y), (b.x + b.width, y));
+        drawing.across(class, b, row(b, index).y);
     }
 
     // The accumulators of each warp, and their sum.
-    let sums = Area {
-        x: 640.0,
-        y: b.y + 40.0,
-        width: TILE,
-        height: warps as f64 * ROW,
-    };
+    let sums = Area::new((640.0, b.y + 40.0), (TILE, warps as f64 * ROW));
     drawing.rectangle("c1", sums);
     drawing.rectangle("c2", row(sums, own));
-    let thread_sums = Area {
-        x: sums.x + 84.0,
-        width: 12.0,
-        ..sums
-    };
-    drawing.rectangle("c3", row(thread_sums, own));
+    drawing.rectangle("c3", row(of_thread(sums), own));
     for index in 1..warps {
-        let y = sums.y + index as f64 * ROW;
-        drawing.line("thin", (sums.x, y), (sums.x + TILE, y));
+        drawing.across("thin", sums, row(sums, index).y);
     }
-    let c = Area {
-        y: sums.y + sums.height + 60.0,
-        height: ROW,
-        ..sums
-    };
+    let c = sums.rows(sums.bottom() + 60.0, ROW);
     drawing.rectangle("c2", c);
     for area in [b, tile, sums, c] {
         drawing.rectangle("edge", area);
@@ -83,20 +50,16 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     drawing.text("head", b.x - 18.0, b.y + 14.0, "B");
     drawing.text("head", c.x - 18.0, c.y + 10.0, "C");
     let (columns, threads) = (variant.tile.n, variant.block.threads());
-    drawing.text(
-        "small",
-        tile.x,
-        b.y - 6.0,
-        &format!("{columns} columns: the block tile"),
-    );
-    let of_warps = format!("Rows go to the {warps} warps in round-robin order.");
-    drawing.text("small", b.x, b.y + b.height + 18.0, &of_warps);
-    let shades = "Medium: the rows of one warp. Dark: the four columns of one of its threads.";
-    drawing.text("small", b.x, b.y + b.height + 34.0, shades);
+    let of_tile = format!("{columns} columns: the block tile");
+    drawing.text("small", tile.x, b.y - 6.0, &of_tile);
+    let captions = [
+        &format!("Rows go to the {warps} warps in round-robin order."),
+        "Medium: the rows of one warp. Dark: the four columns of one of its threads.",
+    ];
+    drawing.lines((b.x, b.bottom() + 18.0), 16.0, &captions);
     drawing.text("small", sums.x, sums.y - 8.0, "accumulators of each warp");
-    let added = "added in warp order,";
-    drawing.text("small", c.x, c.y - 26.0, added);
-    drawing.text("small", c.x, c.y - 10.0, "in shared memory");
+    let added = ["added in warp order,", "in shared memory"];
+    drawing.lines((c.x, c.y - 26.0), 16.0, &added);
     let caption = format!(
         "{}: {threads} threads per block; A and B are not staged in shared memory",
         variant.name

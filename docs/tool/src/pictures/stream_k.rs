@@ -45,9 +45,8 @@ pub fn draw() -> Drawing {
         "Each square is a k-iteration; numbers are tiles. Dark edges enclose a segment. {} tiles are split: fix_up adds their segments.",
         split(&stream_k)
     );
-    for (line, text) in after.split_inclusive(". ").enumerate() {
-        drawing.text("small", 16.0, 376.0 + 16.0 * line as f64, text.trim_end());
-    }
+    let lines: Vec<&str> = after.split_inclusive(". ").map(str::trim_end).collect();
+    drawing.lines((16.0, 376.0), 16.0, &lines);
     drawing
 }
 
@@ -68,16 +67,10 @@ fn panel(
             while work.begin < work.end {
                 let segment = stream_k.segment(work);
                 let iterations = segment.to - segment.from;
-                let area = Area {
-                    x,
-                    y,
-                    width: iterations as f64 * CELL,
-                    height: ROW - 6.0,
-                };
+                let area = Area::new((x, y), (iterations as f64 * CELL, ROW - 6.0));
                 drawing.rectangle(FILLS[segment.tile % FILLS.len()], area);
                 for iteration in 1..iterations {
-                    let x = x + iteration as f64 * CELL;
-                    drawing.line("thin", (x, y), (x, y + area.height));
+                    drawing.down("thin", area, x + iteration as f64 * CELL);
                 }
                 drawing.rectangle("edge", area);
                 let middle = x + area.width / 2.0;

@@ -23,17 +23,12 @@ pub fn draw(title: &str, variant: &Variant) -> Result<Drawing, String> {
 
     let (block, thread_tile) = (variant.block, variant.thread_tile);
     let staged = match variant.staging {
-        Staging::Tiles => format!("block tile {} x {} x {}", tile.m, tile.n, tile.k),
-        Staging::None | Staging::RowOfA => {
-            format!(
-                "block tile {} x {}, not staged in shared memory",
-                tile.m, tile.n
-            )
-        }
+        Staging::Tiles => format!(" x {}", tile.k),
+        Staging::None | Staging::RowOfA => ", not staged in shared memory".to_string(),
     };
     let caption = format!(
-        "{}: {staged}; {} x {} threads; thread tile {} x {}",
-        variant.name, block.x, block.y, thread_tile.0, thread_tile.1
+        "{}: block tile {} x {}{staged}; {} x {} threads; thread tile {} x {}",
+        variant.name, tile.m, tile.n, block.x, block.y, thread_tile.0, thread_tile.1
     );
     drawing.text("small", 16.0, 506.0, &caption);
     Ok(drawing)
@@ -48,75 +43,31 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     // As many tiles as make C look like a square, and two at least.
     let tiles = |side: f64| (2.0 * SMALL / side).round().max(2.0) as usize;
     let (along_m, along_n) = (tiles(height), tiles(width));
-    let c = Area {
-        x: left + DEPTH + 8.0,
-        y: top + DEPTH + 8.0,
-        width: along_n as f64 * width,
-        height: along_m as f64 * height,
-    };
-    let a = Area {
-        x: left,
-        width: DEPTH,
-        ..c
-    };
-    let b = Area {
-        y: top,
-        height: DEPTH,
-        ..c
-    };
+    let c = Area::new(
+        (left + DEPTH + 8.0, top + DEPTH + 8.0),
+        (along_n as f64 * width, along_m as f64 * height),
+    );
+    let a = c.columns(left, DEPTH);
+    let b = c.rows(top, DEPTH);
     for matrix in [a, b, c] {
         drawing.rectangle("matrix", matrix);
     }
     // A CTA in the middle, at its second k-iteration.
-    let own = Area {
-        x: c.x + (along_n / 2) as f64 * width,
-        y: c.y + (along_m / 2) as f64 * height,
-        width,
-        height,
-    };
+    let own = c
+        .columns(c.x + (along_n / 2) as f64 * width, width)
+        .rows(c.y + (along_m / 2) as f64 * height, height);
     let start = depth.min(DEPTH - depth);
-    drawing.rectangle(
-        "a1",
-        Area {
-            y: own.y,
-            height,
-            ..a
-        },
-    );
-    drawing.rectangle(
-        "b1",
-        Area {
-            x: own.x,
-            width,
-            ..b
-        },
-    );
-    drawing.rectangle(
-        "a2",
-        Area {
-            x: a.x + start,
-            y: own.y,
-            width: depth,
-            height,
-        },
-    );
-    drawing.rectangle(
-        "b2",
-        Area {
-            x: own.x,
-            y: b.y + start,
-            width,
-            height: depth,
-        },
-    );
+    let (rows_of_a, columns_of_b) = (a.rows(own.y, height), b.columns(own.x, width));
+    drawing.rectangle("a1", rows_of_a);
+    drawing.rectangle("b1", columns_of_b);
+    drawing.rectangle("a2", rows_of_a.columns(a.x + start, depth));
+    drawing.rectangle("b2", columns_of_b.rows(b.y + start, depth));
     drawing.rectangle("c2", own);
     for tile in 1..along_n {
-        let x = c.x + tile as f64 * width;
-        drawing.line("thin", (x, c.y), (x, c.y + c.height));
+        drawing.down("thin", c, c.x + tile as f64 * width);
     }
     for tile in 1..along_m {
-        let y = c.y + tile as f64 * height;
-        drawing.line("thin", (c.x, y), (c.x + c.width, y));
+        drawing.across("thin", c, c.y + tile as f64 * height);
     }
     for matrix in [a, b, c, own] {
         drawing.rectangle("edge", matrix);
@@ -124,23 +75,14 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     drawing.text("head", a.x + 6.0, a.y + 18.0, "A");
     drawing.text("head", b.x + 6.0, b.y + 18.0, "B");
     drawing.text("head", c.x + 6.0, c.y + 18.0, "C");
-    drawing.text(
-        "middle",
-        own.x + width / 2.0,
-        if height > 20.0 {
-            own.y + height / 2.0 + 4.0
-        } else {
-            own.y + height + 14.0
-        },
-        "a block",
-    );
+    let baseline = match height > 20.0 {
+        true => own.y + height / 2.0 + 4.0,
+        false => own.bottom() + 14.0,
+    };
+    drawing.text("middle", own.x + width / 2.0, baseline, "block tile");
     drawing.text("small", left, TOP - 2.0, "the grid");
-    drawing.text(
-        "small",
-        a.x,
-        a.y + a.height + 16.0,
-        "K →, a k-iteration at a time",
-    );
+    let along_k = "K →, a k-iteration at a time";
+    drawing.text("small", a.x, a.bottom() + 16.0, along_k);
 }
 
 /// The block tile, element by element, with the tiles of A and B of one k-iteration beside it.
@@ -155,22 +97,9 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
     let (height, width) = (rows as f64 * scale, columns as f64 * scale);
     // A large BK is cut off; a BK of 1 is drawn wide enough to be seen.
     let depth = (f64::from(tile.k) * scale).clamp(6.0, 66.0);
-    let c = Area {
-        x: 850.0 - width - 12.0,
-        y: TOP + 100.0,
-        width,
-        height,
-    };
-    let a = Area {
-        x: c.x - 10.0 - depth,
-        width: depth,
-        ..c
-    };
-    let b = Area {
-        y: c.y - 10.0 - depth,
-        height: depth,
-        ..c
-    };
+    let c = Area::new((850.0 - width - 12.0, TOP + 100.0), (width, height));
+    let a = c.columns(c.x - 10.0 - depth, depth);
+    let b = c.rows(c.y - 10.0 - depth, depth);
     drawing.rectangle("a2", a);
     drawing.rectangle("b2", b);
     drawing.rectangle("c1", c);
@@ -184,25 +113,20 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
     let thread_rows = |row| (0..columns).any(|column| of_thread(row, column));
     let thread_columns = |column| (0..rows).any(|row| of_thread(row, column));
     for (start, length) in runs(rows, thread_rows) {
-        let (y, height) = (c.y + start as f64 * scale, length as f64 * scale);
-        drawing.rectangle("a3", Area { y, height, ..a });
+        let rows = a.rows(c.y + start as f64 * scale, length as f64 * scale);
+        drawing.rectangle("a3", rows);
     }
     for (start, length) in runs(columns, thread_columns) {
-        let (x, width) = (c.x + start as f64 * scale, length as f64 * scale);
-        drawing.rectangle("b3", Area { x, width, ..b });
+        let columns = b.columns(c.x + start as f64 * scale, length as f64 * scale);
+        drawing.rectangle("b3", columns);
     }
     for area in [a, b, c] {
         drawing.rectangle("edge", area);
     }
-    let x = 430.0;
-    drawing.text(
-        "small",
-        x,
-        TOP - 2.0,
-        "the block tile. Medium: one warp. Dark: one of its threads, and what it reads",
-    );
+    let caption = "the block tile. Medium: one warp. Dark: one of its threads, and what it reads";
+    drawing.text("small", 430.0, TOP - 2.0, caption);
     drawing.text("head", a.x - 16.0, a.y + a.height / 2.0 + 4.0, "A");
     drawing.text("head", b.x - 16.0, b.y + b.height / 2.0 + 4.0, "B");
-    drawing.text("head", c.x, c.y + c.height + 18.0, "C");
+    drawing.text("head", c.x, c.bottom() + 18.0, "C");
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Which thread of a CTA writes which element of C.
 
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
 use gpu_kernels::spec::{Function, Grid, Major, OperandLayout, Variant};
 
 /// For each element of a C of `rows x columns`, the thread of CTA (0, 0) that writes it, by its
@@ -14,10 +17,8 @@ pub fn writers(
     rows: usize,
     columns: usize,
 ) -> Result<Vec<Option<usize>>, String> {
-    if !matches!(
-        variant.entry.function,
-        Function::GemmF32(_) | Function::StreamK(_)
-    ) {
+    let function = variant.entry.function;
+    if !matches!(function, Function::GemmF32(_) | Function::StreamK(_)) {
         return Err(format!("{} does not multiply f32", variant.name));
     }
     let threads = variant.block.threads() as usize;
@@ -37,17 +38,6 @@ pub fn writers(
 /// Multiplies matrices of ones with one CTA; K is 1, or BK for a kernel under stream-K.
 /// `results` is a C for each thread.
 fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> Result<(), String> {
-    /// Shared by the simulated threads.
-    struct Results(*mut f32);
-    // SAFETY: each thread writes to its own C.
-    unsafe impl Sync for Results {}
-    impl Results {
-        fn of(&self, thread: usize, length: usize) -> *mut f32 {
-            // SAFETY: there is a C of this length for each thread.
-            unsafe { self.0.add(thread * length) }
-        }
-    }
-
     let k = match variant.grid {
         Grid::StreamK => variant.tile.k as usize,
         _ => 1,
@@ -59,17 +49,18 @@ fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> R
         Major::K => k,
     };
     let (lda, ldb) = (leading(variant.a, rows), leading(variant.b, columns));
-    let results = Results(results.as_mut_ptr());
+    // Shared by the simulated threads, of which each writes to its own C.
+    let results = AtomicPtr::new(results.as_mut_ptr());
     let block = variant.block;
     cuda_std::simulator::Launch::new(1, (block.x, block.y))
         .dynamic_shared_bytes(variant.dynamic_shared_bytes(k) as usize)
         .run(|| {
             use cuda_std::thread::{thread_idx_x, thread_idx_y};
             let thread = (thread_idx_y() * block.x + thread_idx_x()) as usize;
-            let c = results.of(thread, rows * columns);
-            // SAFETY: compact matrices of this shape, in a launch with the CTA size that the
-            // variant requires.
+            // SAFETY: compact matrices of this shape, a C of this size for each thread, and a
+            // launch with the CTA size that the variant requires.
             unsafe {
+                let c = results.load(Relaxed).add(thread * rows * columns);
                 match variant.entry.function {
                     Function::GemmF32(function) => {
                         function(rows, columns, k, 1.0, &a, k, &b, columns, 0.0, c, columns)
@@ -87,7 +78,7 @@ fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> R
                         0.0,
                         c,
                         columns,
-                        std::ptr::null_mut(),
+                        null_mut(),
                     ),
                     _ => (),
                 }
@@ -108,11 +99,8 @@ mod tests {
 
     #[test]
     fn every_element_of_a_tile_is_written_and_each_thread_writes_its_thread_tile() {
-        let kernels = gpu_kernels::KERNELS.iter().copied();
-        for variant in kernels
-            .flat_map(of_floats)
-            .filter(|one| one.grid == Grid::Tiles)
-        {
+        let variants = gpu_kernels::KERNELS.iter().copied().flat_map(of_floats);
+        for variant in variants.filter(|one| one.grid == Grid::Tiles) {
             let tile = variant.tile;
             let writers = writers(variant, tile.m as usize, tile.n as usize).unwrap();
             let (rows, columns) = variant.thread_tile;

@@ -209,9 +209,9 @@ impl CudaDevice {
         Ok(numbers)
     }
 
-    /// The error for a failed allocation of `asked` bytes.
-    pub fn out_of_memory(&self, asked: usize) -> DeviceError {
+    /// The error for a failed allocation of so many bytes.
+    pub fn out_of_memory(&self, bytes: usize) -> DeviceError {
         let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
-        DeviceError::OutOfMemory { asked, free, total }
+        DeviceError::OutOfMemory { bytes, free, total }
     }
 }

@@ -137,7 +137,7 @@ impl Driver {
 }
 
 /// Why the driver did not accept `ptx`, a module with this header. `cust` reports only that it
-/// failed, so ask the driver itself.
+/// failed, so the driver is called directly.
 pub(super) fn explain_refusal(
     ptx: &str,
     header: &ptx::Header<'_>,
@@ -178,20 +178,7 @@ fn refusal_error(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn h200() -> Properties {
-        Properties {
-            ordinal: 0,
-            name: "NVIDIA H200".into(),
-            capability: (9, 0),
-            sms: 132,
-            memory_bytes: 139 << 30,
-            l2_bytes: 60 << 20,
-            clock_mhz: 1980,
-            bandwidth_bytes_per_s: 4.8e12,
-            driver: "12.4".into(),
-        }
-    }
+    use crate::tests::h200_properties;
 
     #[test]
     fn each_refusal_of_ptx_has_its_own_message() {
@@ -201,7 +188,7 @@ mod tests {
                 target,
                 entries: 1,
             };
-            refusal_error(code, "line 3: oops".into(), &header, &h200()).to_string()
+            refusal_error(code, "line 3: oops".into(), &header, &h200_properties()).to_string()
         };
         let message = |code| message_for(code, "sm_90a");
         let too_old = message(222);

@@ -36,10 +36,10 @@ impl<'a> CudaStream<'a> {
 impl Backend for CudaStream<'_> {
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let function = self.device.function(launch.kernel.name)?;
-        let slots = slots(launch, bindings);
-        let mut parameters: Vec<*mut c_void> = slots
+        let words = words(launch, bindings);
+        let mut parameters: Vec<*mut c_void> = words
             .iter()
-            .map(|slot| std::ptr::from_ref(slot).cast_mut().cast())
+            .map(|word| std::ptr::from_ref(word).cast_mut().cast())
             .collect();
         let stream = self.stream.as_inner();
         // SAFETY: these are the kernel's parameters, in order, each at the start of its 8-byte
@@ -121,21 +121,21 @@ impl CudaStream<'_> {
 /// The parameters of a launch in the form that the driver expects, each at the start of an 8-byte
 /// word; a slice takes two words, an address and a length. Hosts of NVIDIA's GPUs are
 /// little-endian, so a shorter number begins where its word begins.
-fn slots(launch: &Launch, bindings: &Bindings) -> Vec<u64> {
-    let mut slots = Vec::with_capacity(2 * launch.arguments.len());
+fn words(launch: &Launch, bindings: &Bindings) -> Vec<u64> {
+    let mut words = Vec::with_capacity(2 * launch.arguments.len());
     for argument in &launch.arguments {
         match *argument {
-            Argument::Count(count) => slots.push(count as u64),
-            Argument::Alpha => slots.push(bits(bindings.alpha)),
-            Argument::Beta => slots.push(bits(bindings.beta)),
+            Argument::Count(count) => words.push(count as u64),
+            Argument::Alpha => words.push(bits(bindings.alpha)),
+            Argument::Beta => words.push(bits(bindings.beta)),
             Argument::Slice(address, length) => {
-                slots.push(bindings.pointer(address) as u64);
-                slots.push(length as u64);
+                words.push(bindings.pointer(address) as u64);
+                words.push(length as u64);
             }
-            Argument::Pointer(address) => slots.push(bindings.pointer(address) as u64),
+            Argument::Pointer(address) => words.push(bindings.pointer(address) as u64),
         }
     }
-    slots
+    words
 }
 
 fn bits(scalar: Scalar) -> u64 {
@@ -153,7 +153,7 @@ mod tests {
     use gpu_kernels::fix_up::FIX_UP;
 
     #[test]
-    fn a_slice_is_an_address_and_a_length_and_a_short_number_begins_its_slot() {
+    fn a_slice_is_an_address_and_a_length_and_a_short_number_begins_its_word() {
         let at = |address: usize| std::ptr::without_provenance_mut(address);
         let bindings = Bindings {
             alpha: Scalar::F32(1.5),
@@ -180,6 +180,6 @@ mod tests {
         };
         let alpha = u64::from(1.5f32.to_bits());
         let expected = [0x208, 5, alpha, 0xffff_ffff, 7, 0x300];
-        assert_eq!(slots(&launch, &bindings), expected);
+        assert_eq!(words(&launch, &bindings), expected);
     }
 }

@@ -17,14 +17,10 @@ pub fn why_absent() -> Option<&'static str> {
 /// compute capability) and a driver that supports this version of CUDA (any, if not given). If
 /// there is none, it returns the oldest, so that the driver says why it rejects it. The result is
 /// empty if there are no modules.
-pub fn newest_for<'a>(
-    modules: &[&'a str],
-    architecture: i32,
-    driver: Option<(u32, u32)>,
-) -> &'a str {
+pub fn newest_for<'a>(modules: &[&'a str], architecture: i32, driver: Option<Version>) -> &'a str {
     let suits = |ptx: &str| {
         let header = header(ptx);
-        let is_taken = |driver| cuda_needed(header.isa).is_none_or(|needed| driver >= needed);
+        let is_taken = |driver| driver_and_cuda(header.isa).is_none_or(|(_, cuda)| driver >= cuda);
         header.runs_on(architecture) && driver.is_none_or(is_taken)
     };
     let newest = modules.iter().rfind(|ptx| suits(ptx));
@@ -42,8 +38,8 @@ pub fn entries(ptx: &str) -> impl Iterator<Item = &str> {
 
 /// The name in `.visible .entry name(`.
 pub fn entry_name(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once(".entry ")?;
-    rest.split('(').next().map(str::trim)
+    let (_, name) = line.split_once(".entry ")?;
+    name.split('(').next().map(str::trim)
 }
 
 /// A module up to its first kernel: version, target, and the declarations that all kernels share.
@@ -105,7 +101,7 @@ pub fn header(ptx: &str) -> Header<'_> {
     let directive = |name: &str| {
         ptx.lines()
             .find_map(|line| line.trim().strip_prefix(name))
-            .and_then(|rest| rest.split([' ', ',']).find(|word| !word.is_empty()))
+            .and_then(|words| words.split([' ', ',']).find(|word| !word.is_empty()))
             .unwrap_or("unknown")
     };
     Header {
@@ -115,67 +111,56 @@ pub fn header(ptx: &str) -> Header<'_> {
     }
 }
 
-/// A version of the instruction set, the first driver that accepts it, and the version of CUDA
-/// that this driver supports.
-struct Release {
-    isa: (u32, u32),
-    driver: u32,
-    cuda: (u32, u32),
-}
+/// A major and a minor number.
+type Version = (u32, u32);
 
-/// In ascending order. From the release notes of PTX ("PTX ISA release history") and of the CUDA
-/// toolkit ("Toolkit driver version").
-const RELEASES: [Release; 23] = [
-    release((6, 3), 410, (10, 0)),
-    release((6, 4), 418, (10, 1)),
-    release((6, 5), 440, (10, 2)),
-    release((7, 0), 450, (11, 0)),
-    release((7, 1), 455, (11, 1)),
-    release((7, 2), 460, (11, 2)),
-    release((7, 3), 465, (11, 3)),
-    release((7, 4), 470, (11, 4)),
-    release((7, 5), 495, (11, 5)),
-    release((7, 6), 510, (11, 6)),
-    release((7, 7), 515, (11, 7)),
-    release((7, 8), 520, (11, 8)),
-    release((8, 0), 525, (12, 0)),
-    release((8, 1), 530, (12, 1)),
-    release((8, 2), 535, (12, 2)),
-    release((8, 3), 545, (12, 3)),
-    release((8, 4), 550, (12, 4)),
-    release((8, 5), 555, (12, 5)),
-    release((8, 6), 565, (12, 7)),
-    release((8, 7), 570, (12, 8)),
-    release((8, 8), 575, (12, 9)),
-    release((9, 0), 580, (13, 0)),
-    release((9, 1), 590, (13, 1)),
+/// Versions of the instruction set, in ascending order, each with the first driver that accepts it
+/// and the version of CUDA that this driver supports. From the release notes of PTX ("PTX ISA
+/// release history") and of the CUDA toolkit ("Toolkit driver version").
+const RELEASES: [(Version, u32, Version); 23] = [
+    ((6, 3), 410, (10, 0)),
+    ((6, 4), 418, (10, 1)),
+    ((6, 5), 440, (10, 2)),
+    ((7, 0), 450, (11, 0)),
+    ((7, 1), 455, (11, 1)),
+    ((7, 2), 460, (11, 2)),
+    ((7, 3), 465, (11, 3)),
+    ((7, 4), 470, (11, 4)),
+    ((7, 5), 495, (11, 5)),
+    ((7, 6), 510, (11, 6)),
+    ((7, 7), 515, (11, 7)),
+    ((7, 8), 520, (11, 8)),
+    ((8, 0), 525, (12, 0)),
+    ((8, 1), 530, (12, 1)),
+    ((8, 2), 535, (12, 2)),
+    ((8, 3), 545, (12, 3)),
+    ((8, 4), 550, (12, 4)),
+    ((8, 5), 555, (12, 5)),
+    ((8, 6), 565, (12, 7)),
+    ((8, 7), 570, (12, 8)),
+    ((8, 8), 575, (12, 9)),
+    ((9, 0), 580, (13, 0)),
+    ((9, 1), 590, (13, 1)),
 ];
 
-const fn release(isa: (u32, u32), driver: u32, cuda: (u32, u32)) -> Release {
-    Release { isa, driver, cuda }
-}
-
-/// The first release that accepts a version of the instruction set, if it is known.
-fn release_of(isa: &str) -> Option<&'static Release> {
+/// The first driver that accepts a version of the instruction set, and its version of CUDA, if
+/// they are known.
+fn driver_and_cuda(isa: &str) -> Option<(u32, Version)> {
     let isa = version(isa)?;
-    RELEASES.iter().find(|release| isa <= release.isa)
+    let release = RELEASES.iter().find(|release| isa <= release.0)?;
+    Some((release.1, release.2))
 }
 
 /// Reads `12.9`.
-pub fn version(text: &str) -> Option<(u32, u32)> {
+pub fn version(text: &str) -> Option<Version> {
     let (major, minor) = text.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The first version of CUDA that accepts a version of the instruction set, if it is known.
-fn cuda_needed(isa: &str) -> Option<(u32, u32)> {
-    Some(release_of(isa)?.cuda)
-}
-
 /// The first driver that accepts a version of the instruction set, with its CUDA version.
 pub fn driver_needed(isa: &str) -> String {
-    match release_of(isa) {
-        Some(Release { driver, cuda, .. }) => format!("{driver} (CUDA {}.{})", cuda.0, cuda.1),
+    match driver_and_cuda(isa) {
+        Some((driver, (major, minor))) => format!("{driver} (CUDA {major}.{minor})"),
         None => "the newest that there is".to_string(),
     }
 }
@@ -252,15 +237,9 @@ mod tests {
         match why_absent() {
             Some(reason) => assert!(!reason.is_empty()),
             None => {
-                let targets: Vec<i32> = EMBEDDED
-                    .iter()
-                    .map(|ptx| {
-                        let header = header(ptx);
-                        assert!(header.entries > 0);
-                        architecture(header.target).expect("PTX names its target")
-                    })
-                    .collect();
-                assert!(targets.is_sorted(), "{targets:?}");
+                let headers: Vec<Header> = EMBEDDED.iter().map(|ptx| header(ptx)).collect();
+                assert!(headers.iter().all(|header| header.entries > 0));
+                assert!(headers.is_sorted_by_key(|header| architecture(header.target).unwrap()));
             }
         }
     }

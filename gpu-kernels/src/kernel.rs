@@ -1,0 +1,106 @@
+//! `kernel!`: an entry point for the compiler, together with what the kernel says of itself
+//! ([`crate::spec`]).
+
+/// Writes the entry point of each variant of a kernel, and `KERNEL`: a `Kernel` with the table of
+/// its `Variant`s.
+///
+/// ```ignore
+/// kernel! {
+///     name: "tiled",
+///     idea: "each thread block stages tiles of A and B in shared memory, for all its threads",
+///     variants: [
+///         "tiled-32" = fn tiled_32(gemm: f32)
+///             block(32, 32) tile(32, 32, 32)
+///             shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
+///             => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
+///     ]
+/// }
+/// ```
+///
+/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Fields of
+/// the `Variant` that differ from those of `Variant::new` follow in braces, such as
+/// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
+/// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`.
+macro_rules! kernel {
+    (
+        name: $kernel:literal,
+        idea: $idea:literal,
+        variants: [$(
+            $name:literal = fn $entry:ident($gemm:ident: $element:ident $(, $partials:ident)?)
+                block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
+                $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
+                $(launch_bounds($ctas:expr))?
+                $({ $($field:ident: $value:expr),* $(,)? })?
+                => $body:expr;
+        )*] $(,)?
+    ) => {
+        $(
+            #[cuda_std::kernel]
+            #[allow(clippy::too_many_arguments)] // BLAS's own
+            pub unsafe fn $entry(
+                m: usize,
+                n: usize,
+                k: usize,
+                alpha: $element,
+                a: &[$element],
+                lda: usize,
+                b: &[$element],
+                ldb: usize,
+                beta: $element,
+                c: *mut $element,
+                ldc: usize,
+                $($partials: *mut $element,)?
+            ) {
+                $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
+                $($(let $array = cuda_std::shared_array![$of; $length];)+)?
+                let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+                $body
+            }
+        )*
+
+        $crate::compat::unless_published! {
+            pub static KERNEL: $crate::spec::Kernel = {
+                #[allow(unused_imports)]
+                use $crate::spec::*;
+                const VARIANTS: &[Variant] = &[$(
+                    Variant {
+                        // Shared arrays begin at multiples of 16 bytes.
+                        static_shared_bytes: (0
+                            $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
+                        $($($field: $value,)*)?
+                        ..Variant::new(
+                            $name,
+                            EntryPoint {
+                                name: stringify!($entry),
+                                function:
+                                    $crate::kernel::function!($element $(, $partials)?)($entry),
+                            },
+                            Block { x: $x as u32, y: $y as u32 },
+                            Tile { m: $m as u32, n: $n as u32, k: $k as u32 },
+                        )
+                    }
+                    .checked()
+                ),*];
+                Kernel { name: $kernel, idea: $idea, source: file!(), variants: VARIANTS }
+            };
+        }
+    };
+}
+pub(crate) use kernel;
+
+/// The variant of `Function` for a kernel of an element type, with or without partial sums.
+macro_rules! function {
+    (f32) => {
+        $crate::spec::Function::GemmF32
+    };
+    (f64) => {
+        $crate::spec::Function::GemmF64
+    };
+    (i32) => {
+        $crate::spec::Function::GemmI32
+    };
+    (f32, $partials:ident) => {
+        $crate::spec::Function::StreamK
+    };
+}
+pub(crate) use function;

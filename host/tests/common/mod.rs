@@ -1,0 +1,60 @@
+//! The program, run as a user runs it.
+
+#![allow(dead_code)] // no file of tests needs all of it
+
+use std::path::Path;
+use std::process::Command;
+
+/// A run that has ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// The program in a folder. `arguments` are separated by blanks.
+pub fn command(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
+    command
+        .current_dir(folder)
+        .args(arguments.split_whitespace());
+    command
+}
+
+pub fn run_in(folder: &Path, arguments: &str) -> Ended {
+    let output = command(folder, arguments).output();
+    let output = output.expect("the program starts");
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("the report is UTF-8"),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+pub fn run(arguments: &str) -> Ended {
+    run_in(Path::new("."), arguments)
+}
+
+impl Ended {
+    /// The report of a run that succeeded.
+    #[track_caller]
+    pub fn succeeded(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self.out
+    }
+
+    /// What a run says that failed with this exit code and reported nothing.
+    #[track_caller]
+    pub fn refused(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);
+        assert_eq!(self.out, "");
+        self.err
+    }
+}
+
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
