@@ -4,8 +4,8 @@
 //! Over `warp-tiled`:
 //! - A and B are both copied straight to shared memory (`cp.async`), into a ring buffer of STAGES
 //!   tiles: no register holds an element on its way, and no instruction stores one;
-//! - a 16-byte copy cannot transpose. So A must be MN-major (`k x m`), as B is: whoever launches
-//!   this kernel transposes A before (`transpose.rs`), which moves M*K elements where the product
+//! - a 16-byte copy cannot transpose. So A must be MN-major (`k x m`), as B is: the host
+//!   launches a transposition of A first (`transpose.rs`), which moves M*K elements; the product
 //!   takes M*N*K FMAs. Where a tile is so flat that it would cost too much, A is copied element by
 //!   element (the variants `-nn`, `-nt` and `-odd`);
 //! - `cp.async` zero-fills out-of-bounds elements, so that edge tiles need no branches;

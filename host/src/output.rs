@@ -4,7 +4,8 @@
 //! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts
 //! it in the target's place; until then the target stays as it is. A file without a name leaves
 //! nothing behind however the process ends. Where the file system has no such files (NFS), it is
-//! a temporary file with a name, which only SIGKILL leaves behind: see [`abandon_all`].
+//! a temporary file with a name, which Ctrl-C and SIGTERM remove (see [`abandon_all`]) and other
+//! signals leave behind.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};

@@ -117,7 +117,7 @@ pub(crate) fn delete(path: &Path) -> Result<(), CudaBuilderError> {
     }
 }
 
-/// Writes a file atomically: others see all of it or none.
+/// Writes a file atomically: others see all of it or none, also after a loss of power.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CudaBuilderError> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -130,6 +130,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CudaBuil
             .permissions(permissions)
             .tempfile_in(folder)?;
         file.write_all(bytes)?;
+        file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)
     };
     write()

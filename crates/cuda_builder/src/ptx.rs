@@ -45,7 +45,7 @@ impl LibNvvm {
         let mut modules = vec![(MODULE_NAME, module.ir.as_bytes())];
         modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
 
-        let key = self.compiled.key(&self.toolkit, &modules, arch, options);
+        let key = PtxCache::key(&self.toolkit, &modules, arch, options);
         let ptx = match self.compiled.get(&key) {
             Some(ptx) => ptx,
             None => match self.compiler.compile(&modules, arch, options) {

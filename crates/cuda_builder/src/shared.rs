@@ -6,7 +6,7 @@
 //! and their PTX lie in `target/cuda_builder`, and only the first build compiles them.
 
 use std::{
-    fs::{self, File, FileTimes},
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -58,7 +58,6 @@ impl PtxCache {
 
     /// The name of the file for these arguments of [`nvvm::Compiler::compile`].
     pub(crate) fn key(
-        &self,
         toolkit: &Toolkit,
         modules: &[(&str, &[u8])],
         arch: NvvmArch,
@@ -87,11 +86,10 @@ impl PtxCache {
         let path = self.folder.join(key);
         let ptx = fs::read_to_string(&path).ok()?;
         // The newest files stay. If the time cannot be set, nothing is wrong.
-        let now = FileTimes::new().set_modified(SystemTime::now());
         let _ = File::options()
             .append(true)
             .open(&path)
-            .and_then(|file| file.set_times(now));
+            .and_then(|file| file.set_modified(SystemTime::now()));
         Some(ptx)
     }
 
@@ -149,7 +147,7 @@ mod tests {
             origin: Origin::Variable("LIBNVVM_PATH"),
         };
         let key = |modules: &[(&str, &[u8])], arch, options: &[&str]| {
-            PtxCache::new(folder.path()).key(&toolkit, modules, arch, options)
+            PtxCache::key(&toolkit, modules, arch, options)
         };
         let arch = NvvmArch::Compute75;
         let one = key(&[("kernels", b"text")], arch, &["-opt=3"]);
@@ -166,6 +164,8 @@ mod tests {
                 arch,
                 &["-opt=3"],
             ),
+            // The same bytes, divided at another place.
+            key(&[("kernelst", b"ext")], arch, &["-opt=3"]),
             key(&[("kernels", b"text")], NvvmArch::Compute80, &["-opt=3"]),
             key(&[("kernels", b"text")], arch, &["-opt=0"]),
             key(&[("kernels", b"text")], arch, &[]),

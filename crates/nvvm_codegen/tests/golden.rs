@@ -2,8 +2,8 @@
 //! out, in both dialects. `errors/CLAIM.ll` must be refused with the message in
 //! `errors/CLAIM.expected`.
 //!
-//! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test golden`, then read the
-//! diff.
+//! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test golden`, then read
+//! the diff.
 
 mod common;
 
