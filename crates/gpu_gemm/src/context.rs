@@ -121,9 +121,7 @@ impl<'device> Context<'device> {
         };
         self.place.enter()?;
         if let Place::Gpu(CudaStream { device, .. }) = self.place {
-            for launch in plan.launches() {
-                device.function(launch.kernel.name)?;
-            }
+            device.compile(&plan)?;
         }
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;

@@ -43,9 +43,7 @@ fn run_on<T: Number, U: Uploaded<T>>(
     let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
     let workspace = Guarded::upload(device, &poison)?;
     // Everything is compiled before the clock starts.
-    for launch in plan.launches() {
-        device.function(launch.kernel.name)?;
-    }
+    device.compile(&plan)?;
     let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
     let (start, end) = (event()?, event()?);
     let stream = device.stream();

@@ -1,7 +1,7 @@
 //! A GPU: its primary context, the embedded PTX, memory, and a stream.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
@@ -17,6 +17,7 @@ use super::ptx;
 use super::status::during;
 use crate::device::error::DeviceError;
 use crate::gpu::Properties;
+use crate::plan::Plan;
 
 /// A GPU with the embedded kernels. The driver compiles each kernel when it is first launched or
 /// looked up.
@@ -24,13 +25,21 @@ pub struct CudaDevice {
     // Fields are dropped in this order: what belongs to the context is dropped before the
     // context.
     stream: Stream,
-    kernels: HashMap<&'static str, OnceLock<Kernel>>,
+    kernels: HashMap<&'static str, Slot>,
     context: Context,
     ptx: &'static str,
     properties: Properties,
     pub(super) extended: Option<LaunchKernelEx>,
     /// Keeps the driver's functions loaded.
     _driver: Driver,
+}
+
+/// A place for a compiled kernel.
+#[derive(Default)]
+struct Slot {
+    kernel: OnceLock<Kernel>,
+    /// Held by the thread that has it compiled, so that others wait for that.
+    compiling: Mutex<()>,
 }
 
 /// A kernel that the driver has compiled, alone in its module.
@@ -87,7 +96,7 @@ impl CudaDevice {
         Ok(CudaDevice {
             stream,
             kernels: ptx::entries(ptx)
-                .map(|entry| (entry, OnceLock::new()))
+                .map(|entry| (entry, Slot::default()))
                 .collect(),
             context,
             ptx,
@@ -135,8 +144,15 @@ impl CudaDevice {
         let no_such = || DeviceError::NoSuchEntry {
             entry: entry.to_string(),
         };
-        let kernel = self.kernels.get(entry).ok_or_else(no_such)?;
-        if let Some(kernel) = kernel.get() {
+        let slot = self.kernels.get(entry).ok_or_else(no_such)?;
+        if let Some(kernel) = slot.kernel.get() {
+            return Ok(kernel.function);
+        }
+        let _compiling = slot
+            .compiling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = slot.kernel.get() {
             return Ok(kernel.function);
         }
         let module = ptx::with_one_kernel(self.ptx, entry).ok_or_else(no_such)?;
@@ -147,12 +163,25 @@ impl CudaDevice {
             .get_function(entry)
             .map_err(during("Looking a kernel up"))?
             .to_raw();
-        // If two threads compile the same kernel, the second drops its own copy.
-        let kernel = kernel.get_or_init(|| Kernel {
+        let kernel = slot.kernel.get_or_init(|| Kernel {
             _module: compiled,
             function,
         });
         Ok(kernel.function)
+    }
+
+    /// Makes the driver compile the kernels of a plan now, so that its launches need not wait for
+    /// that. Makes the device's context the calling thread's.
+    ///
+    /// # Errors
+    ///
+    /// The driver does not accept their PTX.
+    pub fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
+        self.enter()?;
+        for launch in plan.launches() {
+            self.function(launch.kernel.name)?;
+        }
+        Ok(())
     }
 
     /// Waits for everything on the device's own stream.
