@@ -1,13 +1,14 @@
-//! Compiles the kernels to PTX for several architectures, which `src/device/cuda/ptx.rs` embeds
-//! with the Rust files that it came from.
+//! Compiles the kernels to PTX for several architectures, and to machine code for the GPUs of this
+//! machine; `src/device/cuda/ptx.rs` embeds both, with the Rust files that they came from.
 
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::{fs, io, thread};
+use std::{env, fs, io, thread};
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+use nvvm::{Toolkit, gpus, ptxas};
 
 /// The architectures that PTX is compiled for, oldest first. A GPU runs the newest that it
 /// supports.
@@ -17,9 +18,13 @@ const ARCHITECTURES: [NvvmArch; 3] = [
     NvvmArch::Compute90, // kernels that begin before the one before them has ended
 ];
 
+/// The variable that names the architectures to assemble machine code for, such as `sm_80,sm_90`,
+/// instead of those of this machine's GPUs. Empty: none.
+const MACHINE_CODE: &str = "GEMM_MACHINE_CODE";
+
 fn main() -> Result<(), Box<dyn Error>> {
     // cargo sets OUT_DIR for every build script.
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     // libNVVM uses one core.
     let builds: Vec<_> = thread::scope(|scope| {
         let threads = ARCHITECTURES.map(|arch| {
@@ -32,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         });
         threads.into_iter().map(|thread| thread.join()).collect()
     });
-    let mut modules = Vec::new();
+    let (mut modules, mut texts_of_modules) = (Vec::new(), Vec::new());
     let mut sources = BTreeSet::new();
     for build in builds {
         let path = build.unwrap_or_else(|panic| resume_unwind(panic))?;
@@ -44,10 +49,48 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         sources.extend(ptx.lines().filter_map(named_file).map(str::to_owned));
         modules.push(format!("include_str!({path:?})"));
+        texts_of_modules.push(ptx);
     }
+    let machine_code = assemble(&texts_of_modules, &out)?;
+    write_list(&out.join("machine_code.rs"), &machine_code)?;
     write_list(&out.join("modules.rs"), &modules)?;
     write_list(&out.join("sources.rs"), &texts(&sources)?)?;
     Ok(())
+}
+
+/// Assembles machine code for the GPUs of this machine, so that the driver need not compile PTX
+/// when a kernel first runs: Rust expressions of an architecture's number, the index of the module
+/// that it was made of, and the code. Where there is no ptxas, or it refuses, the driver compiles
+/// as ever.
+fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
+    println!("cargo::rerun-if-env-changed={MACHINE_CODE}");
+    let names = match env::var(MACHINE_CODE) {
+        Ok(names) => names
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect(),
+        Err(_) => gpus::architectures(),
+    };
+    let Some(toolkit) = Toolkit::find() else {
+        return Ok(Vec::new());
+    };
+    let number = |name: &str| name.strip_prefix("sm_")?.parse::<i32>().ok();
+    let oldest = ARCHITECTURES.map(|arch| number(&arch.sm()));
+    let mut expressions = Vec::new();
+    for (name, number) in names.iter().filter_map(|name| Some((name, number(name)?))) {
+        // The newest that it runs.
+        let module = modules
+            .iter()
+            .zip(oldest)
+            .rposition(|(_, oldest)| oldest.is_some_and(|oldest| oldest <= number));
+        let Some(module) = module else { continue };
+        if let Ok(assembled) = ptxas::assemble_for(&toolkit, &modules[module], name) {
+            let path = out.join(format!("kernels.{name}.cubin"));
+            fs::write(&path, assembled.cubin)?;
+            expressions.push(format!("({number}, {module}, include_bytes!({path:?}))"));
+        }
+    }
+    Ok(expressions)
 }
 
 /// The files that belong to this workspace, as Rust expressions: name and text.

@@ -114,7 +114,13 @@ fn embedded_ptx() -> Vec<Finding> {
             ),
         )
     };
-    ptx::EMBEDDED.iter().map(of_module).collect()
+    let mut findings: Vec<Finding> = ptx::EMBEDDED.iter().map(of_module).collect();
+    findings.extend(ptx::assembled().map(|architecture| {
+        let what =
+            format!("the same kernels for sm_{architecture}, which the driver need not compile");
+        found_is("code", what)
+    }));
+    findings
 }
 
 fn toolkit() -> Vec<Finding> {

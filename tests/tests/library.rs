@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 use gpu_gemm::choose::candidates;
+use gpu_gemm::device::{driver, ptx};
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{
     Bindings, Call, Context, CudaDevice, Device, DeviceFacts, ElementType, GemmError, Input,
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
     trials.push(on_gpu("is_right_at_large_sizes", || {
         large(&Library::open(Backend::Gpu, WORKSPACE)?)
     }));
+    trials.push(on_gpu("is_right_without_machine_code_too", || {
+        large(&Library::compiled_by_the_driver()?)
+    }));
     let in_parts = "does_in_parts_what_the_workspace_is_too_small_for";
     trials.push(on_gpu(in_parts, || large(&Library::open(Backend::Gpu, 0)?)));
     trials.push(on_gpu("runs_on_a_stream_of_the_callers", other_stream));
@@ -61,6 +65,17 @@ struct Library {
 impl Library {
     fn open(backend: Backend, workspace: usize) -> Result<Library, Failed> {
         let device = backend.open()?;
+        Ok(Library { device, workspace })
+    }
+
+    /// The library call on the first GPU, by kernels that its driver compiles, whether the build
+    /// has assembled them or not.
+    fn compiled_by_the_driver() -> Result<Library, Failed> {
+        let gpu = driver::probe()?.swap_remove(0);
+        let ptx = ptx::newest_for(ptx::EMBEDDED, gpu.architecture(), None);
+        // Machine code belongs to the embedded PTX, and to no copy.
+        let device = CudaDevice::open_with(gpu, ptx.to_string().leak())?;
+        let (device, workspace) = (Device::Cuda(Box::new(device)), WORKSPACE);
         Ok(Library { device, workspace })
     }
 

@@ -62,10 +62,14 @@ impl BuildScript {
         self.rerun_if_changed(&never_there);
     }
 
-    /// Tells the user, and the crate being built, why there is no PTX.
+    /// Tells the user, unless it is by wish, and the crate being built, why there is no PTX.
     pub(crate) fn tell_there_is_no_ptx(&mut self, error: &nvvm::Error) {
         let reason = error.to_string();
         let reason = reason.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        if matches!(error, nvvm::Error::NotWanted) {
+            self.instruct(format!("rustc-env=CUDA_BUILDER_NO_PTX={reason}"));
+            return;
+        }
         let sentence = if stays_without_a_change_of_variables(error) {
             let package = self
                 .variables

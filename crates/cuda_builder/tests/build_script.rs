@@ -98,6 +98,7 @@ fn run_tests() -> ExitCode {
         false;
         a_missing_libnvvm_is_an_error,
         a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why,
+        ptx_that_is_not_wanted_makes_an_empty_file_without_a_warning,
         a_folder_without_a_crate_is_an_error,
     ]);
     libtest_mimic::run(&arguments, all).exit_code()
@@ -818,6 +819,17 @@ fn a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why() -> Resu
         assert_eq!(instructions.matches(&line).count(), 1, "{instructions}");
     }
     // The kernels are not compiled for nothing.
+    assert!(!kernels.path("out/cuda_builder").exists());
+    Ok(())
+}
+
+fn ptx_that_is_not_wanted_makes_an_empty_file_without_a_warning() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let instructions = kernels.build(&[("GEMM_NO_PTX", "1"), ("OPTIONAL", "1")])?;
+    assert_eq!(kernels.ptx()?, "");
+    let reason = "cargo::rustc-env=CUDA_BUILDER_NO_PTX=GEMM_NO_PTX is set; unset it to have PTX.";
+    assert_has(&instructions, &[reason]);
+    assert!(!instructions.contains("warning="), "{instructions}");
     assert!(!kernels.path("out/cuda_builder").exists());
     Ok(())
 }

@@ -16,6 +16,9 @@ pub enum Error {
     )]
     NotAtLibnvvmPath { path: PathBuf },
 
+    #[error("GEMM_NO_PTX is set; unset it to have PTX.")]
+    NotWanted,
+
     #[error(
         "libNVVM was not found, and GEMM_NO_FETCH forbids to fetch it; install a CUDA SDK or the Python wheel \
          {wheel}, or set LIBNVVM_PATH to a libnvvm.so."

@@ -26,6 +26,7 @@
 //! | `cache.rs` | keeping it, complete or not at all, also with concurrent builds |
 //! | `compiler.rs` | calling libNVVM |
 //! | `ptx_version.rs` | lowering the version of PTX to what it needs, for older drivers |
+//! | `gpus.rs` | the GPUs of this machine |
 //! | `ptxas.rs` | calling ptxas, which compiles PTX to machine code and counts its registers |
 //! | `nvdisasm.rs` | finding and calling nvdisasm, which writes machine code as text |
 
@@ -34,6 +35,7 @@ mod cache;
 mod compiler;
 mod error;
 mod fetch;
+pub mod gpus;
 pub mod nvdisasm;
 pub mod ptx_version;
 pub mod ptxas;

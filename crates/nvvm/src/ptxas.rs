@@ -44,10 +44,20 @@ pub struct Resources {
 /// [`Error::NoPtxas`] if the toolkit has none; [`Error::PtxasRejected`] with its words if it does
 /// not accept the PTX.
 pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assembled, Error> {
+    assemble_for(toolkit, ptx, &arch.sm())
+}
+
+/// Assembles PTX for a real architecture, such as `sm_86`, of as many kernels at a time as there
+/// are processors.
+///
+/// # Errors
+///
+/// As for [`assemble`].
+pub fn assemble_for(toolkit: &Toolkit, ptx: &str, sm: &str) -> Result<Assembled, Error> {
     let ptxas = toolkit.ptxas.as_deref().ok_or_else(|| Error::NoPtxas {
         origin: toolkit.origin.clone(),
     })?;
-    let (output, cubin) = run(ptxas, ptx, arch).map_err(|source| Error::PtxasNotRun {
+    let (output, cubin) = run(ptxas, ptx, sm).map_err(|source| Error::PtxasNotRun {
         program: ptxas.to_owned(),
         source,
     })?;
@@ -57,21 +67,22 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assemble
             kernels: parse_report(&output),
         }),
         None => Err(Error::PtxasRejected {
-            sm: arch.sm(),
+            sm: sm.to_owned(),
             log: output.trim().to_owned(),
         }),
     }
 }
 
 /// What ptxas wrote, and the machine code if it took the PTX.
-fn run(ptxas: &Path, ptx: &str, arch: NvvmArch) -> io::Result<(String, Option<Vec<u8>>)> {
+fn run(ptxas: &Path, ptx: &str, sm: &str) -> io::Result<(String, Option<Vec<u8>>)> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("kernels.ptx");
     let target = folder.path().join("kernels.cubin");
     fs::write(&source, ptx)?;
     let output = Command::new(ptxas)
         .arg("--verbose")
-        .arg(format!("--gpu-name={}", arch.sm()))
+        .arg(format!("--gpu-name={sm}"))
+        .arg("--split-compile=0")
         .arg("--output-file")
         .args([&target, &source])
         .stdin(Stdio::null())

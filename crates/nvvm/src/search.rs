@@ -30,6 +30,9 @@ pub struct Search {
     /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in
     /// `XDG_CACHE_HOME` or in `~/.cache`.
     pub cache: Option<PathBuf>,
+    /// Whether PTX is wanted at all: unless `GEMM_NO_PTX` is set to something other than `0`, as for
+    /// a linter or an editor, which have no use for it.
+    pub wanted: bool,
     /// Whether a wheel may be fetched: unless `GEMM_NO_FETCH` is set to something other than `0`.
     pub may_fetch: bool,
     /// Commands that run pip; the first that can fetch is used.
@@ -40,7 +43,7 @@ pub struct Search {
 
 /// The environment variables that [`Search::from_environment`] reads: a build that uses libNVVM
 /// is to be repeated when one of them changes.
-pub const SEARCH_VARIABLES: [&str; 8] = [
+pub const SEARCH_VARIABLES: [&str; 9] = [
     "LIBNVVM_PATH",
     "CUDA_HOME",
     "CUDA_PATH",
@@ -49,6 +52,7 @@ pub const SEARCH_VARIABLES: [&str; 8] = [
     "XDG_CACHE_HOME",
     "HOME",
     "GEMM_NO_FETCH",
+    "GEMM_NO_PTX",
 ];
 
 impl Search {
@@ -79,6 +83,7 @@ impl Search {
             cache: path("GEMM_CACHE_DIR")
                 .or_else(|| Some(path("XDG_CACHE_HOME")?.join("rust-gemm")))
                 .or_else(|| Some(path("HOME")?.join(".cache/rust-gemm"))),
+            wanted: variable("GEMM_NO_PTX").is_none_or(|value| value == "0"),
             may_fetch: variable("GEMM_NO_FETCH").is_none_or(|value| value == "0"),
             pips: [&["python3", "-m", "pip"][..], &["pip3"], &["pip"]]
                 .map(|command| command.iter().map(OsString::from).collect())
@@ -107,8 +112,11 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// If libNVVM is not available, with the reason and what to do.
+    /// If libNVVM is not available or not wanted, with the reason and what to do.
     pub fn find_or_fetch(&self) -> Result<Toolkit, Error> {
+        if !self.wanted {
+            return Err(Error::NotWanted);
+        }
         if let Some(toolkit) = self.find()? {
             return Ok(toolkit);
         }

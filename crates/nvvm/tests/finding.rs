@@ -112,6 +112,7 @@ impl Place {
             library_folders: vec![],
             pythons: vec![],
             cache: Some(self.path("cache")),
+            wanted: true,
             may_fetch: true,
             pips: vec![vec![self.path("pip").into()]],
             wheel: Wheel {
@@ -273,6 +274,8 @@ fn environment_variables_mean_what_the_documentation_says() {
     assert!(!search(&[("GEMM_NO_FETCH", "1")]).may_fetch);
     assert!(search(&[("GEMM_NO_FETCH", "0")]).may_fetch);
     assert!(search(&[("GEMM_NO_FETCH", "")]).may_fetch);
+    assert!(search(&[]).wanted && search(&[("GEMM_NO_PTX", "0")]).wanted);
+    assert!(!search(&[("GEMM_NO_PTX", "1")]).wanted);
     let both = search(&[
         ("CUDA_PATH", "/p"),
         ("CUDA_HOME", "/h"),
@@ -475,6 +478,18 @@ fn fetching_that_is_switched_off_is_an_error_with_the_fix() {
     };
     let error = "libNVVM was not found, and GEMM_NO_FETCH forbids to fetch it; install";
     assert_fails(search, &[error]);
+    assert_eq!(place.pip_calls(), 0);
+}
+
+#[test]
+fn ptx_that_is_not_wanted_is_an_error_even_with_libnvvm_at_hand() {
+    let place = Place::new();
+    let search = Search {
+        libnvvm_path: Some(place.sdk("sdk")),
+        wanted: false,
+        ..place.search()
+    };
+    assert_fails(search, &["GEMM_NO_PTX is set"]);
     assert_eq!(place.pip_calls(), 0);
 }
 

@@ -20,9 +20,8 @@ mod steps;
 mod timing;
 
 use std::io::Write;
-use std::thread;
 
-use gpu_gemm::{Device, ElementType, Opened};
+use gpu_gemm::{ElementType, Opened};
 
 pub use error::EvaluateError;
 pub use request::{Baseline, Request};
@@ -88,27 +87,12 @@ fn run(
         device: &opened.device,
         team: &team,
     };
-    let result = thread::scope(|scope| {
-        // While cuBLAS starts and the matrices are filled, the driver compiles the first kernel.
-        scope.spawn(|| compile_first(&opened.device, request));
-        match request.data_type {
-            ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
-            ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
-            ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
-        }
-    });
+    let result = match request.data_type {
+        ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
+        ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
+        ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
+    };
     (report, result)
-}
-
-/// Makes a GPU's driver compile the kernels of the first rung. What fails here fails again, and
-/// is reported, when they run.
-fn compile_first(device: &Device, request: &Request) {
-    let choice = request.rungs.first().and_then(|rung| rung.choice());
-    if let (Device::Cuda(gpu), Some(choice)) = (device, choice)
-        && let Ok(plan) = choice.plan_compact(request.shape_read(), &device.facts())
-    {
-        let _ = gpu.compile(&plan);
-    }
 }
 
 fn evaluate_as<T: Element>(
@@ -188,7 +172,7 @@ mod tests {
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
-    use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
+    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
 
     /// Leaves C as it is.
     fn lazy() -> Rung {

@@ -1,7 +1,7 @@
 //! A GPU: its primary context, the embedded PTX, memory, and a stream.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
@@ -19,13 +19,15 @@ use crate::device::error::DeviceError;
 use crate::gpu::Properties;
 use crate::plan::Plan;
 
-/// A GPU with the embedded kernels. The driver compiles each kernel when it is first launched or
-/// looked up.
+/// A GPU with the embedded kernels. Where the build has assembled no machine code for it, the
+/// driver compiles each kernel when it is first launched or looked up.
 pub struct CudaDevice {
     // Fields are dropped in this order: what belongs to the context is dropped before the
     // context.
     stream: Stream,
-    kernels: HashMap<&'static str, Slot>,
+    kernels: HashMap<&'static str, OnceLock<Kernel>>,
+    /// All kernels, assembled by the build.
+    assembled: Option<Module>,
     context: Context,
     ptx: &'static str,
     properties: Properties,
@@ -34,18 +36,10 @@ pub struct CudaDevice {
     _driver: Driver,
 }
 
-/// A place for a compiled kernel.
-#[derive(Default)]
-struct Slot {
-    kernel: OnceLock<Kernel>,
-    /// Held by the thread that has it compiled, so that others wait for that.
-    compiling: Mutex<()>,
-}
-
-/// A kernel that the driver has compiled, alone in its module.
+/// A kernel that the driver has loaded.
 struct Kernel {
-    /// Keeps the function loaded.
-    _module: Module,
+    /// Keeps the function loaded, if the driver has compiled it alone.
+    _module: Option<Module>,
     function: CUfunction,
 }
 
@@ -78,7 +72,8 @@ impl CudaDevice {
         CudaDevice::open_with(properties, ptx)
     }
 
-    /// Opens a GPU with `ptx` instead of the embedded PTX.
+    /// Opens a GPU with `ptx` instead of the newest embedded PTX. Only for embedded PTX can there
+    /// be machine code.
     ///
     /// # Errors
     ///
@@ -87,17 +82,23 @@ impl CudaDevice {
         let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
         let context = Context::new(device).map_err(during("Opening the GPU"))?;
         let driver = Driver::load()?;
-        // Without kernels it compiles almost instantly, and shows what the driver does not
-        // accept.
-        Module::from_ptx(ptx::head(ptx), &[]).map_err(|_| {
-            driver::explain_refusal(&ptx::head(ptx), &ptx::header(ptx), &properties)
-        })?;
+        // A driver older than ptxas may refuse the machine code, and still take the PTX.
+        let assembled = ptx::machine_code(ptx, properties.architecture())
+            .and_then(|code| Module::from_cubin(code, &[]).ok());
+        if assembled.is_none() {
+            // Without kernels it compiles almost instantly, and shows what the driver does not
+            // accept.
+            Module::from_ptx(ptx::head(ptx), &[]).map_err(|_| {
+                driver::explain_refusal(&ptx::head(ptx), &ptx::header(ptx), &properties)
+            })?;
+        }
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
         Ok(CudaDevice {
             stream,
             kernels: ptx::entries(ptx)
-                .map(|entry| (entry, Slot::default()))
+                .map(|entry| (entry, OnceLock::new()))
                 .collect(),
+            assembled,
             context,
             ptx,
             extended: LaunchKernelEx::find(&driver),
@@ -144,30 +145,33 @@ impl CudaDevice {
         let no_such = || DeviceError::NoSuchEntry {
             entry: entry.to_string(),
         };
-        let slot = self.kernels.get(entry).ok_or_else(no_such)?;
-        if let Some(kernel) = slot.kernel.get() {
+        let place = self.kernels.get(entry).ok_or_else(no_such)?;
+        if let Some(kernel) = place.get() {
             return Ok(kernel.function);
         }
-        let _compiling = slot
-            .compiling
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = slot.kernel.get() {
-            return Ok(kernel.function);
-        }
-        let module = ptx::with_one_kernel(self.ptx, entry).ok_or_else(no_such)?;
-        let compiled = Module::from_ptx(&module, &[]).map_err(|_| {
-            driver::explain_refusal(&module, &ptx::header(self.ptx), &self.properties)
-        })?;
-        let function = compiled
-            .get_function(entry)
-            .map_err(during("Looking a kernel up"))?
-            .to_raw();
-        let kernel = slot.kernel.get_or_init(|| Kernel {
-            _module: compiled,
-            function,
-        });
-        Ok(kernel.function)
+        let look_up = |module: &Module| {
+            let function = module.get_function(entry);
+            let function = function.map_err(during("Looking a kernel up"))?;
+            Ok::<_, DeviceError>(function.to_raw())
+        };
+        let kernel = match &self.assembled {
+            Some(all) => Kernel {
+                function: look_up(all)?,
+                _module: None,
+            },
+            None => {
+                let alone = ptx::with_one_kernel(self.ptx, entry).ok_or_else(no_such)?;
+                let module = Module::from_ptx(&alone, &[]).map_err(|_| {
+                    driver::explain_refusal(&alone, &ptx::header(self.ptx), &self.properties)
+                })?;
+                Kernel {
+                    function: look_up(&module)?,
+                    _module: Some(module),
+                }
+            }
+        };
+        // If two threads compile the same kernel, the second drops its own copy.
+        Ok(place.get_or_init(|| kernel).function)
     }
 
     /// Makes the driver compile the kernels of a plan now, so that its launches need not wait for

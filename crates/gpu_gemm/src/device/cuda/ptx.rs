@@ -4,6 +4,33 @@
 /// had no libNVVM.
 pub static EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/modules.rs"));
 
+/// Machine code of all kernels for the GPUs of the machine that this was built on: for each
+/// architecture (ten times its compute capability) the index of the module of [`EMBEDDED`] that it
+/// was assembled from, and an ELF file.
+static MACHINE_CODE: &[(i32, usize, &[u8])] =
+    include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
+
+/// The machine code of this module for this very architecture, if the build had a reason to make
+/// it.
+pub fn machine_code(ptx: &str, architecture: i32) -> Option<&'static [u8]> {
+    let of_module = |module: usize| {
+        EMBEDDED
+            .get(module)
+            .is_some_and(|embedded| std::ptr::eq(*embedded, ptx))
+    };
+    MACHINE_CODE
+        .iter()
+        .find(|(of, module, _)| *of == architecture && of_module(*module))
+        .map(|(_, _, code)| *code)
+}
+
+/// The architectures that this build has machine code for.
+pub fn assembled() -> impl Iterator<Item = i32> {
+    MACHINE_CODE
+        .iter()
+        .map(|(architecture, _, _)| *architecture)
+}
+
 /// Why there is no PTX in this build, and what to do about it; `None` if there is.
 pub fn why_absent() -> Option<&'static str> {
     match option_env!("CUDA_BUILDER_NO_PTX") {
@@ -230,6 +257,19 @@ mod tests {
         assert_eq!(with_one_kernel(MODULE, "third"), None);
         let head = ".version 8.8\n.target sm_75\n";
         assert!(super::head(MODULE).contains(head) && !super::head(MODULE).contains("trap"));
+    }
+
+    #[test]
+    fn machine_code_is_that_of_an_embedded_module_and_its_architecture() {
+        for &(architecture, module, code) in MACHINE_CODE {
+            let ptx = EMBEDDED[module];
+            assert!(code.starts_with(b"\x7fELF"));
+            assert!(header(ptx).runs_on(architecture));
+            assert_eq!(machine_code(ptx, architecture), Some(code));
+            let copy = ptx.to_string();
+            assert_eq!(machine_code(&copy, architecture), None);
+            assert_eq!(machine_code(ptx, architecture + 1), None);
+        }
     }
 
     #[test]
