@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .arch(arch)
             .copy_to(out.join(format!("{name}.{arch}.ptx")))
             .debug(DebugInfo::LineTables)
+            .panic_messages(kernels == "device-kernels") // of the ladder none, as in the library
             .libnvvm_optional(true)
             .build()?;
     }

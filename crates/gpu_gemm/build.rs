@@ -25,13 +25,17 @@ const MACHINE_CODE: &str = "GEMM_MACHINE_CODE";
 fn main() -> Result<(), Box<dyn Error>> {
     // cargo sets OUT_DIR for every build script.
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let kernels = env::var_os("DEP_GPU_KERNELS_FOLDER").map(PathBuf::from);
+    let kernels = &kernels.ok_or("gpu-kernels does not say where it is")?;
     // libNVVM uses one core.
     let builds: Vec<_> = thread::scope(|scope| {
         let threads = ARCHITECTURES.map(|arch| {
-            let builder = CudaBuilder::new("../../gpu-kernels")
+            let builder = CudaBuilder::new(kernels)
                 .arch(arch)
                 .copy_to(out.join(format!("kernels.{arch}.ptx")))
                 .debug(DebugInfo::LineTables)
+                // No input makes these kernels panic, and each call is code that must be compiled.
+                .panic_messages(false)
                 .libnvvm_optional(true);
             scope.spawn(|| builder.build())
         });
@@ -54,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine_code = assemble(&texts_of_modules, &out)?;
     write_list(&out.join("machine_code.rs"), &machine_code)?;
     write_list(&out.join("modules.rs"), &modules)?;
-    write_list(&out.join("sources.rs"), &texts(&sources)?)?;
+    write_list(&out.join("sources.rs"), &texts(&sources, kernels))?;
     Ok(())
 }
 
@@ -93,15 +97,17 @@ fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
     Ok(expressions)
 }
 
-/// The files that belong to this workspace, as Rust expressions: name and text.
-fn texts(files: &BTreeSet<String>) -> io::Result<Vec<String>> {
-    let workspace = Path::new("../..").canonicalize()?;
-    let texts = files.iter().filter_map(|name| {
-        let path = workspace.join(name);
-        let is_of_workspace = path.starts_with(&workspace) && path.is_file();
-        is_of_workspace.then(|| format!("({name:?}, include_str!({path:?}))"))
+/// The files that belong to the kernels' workspace, as Rust expressions: name and text. A name is
+/// relative to the root of that workspace, which is the kernels' folder or the one above it.
+fn texts(files: &BTreeSet<String>, kernels: &Path) -> Vec<String> {
+    let relative = files.iter().filter(|name| Path::new(name).is_relative());
+    let texts = relative.filter_map(|name| {
+        let folders = kernels.ancestors().take(2);
+        let mut paths = folders.map(|folder| folder.join(name));
+        let path = paths.find(|path| path.is_file())?;
+        Some(format!("({name:?}, include_str!({path:?}))"))
     });
-    Ok(texts.collect())
+    texts.collect()
 }
 
 /// Writes a slice of these as a Rust expression.

@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .copy_to(out.join("kernels.ptx"))
         .emit_llvm_ir(true)
         .debug(DebugInfo::LineTables)
+        .panic_messages(false) // as in the library
         .libnvvm_optional(true)
         .build()?;
     Ok(())

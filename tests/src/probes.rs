@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use cuda_std::simulator;
+use cuda_std::panic_record;
+use cuda_std::simulator::{self, Fault};
 use cust::context::Context;
+use cust::error::CudaResult;
 use cust::launch;
-use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::probe::{Launch, Probe, ProbeFn, UNWRITTEN};
@@ -65,8 +67,11 @@ impl<'a> Job<'a> {
     ///
     /// What the driver said.
     pub fn run_on_gpu(self, module: &str) -> Result<Vec<u32>, String> {
-        self.launch(module)
-            .map_err(|error| format!("{} fails: {error}", self.entry))
+        let mut panic = None;
+        self.launch(module, &mut panic).map_err(|error| {
+            let panic = panic.map_or_else(String::new, |panic| format!(". {panic}"));
+            format!("{} fails: {error}{panic}", self.entry)
+        })
     }
 
     fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
@@ -81,10 +86,14 @@ impl<'a> Job<'a> {
         Ok(output)
     }
 
-    fn launch(self, module: &str) -> cust::error::CudaResult<Vec<u32>> {
+    /// As a program that uses `cust` alone would.
+    fn launch(self, ptx: &str, panic: &mut Option<Fault>) -> CudaResult<Vec<u32>> {
         cust::init(cust::CudaFlags::empty())?;
         let _context = Context::new(cust::device::Device::get_device(0)?)?;
-        let module = Module::from_ptx(module, &[])?;
+        let module = Module::from_ptx(ptx, &[])?;
+        let record = LockedBuffer::new(&0u32, panic_record::WORDS)?;
+        let mut address = module.get_global::<u64>(panic_record::ADDRESS)?;
+        address.copy_from(&(record.as_ptr() as u64))?;
         let function = module.get_function(self.entry)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None)?;
         let input = DeviceBuffer::from_slice(self.input)?;
@@ -104,7 +113,10 @@ impl<'a> Job<'a> {
                 output.as_device_ptr()
             ))?;
         }
-        stream.synchronize()?;
+        if let Err(error) = stream.synchronize() {
+            *panic = panic_record::read(ptx, &record);
+            return Err(error);
+        }
         let mut words = vec![0; self.length];
         output.copy_to(&mut words)?;
         Ok(words)

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Output};
 use device_kernels::PROBES;
 use device_kernels::planted::misses_a_barrier;
 use device_kernels::print::PRINTED;
+use device_kernels::print_texts::PRINTED_TEXTS;
 use device_kernels::probe::{Probe, one_block, scrambled};
 use libtest_mimic::{Failed, Trial};
 use tests::built;
@@ -29,8 +30,11 @@ fn main() -> ExitCode {
             computes_what_it_must(probe, |job| job.run_on_gpu(module))
         }));
     }
-    trials.push(on_simulator("print_lines", || prints_its_lines("sim")));
-    trials.push(on_gpu("print_lines", || prints_its_lines("cuda")));
+    for (name, printed) in [("print_lines", PRINTED), ("print_texts", PRINTED_TEXTS)] {
+        trials.push(on_simulator(name, move || prints(name, printed, "sim")));
+        trials.push(on_gpu(name, move || prints(name, printed, "cuda")));
+    }
+    trials.push(visible_function());
     trials.extend(planted_errors());
     tests::run(trials)
 }
@@ -68,12 +72,26 @@ fn agree(got: u32, want: u32, ulps: u32) -> bool {
     ordered(got).abs_diff(ordered(want)) <= u64::from(ulps)
 }
 
-fn prints_its_lines(device: &str) -> Result<(), Failed> {
-    let output = run_apart("print_lines", device)?;
+fn prints(name: &str, expected: &str, device: &str) -> Result<(), Failed> {
+    let output = run_apart(name, device)?;
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(printed, PRINTED, "{}", stderr(&output));
+    assert_eq!(printed, expected, "{}", stderr(&output));
     assert!(output.status.success(), "{}", stderr(&output));
     Ok(())
+}
+
+/// A function that no kernel calls stays in the PTX if it is marked.
+fn visible_function() -> Trial {
+    let is_missing = built::probes().iter().any(|ptx| ptx.is_empty());
+    let test = Trial::test("a_visible_function_is_in_the_ptx", || {
+        for ptx in built::probes() {
+            let name = ptx.find(" offered_to_other_ptx").ok_or("it is not there")?;
+            let line = ptx[..name].lines().last().unwrap_or_default();
+            assert!(line.starts_with(".visible .func"), "{line}");
+        }
+        Ok(())
+    });
+    test.with_ignored_flag(is_missing)
 }
 
 /// What the simulator itself finds, and what a GPU reports without any checker.
@@ -91,7 +109,8 @@ fn planted_errors() -> Vec<Trial> {
     };
     let diverges = "block (0, 0, 0); sync_threads; planted.rs";
     let is_outside = "block (0, 0, 0); Thread (16, 0, 0); planted.rs";
-    let panics = "block (0, 0, 0); Thread (40, 0, 0); planted.rs; index";
+    let panics = "Thread (40, 0, 0) of block (0, 0, 0) panicked at; planted.rs:; \
+                  index out of bounds: the len is 64 but the index is 64";
     vec![
         on_simulator(
             "a_divergent_barrier_names_block_and_threads",
@@ -106,8 +125,20 @@ fn planted_errors() -> Vec<Trial> {
             fails_with("panics", "sim", panics),
         ),
         on_gpu(
-            "a_panic_fails_the_launch",
-            fails_with("panics", "cuda", "panics fails"),
+            "a_panic_names_block_thread_and_place",
+            fails_with("panics", "cuda", panics),
+        ),
+        on_simulator(
+            "an_assertion_shows_both_values",
+            fails_with(
+                "asserts",
+                "sim",
+                "block (0, 0, 0); Thread (40, 0, 0); planted.rs; left; right",
+            ),
+        ),
+        on_gpu(
+            "an_assertion_fails_the_launch",
+            fails_with("asserts", "cuda", "asserts fails"),
         ),
         on_simulator("a_missing_barrier_changes_the_result", || {
             // Threads run one after the other, so the mirrored word is not there yet: poison,

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         a_gpu_that_is_not_there_is_refused_by_number,
         out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing,
         writes_outside_of_c_are_caught,
-        a_trap_says_panic_and_every_later_call_fails_as_clearly,
+        a_panic_says_what_where_and_in_which_thread_and_every_later_call_fails_as_clearly,
     ])
 }
 
@@ -39,15 +39,22 @@ fn problem(size: usize) -> Problem<f32> {
     Problem::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0).expect("a problem")
 }
 
-/// Loads a module of one kernel with the name and parameters of `naive` and this body.
-fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> {
+/// A module of one kernel with the name and parameters of `naive` and this body.
+fn naive(isa: &str, target: &str, body: &str) -> String {
     let parameters = "\
         .param .u64 m, .param .u64 n, .param .u64 k, .param .f32 alpha, .param .u64 a, .param .u64 a_len, \
         .param .u64 lda, .param .u64 b, .param .u64 b_len, .param .u64 ldb, .param .f32 beta, .param .u64 c, \
         .param .u64 ldc";
-    let ptx = format!(
+    format!(
         ".version {isa}\n.target {target}\n.address_size 64\n.visible .entry naive({parameters})\n{{\n{body}\nret;\n}}\n"
-    );
+    )
+}
+
+fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> {
+    loaded(naive(isa, target, body))
+}
+
+fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
     let device = CudaDevice::open_with(gpu, ptx.leak())?;
     // The driver compiles it only now.
@@ -139,15 +146,33 @@ fn writes_outside_of_c_are_caught() {
     );
 }
 
-fn a_trap_says_panic_and_every_later_call_fails_as_clearly() {
-    let device = Device::Cuda(Box::new(load("7.0", "sm_50", "trap;").expect(NEEDS_GPU)));
+/// As `cuda_builder` writes it, but by hand: a thread writes the record's words, the panic's number
+/// plus 1 last, and traps.
+fn a_panic_says_what_where_and_in_which_thread_and_every_later_call_fails_as_clearly() {
+    let body = "
+        .reg .u64 %record; .reg .u32 %word;
+        ld.global.u64 %record, [__nvvm_panic_record];
+        mov.u32 %word, %ctaid.x;
+        st.volatile.u32 [%record+4], %word;
+        mov.u32 %word, %tid.x;
+        st.volatile.u32 [%record+16], %word;
+        st.volatile.u64 [%record+32], 9;
+        membar.sys;
+        st.volatile.u32 [%record], 4;
+        membar.sys;
+        trap;";
+    let ptx = naive("7.0", "sm_50", body).replace(
+        ".address_size 64\n",
+        ".address_size 64\n.visible .global .align 8 .u64 __nvvm_panic_record;\n",
+    ) + "// panic 3: src/lib.rs:5:9: the index is {0}\n";
+    let device = Device::Cuda(Box::new(loaded(ptx).expect(NEEDS_GPU)));
     let problem = problem(4);
     let first = run(&device, &problem).expect_err("a crash");
-    assert!(
-        matches!(first, RunError::Device(DeviceError::Crashed { .. })),
-        "{first}"
-    );
-    assert!(first.to_string().contains("panic in the kernel"), "{first}");
+    let RunError::Device(DeviceError::Crashed { panic: Some(_), .. }) = &first else {
+        panic!("no panic: {first}");
+    };
+    let said = "panicked at src/lib.rs:5:9: the index is 9.";
+    assert!(first.to_string().contains(said), "{first}");
     let second = run(&device, &problem).expect_err("the context is lost");
     assert!(
         matches!(second, RunError::Device(DeviceError::ContextLost(_))),

@@ -1,38 +1,99 @@
-//! Outside of the workspace: a program that depends on the library as the book says, and a copy
-//! of the workspace in which a kernel is added.
+//! Outside of the workspace, in an empty folder: programs that depend on its crates as the book
+//! says, the template, and a copy of the workspace in which a kernel is added.
 //!
-//! Both are compiled by a cargo of their own, in the workspace's target folder, where the crates
+//! All are compiled by a cargo of their own, in the workspace's target folder, where the crates
 //! that they depend on lie compiled already.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use libtest_mimic::{Failed, Trial};
-use tests::{on_gpu, on_simulator};
+use tests::{devices, on_gpu, on_simulator};
+
+#[path = "../outside/empty_folder.rs"]
+mod empty_folder;
+
+use empty_folder::{EmptyFolder, copy_folder, text_of, workspace};
 
 fn main() -> ExitCode {
     let multiplies = "a_program_outside_the_workspace_multiplies_with_the_library";
-    let added = "a_kernel_is_added_by_one_file_and_one_line";
     tests::run(vec![
         on_simulator(multiplies, || multiplies_on("sim")),
         on_gpu(multiplies, || multiplies_on("cuda")),
-        Trial::test(added, kernel_is_added),
+        Trial::test(
+            "a_missing_patch_entry_is_an_error_that_names_it",
+            patch_is_missing,
+        ),
+        Trial::test("the_template_passes_its_test_and_runs", template_runs),
+        Trial::test("the_template_with_cudarc_needs_no_patch", || {
+            cudarc("build").map(drop)
+        }),
+        on_gpu("the_template_with_cudarc_launches_the_kernel", || {
+            assert_eq!(cudarc("run")?, "y[9999] = 19999 on the GPU\n");
+            Ok(())
+        }),
+        Trial::test(
+            "a_kernel_is_added_by_one_file_and_one_line",
+            kernel_is_added,
+        ),
     ])
 }
 
-/// The root of this workspace.
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap_or(Path::new("/"))
-}
-
-/// The program, in an empty folder.
+/// The program of the book.
 fn multiplies_on(device: &str) -> Result<(), Failed> {
-    let said = run(workspace(), "program.rs", device)?;
+    let said = run_with_library(workspace(), "program.rs", device)?;
     assert!(said.starts_with("right on "), "{said}");
     Ok(())
+}
+
+/// The same without its `[patch.crates-io]`: cargo compiles nothing.
+fn patch_is_missing() -> Result<(), Failed> {
+    let folder = EmptyFolder::new()?;
+    folder.write_program(workspace(), "program.rs")?;
+    let manifest = fs::read_to_string(folder.path("Cargo.toml"))?;
+    let parts = manifest.split_once("[patch.crates-io]\n");
+    let (before, after) = parts.ok_or("the book has no [patch]")?;
+    let (_entry, after) = after.split_once('\n').ok_or("the [patch] has no entry")?;
+    fs::write(folder.path("Cargo.toml"), [before, after].concat())?;
+
+    let output = folder.cargo("", &["check"], &[])?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let names_it = said.contains("needs-the-entry-in-patch.crates-io-see-README");
+    assert!(names_it && !said.contains("Compiling"), "{said}");
+    Ok(())
+}
+
+/// The template as a user copies it: its test, in the simulator, and its program, on a GPU if
+/// there is one.
+fn template_runs() -> Result<(), Failed> {
+    let folder = EmptyFolder::new()?;
+    folder.copy_template(&["build.rs", "Cargo.toml", "Cargo.lock", "src", "kernels"])?;
+    folder.take_profiles("")?;
+    text_of(folder.cargo("", &["test", "--quiet"], &[])?)?;
+    let said = text_of(folder.cargo("", &["run", "--quiet"], &[])?)?;
+    let place = match devices::why_no_gpu() {
+        Some(_) => "the simulator",
+        None => "the GPU",
+    };
+    let last = format!("y[9999] = 19999 on {place}\n");
+    assert!(said.ends_with(&last), "{said}");
+    folder.clean("", &["my-program", "kernels"])
+}
+
+/// The same kernels, and the program that launches them with cudarc: no manifest has a `[patch]`.
+fn cudarc(command: &str) -> Result<String, Failed> {
+    let folder = EmptyFolder::new()?;
+    let cudarc = ["build.rs", "Cargo.toml", "Cargo.lock", "src"];
+    folder.copy_template(&cudarc.map(|name| format!("cudarc/{name}")))?;
+    folder.copy_template(&["kernels"])?;
+    folder.take_profiles("cudarc")?;
+    let manifest = fs::read_to_string(folder.path("cudarc/Cargo.toml"))?;
+    let has_patch = manifest.lines().any(|line| line.starts_with("[patch"));
+    assert!(!has_patch, "{manifest}");
+    let said = text_of(folder.cargo("cudarc", &[command, "--quiet"], &[])?)?;
+    folder.clean("cudarc", &["my-cudarc-program"])?;
+    Ok(said)
 }
 
 /// A copy of the library and the kernels, one file and one line more.
@@ -74,72 +135,24 @@ fn kernel_is_added() -> Result<(), Failed> {
     assert_eq!(with_line.lines().count(), text.lines().count() + 1);
     fs::write(&ladder, with_line)?;
 
-    let said = run(copy, "by_name.rs", "two-rows")?;
+    let said = run_with_library(copy, "by_name.rs", "two-rows")?;
     assert!(said.starts_with("two-rows: one thread"), "{said}");
     Ok(())
 }
 
-/// What a program of `tests/outside` prints: alone in an empty folder, with the lines of a
-/// manifest that the book gives, it depends on the library of the workspace in `root`.
-fn run(root: &Path, program: &str, argument: &str) -> Result<String, Failed> {
-    let chapter = fs::read_to_string(workspace().join("docs/src/library.md"))?;
-    let dependencies = chapter
-        .split_once("```toml\n")
-        .and_then(|(_, rest)| rest.split_once("[profile"))
-        .ok_or("library.md has no manifest")?
-        .0
-        .replace("../gemm/", &format!("{}/", root.display()));
-    // With the profiles of the workspace, what it has compiled serves here too.
-    let manifest = fs::read_to_string(workspace().join("Cargo.toml"))?;
-    let profiles = manifest.find("[profile.").ok_or("no profiles")?;
-    let package = "[package]\nname = \"program\"\nedition = \"2024\"\n";
-    let manifest = format!("{package}\n{dependencies}{}", &manifest[profiles..]);
-
-    let folder = tempfile::tempdir()?;
-    let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("src"))?;
-    fs::copy(
-        workspace().join("tests/outside").join(program),
-        path("src/main.rs"),
-    )?;
-    fs::write(path("Cargo.toml"), manifest)?;
-    // The versions that the workspace has, so that nothing is fetched.
-    fs::copy(workspace().join("Cargo.lock"), path("Cargo.lock"))?;
-
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
-    let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO"));
-        command
-            .args(arguments)
-            .current_dir(folder.path())
-            .env("CARGO_TARGET_DIR", &target);
-        if root != workspace() {
-            // Not compiled for the GPU, which takes minutes.
-            command
-                .env("GEMM_CACHE_DIR", root)
-                .env("GEMM_NO_FETCH", "1");
-        }
-        command.output()
+/// What a program of `tests/outside` prints, which depends on the library of the workspace in
+/// `root`.
+fn run_with_library(root: &Path, program: &str, argument: &str) -> Result<String, Failed> {
+    let folder = EmptyFolder::new()?;
+    folder.write_program(root, program)?;
+    let nowhere = root.display().to_string();
+    let variables = [("GEMM_CACHE_DIR", nowhere.as_str()), ("GEMM_NO_FETCH", "1")];
+    // A copy of the workspace is not compiled for the GPU, which takes minutes.
+    let variables = match root == workspace() {
+        true => &[][..],
+        false => &variables,
     };
-    let output = cargo(&["run", "--quiet", "--", argument])?;
-    // Each folder is another package to cargo, and its files would accumulate.
-    cargo(&["clean", "--quiet", "-p", "program"])?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn copy_folder(from: &Path, to: &Path) -> Result<(), Failed> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &to)?;
-        } else {
-            fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(())
+    let said = text_of(folder.cargo("", &["run", "--quiet", "--", argument], variables)?)?;
+    folder.clean("", &["program"])?;
+    Ok(said)
 }

@@ -4,9 +4,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsString,
-    fs::{self, Permissions},
+    fs,
     io::{self, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -128,11 +127,11 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), CudaBuil
         _ => Path::new("."),
     };
     let write = || {
+        let mut builder = tempfile::Builder::new();
         // The usual permissions of a written file, rather than private to this user.
-        let permissions = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new()
-            .permissions(permissions)
-            .tempfile_in(folder)?;
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)

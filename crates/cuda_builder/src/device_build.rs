@@ -17,6 +17,7 @@ use crate::{
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
+    native_check::are_the_same,
     nested_cargo, shared,
 };
 
@@ -62,11 +63,29 @@ fn levels_of(arch: NvvmArch) -> impl Iterator<Item = &'static str> {
 const OLDER: &str = "35 37 50 52 53 60 61 62 70 72";
 
 /// Whether `cfg(target_feature = "compute_80")` holds, as rust-cuda has it: for each architecture
-/// up to the one being built; an architecture with the instructions of one generation alone
-/// (`compute_90a`) only in its own build.
+/// up to the one being built. One with the instructions of a single GPU (`compute_90a`) holds only
+/// in its own build, and one with those of a family (`compute_100f`) only in builds for GPUs of the
+/// family, by their own instructions or the family's.
 fn has_feature(arch: NvvmArch, feature: NvvmArch) -> bool {
-    feature == arch || feature < arch && !feature.to_string().ends_with('a')
+    let [built, named] = [arch, feature].map(|one| one.to_string());
+    match named.strip_suffix('f') {
+        _ if arch == feature => true,
+        _ if named.ends_with('a') => false,
+        Some(first) => {
+            let is_specific = built.ends_with(['a', 'f']);
+            let same = built.starts_with(first);
+            let later = FAMILIES.contains(&(first, built.trim_end_matches(['a', 'f'])));
+            is_specific && (same || later)
+        }
+        None => feature < arch,
+    }
 }
+
+/// The first GPU of a family, and another one of it.
+const FAMILIES: [(&str, &str); 2] = [
+    ("compute_100", "compute_103"),
+    ("compute_120", "compute_121"),
+];
 
 /// The flags that tell device code which instructions it may use.
 fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
@@ -142,6 +161,17 @@ fn shorter_paths(workspace: &Path, script: &BuildScript) -> Vec<String> {
     .collect()
 }
 
+/// The target that device code is compiled for: the host's own, whose `core` is installed, or what
+/// is closest to it. Where a host's ABI or object format differs from that of x86-64 Linux, so
+/// would its IR; the IR of the kernels is the same for all hosts.
+fn device_target(host: &str) -> &str {
+    if host.starts_with("x86_64-") && host.contains("-linux-") {
+        host
+    } else {
+        "x86_64-unknown-linux-gnu"
+    }
+}
+
 /// Compiles the crate in `folder` and what it depends on, and tells cargo what to watch.
 pub(crate) fn build(
     folder: &Path,
@@ -151,6 +181,8 @@ pub(crate) fn build(
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
     let workspace = workspace_manifest(folder, script)?;
     let target_dir = nested_cargo::target_dir(script);
+    let host = script.host.clone();
+    let target = device_target(&host);
     let mut command = nested_cargo::cargo(folder, script);
     let level = NvvmArch::ALL
         .iter()
@@ -167,7 +199,7 @@ pub(crate) fn build(
         .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level.to_string())
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
-        .arg(format!("--target={}", script.host))
+        .arg(format!("--target={target}"))
         .args(build_args);
     // Until the IR is read.
     let _lock = shared::lock(&target_dir)?;
@@ -183,7 +215,7 @@ pub(crate) fn build(
     script.rerun_if_changed(&workspace);
     script.rerun_if_changed(&workspace.with_file_name("Cargo.lock"));
 
-    let device_files = target_dir.join(&script.host);
+    let device_files = target_dir.join(target);
     let mut crates = Vec::new();
     for artifact in &messages.artifacts {
         // Procedural macros and build scripts lie elsewhere.
@@ -220,8 +252,20 @@ fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
         };
     }
     CudaBuilderError::KernelsDoNotCompile {
-        diagnostics: messages.errors.clone(),
+        diagnostics: without_repetitions(&messages.errors),
     }
+}
+
+/// Of errors that say the same about the same place, the first. An entry point mentions the type
+/// of a parameter several times, and if there is no such type, rustc says so with different help.
+fn without_repetitions(errors: &[String]) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for error in errors {
+        if !kept.iter().any(|other| are_the_same(error, other)) {
+            kept.push(error.clone());
+        }
+    }
+    kept
 }
 
 /// The manifest at the root of the crate's workspace.
@@ -260,5 +304,19 @@ fn watch(artifact: &Artifact, dep_info: &DepInfo, workspace: &Path, script: &mut
         if !variable.starts_with("CARGO_") {
             script.instruct(format!("rerun-if-env-changed={variable}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_shown_once_for_each_place() {
+        let error = "error[E0425]: cannot find type `Usize`\n --> src/lib.rs:5:27\n  |\n";
+        let with_help = format!("{error}help: you might be missing a type parameter\n");
+        let elsewhere = error.replace("5:27", "6:27");
+        let errors = [error.to_owned(), elsewhere.clone(), with_help];
+        assert_eq!(without_repetitions(&errors), [error.to_owned(), elsewhere]);
     }
 }

@@ -77,6 +77,21 @@ pub enum CudaBuilderError {
 
     #[error("{0}")]
     Nvvm(#[from] nvvm::Error),
+
+    #[error(
+        "{error}\n\nThe kernels were compiled by rustc {used}; tested is Rust {tested} (LLVM {tested_llvm}). A newer \
+         one works as long as the IR of its LLVM is the same. Choose {tested} in rust-toolchain.toml, or with \
+         `rustup override set {tested}`."
+    )]
+    UntestedRust {
+        /// What went wrong.
+        error: Box<CudaBuilderError>,
+        /// The versions of rustc and its LLVM.
+        used: String,
+        /// The versions that work.
+        tested: &'static str,
+        tested_llvm: &'static str,
+    },
 }
 
 impl fmt::Debug for CudaBuilderError {

@@ -25,9 +25,9 @@
 //!
 //! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always
 //! optimised; see [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only),
-//! `optix` (needs another kernel ABI), `override_libm` (call libdevice through `cuda_std`),
-//! `generate_line_info` (see [`debug`](CudaBuilder::debug)) and `emit_llvm_bitcode` (there is no
-//! LLVM here to write it).
+//! `optix` (needs another kernel ABI), `override_libm` (what `std` takes from the C library is
+//! always libdevice's), `generate_line_info` (see [`debug`](CudaBuilder::debug)) and
+//! `emit_llvm_bitcode` (there is no LLVM here to write it).
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -38,6 +38,7 @@
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
 //! | `shared.rs` | what all build scripts of a workspace share: IR, and PTX compiled before |
+//! | `toolchain.rs` | which rustc compiled the kernels |
 //! | `build_script.rs` | what cargo tells a build script, and what that tells cargo |
 
 mod build_script;
@@ -49,6 +50,7 @@ mod native_check;
 mod nested_cargo;
 mod ptx;
 mod shared;
+mod toolchain;
 
 use std::path::{Path, PathBuf};
 
@@ -83,6 +85,7 @@ pub struct CudaBuilder {
     fast_div: bool,
     fma_contraction: bool,
     debug: DebugInfo,
+    panic_messages: bool,
     emit_llvm_ir: bool,
     libnvvm_optional: bool,
 }
@@ -101,6 +104,7 @@ impl CudaBuilder {
             fast_div: false,
             fma_contraction: true,
             debug: DebugInfo::None,
+            panic_messages: true,
             emit_llvm_ir: false,
             libnvvm_optional: false,
         }
@@ -112,8 +116,9 @@ impl CudaBuilder {
     /// `cfg(cuda_arch_at_least = "80")` holds from `compute_80` on, and `"90"` from `compute_90`
     /// on. So does `cfg(target_feature = "compute_86")` from `compute_86` on, as in rust-cuda,
     /// for all architectures; the one for `"compute_90a"` holds only in a build for that
-    /// architecture. For a CPU none of them holds, and rustc requires such a feature to be listed
-    /// in the check-cfg of the lint `unexpected_cfgs`.
+    /// architecture, and the one for `"compute_100f"` in builds of that family (`compute_100f`,
+    /// `compute_100a`, `compute_103f`, `compute_103a`). For a CPU none of them holds, and rustc
+    /// requires such a feature to be listed in the check-cfg of the lint `unexpected_cfgs`.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
         self
@@ -174,6 +179,19 @@ impl CudaBuilder {
         self
     }
 
+    /// Whether a panic tells the host what happened, where, and in which thread; `true` unless
+    /// set.
+    ///
+    /// The trap that ends a panic destroys the GPU's context, so a host that wants to know gives
+    /// the kernels some of its own memory before: see `cuda_std::panic_record`. Without it, or
+    /// with `false`, a panic is only a trap. A kernel that cannot panic is the same in either
+    /// case; one that can jumps to a block of code behind all others, which passes on a number and
+    /// up to three integers. Messages and places are comments at the end of the PTX.
+    pub fn panic_messages(mut self, panic_messages: bool) -> Self {
+        self.panic_messages = panic_messages;
+        self
+    }
+
     /// Whether the IR is kept too, next to the PTX: for a `kernels.ptx`, the NVVM IR in
     /// `kernels.ll`, and rustc's LLVM IR of the kernels' crate, without the crates that it uses, in
     /// `kernels.rustc.ll`.
@@ -214,7 +232,8 @@ impl CudaBuilder {
     /// build script's `main` shows it.
     pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
         let mut script = BuildScript::from_environment()?;
-        let path = self.build_in(&mut script)?;
+        let built = self.build_in(&mut script);
+        let path = built.map_err(|error| toolchain::explain(error, &script))?;
         // Only here: cargo repeats a failed build script in any case, and shows what it has
         // printed.
         script.print_instructions();
@@ -273,7 +292,7 @@ impl CudaBuilder {
             }
             built => built?,
         };
-        let module = ptx::lower(&crates, self.arch, self.debug)?;
+        let module = ptx::lower(&crates, self.arch, self.debug, self.panic_messages)?;
         if module.kernels.is_empty() {
             return Err(CudaBuilderError::NoKernels { path: crate_folder });
         }

@@ -42,7 +42,7 @@ pub(crate) fn errors_shown_nowhere_else(
 
 /// Whether two errors say the same about the same place. Their help texts may differ: without
 /// `std`, rustc proposes other names.
-fn are_the_same(one: &str, other: &str) -> bool {
+pub(crate) fn are_the_same(one: &str, other: &str) -> bool {
     fn up_to_the_place(error: &str) -> Vec<&str> {
         let mut lines: Vec<&str> = error.lines().map(str::trim).collect();
         if let Some(place) = lines.iter().position(|line| line.starts_with("-->")) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
-use nvvm_codegen::{Dialect, NvvmModule, Source};
+use nvvm_codegen::{Dialect, NvvmModule, Options, Source};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
@@ -56,7 +56,12 @@ impl LibNvvm {
                 compiled => self.compiled.put(&key, compiled?)?,
             },
         };
-        Ok(ptx_version::lower(nvvm_codegen::avoid_ptxas_errors(&ptx)))
+        let mut ptx = ptx_version::lower(nvvm_codegen::avoid_ptxas_errors(&ptx));
+        for (number, said) in module.panics.iter().enumerate() {
+            // Comments are ASCII, and end with the line.
+            ptx.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
+        }
+        Ok(ptx)
     }
 }
 
@@ -65,6 +70,7 @@ pub(crate) fn lower(
     crates: &[DeviceCrate],
     arch: NvvmArch,
     debug: DebugInfo,
+    panic_messages: bool,
 ) -> Result<NvvmModule, CudaBuilderError> {
     let names: Vec<String> = crates
         .iter()
@@ -83,10 +89,11 @@ pub(crate) fn lower(
     } else {
         Dialect::TypedPointers
     };
-    Ok(match debug {
-        DebugInfo::None => nvvm_codegen::compile_without_lines(&sources, dialect)?,
-        DebugInfo::LineTables => nvvm_codegen::compile(&sources, dialect)?,
-    })
+    let options = Options {
+        line_tables: debug == DebugInfo::LineTables,
+        panic_messages,
+    };
+    Ok(nvvm_codegen::compile_with(&sources, dialect, options)?)
 }
 
 /// What the module is called in libNVVM's log.

@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     time::SystemTime,
@@ -79,6 +80,8 @@ fn run_tests() -> ExitCode {
         device_code_knows_the_architecture_it_is_compiled_for,
         device_code_knows_the_features_of_rust_cuda,
         x86_code_of_a_dependency_is_an_error_that_names_it,
+        an_error_with_an_untested_rust_names_the_tested_one,
+        the_ptx_is_the_same_on_every_host,
         unchanged_kernels_are_not_compiled_again,
         a_changed_kernel_replaces_the_old_one,
         a_crate_without_kernels_is_an_error,
@@ -313,10 +316,7 @@ name = "kernels"
 version = "0.1.0"
 edition = "2021"
 [dependencies]
-cuda_std = "0.2"
-[patch.crates-io]
-cuda_std = {{ path = "{crates}/cuda_std" }}
-cuda_std_macros = {{ path = "{crates}/cuda_std_macros" }}
+stable_cuda_std = {{ path = "{crates}/cuda_std" }}
 [workspace]
 "#,
         crates = crates.display()
@@ -462,7 +462,8 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
 
 fn device_code_knows_the_features_of_rust_cuda() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    let bits = ["70", "75", "86", "90", "90a", "100"].iter().zip(0..);
+    let names = ["70", "75", "86", "90", "90a", "100", "100f", "100a"];
+    let bits = names.iter().zip(0..);
     let bits = bits.map(|(name, bit)| {
         format!(
             "(cfg!(target_feature = \"compute_{name}\") as u32 as f32) * {}.0",
@@ -472,11 +473,16 @@ fn device_code_knows_the_features_of_rust_cuda() -> Result<(), Failed> {
     let sum = Vec::from_iter(bits).join(" + ");
     kernels.replace("kernels/src/lib.rs", "(n + 1) as f32", &format!("({sum})"))?;
     for (arch, features) in [
-        ("compute_75", 0b00_0011_u8),
-        ("compute_89", 0b00_0111),
-        ("compute_90", 0b00_1111),
-        ("compute_90a", 0b01_1111),
-        ("compute_100", 0b10_1111),
+        ("compute_75", 0b0000_0011_u8),
+        ("compute_89", 0b0000_0111),
+        ("compute_90", 0b0000_1111),
+        ("compute_90a", 0b0001_1111),
+        ("compute_100", 0b0010_1111),
+        ("compute_100f", 0b0110_1111),
+        ("compute_100a", 0b1110_1111),
+        ("compute_103", 0b0010_1111),
+        ("compute_103a", 0b0110_1111),
+        ("compute_120a", 0b0010_1111),
     ] {
         assert_has(&kernels.ptx_for(arch)?, &[&literal(features.into())]);
     }
@@ -504,6 +510,52 @@ fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
     }
     Ok(())
 }
+
+/// A rustc that compiles as the installed one does, and says that it is another.
+fn an_error_with_an_untested_rust_names_the_tested_one() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let tested = env!("CARGO_PKG_RUST_VERSION");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = -vV ]; then rustc -vV | sed 's/^release: .*/release: {tested}0.0/'\n\
+         else exec rustc \"$@\"; fi\n"
+    );
+    kernels.write("rustc", &script)?;
+    fs::set_permissions(kernels.path("rustc"), fs::Permissions::from_mode(0o755))?;
+    let other = kernels.path("rustc").display().to_string();
+    let used = format!("compiled by rustc {tested}0.0 (LLVM ");
+    let parts = [&used, &format!("tested is Rust {tested} (LLVM 22)")];
+    // It works,
+    kernels.build(&[("RUSTC", &other)])?;
+    // an error in the source is not its fault,
+    let right = kernels.read("kernels/src/lib.rs")?;
+    kernels.add(ERROR)?;
+    assert_lacks(&kernels.build_to_failure(&[("RUSTC", &other)])?, &[&used]);
+    // and one in the IR may be.
+    kernels.write("kernels/src/lib.rs", &right)?;
+    kernels.add(UNKNOWN_TO_NVVM)?;
+    let text = kernels.build_to_failure(&[("RUSTC", &other)])?;
+    assert_has(&text, &parts.map(String::as_str));
+    assert_lacks(&kernels.build_to_failure(&[])?, &["compiled by rustc"]);
+    Ok(())
+}
+
+/// Hosts whose own target is not installed here: the kernels are compiled for x86-64 Linux.
+fn the_ptx_is_the_same_on_every_host() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    let here = kernels.ptx_for("compute_75")?;
+    for host in ["aarch64-unknown-linux-gnu", "x86_64-pc-windows-msvc"] {
+        fs::remove_file(kernels.path("out/kernels.compute_75.ptx"))?;
+        kernels.build(&[("HOST", host)])?;
+        assert_eq!(kernels.ptx()?, here, "{host}");
+    }
+    Ok(())
+}
+
+/// A kernel with an instruction of x86.
+const UNKNOWN_TO_NVVM: &str = r#"#[cfg(cuda_device)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = ".nvvm.kernel")]
+pub unsafe fn pause() { unsafe { core::arch::asm!("pause") } }"#;
 
 fn setters_reach_libnvvm() -> Result<(), Failed> {
     let kernels = Kernels::new()?;

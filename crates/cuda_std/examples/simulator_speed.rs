@@ -1,6 +1,6 @@
 //! Measures the simulator: how fast threads start, and how fast they switch at barriers.
 //!
-//!     cargo run --release -p cuda_std --example simulator_speed
+//!     cargo run --release -p stable_cuda_std --example simulator_speed
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;

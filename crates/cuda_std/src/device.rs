@@ -29,11 +29,18 @@ unsafe extern "C" {
 
     pub safe fn __nvvm_active_mask() -> u32;
 
-    pub safe fn __nvvm_dynamic_shared() -> *mut u8;
+    /// The start of dynamic shared memory, at a multiple of `alignment`, a constant.
+    pub safe fn __nvvm_dynamic_shared(alignment: u32) -> *mut u8;
     /// The address, within shared memory, of what `pointer` points to.
     #[cfg(cuda_arch_at_least = "80")]
     pub fn __nvvm_shared_address(pointer: *const u8) -> u32;
     pub safe fn __nvvm_launch_bounds(max_threads: u32, min_blocks: u32);
+    pub safe fn __nvvm_max_registers(registers: u32);
+    pub safe fn __nvvm_cluster_dim(x: u32, y: u32, z: u32);
+    /// The launch passes the value that `parameter`, a parameter of the kernel, points to.
+    pub safe fn __nvvm_by_value(parameter: *const u8, bytes: u64, alignment: u64);
+    /// The same, and the value has an address that all threads may use.
+    pub safe fn __nvvm_grid_constant(parameter: *const u8, bytes: u64, alignment: u64);
     pub safe fn __nvvm_unroll(count: u32);
     pub safe fn __nvvm_opaque_u32(value: u32) -> u32;
     pub safe fn __nvvm_opaque_u64(value: u64) -> u64;
@@ -95,3 +102,9 @@ convergent! {
     [unsafe] fn __nvvm_warp_ballot(mask, predicate) -> u32;
     [unsafe] fn __nvvm_warp_sync(mask);
 }
+
+mod special;
+mod warp;
+
+pub use special::*;
+pub use warp::*;

@@ -1,64 +1,4 @@
-//! What `#[kernel]` and `#[address_space]` expand to, and what a kernel may take as a parameter.
-
-/// A type that a launch can pass to a kernel: an integer of up to 64 bits, `f32`, `f64`, `bool`,
-/// a raw pointer, `&T` or `&[T]`.
-///
-/// A slice takes two launch parameters: its pointer, then its length in elements as a `u64`.
-///
-/// # Safety
-///
-/// rustc hands an implementor to a function as one scalar (or, as a slice, as pointer and
-/// length), and every value that the host may write into a launch parameter of that scalar's type
-/// is a valid one. A `#[repr(transparent)]` struct around an implementor qualifies.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a kernel's parameter",
-    label = "a launch cannot pass this",
-    note = "a kernel takes integers up to 64 bits, f32, f64, bool, raw pointers, `&T` and `&[T]`",
-    note = "instead of `&mut [T]`, which every thread would hold at once, take a `*mut T`; take a struct field by field or behind a pointer"
-)]
-pub unsafe trait KernelParameter: Copy {}
-
-macro_rules! scalar_parameters {
-    ($($scalar:ty),*) => {
-        // SAFETY: one scalar.
-        $(unsafe impl KernelParameter for $scalar {})*
-    };
-}
-scalar_parameters!(
-    i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool
-);
-
-// SAFETY: a thin pointer is one scalar.
-unsafe impl<T> KernelParameter for *const T {}
-// SAFETY: as above.
-unsafe impl<T> KernelParameter for *mut T {}
-// SAFETY: a thin pointer is one scalar; the launch, which is unsafe, vouches for what it points
-// to.
-unsafe impl<T> KernelParameter for &T {}
-// SAFETY: pointer and length; the launch vouches for both.
-unsafe impl<T> KernelParameter for &[T] {}
-
-#[doc(hidden)]
-#[inline(always)]
-pub const fn __check_kernel_parameter<T>(_: &T)
-where
-    (T,): PassedByLaunch,
-{
-}
-
-#[doc(hidden)]
-pub const fn __check_kernel_parameter_type<T>()
-where
-    (T,): PassedByLaunch,
-{
-}
-
-/// An indirection to [`KernelParameter`]. With a direct bound, rustc suggests borrowing the
-/// value.
-#[doc(hidden)]
-pub trait PassedByLaunch {}
-
-impl<T: KernelParameter> PassedByLaunch for (T,) {}
+//! What `#[kernel]` and `#[address_space]` expand to, and the properties of a kernel.
 
 /// Promises that no launch of the calling kernel has more than `MAX_THREADS` threads a block, and
 /// requests that the compiler use few enough registers for `MIN_BLOCKS` blocks to fit on a
@@ -92,15 +32,62 @@ pub fn launch_bounds<const MAX_THREADS: u32, const MIN_BLOCKS: u32>() {
     crate::simulator::check_launch_bounds(MAX_THREADS);
 }
 
-/// A kernel's function, where `cuda_std` is compiled for a GPU.
+/// `#[kernel(maxnreg = REGISTERS)]`
+///
+/// ```compile_fail,E0080
+/// cuda_std::__max_registers::<16>(); // ptxas takes no less than 24
+/// ```
+#[doc(hidden)]
+#[inline(always)]
+pub fn __max_registers<const REGISTERS: u32>() {
+    const {
+        assert!(
+            REGISTERS >= 24 && REGISTERS <= 255,
+            "maxnreg is not within 24 and 255, the registers that a thread can be limited to"
+        );
+    }
+    #[cfg(cuda_device)]
+    crate::device::__nvvm_max_registers(REGISTERS);
+}
+
+/// `#[kernel(cluster_dim = (X, Y, Z))]`
+///
+/// ```compile_fail,E0080
+/// cuda_std::__cluster_dim::<4, 4, 2>(); // a cluster has at most 16 blocks
+/// ```
+#[doc(hidden)]
+#[inline(always)]
+pub fn __cluster_dim<const X: u32, const Y: u32, const Z: u32>() {
+    const {
+        assert!(
+            X > 0 && Y > 0 && Z > 0,
+            "each extent of cluster_dim must be at least 1"
+        );
+        assert!(
+            X as u64 * Y as u64 * Z as u64 <= 16,
+            "cluster_dim has more than 16 blocks, the most that a cluster can have"
+        );
+        assert!(
+            cfg!(any(not(cuda_device), cuda_arch_at_least = "90")),
+            "clusters need compute_90; put #[cfg(any(not(cuda_device), cuda_arch_at_least = \"90\"))] on the kernel"
+        );
+    }
+    #[cfg(cuda_device)]
+    crate::device::__nvvm_cluster_dim(X, Y, Z);
+    #[cfg(not(cuda_device))]
+    crate::simulator::check_cluster_dim(X, Y, Z);
+}
+
+/// A kernel's function, where `cuda_std` is compiled for a GPU. The second of the two takes its
+/// parameters as a launch passes them.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ($function:item) => {
+    ({ $($for_cpu:tt)* } { $for_gpu:item }) => {
         #[unsafe(no_mangle)]
         #[unsafe(link_section = ".nvvm.kernel")]
-        $function
+        $for_gpu
     };
 }
 
@@ -109,8 +96,8 @@ macro_rules! __entry_point {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ($function:item) => {
-        $function
+    ({ $for_cpu:item } { $($for_gpu:tt)* }) => {
+        $for_cpu
     };
 }
 

@@ -30,23 +30,57 @@
 //!   thread by thread.
 //!
 //! Names and meanings are those of rust-cuda's `cuda_std` 0.2, so that a kernel written for one
-//! compiles with the other. The differences: vectors of indices are this crate's own [`Vec2`] and
-//! [`Vec3`] instead of the `vek` crate's, there is no allocator on the device, and [`print!`]
-//! formats at compile time. In addition to 0.2 there are launch bounds, [`unroll`](fn@unroll),
-//! shuffles and votes, asynchronous copies ([`pipeline`]), 16-byte accesses ([`global`]), and
+//! compiles with the other: [`atomic`], [`cfg`](mod@cfg), [`GpuFloat`] and [`FloatExt`],
+//! [`intrinsics`], [`io`], [`mem`], [`misc`], [`ptr`], [`shared`], [`thread`] and [`warp`]. In
+//! addition to 0.2 there are atomic integers, launch bounds, clusters and instances of generic
+//! kernels as arguments of [`#[kernel]`](kernel), [`unroll`](fn@unroll), shuffles, votes, matches
+//! and reductions of a warp, asynchronous copies ([`pipeline`]), 16-byte accesses ([`global`]), and
 //! kernels that begin before the previous kernel has ended ([`grid_dependency`]).
+//!
+//! What `cuda_std` 0.2.2 has and this crate has not, or has otherwise:
+//!
+//! | name | here | why |
+//! | --- | --- | --- |
+//! | `vek`, and its vectors as indices | [`Vec2`] and [`Vec3`], which turn `into` `glam`'s | later versions have replaced it by `glam` |
+//! | `half`, `f16`, `bf16` | with the feature `half` | most kernels do not need the dependency |
+//! | `glam` (later versions) | with the feature `glam` | the same |
+//! | `prelude::assert_eq`, `prelude::assert_ne` | [`assert_eq!`] and [`assert_ne!`], imported by name | `core` has macros of these names in scope: a glob import is ambiguous |
+//! | `prelude::print`, `prelude::println` | on a GPU only | the same, for `std` in the simulator |
+//! | `prelude::format` | [`print!`] formats at compile time | the code of `core::fmt` is not available on the device, so `to_string` of numbers is not either |
+//! | `atomic::intrinsics`, and `atomic_*` of `atomic::mid` | methods of the types in [`atomic`] | one function for each operation, type, scope and ordering: what the methods are made of |
+//! | `intrinsics::float2half_rn`, `intrinsics::half2float` | `half::f16` | they take the bits as `i16` |
+//! | `intrinsics::nan`, `intrinsics::nanf` | `f64::from_bits` | they read a text on the device |
+//! | `#[address_space(local)]` | variables | a static cannot lie in the memory of one thread |
+//! | `mem::GLOBAL_ALLOCATOR` | in the simulator, not the allocator of `Box` | the host's program has its own |
+//!
+//! # Features
+//!
+//! `half` adds 16-bit floats, and shuffles of them; `glam` adds vectors and matrices, without SIMD
+//! as a GPU has none. Neither is on by default.
 
 #![cfg_attr(cuda_device, no_std)]
 
+extern crate alloc;
 // The macros refer to this crate by name, also in its own tests.
 extern crate self as cuda_std;
 
+pub mod atomic;
+pub mod cfg;
+mod device_only;
 mod entry_point;
-mod float;
+pub mod float;
+mod float_ext;
 pub mod global;
 pub mod grid_dependency;
+pub mod intrinsics;
 pub mod io;
+pub mod mem;
+pub mod misc;
+#[cfg(not(cuda_device))]
+pub mod panic_record;
+mod parameter;
 pub mod pipeline;
+pub mod ptr;
 pub mod shared;
 pub mod thread;
 mod unroll;
@@ -58,11 +92,22 @@ mod device;
 #[cfg(not(cuda_device))]
 pub mod simulator;
 
-pub use cuda_std_macros::{address_space, kernel, print, println};
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, kernel, print, println};
+pub use entry_point::launch_bounds;
 #[doc(hidden)]
-pub use entry_point::{__check_kernel_parameter, __check_kernel_parameter_type};
-pub use entry_point::{KernelParameter, launch_bounds};
+pub use entry_point::{__cluster_dim, __max_registers};
 pub use float::GpuFloat;
+pub use float_ext::FloatExt;
+#[cfg(feature = "glam")]
+pub use glam;
+#[cfg(feature = "half")]
+pub use half::{self, bf16, f16};
+pub use parameter::KernelParameter;
+#[cfg(cuda_device)]
+#[doc(hidden)]
+pub use parameter::passing::{ByValue as __ByValue, Pass as __Pass, Way as __Way};
+#[doc(hidden)]
+pub use parameter::{__check_kernel_parameter, __check_kernel_parameter_type, __grid_constant};
 pub use unroll::{Unroll, unroll, unroll_u32};
 pub use vector::{Vec2, Vec3};
 
@@ -73,7 +118,16 @@ pub use vector::{Vec2, Vec3};
 /// by name if the simulator is to print exactly what a GPU prints, and the compiler is to reject
 /// what a GPU cannot print.
 pub mod prelude {
+    #[cfg(feature = "half")]
+    pub use crate::f16;
     pub use crate::{kernel, thread};
     #[cfg(cuda_device)]
     pub use crate::{print, println};
+    pub use alloc::{
+        borrow::ToOwned,
+        boxed::Box,
+        rc::Rc,
+        string::{String, ToString},
+        vec::Vec,
+    };
 }

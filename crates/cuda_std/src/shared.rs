@@ -70,13 +70,55 @@ impl<T> SharedArray<T> {
 }
 
 /// The start of the shared memory whose size the launch chose, the same for every thread of the
-/// block and every call, a multiple of 16 bytes.
+/// block and every call: a multiple of 16 bytes, and of the alignment of `T` if that is greater.
 ///
 /// This memory is uninitialized when the block starts; only the launch knows its size.
+///
+/// ```compile_fail,E0080
+/// #[repr(align(2048))]
+/// struct Page([u8; 2048]);
+/// cuda_std::shared::dynamic_shared_mem::<Page>(); // the limit is 1024
+/// ```
 #[inline(always)]
 pub fn dynamic_shared_mem<T>() -> *mut T {
+    dynamic_shared_mem_aligned::<T, 1>()
+}
+
+/// [`dynamic_shared_mem`] at a multiple of `ALIGNMENT` bytes, a power of two up to 1024, which is
+/// what a tensor map's swizzled tiles need.
+///
+/// On a GPU, dynamic shared memory follows the block's arrays. All kernels that are compiled
+/// together get the greatest alignment that any of them requires, and the bytes between count
+/// towards the shared memory of a block.
+///
+/// ```
+/// # use cuda_std::{prelude::*, shared};
+/// #[kernel]
+/// pub unsafe fn tile_begins_at_a_multiple_of_1024() {
+///     let tile = shared::dynamic_shared_mem_aligned::<f32, 1024>();
+///     assert!(tile.addr() % 1024 == 0);
+/// }
+/// # use cuda_std::simulator::Launch;
+/// # Launch::new(1, 1).dynamic_shared_bytes(4096).run(|| unsafe { tile_begins_at_a_multiple_of_1024() })?;
+/// # Ok::<(), cuda_std::simulator::Fault>(())
+/// ```
+#[inline(always)]
+pub fn dynamic_shared_mem_aligned<T, const ALIGNMENT: usize>() -> *mut T {
+    const {
+        assert!(
+            ALIGNMENT.is_power_of_two() && ALIGNMENT <= 1024 && align_of::<T>() <= 1024,
+            "dynamic shared memory can be aligned to a power of two up to 1024 bytes"
+        );
+    }
     #[cfg(cuda_device)]
-    let start = crate::device::__nvvm_dynamic_shared();
+    let start = {
+        let least = const {
+            let (given, of_type) = (ALIGNMENT as u32, align_of::<T>() as u32);
+            let most = if given > of_type { given } else { of_type };
+            if most > 16 { most } else { 16 }
+        };
+        crate::device::__nvvm_dynamic_shared(least)
+    };
     #[cfg(not(cuda_device))]
     let start = crate::simulator::dynamic_shared_memory();
     start.cast()

@@ -28,3 +28,19 @@ impl<T> Vec3<T> {
         Self { x, y, z }
     }
 }
+
+#[cfg(feature = "glam")]
+impl From<Vec2<u32>> for glam::UVec2 {
+    #[inline(always)]
+    fn from(Vec2 { x, y }: Vec2<u32>) -> Self {
+        Self::new(x, y)
+    }
+}
+
+#[cfg(feature = "glam")]
+impl From<Vec3<u32>> for glam::UVec3 {
+    #[inline(always)]
+    fn from(Vec3 { x, y, z }: Vec3<u32>) -> Self {
+        Self::new(x, y, z)
+    }
+}

@@ -233,7 +233,7 @@ impl Shuffle {
     }
 }
 
-/// A value that lanes can shuffle: an integer or float of 32 or 64 bits.
+/// A value that lanes can shuffle: an integer of 8 to 128 bits or a float; see `values.rs`.
 pub trait WarpShuffleValue: Copy + sealed::Sealed {
     /// Sends each 32-bit word of the value through `shuffle`.
     #[doc(hidden)]
@@ -281,3 +281,10 @@ mod sealed {
     /// Restricts the trait to the types that this module can split into words.
     pub trait Sealed {}
 }
+
+mod matching;
+mod reduction;
+mod values;
+
+pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
+pub use reduction::{WarpReduceValue, WarpReductionOp, warp_reduce};

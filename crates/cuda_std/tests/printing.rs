@@ -13,6 +13,14 @@ fn print_from_a_kernel() {
         println!("{1} {0} {large:x} {named:X}", large, true, named = small);
         println!("{:.3} {:8.2} {:>6} {:6}|", 1.0 / 3.0, 2.5_f32, true, false);
         println!("{:x} {:08x}", i64::MIN, 48879_u16);
+        println!("{} {:?} {:6}|{:>6}|", "text", "a\n\"b\"", "c", "d");
+        println!(
+            "{} {:x} {:X} {:?}",
+            u128::MAX,
+            i128::MIN,
+            large as u128,
+            small
+        );
         println!();
     });
     result.unwrap();
@@ -47,7 +55,15 @@ fn the_simulator_prints_what_std_prints() {
             true,
             false
         );
-        expected += &format!("{:x} {:08x}\n\n", i64::MIN, 48879_u16);
+        expected += &format!("{:x} {:08x}\n", i64::MIN, 48879_u16);
+        expected += &format!("{} {:?} {:6}|{:>6}|\n", "text", "a\n\"b\"", "c", "d");
+        expected += &format!(
+            "{} {:x} {:X} {:?}\n\n",
+            u128::MAX,
+            i128::MIN,
+            large as u128,
+            small
+        );
         assert!(printed.contains(&expected), "{printed}\nlacks\n{expected}");
     }
 }

@@ -7,8 +7,9 @@
 
 use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
 use cuda_std::warp::{
-    activemask, lane_id, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
-    warp_shuffle_xor, warp_vote_all, warp_vote_any, warp_vote_ballot,
+    WarpReductionOp, activemask, lane_id, sync_warp, warp_match_all, warp_match_any, warp_reduce,
+    warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor, warp_vote_all,
+    warp_vote_any, warp_vote_ballot,
 };
 use cuda_std::{shared_array, thread};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -78,6 +79,12 @@ fn every_kind_of_value_is_shuffled_whole() {
         check!(|lane: u32| u64::from(lane) << 40 | u64::from(!lane));
         check!(|lane: u32| -(i64::from(lane) << 40) - 1);
         check!(|lane: u32| f64::from(lane).sqrt());
+        check!(|lane: u32| lane as u8);
+        check!(|lane: u32| -(lane as i8));
+        check!(|lane: u32| lane as u16 * 1000);
+        check!(|lane: u32| -(lane as i16) * 1000);
+        check!(|lane: u32| u128::from(lane) << 100 | u128::from(!lane));
+        check!(|lane: u32| -(i128::from(lane) << 70) - 1);
     });
     result.unwrap();
 }
@@ -102,6 +109,38 @@ fn votes_see_the_lanes_of_the_mask_and_no_others() {
                 assert!(!warp_vote_any(!odd, lane % 2 == 1));
             }
         }
+    });
+    result.unwrap();
+}
+
+#[test]
+fn matches_and_reductions_see_the_lanes_of_the_mask_and_no_others() {
+    let odd = 0xAAAA_AAAA;
+    let result = Launch::new(2, 64).run(|| unsafe {
+        let lane = lane_id();
+        let is_high = lane >= 16;
+        let half = if is_high { 0xFFFF_0000 } else { 0xFFFF };
+        assert_eq!(warp_match_any(ALL, is_high as u32), half);
+        // The upper words differ, the lower ones do not.
+        assert_eq!(warp_match_any(ALL, u64::from(is_high) << 32), half);
+        assert_eq!(warp_match_all(ALL, -0.5_f64), Some(ALL));
+        assert_eq!(warp_match_all(ALL, lane / 31), None);
+        let signed = lane.cast_signed() - 16;
+        if lane % 2 == 1 {
+            assert_eq!(warp_match_any(odd, is_high as i32), odd & half);
+            assert_eq!(warp_match_all(odd, lane % 2), Some(odd));
+            assert_eq!(warp_reduce(odd, lane, WarpReductionOp::Add), 256);
+            assert_eq!(warp_reduce(odd, signed, WarpReductionOp::Min), -15);
+        } else {
+            assert_eq!(warp_reduce(!odd, signed, WarpReductionOp::Max), 14);
+            assert_eq!(
+                warp_reduce(!odd, signed as u32, WarpReductionOp::Max),
+                -2_i32 as u32
+            );
+            assert_eq!(warp_reduce(!odd, lane, WarpReductionOp::And), 0);
+            assert_eq!(warp_reduce(!odd, lane, WarpReductionOp::Or), 30);
+        }
+        assert_eq!(warp_reduce(ALL, lane, WarpReductionOp::Xor), 0);
     });
     result.unwrap();
 }

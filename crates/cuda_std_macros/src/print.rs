@@ -31,7 +31,9 @@ pub fn expand(input: TokenStream, end: &str) -> syn::Result<TokenStream> {
         };
         let wrapped = |value: Ident| match spec.style {
             Style::Plain => quote! { #value },
-            Style::LowerHex | Style::UpperHex => quote! { ::cuda_std::io::Hexadecimal(#value) },
+            Style::LowerHex => quote! { ::cuda_std::io::Hexadecimal(#value) },
+            Style::UpperHex => quote! { ::cuda_std::io::UpperHexadecimal(#value) },
+            Style::Debug => quote! { ::cuda_std::io::Debug(#value) },
         };
         let position = match source {
             Source::Next => {
@@ -182,6 +184,7 @@ enum Style {
     Plain,
     LowerHex,
     UpperHex,
+    Debug,
 }
 
 impl Piece {
@@ -190,7 +193,8 @@ impl Piece {
             Self::Text(text) => quote! { ::cuda_std::io::Piece::Text(#text) },
             Self::Value { spec, .. } => {
                 let style = match spec.style {
-                    Style::Plain => quote! { Plain },
+                    // How it differs is the business of the type around the value.
+                    Style::Plain | Style::Debug => quote! { Plain },
                     Style::LowerHex => quote! { LowerHex },
                     Style::UpperHex => quote! { UpperHex },
                 };
@@ -280,14 +284,14 @@ fn value(inside: &str) -> Result<Piece, String> {
     };
     let spec = parse_spec(spec.trim_end()).ok_or_else(|| {
         format!(
-            "`{{{inside}}}` is not supported in a kernel; there are `{{}}`, `{{:x}}`, `{{:X}}`, a precision `{{:.3}}`, a width \
+            "`{{{inside}}}` is not supported in a kernel; there are `{{}}`, `{{:?}}`, `{{:x}}`, `{{:X}}`, a precision `{{:.3}}`, a width \
              `{{:8}}`, zeros `{{:08}}` and alignment `{{:<8}}` or `{{:>8}}`"
         )
     })?;
     Ok(Piece::Value { source, spec })
 }
 
-/// Reads `[<|>][0][width][.precision][x|X]`, or `None` if it is anything else.
+/// Reads `[<|>][0][width][.precision][x|X|?]`, or `None` if it is anything else.
 fn parse_spec(text: &str) -> Option<Spec> {
     let mut spec = Spec::default();
     let mut rest = text;
@@ -318,6 +322,7 @@ fn parse_spec(text: &str) -> Option<Spec> {
         "" => Style::Plain,
         "x" => Style::LowerHex,
         "X" => Style::UpperHex,
+        "?" => Style::Debug,
         _ => return None,
     };
     // In Rust zeros take precedence over an alignment, in C the alignment over zeros: emit only
@@ -393,8 +398,8 @@ mod tests {
     #[test]
     fn what_the_device_cannot_print_is_refused() {
         for format in [
-            "{:?}", "{:e}", "{:#x}", "{:+}", "{:^8}", "{:*<8}", "{:w$}", "{:.}", "{:<08}", "{:0}",
-            "{:1000}", "{", "}", "{a b}", "\0",
+            "{:#?}", "{:x?}", "{:e}", "{:#x}", "{:+}", "{:^8}", "{:*<8}", "{:w$}", "{:.}",
+            "{:<08}", "{:0}", "{:1000}", "{", "}", "{a b}", "\0",
         ] {
             assert!(split(format).is_err(), "{format:?} was accepted");
         }

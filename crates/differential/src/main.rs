@@ -48,7 +48,7 @@ enum Command {
         functions: u64,
         #[arg(long, default_value_t = 50)]
         batch: u64,
-        #[arg(long, value_delimiter = ',', default_values_t = [NvvmArch::Compute75, NvvmArch::Compute90])]
+        #[arg(long, value_delimiter = ',', default_values_t = [NvvmArch::Compute75, NvvmArch::Compute90, NvvmArch::Compute100])]
         archs: Vec<NvvmArch>,
     },
     /// Runs packed functions on the GPU

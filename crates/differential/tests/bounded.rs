@@ -25,11 +25,17 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 5] = [
+    let tests: [(&str, Test); 8] = [
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
         ("remainders_of_f32_are_exact", remainders_of_f32),
         ("remainders_of_f64_are_exact", remainders_of_f64),
+        (
+            "atomics_of_8_and_16_bits_change_their_part_of_a_word",
+            narrow_atomics,
+        ),
+        ("atomic_nand_returns_the_old_value", atomic_nand),
+        ("bytes_are_compared_in_order", comparisons_of_bytes),
         ("a_planted_error_is_found", planted_error),
     ];
     let trials = tests
@@ -215,6 +221,172 @@ fn remainders_of_f64() -> Result<(), Failed> {
     ];
     let specials = specials.map(f64::to_bits);
     remainders("f64", "bits64", pairs(&specials, 52, 64))
+}
+
+/// Calls of a method on each part of a word of 8 bytes, whose other parts must stay as they were:
+/// the value is the word then, with what the method returned.
+fn in_a_word(name: &str, atomic: &str, number: &str, call: &str) -> (String, String) {
+    let (parts, part) = match number {
+        "u8" | "i8" => (8, 1),
+        _ => (4, 2),
+    };
+    let value = format!(
+        "{{ use core::sync::atomic::*; \
+            static CELL: AtomicU64 = AtomicU64::new(0); \
+            CELL.store(x[0], Ordering::Relaxed); \
+            let at = x[2] as usize % {parts}; \
+            let part = unsafe {{ &*CELL.as_ptr().cast::<u8>().add({part} * at).cast::<{atomic}>() }}; \
+            let value = x[1] as {number}; \
+            let old = {call}; \
+            CELL.load(Ordering::Relaxed).rotate_left(1) ^ ((old as u64) << 32) }}"
+    );
+    function(name, &value)
+}
+
+fn narrow_atomics() -> Result<(), Failed> {
+    let updates = [
+        "swap",
+        "fetch_add",
+        "fetch_sub",
+        "fetch_and",
+        "fetch_or",
+        "fetch_xor",
+        "fetch_nand",
+        "fetch_max",
+        "fetch_min",
+    ];
+    // `fetch_max` of signed and of unsigned numbers are two operations; all others are one.
+    let types = [
+        ("AtomicU8", "u8"),
+        ("AtomicI8", "i8"),
+        ("AtomicU16", "u16"),
+        ("AtomicI16", "i16"),
+    ];
+    let orders = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+    let mut functions = Vec::new();
+    for (atomic, number) in types {
+        let is_signed = number.starts_with('i');
+        for (position, update) in updates.iter().enumerate() {
+            if is_signed && !["fetch_max", "fetch_min"].contains(update) {
+                continue;
+            }
+            let order = orders[(position + functions.len()) % orders.len()];
+            let name = format!("{number}_{update}");
+            let call = format!("part.{update}(value, Ordering::{order})");
+            functions.push(in_a_word(&name, atomic, number, &call));
+        }
+        if is_signed {
+            continue;
+        }
+        // Half of the inputs find what they expect.
+        for (method, order) in [
+            ("compare_exchange", "AcqRel"),
+            ("compare_exchange_weak", "Relaxed"),
+        ] {
+            let call = format!(
+                "{{ let expected = if x[3] % 2 == 0 {{ part.load(Ordering::Acquire) }} else {{ x[3] as {number} }}; \
+                   match part.{method}(expected, value, Ordering::{order}, Ordering::Relaxed) \
+                   {{ Ok(old) => old as u64 + 0x100_0000, Err(old) => old as u64 }} }}"
+            );
+            functions.push(in_a_word(
+                &format!("{number}_{method}"),
+                atomic,
+                number,
+                &call,
+            ));
+        }
+        let call = "{ part.store(value, Ordering::SeqCst); part.load(Ordering::SeqCst) }";
+        functions.push(in_a_word(&format!("{number}_store"), atomic, number, call));
+    }
+    let outcome = check::functions_on_cpu(
+        &functions,
+        &any_words(),
+        &configs(&DIALECTS),
+        &[Approximate(0)],
+    )?;
+    all_equal(&outcome, functions.len())
+}
+
+fn atomic_nand() -> Result<(), Failed> {
+    let functions = [("AtomicU32", "u32"), ("AtomicU64", "u64")].map(|(atomic, number)| {
+        let value = format!(
+            "{{ use core::sync::atomic::*; \
+                static CELL: {atomic} = {atomic}::new(0); \
+                CELL.store(x[0] as {number}, Ordering::Relaxed); \
+                let old = CELL.fetch_nand(x[1] as {number}, Ordering::SeqCst); \
+                (old as u64).rotate_left(1) ^ CELL.load(Ordering::Relaxed) as u64 }}"
+        );
+        function(number, &value)
+    });
+    let outcome = check::functions_on_cpu(
+        &functions,
+        &any_words(),
+        &configs(&DIALECTS),
+        &[Approximate(0)],
+    )?;
+    all_equal(&outcome, functions.len())
+}
+
+/// Random words, the third one small numbers in turn.
+fn any_words() -> Vec<[u64; 8]> {
+    let mut random = Pcg64::seed_from_u64(11);
+    (0..200)
+        .map(|at| {
+            let mut words = std::array::from_fn(|_| random.random());
+            words[2] = at;
+            words
+        })
+        .collect()
+}
+
+/// What `==`, `cmp` and `match` on bytes are: `memcmp` and `bcmp`, of lengths that are known and
+/// that are not.
+fn comparisons_of_bytes() -> Result<(), Failed> {
+    const TWO: &str = "let a: [u8; 24] = unsafe { core::mem::transmute([x[0], x[1], x[2]]) }; \
+                       let b: [u8; 24] = unsafe { core::mem::transmute([x[3], x[4], x[5]]) };";
+    let value = |expression: &str| format!("{{ {TWO} {expression} }}");
+    let functions = [
+        function("arrays", &value("a == b")),
+        function("order_of_arrays", &value("a.cmp(&b) as i64")),
+        function(
+            "slices",
+            &value("let n = x[6] as usize % 25; a[..n] == b[..n]"),
+        ),
+        function(
+            "order_of_slices",
+            &value("a[..x[6] as usize % 25].cmp(&b[..x[7] as usize % 25]) as i64"),
+        ),
+        function(
+            "text",
+            "{ let bytes = x[0].to_le_bytes(); \
+               let text = unsafe { core::str::from_utf8_unchecked(&bytes[..x[6] as usize % 9]) }; \
+               match text { \"\" => 1, \"abc\" => 2, \"abcdefgh\" => 3, \"abd\" => 4, _ => 5 } }",
+        ),
+        function(
+            "length",
+            "{ let bytes = [(x[0] | 0x0101) & 0xFFFF, 0].map(u64::to_le_bytes); \
+               let text = unsafe { core::ffi::CStr::from_ptr(bytes.as_ptr().cast()) }; text.to_bytes().len() }",
+        ),
+    ];
+    let mut inputs = any_words();
+    let texts = ["abcdefgh", "abdefghi", "abc\0\0\0\0\0"];
+    for (at, words) in inputs.iter_mut().enumerate() {
+        // Most pairs begin alike, and differ in one bit or not at all.
+        if at % 4 > 0 {
+            [words[3], words[4], words[5]] = [words[0], words[1], words[2]];
+            words[3 + at % 3] ^= u64::from(at % 4 > 1) << (words[6] % 64);
+        }
+        if at % 2 > 0 {
+            let text = texts[at / 2 % texts.len()].as_bytes();
+            words[0] = text
+                .iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        }
+    }
+    let outcome =
+        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }
 
 /// One changed instruction in the PTX of a function changes what it gives.

@@ -43,7 +43,7 @@ pub fn include_cuda() {
     assert!(
         os == "linux" && arch == "x86_64",
         "cust can be built for x86-64 Linux only, not for {arch} {os}: find_cuda_helper has no trampolines to the \
-         CUDA driver for it; write them in its trampolines.c"
+         CUDA driver for it; launch with the crate cudarc, which needs none, or write them in its trampolines.c"
     );
 
     let out_dir = variable("OUT_DIR");

@@ -5,9 +5,11 @@ use std::{fmt, str::FromStr};
 /// A virtual architecture, as in `-arch=compute_90a`; in the order of compute capability.
 ///
 /// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that ends in
-/// `a` has the instructions specific to that generation too (`wgmma` for 9.0), and its PTX runs
-/// on no other. The list has those that libNVVM 12.9 accepts, from Turing on; another version of
-/// libNVVM may accept fewer, and says so.
+/// `a` has the instructions specific to that GPU too (`wgmma` for 9.0), and its PTX runs on no
+/// other. One that ends in `f` has those of a family, and its PTX runs on the family's GPUs from
+/// that one on: for `compute_100f` 10.0 and 10.3, for `compute_120f` 12.0 and 12.1. The list has
+/// all that libNVVM 12.9 accepts, from Turing on; another version of libNVVM may accept fewer,
+/// and says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NvvmArch {
     /// Turing: T4, RTX 20.
@@ -26,21 +28,39 @@ pub enum NvvmArch {
     Compute90a,
     /// Blackwell: B200.
     Compute100,
-    /// Blackwell's B200 and nothing else, with `tcgen05`.
+    /// Blackwell: B200 and B300, with most of `tcgen05`.
+    Compute100f,
+    /// Blackwell: B200 and nothing else, with `tcgen05`.
     Compute100a,
+    /// Blackwell: Jetson Thor.
+    Compute101,
+    /// Blackwell: Jetson Thor, with the instructions of its family.
+    Compute101f,
+    /// Blackwell: Jetson Thor and nothing else.
+    Compute101a,
     /// Blackwell: B300.
     Compute103,
-    /// Blackwell's B300 and nothing else.
+    /// Blackwell: B300, with the instructions of its family.
+    Compute103f,
+    /// Blackwell: B300 and nothing else.
     Compute103a,
     /// Blackwell: RTX 50.
     Compute120,
-    /// Blackwell's RTX 50 and nothing else.
+    /// Blackwell: RTX 50 and DGX Spark.
+    Compute120f,
+    /// Blackwell: RTX 50 and nothing else.
     Compute120a,
+    /// Blackwell: DGX Spark.
+    Compute121,
+    /// Blackwell: DGX Spark, with the instructions of its family.
+    Compute121f,
+    /// Blackwell: DGX Spark and nothing else.
+    Compute121a,
 }
 
 impl NvvmArch {
     /// Every architecture, oldest first.
-    pub const ALL: [NvvmArch; 13] = [
+    pub const ALL: [NvvmArch; 22] = [
         NvvmArch::Compute75,
         NvvmArch::Compute80,
         NvvmArch::Compute86,
@@ -49,11 +69,20 @@ impl NvvmArch {
         NvvmArch::Compute90,
         NvvmArch::Compute90a,
         NvvmArch::Compute100,
+        NvvmArch::Compute100f,
         NvvmArch::Compute100a,
+        NvvmArch::Compute101,
+        NvvmArch::Compute101f,
+        NvvmArch::Compute101a,
         NvvmArch::Compute103,
+        NvvmArch::Compute103f,
         NvvmArch::Compute103a,
         NvvmArch::Compute120,
+        NvvmArch::Compute120f,
         NvvmArch::Compute120a,
+        NvvmArch::Compute121,
+        NvvmArch::Compute121f,
+        NvvmArch::Compute121a,
     ];
 
     /// Whether libNVVM reads modern IR with opaque pointers for this architecture: from
@@ -132,7 +161,10 @@ mod tests {
             error.starts_with("`compute_61` is not an architecture"),
             "{error}"
         );
-        assert!(error.ends_with("compute_120, compute_120a."), "{error}");
+        assert!(
+            error.ends_with("compute_121, compute_121f, compute_121a."),
+            "{error}"
+        );
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Compiler {
         self.version
     }
 
-    /// Verifies the modules, then compiles them into one PTX text for `arch`.
+    /// Verifies the first module, then compiles all into one PTX text for `arch`.
     ///
     /// A module is a name, for messages, and NVVM IR as text or bitcode. From the second on they
     /// are libraries, such as libdevice: only what the modules before use of them goes into the
@@ -88,8 +88,9 @@ impl Compiler {
         options: &[&str],
     ) -> Result<String, Error> {
         let program = OpenProgram::create(&self.functions)?;
-        for (index, (name, text)) in modules.iter().enumerate() {
-            program.add(index > 0, name, text)?;
+        let (ours, libraries) = modules.split_at(modules.len().min(1));
+        for (name, text) in ours {
+            program.add(false, name, text)?;
         }
 
         let arch_option = format!("-arch={arch}");
@@ -103,6 +104,10 @@ impl Compiler {
         // SAFETY: the program is open; `options` are `count` C strings, alive during the call.
         let verified = unsafe { (self.functions.verify)(program.handle, count, options.as_ptr()) };
         self.accepted(verified, &program, modules, arch)?;
+        // Not verified: libdevice contains intrinsics that the verifier does not know.
+        for (name, text) in libraries {
+            program.add(true, name, text)?;
+        }
         // SAFETY: as above.
         let compiled = unsafe { (self.functions.compile)(program.handle, count, options.as_ptr()) };
         self.accepted(compiled, &program, modules, arch)?;

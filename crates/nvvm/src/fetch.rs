@@ -2,9 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File, Permissions},
+    fs::{self, File},
     io::{self, ErrorKind},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -126,8 +125,13 @@ fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
         let mut source = archive.by_name(member.path).map_err(zip_error)?;
         let mut target = File::create(&kept).map_err(io_error)?;
         io::copy(&mut source, &mut target).map_err(io_error)?;
-        let mode = if member.executable { 0o755 } else { 0o644 };
-        fs::set_permissions(&kept, Permissions::from_mode(mode)).map_err(io_error)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = if member.executable { 0o755 } else { 0o644 };
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(&kept, permissions).map_err(io_error)?;
+        }
     }
     Ok(())
 }

@@ -59,11 +59,13 @@ pub const INLINED_LOC: Version = version(7, 2);
 
 const USED_BYTES_MASK: Version = version(8, 3);
 
-/// Before version 8.1, a kernel has at most this many bytes of parameters.
+/// Before [`LARGE_PARAMETERS`], a kernel has at most this many bytes of parameters.
 const SMALL_PARAMETER_BYTES: usize = 4352;
 
+pub const LARGE_PARAMETERS: Version = version(8, 1);
+
 /// Architectures that a text is for, and the versions that brought them.
-pub const TARGETS: [(&str, Version); 13] = [
+pub const TARGETS: [(&str, Version); 22] = [
     ("sm_75", version(6, 3)),
     ("sm_80", version(7, 0)),
     ("sm_86", version(7, 1)),
@@ -72,15 +74,24 @@ pub const TARGETS: [(&str, Version); 13] = [
     ("sm_90", version(7, 8)),
     ("sm_90a", version(8, 0)),
     ("sm_100", version(8, 6)),
+    ("sm_100f", version(8, 8)),
     ("sm_100a", version(8, 6)),
+    ("sm_101", version(8, 6)),
+    ("sm_101f", version(8, 8)),
+    ("sm_101a", version(8, 6)),
     ("sm_103", version(8, 8)),
+    ("sm_103f", version(8, 8)),
     ("sm_103a", version(8, 8)),
     ("sm_120", version(8, 7)),
+    ("sm_120f", version(8, 8)),
     ("sm_120a", version(8, 7)),
+    ("sm_121", version(8, 8)),
+    ("sm_121f", version(8, 8)),
+    ("sm_121a", version(8, 8)),
 ];
 
 /// Directives, and the types and state spaces of variables.
-pub const DIRECTIVES: [(Version, &str); 2] = [
+pub const DIRECTIVES: [(Version, &str); 3] = [
     (
         OLDEST,
         ".address_size .visible .extern .weak .entry .func .param .reg .shared .global .const .local .align .ptr \
@@ -88,6 +99,7 @@ pub const DIRECTIVES: [(Version, &str); 2] = [
          .maxnreg .branchtargets .callprototype",
     ),
     (version(6, 4), ".noreturn"),
+    (version(7, 8), ".explicitcluster .reqnctapercluster"),
 ];
 
 /// Instructions and special registers, each in an example: with exactly these modifiers and as
@@ -95,7 +107,7 @@ pub const DIRECTIVES: [(Version, &str); 2] = [
 ///
 /// `(a|b).x` stands for `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
 /// register of the instruction's last type.
-const INSTRUCTIONS: [(Version, &[&str]); 4] = [
+const INSTRUCTIONS: [(Version, &[&str]); 5] = [
     (
         OLDEST,
         &[
@@ -231,6 +243,7 @@ const INSTRUCTIONS: [(Version, &[&str]); 4] = [
             "tanh.approx.f32 %r1, %r2",
         ],
     ),
+    (version(7, 7), &["cvta.param.u64 T1, T2"]),
     (
         version(7, 8),
         &[
@@ -377,8 +390,10 @@ impl Text {
         for name in names(directive, '.').filter(|name| name.starts_with('.')) {
             self.needs(*KNOWN.get(name)?);
         }
-        if let Some((_, head)) = directive.split_once(".entry") {
-            known(parameter_bytes(head)? <= SMALL_PARAMETER_BYTES)?;
+        if let Some((_, head)) = directive.split_once(".entry")
+            && parameter_bytes(head)? > SMALL_PARAMETER_BYTES
+        {
+            self.needs(LARGE_PARAMETERS);
         }
         // Newer are differences of labels among debug strings, and the operator `mask` in a value.
         let (declared, value) = directive.split_once('=').unwrap_or((directive, ""));
@@ -543,6 +558,17 @@ mod tests {
             ("cp.async.wait_all; griddepcontrol.wait; ret;", 7, 8),
             ("mov.u32 %r1, %tid.x; mov.u32 %r2, %clusterid.x;", 7, 8),
             ("}\n.entry second(.param .align 8 .b8 x[4000]) {", 6, 3),
+            (
+                "}\n.entry second(.param .u64 p, .param .align 4 .b8 x[4345]) {",
+                8,
+                1,
+            ),
+            ("cvta.param.u64 %rd1, %rd2;", 7, 7),
+            (
+                "}\n.entry second() .explicitcluster .reqnctapercluster 2, 1, 1 {",
+                7,
+                8,
+            ),
         ] {
             assert_eq!(needed(&kernel(lines)), Ok(version(major, minor)), "{lines}");
         }
@@ -602,8 +628,6 @@ mod tests {
             "}\n.section .debug_str {\nL:\n",
             "}\n.section .debug_str\n{\nL:\n.b8 -1\n",
             "}\n.section .debug_str\n{\nL:\n.b32 L - M\n",
-            // More than 4352 bytes of parameters need 8.1.
-            "}\n.entry second(.param .u64 p, .param .align 4 .b8 x[4345]) {",
             "}\n.entry second(.param .align 8 .b8 x[18446744073709551615]) {",
             "}\n.entry second(.param .align 8 .b8 x[2][4000]) {",
             "}\n.entry second(.param .b64 x[4000]) {",

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use common::trial;
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm::ptx_version::{DIRECTIVES, INLINED_LOC, OLDEST, TARGETS, examples, needed};
+use nvvm::ptx_version::{
+    DIRECTIVES, INLINED_LOC, LARGE_PARAMETERS, OLDEST, TARGETS, examples, needed,
+};
 use nvvm::{Error, NvvmArch, Toolkit, Version, ptxas};
 
 fn main() {
@@ -179,7 +181,19 @@ fn target_assembles(toolkit: &Toolkit, target: &str, since: Version) -> Result<(
 
 /// What else needs a version: a name, the end of a kernel and what follows it, the version, and an
 /// older one at which ptxas rejects it.
-const CONSTRUCTS: [(&str, &str, Version, Version); 2] = [
+const CONSTRUCTS: [(&str, &str, Version, Version); 4] = [
+    (
+        "clusters",
+        "OTHER: END: ret; }\n.entry k() .explicitcluster .reqnctapercluster 2, 1, 1 {\n",
+        version(7, 8),
+        version(7, 7),
+    ),
+    (
+        "large_parameters",
+        "OTHER: END: ret; }\n.entry k(.param .align 8 .b8 x[4400]) {\n",
+        LARGE_PARAMETERS,
+        version(8, 0),
+    ),
     (
         "noreturn",
         "OTHER: END: ret; }\n.func f() .noreturn {\n",
@@ -213,10 +227,15 @@ fn construct_assembles(
     since: Version,
     refused_at: Version,
 ) -> Result<(), Failed> {
-    let ptx = module(since, "sm_75", text);
-    assert_eq!(needed(&ptx), Ok(since));
-    assemble(toolkit, "sm_75", &ptx)?;
-    let log = refusal(toolkit, "sm_75", &module(refused_at, "sm_75", text))?;
+    assert_eq!(needed(&module(version(8, 8), "sm_75", text)), Ok(since));
+    // The oldest GPU that has it.
+    let target = if text.contains("cluster") {
+        "sm_90"
+    } else {
+        "sm_75"
+    };
+    assemble(toolkit, target, &module(since, target, text))?;
+    let log = refusal(toolkit, target, &module(refused_at, target, text))?;
     says(&log, "version")
 }
 

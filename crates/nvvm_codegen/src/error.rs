@@ -1,4 +1,4 @@
-//! What went wrong, where in the IR, and what to do about it.
+//! What went wrong, where in the Rust source and in the IR, and what to do about it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,25 @@ pub(crate) struct Location {
     pub(crate) function: Option<Arc<str>>,
 }
 
+/// A place in the Rust source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourcePlace {
+    pub(crate) file: Arc<str>,
+    pub(crate) line: u32,
+    /// 0 where only the line is known.
+    pub(crate) column: u32,
+}
+
 /// IR that cannot become device code.
 ///
-/// Its `Display` is `file:line: in function NAME: problem. What to do.`
+/// Its `Display` is `src/lib.rs:5:9 (kernels.ll:123): in function NAME: problem. What to do.`
+/// Where the code has been inlined, the calls that led there follow the place in the Rust source.
+/// Without line tables only the place in the IR is known: `kernels.ll:123: in function ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     location: Location,
+    /// The place in the Rust source and the calls that lead there, innermost first.
+    places: Vec<SourcePlace>,
     problem: String,
 }
 
@@ -29,8 +42,21 @@ impl Error {
     pub(crate) fn new(location: &Location, problem: impl Into<String>) -> Self {
         Self {
             location: location.clone(),
+            places: Vec::new(),
             problem: problem.into(),
         }
+    }
+
+    /// The error with its places in the Rust source.
+    pub(crate) fn with_places(self, places: Vec<SourcePlace>) -> Self {
+        Self { places, ..self }
+    }
+
+    /// File, line and column of the Rust source, such as `src/lib.rs:5:9`, if the IR has line
+    /// tables; the file as they name it. The column is absent if the error is about a complete
+    /// function. Code of Rust's own libraries has the place of their caller.
+    pub fn rust_place(&self) -> Option<String> {
+        self.places.first().map(SourcePlace::to_string)
     }
 
     /// The name of the source, as it was given to [`compile`](crate::compile).
@@ -54,9 +80,29 @@ impl Error {
     }
 }
 
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        match self.column {
+            0 => Ok(()),
+            column => write!(f, ":{column}"),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.location.file, self.location.line)?;
+        let Location { file, line, .. } = &self.location;
+        match self.places.split_first() {
+            Some((place, calls)) => {
+                write!(f, "{place}")?;
+                for call in calls {
+                    write!(f, ", called from {call}")?;
+                }
+                write!(f, " ({file}:{line}): ")?;
+            }
+            None => write!(f, "{file}:{line}: ")?,
+        }
         if let Some(function) = self.function() {
             write!(f, "in function `{function}`: ")?;
         }

@@ -4,8 +4,9 @@
 //! PTX is distinguished from x86 by its syntax: each statement ends in a semicolon, and its
 //! opcode has a dot and a type, but for a few (`ret;`). No instruction of x86 has a dot.
 
-use crate::error::{Error, Result, demangle};
-use crate::ir::{Call, Callee, Function, LineTables, Module, Operation, Scope};
+use crate::error::{Error, Result};
+use crate::ir::{Call, Callee, Function, Module, Operation};
+use crate::source_place::function_of;
 
 /// Instructions of PTX that may stand without a type.
 const WITHOUT_TYPE: [&str; 6] = ["bra", "brkpt", "call", "exit", "ret", "trap"];
@@ -56,8 +57,8 @@ fn refused(
     source: Option<u32>,
     what: &str,
 ) -> Error {
-    let origin = source.and_then(|source| origin(&module.lines, source));
-    let origin = origin.map_or_else(String::new, |origin| format!(" of {origin}"));
+    let origin = source.and_then(|source| function_of(&module.lines, source));
+    let origin = origin.map_or_else(String::new, |origin| format!(" of `{origin}`"));
     Error::new(
         &function.location_of(line),
         format!(
@@ -158,43 +159,6 @@ fn without_comments(text: &str) -> String {
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// The function of the source that an instruction was written in, before all inlining:
-/// `libm::sqrt` (src/sqrt.rs:5). If that is one of Rust's own libraries, the function that called
-/// it.
-fn origin(lines: &LineTables, source: u32) -> Option<String> {
-    let mut location = lines.locations.get(&source)?;
-    loop {
-        let name = function_name(lines, location.scope)?;
-        let is_rusts = ["core::", "std::", "alloc::"]
-            .iter()
-            .any(|library| name.starts_with(library));
-        let caller = location
-            .inlined_at
-            .and_then(|caller| lines.locations.get(&caller));
-        match caller {
-            Some(caller) if is_rusts => location = caller,
-            _ => {
-                let file = lines.scopes.get(&location.scope)?.file();
-                let file = &lines.files.get(&file)?.name;
-                return Some(format!("`{name}` ({file}:{})", location.line));
-            }
-        }
-    }
-}
-
-fn function_name(lines: &LineTables, mut scope: u32) -> Option<String> {
-    for _ in 0..=lines.scopes.len() {
-        match lines.scopes.get(&scope)? {
-            Scope::Function(function) => {
-                let name = function.symbol.as_deref().unwrap_or(&function.name);
-                return Some(demangle(name));
-            }
-            Scope::Block { parent, .. } | Scope::OtherFile { parent, .. } => scope = *parent,
-        }
-    }
-    None
 }
 
 #[cfg(test)]

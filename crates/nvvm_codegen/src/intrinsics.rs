@@ -7,9 +7,10 @@
 use crate::error::{Error, Result};
 use crate::ir::{
     Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, Global,
-    InlineAssembly, Instruction, Kernel, Linkage, Module, Operand, Operation, Symbol, Type, Value,
+    InlineAssembly, Instruction, Linkage, Module, Operand, Operation, Symbol, Type, Value,
     visit_symbols,
 };
+use crate::kernel_properties::{self, Property};
 
 /// What a call becomes.
 #[derive(Clone, Copy)]
@@ -24,21 +25,25 @@ enum Lowering {
     Vote(&'static str),
     /// Inline PTX, convergent: text and constraints.
     Assembly(&'static str, &'static str),
-    /// The start of the shared memory that a launch requests.
+    /// Inline PTX that all threads of a warp must reach together.
+    ConvergentAssembly(&'static str, &'static str),
+    /// The start of the shared memory that a launch requests, aligned as the argument says.
     DynamicShared,
     /// The address in shared memory of what a generic pointer points to there.
     SharedAddress,
     /// Its argument.
     Opaque,
+    /// Nothing.
+    Nothing,
     /// Nothing, but it sets a property of the kernel.
-    LaunchBounds,
+    Kernel(Property),
     /// Nothing, but it marks the enclosing loop; see `unroll.rs`.
     Unroll,
 }
 
 use Lowering::{
-    Assembly, Convergent, DynamicShared, Intrinsic, LaunchBounds, Opaque, SharedAddress, Unroll,
-    Vote,
+    Assembly, Convergent, ConvergentAssembly, DynamicShared, Intrinsic, Nothing, Opaque,
+    SharedAddress, Unroll, Vote,
 };
 
 const I32: Type = Type::Integer(32);
@@ -93,6 +98,18 @@ const TABLE: &[Row] = &[
     ("__nvvm_warp_ballot", &[I32, I32], I32, Vote("llvm.nvvm.vote.ballot.sync")),
     ("__nvvm_warp_sync", &[I32], VOID, Convergent("llvm.nvvm.bar.warp.sync")),
     ("__nvvm_active_mask", &[], I32, Assembly("activemask.b32 $0;", "=r")),
+    ("__nvvm_warp_match_any_b32", &[I32, I32], I32, ConvergentAssembly("match.any.sync.b32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_match_any_b64", &[I32, I64], I32, ConvergentAssembly("match.any.sync.b64 $0, $2, $1;", "=r,r,l")),
+    ("__nvvm_warp_match_all_b32", &[I32, I32], I32, ConvergentAssembly("match.all.sync.b32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_match_all_b64", &[I32, I64], I32, ConvergentAssembly("match.all.sync.b64 $0, $2, $1;", "=r,r,l")),
+    ("__nvvm_warp_reduce_add", &[I32, I32], I32, ConvergentAssembly("redux.sync.add.u32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_min_u32", &[I32, I32], I32, ConvergentAssembly("redux.sync.min.u32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_max_u32", &[I32, I32], I32, ConvergentAssembly("redux.sync.max.u32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_min_i32", &[I32, I32], I32, ConvergentAssembly("redux.sync.min.s32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_max_i32", &[I32, I32], I32, ConvergentAssembly("redux.sync.max.s32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_and", &[I32, I32], I32, ConvergentAssembly("redux.sync.and.b32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_or", &[I32, I32], I32, ConvergentAssembly("redux.sync.or.b32 $0, $2, $1;", "=r,r,r")),
+    ("__nvvm_warp_reduce_xor", &[I32, I32], I32, ConvergentAssembly("redux.sync.xor.b32 $0, $2, $1;", "=r,r,r")),
 
     ("__nvvm_sqrt_f32", &[F32], F32, Intrinsic("llvm.sqrt.f32")),
     ("__nvvm_sqrt_f64", &[F64], F64, Intrinsic("llvm.sqrt.f64")),
@@ -116,17 +133,44 @@ const TABLE: &[Row] = &[
     ("__nvvm_copysign_f64", &[F64, F64], F64, Intrinsic("llvm.copysign.f64")),
 
     ("__nvvm_trap", &[], VOID, Intrinsic("llvm.trap")),
+    ("__nvvm_exit", &[], VOID, Assembly("exit;", "")),
     ("__nvvm_nanosleep", &[I32], VOID, Assembly("nanosleep.u32 $0;", "r")),
-    ("__nvvm_dynamic_shared", &[], POINTER, DynamicShared),
+    ("__nvvm_breakpoint", &[], VOID, Assembly("brkpt;", "")),
+    ("__nvvm_clock", &[], I64, Assembly("mov.u64 $0, %clock64;", "=l")),
+    ("__nvvm_dynamic_smem_size", &[], I32, Assembly("mov.u32 $0, %dynamic_smem_size;", "=r")),
+    ("__nvvm_total_smem_size", &[], I32, Assembly("mov.u32 $0, %total_smem_size;", "=r")),
+
+    ("__nvvm_is_global", &[POINTER], I32, Assembly("{ .reg .pred p; isspacep.global p, $1; selp.u32 $0, 1, 0, p; }", "=r,l")),
+    ("__nvvm_is_shared", &[POINTER], I32, Assembly("{ .reg .pred p; isspacep.shared p, $1; selp.u32 $0, 1, 0, p; }", "=r,l")),
+    ("__nvvm_is_constant", &[POINTER], I32, Assembly("{ .reg .pred p; isspacep.const p, $1; selp.u32 $0, 1, 0, p; }", "=r,l")),
+    ("__nvvm_is_local", &[POINTER], I32, Assembly("{ .reg .pred p; isspacep.local p, $1; selp.u32 $0, 1, 0, p; }", "=r,l")),
+    ("__nvvm_to_global", &[POINTER], POINTER, Assembly("cvta.to.global.u64 $0, $1;", "=l,l")),
+    ("__nvvm_to_shared", &[POINTER], POINTER, Assembly("cvta.to.shared.u64 $0, $1;", "=l,l")),
+    ("__nvvm_to_constant", &[POINTER], POINTER, Assembly("cvta.to.const.u64 $0, $1;", "=l,l")),
+    ("__nvvm_to_local", &[POINTER], POINTER, Assembly("cvta.to.local.u64 $0, $1;", "=l,l")),
+    ("__nvvm_from_global", &[POINTER], POINTER, Assembly("cvta.global.u64 $0, $1;", "=l,l")),
+    ("__nvvm_from_shared", &[POINTER], POINTER, Assembly("cvta.shared.u64 $0, $1;", "=l,l")),
+    ("__nvvm_from_constant", &[POINTER], POINTER, Assembly("cvta.const.u64 $0, $1;", "=l,l")),
+    ("__nvvm_from_local", &[POINTER], POINTER, Assembly("cvta.local.u64 $0, $1;", "=l,l")),
+
+    ("__nvvm_dynamic_shared", &[I32], POINTER, DynamicShared),
     ("__nvvm_shared_address", &[POINTER], I32, SharedAddress),
     ("__nvvm_opaque_u32", &[I32], I32, Opaque),
     ("__nvvm_opaque_u64", &[I64], I64, Opaque),
-    ("__nvvm_launch_bounds", &[I32, I32], VOID, LaunchBounds),
+    ("__nvvm_launch_bounds", &[I32, I32], VOID, Lowering::Kernel(Property::LaunchBounds)),
+    ("__nvvm_max_registers", &[I32], VOID, Lowering::Kernel(Property::MaxRegisters)),
+    ("__nvvm_cluster_dim", &[I32, I32, I32], VOID, Lowering::Kernel(Property::ClusterDim)),
+    ("__nvvm_by_value", &[POINTER, I64, I64], VOID, Lowering::Kernel(Property::ByValue)),
+    ("__nvvm_grid_constant", &[POINTER, I64, I64], VOID, Lowering::Kernel(Property::GridConstant)),
     (UNROLL, &[I32], VOID, Unroll),
 ];
 
+/// rustc calls it before every allocation, so that a program without an allocator does not link.
+/// Its symbol has more before and after this.
+static ALLOCATOR_MARK: Row = ("___rust_no_alloc_shim_is_unstable", &[], VOID, Nothing);
+
 /// Functions that libNVVM's output may leave to the driver.
-const DEVICE_RUNTIME: &[&str] = &["vprintf"];
+const DEVICE_RUNTIME: &[&str] = &["vprintf", "__assertfail", "malloc", "free"];
 
 /// The prefix of libdevice's functions.
 const LIBDEVICE_PREFIX: &str = "__nv_";
@@ -146,16 +190,22 @@ pub(crate) fn is_libdevice(symbol: &Symbol) -> bool {
 
 /// Whether the threads of a warp or a block must reach it together.
 pub(crate) fn is_convergent(symbol: &Symbol) -> bool {
-    matches!(row(symbol), Some((.., Convergent(_) | Vote(_))))
+    matches!(
+        row(symbol),
+        Some((.., Convergent(_) | ConvergentAssembly(..) | Vote(_)))
+    )
 }
 
 fn row(symbol: &str) -> Option<&'static Row> {
+    if symbol.contains(ALLOCATOR_MARK.0) {
+        return Some(&ALLOCATOR_MARK);
+    }
     TABLE.iter().find(|(name, ..)| *name == symbol)
 }
 
 /// Replaces every call of the table's functions, except [`UNROLL`]'s.
 pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
-    let mut needs_dynamic_shared = false;
+    let mut dynamic_shared = None;
     for function in module.functions.values_mut() {
         let mut opaque = Vec::new();
         for block in 0..function.blocks.len() {
@@ -177,12 +227,13 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
                         lowered.push(instruction);
                     }
                     Vote(name) => vote(function, instruction, name, &mut lowered),
-                    Assembly(text, constraints) => {
+                    Assembly(text, constraints) | ConvergentAssembly(text, constraints) => {
                         assemble(&mut instruction, text, constraints);
                         lowered.push(instruction);
                     }
                     DynamicShared => {
-                        needs_dynamic_shared = true;
+                        let align = dynamic_shared_alignment(function, &instruction)?;
+                        dynamic_shared = dynamic_shared.max(Some(align));
                         let start = Constant::Symbol(DYNAMIC_SHARED.into());
                         opaque.extend(instruction.result.map(|id| (id, Value::Constant(start))));
                     }
@@ -191,7 +242,11 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
                         let argument = arguments(&instruction).first().cloned();
                         opaque.extend(instruction.result.zip(argument));
                     }
-                    LaunchBounds => launch_bounds(function, &instruction)?,
+                    Nothing => {}
+                    Lowering::Kernel(property) => {
+                        let (arguments, line) = (arguments(&instruction), instruction.line);
+                        kernel_properties::set(function, property, arguments, line)?;
+                    }
                     Unroll => lowered.push(instruction),
                 }
             }
@@ -199,9 +254,10 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
         }
         function.substitute(&opaque);
     }
-    if needs_dynamic_shared {
-        declare_dynamic_shared(module)?;
+    if let Some(align) = dynamic_shared {
+        declare_dynamic_shared(module, align)?;
     }
+    kernel_properties::check_calls(module)?;
     check_not_taken(module)
 }
 
@@ -352,40 +408,20 @@ fn shared_address(function: &mut Function, instruction: Instruction, out: &mut V
     }
 }
 
-fn launch_bounds(function: &mut Function, instruction: &Instruction) -> Result<()> {
-    let location = function.location_of(instruction.line);
-    let bounds: Vec<Option<u32>> = arguments(instruction)
-        .iter()
-        .map(|value| u32::try_from(value.as_integer()?).ok())
-        .collect();
-    let [Some(threads), Some(blocks)] = bounds[..] else {
-        return Err(Error::new(
-            &location,
-            "launch bounds must be constants; write them as literals or `const` items",
-        ));
-    };
-    let given = |number: u32| (number > 0).then_some(number);
-    let bounds = Kernel {
-        max_threads: given(threads),
-        min_blocks: given(blocks),
-    };
-    match &mut function.kernel {
-        Some(kernel) if *kernel == Kernel::default() || *kernel == bounds => {
-            *kernel = bounds;
-            Ok(())
-        }
-        Some(_) => Err(Error::new(
-            &location,
-            "the kernel is given two different launch bounds; leave one of them out",
-        )),
-        None => Err(Error::new(
-            &location,
-            "launch bounds can only be given in the body of a kernel",
+fn dynamic_shared_alignment(function: &Function, instruction: &Instruction) -> Result<u64> {
+    let align = arguments(instruction).first().and_then(Value::as_integer);
+    match align.and_then(|align| u64::try_from(align).ok()) {
+        Some(align) if align.is_power_of_two() => Ok(align),
+        _ => Err(Error::new(
+            &function.location_of(instruction.line),
+            "the alignment of dynamic shared memory must be a constant power of two",
         )),
     }
 }
 
-fn declare_dynamic_shared(module: &mut Module) -> Result<()> {
+/// Declares the array. All kernels of the module have the same one, at the greatest alignment
+/// that any of them requires: its address is then the same in each function that a kernel calls.
+fn declare_dynamic_shared(module: &mut Module, align: u64) -> Result<()> {
     let Some(location) = module.functions.values().next().map(|f| f.location.clone()) else {
         return Ok(());
     };
@@ -399,7 +435,7 @@ fn declare_dynamic_shared(module: &mut Module) -> Result<()> {
         ty: Type::Array(0, Type::Integer(8).into()),
         initializer: None,
         section: Some(crate::address_space::SHARED_SECTION.to_owned()),
-        align: Some(16),
+        align: Some(align),
         address_space: 0,
     };
     match module.globals.insert(DYNAMIC_SHARED.into(), global) {

@@ -6,11 +6,13 @@
 //!     parser          every construct known, or an error with its line
 //!        |
 //!      link           one module; of it what kernels reach
+//!     runtime         memcmp and its like, defined
+//!    libdevice        the C library's mathematical functions become libdevice's
 //!        |
-//!     panics          core::panicking::* become traps
+//!     panics          core::panicking::* tell the host, and trap
 //!   host_code         asm! and intrinsics of x86 are errors
 //!   convergence       what threads do together stands once, or an error
-//!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, launch bounds, unrolling
+//!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, kernel properties, unrolling
 //!   inline_ptx        asm! operands: x86's become PTX's
 //!  address_space      statics go to global, shared or constant memory
 //!        |
@@ -45,14 +47,19 @@ mod host_code;
 mod inline_ptx;
 mod intrinsics;
 mod ir;
+mod kernel_properties;
 mod legalize;
 mod lexer;
+mod libdevice;
 mod link;
 mod loops;
 mod panics;
+mod parameter_memory;
 mod parser;
 mod print;
 mod ptxas;
+mod runtime;
+mod source_place;
 mod unroll;
 mod verify;
 
@@ -84,6 +91,15 @@ pub struct NvvmModule {
     pub ir: String,
     /// Its entry points, by name.
     pub kernels: Vec<KernelEntry>,
+    /// What each panic says, by its number: `src/lib.rs:5:9: index out of bounds: the len is {1}
+    /// but the index is {0}`. `{0}` to `{2}` stand for the numbers that it writes, and a brace of
+    /// the message is doubled. Where the place is not known, the text begins with the colon.
+    ///
+    /// The module has a variable `__nvvm_panic_record` if this is not empty. If the host puts an
+    /// address there, the first thread that panics writes to it, before the trap, 64 bytes: its
+    /// panic's number plus 1, its block's and its own index, each x, y and z, all as `u32`; and
+    /// from byte 32 on three numbers as `u64`.
+    pub panics: Vec<String>,
     /// Whether libdevice must be added to the program: a kernel calls one of its functions
     /// (`__nv_*`).
     pub needs_libdevice: bool,
@@ -101,53 +117,78 @@ pub struct KernelEntry {
     pub min_blocks: Option<u32>,
 }
 
+/// What a module contains beside its instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether line tables go into the module; errors have their lines in any case.
+    pub line_tables: bool,
+    /// Whether a panic says what and where, to a host that listens (see
+    /// [`NvvmModule::panics`]); otherwise it is only a trap.
+    pub panic_messages: bool,
+}
+
 /// Compiles the modules of a kernel crate, and of the crates that it calls, into one module of
-/// NVVM IR.
+/// NVVM IR, with line tables and without messages of panics.
 ///
 /// Kernels are the functions in the section `.nvvm.kernel`; what no kernel reaches is omitted.
 ///
 /// # Errors
 ///
 /// If the IR holds something that has no meaning on a GPU, that this compiler does not know, or
-/// that is not defined. The error has the line of the IR and the function.
+/// that is not defined. The error has the function, the line of the IR and, if the IR has line
+/// tables, the file and line of the Rust source.
 pub fn compile(sources: &[Source<'_>], dialect: Dialect) -> Result<NvvmModule, Error> {
-    compile_with(sources, dialect, true)
+    let options = Options {
+        line_tables: true,
+        panic_messages: false,
+    };
+    compile_with(sources, dialect, options)
 }
 
-/// [`compile`], but line tables serve errors only and do not go into the module.
+/// [`compile`] with other options.
 ///
 /// # Errors
 ///
 /// As for [`compile`].
-pub fn compile_without_lines(
+pub fn compile_with(
     sources: &[Source<'_>],
     dialect: Dialect,
+    options: Options,
 ) -> Result<NvvmModule, Error> {
-    compile_with(sources, dialect, false)
+    lower(sources, dialect, options).map_err(|error| {
+        let source = sources.iter().find(|source| source.name == error.file());
+        match source {
+            Some(source) => {
+                let places = source_place::places_of_line(source.text, error.line());
+                error.with_places(places)
+            }
+            None => error,
+        }
+    })
 }
 
-fn compile_with(
-    sources: &[Source<'_>],
-    dialect: Dialect,
-    keeps_lines: bool,
-) -> Result<NvvmModule, Error> {
-    let modules = sources
+fn lower(sources: &[Source<'_>], dialect: Dialect, options: Options) -> Result<NvvmModule, Error> {
+    let mut modules = sources
         .iter()
         .map(|source| parser::parse(source.name, source.text))
         .collect::<Result<Vec<_>, _>>()?;
+    runtime::append(&mut modules)?;
     let mut module = link::link(modules)?;
-    panics::trap_panics(&mut module);
+    libdevice::rename_c_functions(&mut module);
+    link::keep_reachable(&mut module);
+    let panics = panics::lower(&mut module, options.panic_messages)?;
     dead_code::remove_dead_code(&mut module);
     link::keep_reachable(&mut module);
     link::check_defined(&module)?;
     verify::verify(&module)?;
     host_code::check(&module)?;
     convergence::check(&module)?;
-    if !keeps_lines {
+    if !options.line_tables {
         module.forget_lines();
     }
 
     intrinsics::lower_intrinsics(&mut module)?;
+    parameter_memory::make_loads_plain(&mut module);
     unroll::apply_marks(&mut module)?;
     inline_ptx::translate(&mut module)?;
     address_space::assign(&mut module)?;
@@ -160,7 +201,7 @@ fn compile_with(
         .functions
         .iter()
         .filter_map(|(symbol, function)| {
-            let kernel = function.kernel?;
+            let kernel = function.kernel.as_ref()?;
             Some(KernelEntry {
                 name: symbol.to_string(),
                 max_threads: kernel.max_threads,
@@ -171,6 +212,7 @@ fn compile_with(
     Ok(NvvmModule {
         ir: print::print(&module, dialect),
         kernels,
+        panics,
         needs_libdevice: module.functions.keys().any(intrinsics::is_libdevice),
     })
 }

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{
-    Attachments, Callee, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module,
-    Operation, Symbol, Type, visit_constants_mut, visit_symbols,
+    Attachments, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Symbol, Type,
+    visit_symbols,
 };
 
 /// The section that `#[kernel]` puts a function into.
 const KERNEL_SECTION: &str = ".nvvm.kernel";
+
+/// The section that `#[externally_visible]` puts a function into.
+const VISIBLE_SECTION: &str = ".nvvm.visible";
 
 /// Merges modules by symbol name. Symbols local to a module are renamed where another module has
 /// the name too.
@@ -66,42 +69,7 @@ fn rename_locals(module: &mut Module, position: usize, occurrences: &HashMap<Sym
             (symbol.clone(), name.into())
         })
         .collect();
-    if renamed.is_empty() {
-        return;
-    }
-    let new_name = |symbol: &Symbol| renamed.get(symbol).unwrap_or(symbol).clone();
-    let mut rename = |constant: &mut Constant| {
-        constant.walk_mut(&mut |constant| {
-            if let Constant::Symbol(symbol) = constant {
-                *symbol = new_name(symbol);
-            }
-        });
-    };
-    for global in module.globals.values_mut() {
-        if let Some(initializer) = &mut global.initializer {
-            rename(initializer);
-        }
-    }
-    for function in module.functions.values_mut() {
-        visit_constants_mut(function, &mut rename);
-        for block in &mut function.blocks {
-            for instruction in &mut block.instructions {
-                if let Operation::Call(call) = &mut instruction.operation
-                    && let Callee::Symbol(symbol) = &mut call.callee
-                {
-                    *symbol = new_name(symbol);
-                }
-            }
-        }
-    }
-    module.globals = std::mem::take(&mut module.globals)
-        .into_iter()
-        .map(|(symbol, global)| (new_name(&symbol), global))
-        .collect();
-    module.functions = std::mem::take(&mut module.functions)
-        .into_iter()
-        .map(|(symbol, function)| (new_name(&symbol), function))
-        .collect();
+    module.rename(&renamed);
 }
 
 /// Moves a module's metadata numbers behind those that are taken.
@@ -187,7 +155,12 @@ fn clash(symbol: &Symbol, location: &crate::error::Location) -> Error {
 
 fn mark_kernels(module: &mut Module) -> Result<()> {
     for function in module.functions.values_mut() {
-        if function.section.take().as_deref() != Some(KERNEL_SECTION) || function.is_declaration() {
+        let section = function.section.take();
+        if function.is_declaration() {
+            continue;
+        }
+        function.is_visible = section.as_deref() == Some(VISIBLE_SECTION);
+        if section.as_deref() != Some(KERNEL_SECTION) {
             continue;
         }
         if function.ty.result != Type::Void {
@@ -201,13 +174,13 @@ fn mark_kernels(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// Drops all functions and globals that no kernel reaches.
+/// Drops all functions and globals that neither kernels nor visible functions reach.
 pub(crate) fn keep_reachable(module: &mut Module) {
     let mut reached: BTreeSet<Symbol> = BTreeSet::new();
     let mut waiting: Vec<Symbol> = module
         .functions
         .iter()
-        .filter(|(_, function)| function.kernel.is_some())
+        .filter(|(_, function)| function.kernel.is_some() || function.is_visible)
         .map(|(symbol, _)| symbol.clone())
         .collect();
     while let Some(symbol) = waiting.pop() {

@@ -7,9 +7,16 @@
 //! architecture whose code was read.) So the three are computed in 32 bits. libNVVM generates
 //! them from many constructs, so they are replaced in its output, not in its input.
 //!
+//! The absolute value of the least integer is that integer, but after `abs.s32` and `abs.s64`
+//! `ptxas` takes the value for positive: it converts it to a float as a signed number where the
+//! program has an unsigned one, and decides a comparison with 0. (Seen in the machine code of
+//! `ptxas` 12.9 and 13.5 for `sm_90`.) So it becomes the greater of the value and its negation.
+//!
 //! ```text
 //!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %wide; cvt.s32.s16 %wide, %rs1;
 //!                                     neg.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }
+//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %negated; neg.s32 %negated, %r1;
+//!                                     max.s32 %r2, %r1, %negated; }
 //! ```
 
 /// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
@@ -37,6 +44,14 @@ fn rewritten(line: &str) -> Option<String> {
         .trim_start()
         .split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    let space = if guard.is_empty() { "" } else { " " };
+    if let ("abs.s32" | "abs.s64", [target, source]) = (opcode, operands.as_slice()) {
+        let width = opcode.trim_start_matches("abs.s");
+        return Some(format!(
+            "\t{{ .reg .b{width} %negated; neg.s{width} %negated, {source}; \
+             {guard}{space}max.s{width} {target}, {source}, %negated; }}\n"
+        ));
+    }
     let (declared, computed) = match (opcode, operands.as_slice()) {
         ("neg.s16", [_, source]) => (
             "%wide",
@@ -57,7 +72,6 @@ fn rewritten(line: &str) -> Option<String> {
         _ => return None,
     };
     let target = operands.first()?;
-    let space = if guard.is_empty() { "" } else { " " };
     Some(format!(
         "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %wide; }}\n"
     ))
@@ -86,6 +100,14 @@ mod tests {
                         @%p1 cvt.u16.u32 %rs3, %wide; }\n\
                         \t{ .reg .b32 %wide, %other; mov.u32 %wide, -5; cvt.s32.s16 %other, %rs3; \
                         sub.s32 %wide, %wide, %other; cvt.u16.u32 %rs4, %wide; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn absolute_value_is_the_greater_of_value_and_negation() {
+        let ptx = "\tabs.s32 \t%r2, %r1;\n\t@!%p1 abs.s64 \t%rd3, %rd3;\n";
+        let expected = "\t{ .reg .b32 %negated; neg.s32 %negated, %r1; max.s32 %r2, %r1, %negated; }\n\
+                        \t{ .reg .b64 %negated; neg.s64 %negated, %rd3; @!%p1 max.s64 %rd3, %rd3, %negated; }\n";
         assert_eq!(avoid_ptxas_errors(ptx), expected);
     }
 

@@ -39,13 +39,18 @@ fn main() {
 
 fn check_output(case: &Case) -> Result<(), Failed> {
     let mut found = String::new();
+    let mut said = Vec::new();
     for (dialect, name) in DIALECTS {
         let module = case.compile(dialect).map_err(|error| error.to_string())?;
         found.push_str(&format!("; ---- {name} ----\n"));
         found.push_str(without_target(&module.ir));
         found.push('\n');
+        said = module.panics;
     }
     found.truncate(found.trim_end().len() + 1);
+    for (number, said) in said.iter().enumerate() {
+        found.push_str(&format!("\n; panic {number}: {said}"));
+    }
     compare(case, &found);
     Ok(())
 }

@@ -12,6 +12,45 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{Compiler, NvvmArch, Toolkit, ptxas};
 use nvvm_codegen::Dialect;
 
+/// What the PTX of a file says, from an architecture on: the directives that no instruction shows.
+const DIRECTIVES: [(&str, NvvmArch, &str); 7] = [
+    (
+        "parameters_by_value_have_their_size_and_alignment",
+        NvvmArch::Compute75,
+        ".param .align 8 .b8 kernel_param_0[24]",
+    ),
+    (
+        "parameters_by_value_have_their_size_and_alignment",
+        NvvmArch::Compute75,
+        ".param .align 2 .b8 kernel_param_1[6]",
+    ),
+    (
+        "grid_constants_have_an_address",
+        NvvmArch::Compute75,
+        "cvta.param.u64",
+    ),
+    (
+        "clusters_and_register_limits_become_annotations",
+        NvvmArch::Compute75,
+        ".maxnreg 128",
+    ),
+    (
+        "clusters_and_register_limits_become_annotations",
+        NvvmArch::Compute90,
+        ".explicitcluster\n.reqnctapercluster 4, 2, 1\n",
+    ),
+    (
+        "dynamic_shared_memory_has_the_greatest_alignment",
+        NvvmArch::Compute75,
+        ".extern .shared .align 1024 .b8 __nvvm_dynamic_shared_memory[]",
+    ),
+    (
+        "dynamic_shared_memory_is_an_external_array",
+        NvvmArch::Compute75,
+        ".extern .shared .align 16 .b8 __nvvm_dynamic_shared_memory[]",
+    ),
+];
+
 struct Tools {
     toolkit: Toolkit,
     compiler: Compiler,
@@ -77,6 +116,11 @@ fn accepts(tools: &Tools, case: &Case, dialect: Dialect, arch: NvvmArch) -> Resu
     for kernel in &module.kernels {
         if !ptx.contains(&format!(".entry {}(", kernel.name)) {
             return Err(format!("the kernel `{}` is not in the PTX", kernel.name).into());
+        }
+    }
+    for (claim, since, directive) in DIRECTIVES {
+        if claim == case.claim && arch >= since && !ptx.contains(directive) {
+            return Err(format!("no `{directive}` in: {ptx}").into());
         }
     }
     if tools.toolkit.ptxas.is_some() {

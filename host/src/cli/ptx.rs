@@ -156,7 +156,7 @@ mod tests {
             ((8, 8), NvvmArch::Compute87),
             ((9, 0), NvvmArch::Compute90),
             ((10, 0), NvvmArch::Compute100),
-            ((12, 1), NvvmArch::Compute120),
+            ((12, 1), NvvmArch::Compute121),
             ((99, 0), NvvmArch::Compute90),
         ] {
             // 8.8 runs code of 8.7; 8.9 is a sibling that it does not run.

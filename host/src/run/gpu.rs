@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cust::event::{Event, EventFlags};
-use gpu_gemm::device::cuda::status::{after, during};
+use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Choice, CudaDevice, CudaStream, DeviceFacts};
 
@@ -53,7 +53,9 @@ fn run_on<T: Number, U: Uploaded<T>>(
     // plan is that of this problem.
     let launched = unsafe { gpu_gemm::run(&CudaStream::of(device), &plan, &bindings) };
     let recorded = end.record(stream);
-    stream.synchronize().map_err(after(choice.variant.name))?;
+    stream
+        .synchronize()
+        .map_err(device.after(choice.variant.name))?;
     launched?;
     recorded.map_err(during("Recording an event"))?;
     let time = end

@@ -6,15 +6,25 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 #![allow(clippy::missing_safety_doc)]
 
+pub mod addresses;
+pub mod atomics;
 pub mod control;
+pub mod heap;
 pub mod indices;
+pub mod libdevice;
 pub mod maths;
 pub mod memory;
+pub mod narrow;
+#[cfg(not(cuda_device))]
+mod on_paper;
+pub mod parameters;
 pub mod pipeline;
 pub mod planted;
 pub mod print;
+pub mod print_texts;
 #[cfg(not(cuda_device))]
 pub mod probe;
+pub mod std_maths;
 pub mod sync;
 pub mod warps;
 
@@ -24,8 +34,15 @@ pub static PROBES: &[&[probe::Probe]] = &[
     indices::PROBES,
     sync::PROBES,
     memory::PROBES,
+    addresses::PROBES,
+    atomics::PROBES,
+    parameters::PROBES,
     pipeline::PROBES,
     warps::PROBES,
     maths::PROBES,
+    narrow::PROBES,
+    std_maths::PROBES,
+    libdevice::PROBES,
     control::PROBES,
+    heap::PROBES,
 ];

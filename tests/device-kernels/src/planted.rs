@@ -26,6 +26,7 @@ pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
     ("leaves_itself_out", leaves_itself_out, Some("synccheck")),
     ("waits_in_a_branch", waits_in_a_branch, None),
     ("panics", panics, None),
+    ("asserts", asserts, None),
 ];
 
 /// The last thread writes far beyond the output.
@@ -76,4 +77,12 @@ pub unsafe fn waits_in_a_branch(input: &[u32], output: *mut u32) {
 pub unsafe fn panics(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     *output.add(i) = input[if i == 40 { input.len() } else { i }];
+}
+
+/// In thread 40 two values differ.
+#[kernel]
+pub unsafe fn asserts(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    *output.add(i) = input[i];
+    cuda_std::assert_eq!(input[i], input[if i == 40 { 41 } else { i }]);
 }

@@ -1,7 +1,7 @@
 //! What the lanes of a warp tell each other.
 
 use cuda_std::prelude::*;
-use cuda_std::warp;
+use cuda_std::warp::{self, WarpReductionOp};
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe, scrambled};
@@ -65,6 +65,75 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
+    probe!(
+        narrow_and_wide_shuffles,
+        input: scrambled,
+        expected: |_, input| {
+            (0..64usize)
+                .flat_map(|i| {
+                    let word = input[i / 32 * 32 + (i + 1) % 32];
+                    let half = (word as i16) as u32;
+                    [word & 0xFF, (word as i8) as u32, word & 0xFFFF, half, word, !word, word / 3, word ^ 5]
+                })
+                .collect()
+        },
+    ),
+    probe!(
+        matches,
+        input: scrambled,
+        ptx: &["match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64"],
+        expected: |_, input| {
+            (0..64usize)
+                .flat_map(|i| {
+                    let warp = &input[i / 32 * 32..][..32];
+                    let own = input[i];
+                    let same = |key: fn(u32) -> u32| {
+                        (0..32).filter(|&lane| key(warp[lane]) == key(own)).map(|lane| 1u32 << lane).sum::<u32>()
+                    };
+                    [same(|word| word >> 29), same(|word| word % 5), same(|word| word & 3), ALL, 0, ALL, 0]
+                })
+                .collect()
+        },
+    ),
+    probe!(
+        reductions,
+        input: scrambled,
+        ptx: &[
+            "redux.sync.add.u32", "redux.sync.min.u32", "redux.sync.min.s32", "redux.sync.max.u32",
+            "redux.sync.max.s32", "redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32",
+        ],
+        ptx_since: "compute_80",
+        expected: |_, input| {
+            (0..64usize)
+                .flat_map(|i| {
+                    let warp = &input[i / 32 * 32..][..32];
+                    let fold = |combine: fn(u32, u32) -> u32| warp.iter().copied().reduce(combine).unwrap_or(0);
+                    [
+                        fold(u32::wrapping_add),
+                        fold(u32::min),
+                        fold(u32::max),
+                        fold(|left, right| (left as i32).min(right as i32) as u32),
+                        fold(|left, right| (left as i32).max(right as i32) as u32),
+                        fold(|left, right| left & right),
+                        fold(|left, right| left | right),
+                        fold(|left, right| left ^ right),
+                    ]
+                })
+                .collect()
+        },
+    ),
+    probe!(
+        reduction_of_some_lanes,
+        input: scrambled,
+        expected: |_, input| {
+            (0..64usize)
+                .map(|i| {
+                    let lanes = (0..32).filter(|lane| (lane % 3 == 0) == (i % 32 % 3 == 0));
+                    lanes.map(|lane| input[i / 32 * 32 + lane] as i32).min().unwrap_or(0) as u32
+                })
+                .collect()
+        },
+    ),
 ];
 
 #[kernel]
@@ -116,4 +185,75 @@ pub unsafe fn halves_of_a_warp(input: &[u32], output: *mut u32) {
     }
     warp::sync_warp(mask);
     *start.add(3) = warp::warp_shuffle_xor(mask, input[i], 15, 32).0;
+}
+
+#[kernel]
+pub unsafe fn narrow_and_wide_shuffles(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    let (word, next) = (input[i], (warp::lane_id() + 1) % 32);
+    let wide = u128::from(word) << 96 | u128::from(!word) << 64 | u128::from(word / 3) << 32;
+    let wide = warp::warp_shuffle_idx(ALL, wide | u128::from(word ^ 5), next, 32).0;
+    let results = [
+        u32::from(warp::warp_shuffle_idx(ALL, word as u8, next, 32).0),
+        warp::warp_shuffle_idx(ALL, word as i8, next, 32).0 as u32,
+        u32::from(warp::warp_shuffle_idx(ALL, word as u16, next, 32).0),
+        warp::warp_shuffle_idx(ALL, word as i16, next, 32).0 as u32,
+        (wide >> 96) as u32,
+        (wide >> 64) as u32,
+        (wide >> 32) as u32,
+        wide as u32,
+    ];
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result;
+    }
+}
+
+#[kernel]
+pub unsafe fn matches(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    let (word, warp_number) = (input[i], i as u64 / 32);
+    let results = [
+        warp::warp_match_any(ALL, word >> 29),
+        warp::warp_match_any(ALL, u64::from(word % 5) << 32),
+        warp::warp_match_any(ALL, (word & 3) as f32),
+        warp::warp_match_all(ALL, warp_number as i32).unwrap_or(0),
+        warp::warp_match_all(ALL, word).unwrap_or(0),
+        warp::warp_match_all(ALL, warp_number << 40 | 1).unwrap_or(0),
+        warp::warp_match_all(ALL, u64::from(word % 2) << 40).unwrap_or(0),
+    ];
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result;
+    }
+}
+
+#[kernel]
+pub unsafe fn reductions(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    let (word, signed) = (input[i], input[i] as i32);
+    let results = [
+        warp::warp_reduce(ALL, word, WarpReductionOp::Add),
+        warp::warp_reduce(ALL, word, WarpReductionOp::Min),
+        warp::warp_reduce(ALL, word, WarpReductionOp::Max),
+        warp::warp_reduce(ALL, signed, WarpReductionOp::Min) as u32,
+        warp::warp_reduce(ALL, signed, WarpReductionOp::Max) as u32,
+        warp::warp_reduce(ALL, word, WarpReductionOp::And),
+        warp::warp_reduce(ALL, word, WarpReductionOp::Or),
+        warp::warp_reduce(ALL, signed, WarpReductionOp::Xor) as u32,
+    ];
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result;
+    }
+}
+
+#[kernel]
+pub unsafe fn reduction_of_some_lanes(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    const THIRDS: u32 = 0x4924_9249;
+    let signed = input[i] as i32;
+    let least = if warp::lane_id().is_multiple_of(3) {
+        warp::warp_reduce(THIRDS, signed, WarpReductionOp::Min)
+    } else {
+        warp::warp_reduce(!THIRDS, signed, WarpReductionOp::Min)
+    };
+    *output.add(i) = least as u32;
 }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use device_kernels::PROBES;
 use device_kernels::planted::PLANTED;
 use device_kernels::print::print_lines;
+use device_kernels::print_texts::print_texts;
 use device_kernels::probe::{ProbeFn, one_block, scrambled};
 use tests::devices::Backend;
 use tests::probes::Job;
@@ -46,6 +47,7 @@ fn run(name: &str, backend: Backend) -> Result<Vec<u32>, String> {
     let (entry, function, threads, fill) = match planted.find(|(entry, ..)| *entry == name) {
         Some((entry, function, tool)) => (entry, function, 64, tool != Some("initcheck")),
         None if name == "print_lines" => ("print_lines", print_lines as ProbeFn, 2, true),
+        None if name == "print_texts" => ("print_texts", print_texts as ProbeFn, 1, true),
         None => return Err(format!("There is no probe named {name}.")),
     };
     Job {

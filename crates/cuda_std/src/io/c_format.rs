@@ -69,20 +69,20 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
     }
 
     const fn push_conversion(&mut self, spec: &Spec, kind: Kind) {
-        let is_bool = matches!(kind, Kind::Bool);
+        let is_text = matches!(kind, Kind::Bool | Kind::Text);
         let is_float = matches!(kind, Kind::Float);
         assert!(
             spec.precision.is_none() || is_float,
             "a precision, as in `{{:.3}}`, is for f32 and f64 only"
         );
         assert!(
-            !(spec.zeros && is_bool),
-            "zeros in front, as in `{{:08}}`, are for numbers only"
+            !(spec.zeros && (is_text || matches!(kind, Kind::Digits))),
+            "zeros in front, as in `{{:08}}`, are for numbers of up to 64 bits only"
         );
 
         self.push(b'%');
         let left = match spec.align {
-            Align::Natural => is_bool,
+            Align::Natural => is_text,
             Align::Left => true,
             Align::Right => false,
         };
@@ -100,7 +100,7 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
             self.push_number(precision);
         }
         self.push_all(match (kind, spec.style) {
-            (Kind::Bool, _) => b"s",
+            (Kind::Bool | Kind::Text | Kind::Digits, _) => b"s",
             (Kind::Float, _) if spec.precision.is_some() => b"f",
             (Kind::Float, _) => b"g",
             (_, Style::LowerHex) => b"llx",

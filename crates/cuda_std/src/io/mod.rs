@@ -10,10 +10,14 @@
 //! | --- | --- | --- |
 //! | `{}` | integers, `bool` | as `std` does |
 //! | `{}` | `f32`, `f64` | six significant digits, as C's `%g`: `0.1`, `1e-07`, `nan` |
+//! | `{}` | `&str` | its first 255 bytes, up to a NUL and to a whole character |
+//! | `{:?}` | integers, `bool`, `f32`, `f64` | as `{}` |
+//! | `{:?}` | `&str` | as `{}`, in quotes, with escapes `\"`, `\\`, `\n`, `\u{7f}` |
 //! | `{:.3}` | `f32`, `f64` | three decimals, as `std` does but for `nan` |
 //! | `{:x}`, `{:X}` | integers | hexadecimal, as `std` does |
 //!
-//! Each format may have a width `{:8}`, zeros in front `{:08}` and alignment `{:<8}` or `{:>8}`.
+//! Each format may have a width `{:8}` (of a `&str`, in bytes), zeros in front `{:08}` (of numbers
+//! up to 64 bits) and alignment `{:<8}` or `{:>8}`.
 //! Up to 16 values are taken, in order, by position `{0}`, by name `{name}`, or from a variable
 //! `{variable}`. Any other format or type does not compile. The simulator prints the same
 //! characters.
@@ -31,10 +35,27 @@
 //! ```compile_fail,E0080
 //! cuda_std::println!("{:05}", true); // zeros are for numbers
 //! ```
+//!
+//! ```compile_fail,E0080
+//! cuda_std::println!("{:05}", 1_u128); // of up to 64 bits
+//! ```
 
+mod arguments;
 mod c_format;
 #[cfg(not(cuda_device))]
+mod c_print;
+mod runtime;
+mod storage;
+#[cfg(not(cuda_device))]
 mod text;
+
+pub use arguments::{Debug, Hexadecimal, PrintArgument, UpperHexadecimal};
+#[doc(hidden)]
+pub use runtime::are_equal;
+#[cfg(cuda_device)]
+#[doc(hidden)]
+pub use runtime::assertion_failed;
+pub use runtime::{__assertfail, vprintf};
 
 /// A format string, split by the macros. The code that they expand to implements this trait.
 #[doc(hidden)]
@@ -91,103 +112,10 @@ pub enum Kind {
     Float,
     /// 0 or 1; on the device the text to print.
     Bool,
-}
-
-/// A value that a kernel can print.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be printed from a kernel",
-    note = "integers up to 64 bits, f32, f64 and bool can"
-)]
-pub trait PrintArgument: Copy + sealed::Sealed {
-    #[doc(hidden)]
-    const KIND: Kind;
-
-    #[doc(hidden)]
-    fn word(self) -> u64;
-}
-
-/// An integer under `{:x}` or `{:X}`, which show as many bits as its type has.
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub struct Hexadecimal<T>(pub T);
-
-/// A value that a kernel can print in hexadecimal.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be printed in hexadecimal from a kernel",
-    note = "integers up to 64 bits can"
-)]
-pub trait PrintHexadecimal: PrintArgument {
-    fn zero_extended(self) -> u64;
-}
-
-impl<T: PrintHexadecimal> sealed::Sealed for Hexadecimal<T> {}
-impl<T: PrintHexadecimal> PrintArgument for Hexadecimal<T> {
-    const KIND: Kind = Kind::Unsigned;
-
-    #[inline(always)]
-    fn word(self) -> u64 {
-        self.0.zero_extended()
-    }
-}
-
-macro_rules! print_hexadecimal {
-    ($($ty:ty as $unsigned:ty),*) => {
-        $(impl PrintHexadecimal for $ty {
-            #[inline(always)]
-            fn zero_extended(self) -> u64 {
-                self as $unsigned as u64
-            }
-        })*
-    };
-}
-print_hexadecimal!(
-    i8 as u8,
-    i16 as u16,
-    i32 as u32,
-    i64 as u64,
-    isize as usize,
-    u8 as u8,
-    u16 as u16,
-    u32 as u32,
-    u64 as u64,
-    usize as usize
-);
-
-macro_rules! print_arguments {
-    ($($kind:expr => $($ty:ty)* = |$value:ident| $word:expr;)*) => {
-        $($(
-            impl sealed::Sealed for $ty {}
-            impl PrintArgument for $ty {
-                const KIND: Kind = $kind;
-
-                #[inline(always)]
-                fn word(self) -> u64 {
-                    let $value = self;
-                    $word
-                }
-            }
-        )*)*
-    };
-}
-print_arguments! {
-    Kind::Signed => i8 i16 i32 i64 isize = |value| value as i64 as u64;
-    Kind::Unsigned => u8 u16 u32 u64 usize = |value| value as u64;
-    Kind::Float => f32 f64 = |value| (value as f64).to_bits();
-}
-
-impl sealed::Sealed for bool {}
-impl PrintArgument for bool {
-    const KIND: Kind = Kind::Bool;
-
-    #[inline(always)]
-    fn word(self) -> u64 {
-        #[cfg(cuda_device)]
-        let word = if self { c"true" } else { c"false" }.as_ptr() as u64;
-        #[cfg(not(cuda_device))]
-        let word = u64::from(self);
-        word
-    }
+    /// The address of a text that ends in NUL.
+    Text,
+    /// The address of the digits of a number, which end in NUL.
+    Digits,
 }
 
 /// The values of one print, as a tuple.
@@ -197,22 +125,29 @@ pub trait Values {
 
     type Words: AsRef<[u64]>;
 
-    fn words(self) -> Self::Words;
+    /// Where the texts are that words are addresses of.
+    type Storage;
+
+    const EMPTY: Self::Storage;
+
+    fn words(self, storage: &mut Self::Storage) -> Self::Words;
 }
 
 macro_rules! values {
-    ($($($name:ident)*;)*) => {
+    ($($($name:ident $index:tt)*;)*) => {
         $(
             impl<$($name: PrintArgument),*> Values for ($($name,)*) {
                 const KINDS: &'static [Kind] = &[$($name::KIND),*];
 
                 type Words = [u64; values!(@count $($name)*)];
 
+                type Storage = ($($name::Storage,)*);
+
+                const EMPTY: Self::Storage = ($($name::EMPTY,)*);
+
                 #[inline(always)]
-                fn words(self) -> Self::Words {
-                    #[allow(non_snake_case, reason = "one name for a type parameter and its value")]
-                    let ($($name,)*) = self;
-                    [$($name.word()),*]
+                fn words(self, _storage: &mut Self::Storage) -> Self::Words {
+                    [$(self.$index.word(&mut _storage.$index)),*]
                 }
             }
         )*
@@ -222,22 +157,22 @@ macro_rules! values {
 }
 values! {
     ;
-    A;
-    A B;
-    A B C;
-    A B C D;
-    A B C D E;
-    A B C D E F;
-    A B C D E F G;
-    A B C D E F G H;
-    A B C D E F G H I;
-    A B C D E F G H I J;
-    A B C D E F G H I J K;
-    A B C D E F G H I J K L;
-    A B C D E F G H I J K L M;
-    A B C D E F G H I J K L M N;
-    A B C D E F G H I J K L M N O;
-    A B C D E F G H I J K L M N O P;
+    A 0;
+    A 0 B 1;
+    A 0 B 1 C 2;
+    A 0 B 1 C 2 D 3;
+    A 0 B 1 C 2 D 3 E 4;
+    A 0 B 1 C 2 D 3 E 4 F 5;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14;
+    A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15;
 }
 
 /// The C format of a print, made while the kernel is compiled.
@@ -252,21 +187,19 @@ impl<F: Format, const CAPACITY: usize, V: Values> CFormat<F, CAPACITY, V> {
 #[inline(always)]
 pub fn print<F: Format, const CAPACITY: usize, V: Values>(values: V) {
     let format: &'static [u8; CAPACITY] = &CFormat::<F, CAPACITY, V>::BYTES;
-    let words = values.words();
+    let mut storage = V::EMPTY;
+    let words = values.words(&mut storage);
     let words: &[u64] = words.as_ref();
     #[cfg(cuda_device)]
-    // SAFETY: the format ends in NUL and has one 8-byte conversion for each word.
+    // SAFETY: the format ends in NUL and has one 8-byte conversion for each word, and the texts
+    // that words are addresses of lie in static memory or in the storage.
     unsafe {
         crate::device::vprintf(format.as_ptr(), words.as_ptr().cast());
     }
     #[cfg(not(cuda_device))]
     {
         let _checked_at_compile_time = format;
-        std::print!("{}", text::render(F::PIECES, V::KINDS, words));
+        // SAFETY: the storage holds the texts that words are addresses of.
+        std::print!("{}", unsafe { text::render(F::PIECES, V::KINDS, words) });
     }
-}
-
-mod sealed {
-    /// Restricts the trait to the types that `vprintf` can take.
-    pub trait Sealed {}
 }

@@ -1,9 +1,15 @@
 //! Prints, in the simulator, what the device's `vprintf` would print.
 
+use std::ffi::CStr;
+
 use super::{Align, Kind, Piece, Spec, Style};
 
 /// The text of a print with these pieces and values.
-pub(super) fn render(pieces: &[Piece], kinds: &[Kind], words: &[u64]) -> String {
+///
+/// # Safety
+///
+/// The word of a [`Kind::Text`] or a [`Kind::Digits`] is the address of a text that ends in NUL.
+pub(super) unsafe fn render(pieces: &[Piece], kinds: &[Kind], words: &[u64]) -> String {
     let mut text = String::new();
     let mut values = kinds.iter().zip(words);
     for piece in pieces {
@@ -11,7 +17,9 @@ pub(super) fn render(pieces: &[Piece], kinds: &[Kind], words: &[u64]) -> String 
             Piece::Text(literal) => text.push_str(literal),
             Piece::Value(spec) => {
                 if let Some((&kind, &word)) = values.next() {
-                    text.push_str(&pad(spec, kind, &digits(spec, kind, word)));
+                    // SAFETY: the caller vouches for the words.
+                    let digits = unsafe { digits(spec, kind, word) };
+                    text.push_str(&pad(spec, kind, &digits));
                 }
             }
         }
@@ -20,8 +28,18 @@ pub(super) fn render(pieces: &[Piece], kinds: &[Kind], words: &[u64]) -> String 
 }
 
 /// A value without padding.
-fn digits(spec: &Spec, kind: Kind, word: u64) -> String {
+///
+/// # Safety
+///
+/// As for [`render`].
+unsafe fn digits(spec: &Spec, kind: Kind, word: u64) -> String {
     match (kind, &spec.style) {
+        (Kind::Text | Kind::Digits, _) => {
+            let start = std::ptr::with_exposed_provenance(word as usize);
+            // SAFETY: the caller vouches for it.
+            let text = unsafe { CStr::from_ptr(start) };
+            text.to_string_lossy().into_owned()
+        }
         (Kind::Bool, _) => (word != 0).to_string(),
         (Kind::Float, _) => float(f64::from_bits(word), spec.precision),
         (_, Style::LowerHex) => format!("{word:x}"),
@@ -68,19 +86,21 @@ fn without_trailing_zeros(decimal: &str) -> &str {
 fn pad(spec: &Spec, kind: Kind, digits: &str) -> String {
     let width = spec.width as usize;
     let left = match spec.align {
-        Align::Natural => kind == Kind::Bool,
+        Align::Natural => matches!(kind, Kind::Bool | Kind::Text),
         Align::Left => true,
         Align::Right => false,
     };
     // C puts no zeros before inf and nan.
     let (sign, magnitude) = digits.split_at(usize::from(digits.starts_with('-')));
     let is_number = !["inf", "nan"].contains(&magnitude);
+    // C counts bytes, `std` characters.
+    let missing = width.saturating_sub(digits.len());
     if left {
-        format!("{digits:<width$}")
+        format!("{digits}{:missing$}", "")
     } else if spec.zeros && is_number {
-        format!("{sign}{magnitude:0>0$}", width.saturating_sub(sign.len()))
+        format!("{sign}{}{magnitude}", "0".repeat(missing))
     } else {
-        format!("{digits:>width$}")
+        format!("{:missing$}{digits}", "")
     }
 }
 
@@ -130,7 +150,8 @@ mod tests {
         let mut buffer = [0_u8; 512];
         let start: *mut c_char = buffer.as_mut_ptr().cast();
         let format = format.as_ptr().cast();
-        // SAFETY: the format is NUL-terminated and has one conversion, of the type that is passed.
+        // SAFETY: the format is NUL-terminated and has one conversion, of the type that is passed;
+        // an address is passed as a number of its size.
         let length = unsafe {
             match kind {
                 Kind::Float => snprintf(start, buffer.len(), format, f64::from_bits(word)),
@@ -145,7 +166,8 @@ mod tests {
     }
 
     fn assert_same_as_c(spec: Spec, kind: Kind, word: u64) {
-        let ours = render(&[Piece::Value(spec)], &[kind], &[word]);
+        // SAFETY: the tests give texts the addresses of texts.
+        let ours = unsafe { render(&[Piece::Value(spec)], &[kind], &[word]) };
         assert_eq!(ours, by_the_c_library(spec, kind, word));
     }
 
@@ -162,6 +184,24 @@ mod tests {
             if !spec.zeros {
                 assert_same_as_c(spec, Kind::Bool, 0);
                 assert_same_as_c(spec, Kind::Bool, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn texts_print_as_the_c_library_prints_the_devices_format() {
+        for text in [
+            c"",
+            c"a",
+            c"-12",
+            c"inf",
+            c"h\xC3\xA9llo",
+            c"longer than 14 bytes",
+        ] {
+            let word = text.as_ptr().expose_provenance() as u64;
+            for spec in SPECS.into_iter().filter(|spec| !spec.zeros) {
+                assert_same_as_c(spec, Kind::Text, word);
+                assert_same_as_c(spec, Kind::Digits, word);
             }
         }
     }

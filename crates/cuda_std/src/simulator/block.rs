@@ -34,6 +34,21 @@ pub(super) struct Thread {
     pub pending_copies: RefCell<PendingCopies>,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
     pub yielder: Cell<*const Yielder<(), ()>>,
+    /// The addresses of the stack that it runs on.
+    pub stack: Cell<StackAddresses>,
+}
+
+/// Where a stack lies: at `limit` and above, below `base`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StackAddresses {
+    pub limit: usize,
+    pub base: usize,
+}
+
+impl StackAddresses {
+    pub fn contains(self, address: usize) -> bool {
+        (self.limit..self.base).contains(&address)
+    }
 }
 
 impl Thread {
@@ -78,6 +93,7 @@ impl Block {
             warp_answer: Cell::new(0),
             pending_copies: RefCell::default(),
             yielder: Cell::new(ptr::null()),
+            stack: Cell::default(),
         });
         Self {
             index: Cell::new(grid.place(0)),

@@ -1,7 +1,7 @@
 //! The stacks of a block's threads, and switching to them.
 
-use super::block::Thread;
-use corosensei::stack::DefaultStack;
+use super::block::{StackAddresses, Thread};
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,6 +59,10 @@ impl Coroutines {
                     Some(stack) => stack,
                     None => DefaultStack::new(STACK_BYTES)?,
                 };
+                thread.stack.set(StackAddresses {
+                    limit: stack.limit().get(),
+                    base: stack.base().get(),
+                });
                 let body = move |yielder: &Yielder<(), ()>, ()| {
                     thread.yielder.set(yielder);
                     kernel();

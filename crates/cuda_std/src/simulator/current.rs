@@ -2,6 +2,7 @@
 
 use super::block::{Block, State, Thread};
 use super::{Dim3, Fault, WARP_SIZE};
+use crate::ptr::AddressSpace;
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::ptr;
@@ -109,6 +110,19 @@ pub(crate) fn lane() -> u32 {
     thread().number % WARP_SIZE
 }
 
+/// Which memory `pointer` points into. What is neither shared memory nor the current thread's
+/// stack is global memory.
+#[track_caller]
+pub(crate) fn address_space(pointer: *const u8) -> AddressSpace {
+    if block().shared_memory.borrow().contains(pointer, 1) {
+        AddressSpace::Shared
+    } else if thread().stack.get().contains(pointer.addr()) {
+        AddressSpace::Local
+    } else {
+        AddressSpace::Global
+    }
+}
+
 /// Lets the block's other threads run.
 #[track_caller]
 pub(crate) fn let_others_run() {
@@ -126,5 +140,16 @@ pub(crate) fn check_launch_bounds(max_threads: u32) {
             max_threads,
             block_size,
         });
+    }
+}
+
+/// Fails if the grid is not divided evenly among clusters of these extents.
+#[track_caller]
+pub(crate) fn check_cluster_dim(x: u32, y: u32, z: u32) {
+    let grid = block().grid;
+    if !(grid.x.is_multiple_of(x) && grid.y.is_multiple_of(y) && grid.z.is_multiple_of(z)) {
+        fail(Fault::InvalidLaunch(format!(
+            "A grid of {grid} is not a multiple of the kernel's clusters of ({x}, {y}, {z}) blocks."
+        )));
     }
 }

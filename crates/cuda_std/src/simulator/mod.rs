@@ -70,10 +70,11 @@ pub use shared_memory::SharedStatic;
 
 pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
 pub(crate) use current::{
-    block_index, block_size, check_launch_bounds, grid_size, lane, let_others_run, thread_index,
+    address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
+    lane, let_others_run, thread_index,
 };
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
-pub(crate) use shared_memory::dynamic_shared_memory;
+pub(crate) use shared_memory::{dynamic_shared_bytes, dynamic_shared_memory, shared_bytes};
 pub(crate) use warp::{WarpOperation, warp_exchange};
 
 /// Threads of a warp.

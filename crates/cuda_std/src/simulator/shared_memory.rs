@@ -22,8 +22,8 @@ pub(super) const MOST_BYTES: usize = 227 * 1024;
 pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 
-/// Room for all of it, and for arrays aligned to up to a cache line.
-const ARENA: Layout = match Layout::from_size_align(MOST_BYTES + MOST_STATIC_BYTES, 128) {
+/// Room for all of it, at the greatest alignment that dynamic shared memory can have.
+const ARENA: Layout = match Layout::from_size_align(MOST_BYTES + MOST_STATIC_BYTES, 1024) {
     Ok(layout) => layout,
     Err(_) => panic!("the arena's layout is valid"),
 };
@@ -126,6 +126,18 @@ impl Drop for SharedMemory {
 #[track_caller]
 pub(crate) fn dynamic_shared_memory() -> *mut u8 {
     current::block().shared_memory.borrow().start.as_ptr()
+}
+
+/// The bytes of dynamic shared memory that the launch has requested.
+#[track_caller]
+pub(crate) fn dynamic_shared_bytes() -> u32 {
+    current::block().shared_memory.borrow().dynamic_bytes as u32
+}
+
+/// The bytes of shared memory that the block takes so far.
+#[track_caller]
+pub(crate) fn shared_bytes() -> u32 {
+    current::block().shared_memory.borrow().end as u32
 }
 
 /// A static in shared memory: a handle that dereferences to the current block's copy.

@@ -2,7 +2,7 @@
 
 use super::block::{Block, State, Thread};
 use super::{Fault, Place, WARP_SIZE, current};
-use crate::warp::Shuffle;
+use crate::warp::{Shuffle, WarpReductionOp};
 use std::panic::Location;
 
 /// The operation that the lanes execute.
@@ -14,6 +14,10 @@ pub(crate) enum WarpOperation {
     Ballot,
     /// With the requested lane and PTX's operand for the segments.
     Shuffle(Shuffle, u32, u32),
+    MatchAny,
+    MatchAll,
+    /// Of signed integers or not.
+    Reduce(WarpReductionOp, bool),
 }
 
 impl WarpOperation {
@@ -27,6 +31,9 @@ impl WarpOperation {
             Self::Shuffle(Shuffle::Down, ..) => "warp_shuffle_down",
             Self::Shuffle(Shuffle::Idx, ..) => "warp_shuffle_idx",
             Self::Shuffle(Shuffle::Xor, ..) => "warp_shuffle_xor",
+            Self::MatchAny => "warp_match_any",
+            Self::MatchAll => "warp_match_all",
+            Self::Reduce(..) => "warp_reduce",
         }
     }
 }
@@ -128,16 +135,28 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
             .zip(calls)
             .filter_map(|((lane, thread), call)| call.map(|call| (lane, thread, call)))
     };
-    let ballot: u32 = participants()
-        .filter(|(_, _, call)| call.word != 0)
-        .map(|(lane, ..)| 1 << lane)
-        .sum();
+    let lanes_with = |has: &dyn Fn(WarpCall) -> bool| -> u32 {
+        participants()
+            .filter(|&(_, _, call)| has(call))
+            .map(|(lane, ..)| 1 << lane)
+            .sum()
+    };
+    let ballot = lanes_with(&|call| call.word != 0);
     for (lane, thread, call) in participants() {
         let answer = match call.operation {
             WarpOperation::Sync => 0,
             WarpOperation::VoteAll => u32::from(ballot == call.mask),
             WarpOperation::VoteAny => u32::from(ballot != 0),
             WarpOperation::Ballot => ballot,
+            WarpOperation::MatchAny => lanes_with(&|other| other.word == call.word),
+            WarpOperation::MatchAll => {
+                let same = lanes_with(&|other| other.word == call.word);
+                if same == call.mask { same } else { 0 }
+            }
+            WarpOperation::Reduce(op, is_signed) => participants()
+                .map(|(_, _, call)| call.word)
+                .reduce(|left, right| op.combine(is_signed, left, right))
+                .unwrap_or(call.word),
             WarpOperation::Shuffle(shuffle, argument, segments) => {
                 let source = shuffle.source(lane, argument, segments).unwrap_or(lane);
                 match calls[source as usize] {

@@ -2,10 +2,8 @@
 
 use cuda_std::kernel;
 
-#[derive(Clone, Copy)]
-struct Shape {
-    m: usize,
-    n: usize,
+struct Buffer {
+    _elements: *mut f32,
 }
 
 #[kernel]
@@ -14,17 +12,12 @@ unsafe fn exclusive_slice(x: &mut [f32]) {
 }
 
 #[kernel]
-unsafe fn by_value(shape: Shape) {
-    let _ = shape.m * shape.n;
-}
+unsafe fn not_copy(_buffer: Buffer) {}
 
 #[kernel]
 unsafe fn owned(_x: Vec<f32>) {}
 
 #[kernel]
-unsafe fn too_wide(_x: u128) {}
-
-#[kernel]
-unsafe fn fat_pointer(_x: *const [f32]) {}
+unsafe fn owned_part((_n, _x): (u32, Vec<f32>)) {}
 
 fn main() {}

@@ -4,7 +4,7 @@ use cuda_std::println;
 
 fn main() {
     let (x, pair) = (1.5_f32, (1, 2));
-    println!("{:?}", x);
+    println!("{:#?}", x);
     println!("{:e}", x);
     println!("{:#x}", 5);
     println!("{} {}", x);
@@ -13,6 +13,6 @@ fn main() {
     println!("{");
     println!(x);
     println!("{}", pair);
-    println!("{}", "text");
+    println!("{:?}", Some(1));
     println!("{:x}", x);
 }

@@ -202,6 +202,14 @@ impl<'m> Machine<'m> {
             }
             ("ret" | "exit", _) => return Ok(Next::Return),
             ("trap", _) => bail!("a trap"),
+            // One thread sees its own accesses in order.
+            ("membar" | "fence", _) => return Ok(Next::Following),
+            ("atom", [target, address, expected, replacement]) if instruction.has("cas") => {
+                let operands = [address, expected, replacement];
+                let old = self.compare_and_swap(frame, instruction, operands)?;
+                set(frame, target, old)?;
+                return Ok(Next::Following);
+            }
             ("call", operands) => {
                 self.call_instruction(frame, operands, top)?;
                 return Ok(Next::Following);
@@ -350,6 +358,31 @@ impl<'m> Machine<'m> {
             self.memory(place, size)?.copy_from_slice(&bytes[..size]);
         }
         Ok(())
+    }
+
+    /// `atom.cas`: what the memory held before.
+    fn compare_and_swap(
+        &mut self,
+        frame: &Frame<'_>,
+        instruction: &Instruction,
+        [address, expected, replacement]: [&Operand; 3],
+    ) -> Result<u64> {
+        let ty = Type::of(&instruction.opcode)?;
+        let size = ty.width as usize / 8;
+        let place = self.read(frame, address)?;
+        let expected = ty.number(self.read(frame, expected)?) as u64;
+        let replacement = self.read(frame, replacement)?.to_le_bytes();
+        if !place.is_multiple_of(size as u64) {
+            bail!("{place:#x} is not aligned");
+        }
+        let memory = self.memory(place, size)?;
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(memory);
+        let old = u64::from_le_bytes(bytes);
+        if old == expected {
+            memory.copy_from_slice(&replacement[..size]);
+        }
+        Ok(old)
     }
 
     fn compute(

@@ -1,7 +1,8 @@
 //! PTX, run on a CPU by its specification, so that what libNVVM writes can be compared with what
 //! Rust means without a GPU.
 //!
-//! One thread at a time, and only what random functions become: no shared memory, no atomics.
+//! One thread at a time, and only what the tests' functions become: no shared memory, and of the
+//! atomics only compare-and-swap.
 //! What is not known is an error, never a guess. Instructions whose last bits the specification
 //! leaves open (`rcp.approx`, `div.approx`) are a parameter: see [`Approximate`].
 

@@ -58,10 +58,15 @@ pub enum DeviceError {
         total: usize,
     },
     #[error(
-        "Kernel `{kernel}` crashed on the GPU: {}. A trap is a panic in the kernel, such as an index out of bounds. The GPU's context is lost: nothing more can run in this process. `--device sim` runs the same kernel and says which thread and which line.",
-        code(*.error)
+        "Kernel `{kernel}` crashed on the GPU: {}. {} The GPU's context is lost: nothing more can run in this process.",
+        code(*.error), cause(.panic)
     )]
-    Crashed { kernel: String, error: CudaError },
+    Crashed {
+        kernel: String,
+        error: CudaError,
+        /// What the kernel's panic has recorded, if it was one.
+        panic: Option<Fault>,
+    },
     #[error(
         "The GPU's context was lost when an earlier kernel crashed: {}. Nothing more can run in this process.",
         code(*.0)
@@ -112,9 +117,18 @@ fn code(error: CudaError) -> String {
     format!("{} ({error:?})", error as u32)
 }
 
+/// Why a kernel crashed, as a sentence.
+fn cause(panic: &Option<Fault>) -> String {
+    match panic {
+        Some(panic) => format!("{panic}."),
+        None => "It recorded no panic; `--device sim` runs the same kernel and may say which thread and which line.".to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cuda_std::simulator::Dim3;
     use std::collections::BTreeSet;
 
     #[test]
@@ -148,6 +162,7 @@ mod tests {
             DeviceError::Crashed {
                 kernel: "naive".into(),
                 error: CudaError::LaunchFailed,
+                panic: None,
             },
             DeviceError::ContextLost(CudaError::LaunchFailed),
         ];
@@ -163,20 +178,30 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_says_panic_and_that_the_context_is_lost() {
-        let crash = DeviceError::Crashed {
+    fn a_crash_says_what_panicked_and_that_the_context_is_lost() {
+        let crash = |panic| DeviceError::Crashed {
             kernel: "tiled-16".into(),
             error: CudaError::LaunchFailed,
+            panic,
         };
-        let message = crash.to_string();
+        let at = |x, y, z| Dim3 { x, y, z };
+        let panic = Fault::Panic {
+            block: at(1, 2, 3),
+            thread: at(4, 5, 6),
+            message: "attempt to divide by zero".into(),
+            location: Some("src/tiled.rs:7:8".into()),
+        };
+        let message = crash(Some(panic)).to_string();
         for part in [
             "`tiled-16`",
             "719 (LaunchFailed)",
-            "panic",
+            "Thread (4, 5, 6) of block (1, 2, 3) panicked at src/tiled.rs:7:8: attempt to divide by zero.",
             "context is lost",
         ] {
             assert!(message.contains(part), "{message}");
         }
-        assert!(!crash.means_no_usable_gpu());
+        let message = crash(None).to_string();
+        assert!(message.contains("no panic"), "{message}");
+        assert!(!crash(None).means_no_usable_gpu());
     }
 }

@@ -49,6 +49,8 @@ pub(crate) enum Linkage {
     Strong,
     /// Seen by all modules; any of several equal definitions will do.
     Weak,
+    /// Seen by the host, too.
+    Exported,
 }
 
 /// One compilation unit, or several after linking.
@@ -89,15 +91,31 @@ pub(crate) struct Function {
     /// The first is the entry.
     pub(crate) blocks: Vec<Block>,
     pub(crate) kernel: Option<Kernel>,
+    /// Whether other PTX may call it, so that it stays under its own name.
+    pub(crate) is_visible: bool,
     /// The function's own scope in the line tables.
     pub(crate) scope: Option<u32>,
 }
 
 /// What makes a function a kernel, beside its section.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub(crate) max_threads: Option<u32>,
     pub(crate) min_blocks: Option<u32>,
+    pub(crate) max_registers: Option<u32>,
+    /// Blocks of a cluster along x, y and z.
+    pub(crate) cluster_dim: Option<[u32; 3]>,
+    /// The parameters that are pointers here and values to the launch, by position.
+    pub(crate) by_value: BTreeMap<usize, ByValue>,
+}
+
+/// A parameter that the launch passes by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByValue {
+    pub(crate) bytes: u64,
+    pub(crate) align: u64,
+    /// Whether all threads use the launch's own copy, which has an address; no thread writes it.
+    pub(crate) is_grid_constant: bool,
 }
 
 /// A value's name, as in the source, and its type.
@@ -147,6 +165,7 @@ impl Function {
             locals: Vec::new(),
             blocks: Vec::new(),
             kernel: None,
+            is_visible: false,
             scope: None,
         }
     }

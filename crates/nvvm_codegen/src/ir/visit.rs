@@ -1,9 +1,10 @@
 //! Lists of the operands of instructions and terminators, written once for all passes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    BlockId, Callee, Constant, Function, LocalId, Operation, Symbol, TerminatorKind, Type, Value,
+    BlockId, Callee, Constant, Function, LocalId, Module, Operation, Symbol, TerminatorKind, Type,
+    Value,
 };
 
 /// The same list by shared and by exclusive reference.
@@ -193,6 +194,48 @@ pub(crate) fn visit_constants_mut(function: &mut Function, visit: &mut dyn FnMut
                 visit(constant);
             }
         }
+    }
+}
+
+impl Module {
+    /// Gives symbols other names, wherever they stand.
+    pub(crate) fn rename(&mut self, names: &BTreeMap<Symbol, Symbol>) {
+        if names.is_empty() {
+            return;
+        }
+        let new_name = |symbol: &Symbol| names.get(symbol).unwrap_or(symbol).clone();
+        let mut rename = |constant: &mut Constant| {
+            constant.walk_mut(&mut |constant| {
+                if let Constant::Symbol(symbol) = constant {
+                    *symbol = new_name(symbol);
+                }
+            });
+        };
+        for global in self.globals.values_mut() {
+            if let Some(initializer) = &mut global.initializer {
+                rename(initializer);
+            }
+        }
+        for function in self.functions.values_mut() {
+            visit_constants_mut(function, &mut rename);
+            for block in &mut function.blocks {
+                for instruction in &mut block.instructions {
+                    if let Operation::Call(call) = &mut instruction.operation
+                        && let Callee::Symbol(symbol) = &mut call.callee
+                    {
+                        *symbol = new_name(symbol);
+                    }
+                }
+            }
+        }
+        self.globals = std::mem::take(&mut self.globals)
+            .into_iter()
+            .map(|(symbol, global)| (new_name(&symbol), global))
+            .collect();
+        self.functions = std::mem::take(&mut self.functions)
+            .into_iter()
+            .map(|(symbol, function)| (new_name(&symbol), function))
+            .collect();
     }
 }
 

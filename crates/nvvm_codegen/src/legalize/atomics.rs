@@ -4,10 +4,10 @@
 //! accepts no atomic load, no atomic store and no `fence`. So every ordering becomes memory
 //! barriers around a relaxed access: one before for release, one after for acquire. A relaxed
 //! load or store is a volatile one, as PTX defines `ld.volatile`. Pointers are exchanged as the
-//! integers that they are.
+//! integers that they are; what no GPU has becomes a loop (see `atomic_loops.rs`).
 
-use super::Outcome;
 use super::editor::Editor;
+use super::{Outcome, atomic_loops};
 use crate::error::Result;
 use crate::ir::{
     Call, Callee, CastOperation, Constant, FunctionType, InlineAssembly, Instruction, MemoryOrder,
@@ -32,7 +32,10 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, instruction: &mut Instruction) ->
     if before {
         editor.intrinsic_effect(SYSTEM_FENCE, &[]);
     }
-    let value = exchange_addresses(editor, &mut instruction.operation);
+    let value = match atomic_loops::call(editor, &instruction.operation) {
+        None => exchange_addresses(editor, &mut instruction.operation),
+        value => value,
+    };
     if value.is_none() {
         if !after {
             return Ok(Outcome::Keep);
@@ -62,7 +65,7 @@ fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)>
             let Some(order) = order.take() else {
                 return Ok((false, false));
             };
-            check_width(editor, ty, &[8, 16, 32, 64])?;
+            check_width(editor, ty)?;
             *volatile = true;
             let is_total = order == MemoryOrder::SequentiallyConsistent;
             Ok((is_total, order.acquires()))
@@ -76,7 +79,7 @@ fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)>
             let Some(order) = order.take() else {
                 return Ok((false, false));
             };
-            check_width(editor, &value.ty, &[8, 16, 32, 64])?;
+            check_width(editor, &value.ty)?;
             *volatile = true;
             let is_total = order == MemoryOrder::SequentiallyConsistent;
             Ok((order.releases(), is_total))
@@ -87,11 +90,14 @@ fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)>
             order,
             ..
         } => {
-            check_width(editor, &operand.ty, &[32, 64])?;
-            if operation == "nand" {
-                return Err(editor.error(
-                    "a GPU has no atomic `nand`; write it as a loop around `compare_exchange`",
-                ));
+            check_width(editor, &operand.ty)?;
+            if let Some(width) = operand.ty.integer_width()
+                && atomic_loops::is_needed(operation, width)
+                && !atomic_loops::is_known(operation)
+            {
+                return Err(editor.error(format!(
+                    "a GPU has no atomic `{operation}`; write it as a loop around `compare_exchange`"
+                )));
             }
             let order = std::mem::replace(order, MemoryOrder::Monotonic);
             Ok((order.releases(), order.acquires()))
@@ -102,7 +108,7 @@ fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)>
             failure,
             ..
         } => {
-            check_width(editor, &replacement.ty, &[32, 64])?;
+            check_width(editor, &replacement.ty)?;
             let success = std::mem::replace(success, MemoryOrder::Monotonic);
             let failure = std::mem::replace(failure, MemoryOrder::Monotonic);
             Ok((success.releases(), success.acquires() || failure.acquires()))
@@ -111,17 +117,12 @@ fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)>
     }
 }
 
-fn check_width(editor: &Editor<'_>, ty: &Type, widths: &[u32]) -> Result<()> {
-    let fits = match ty {
-        Type::Pointer(_) => true,
-        _ => ty
-            .integer_width()
-            .is_some_and(|width| widths.contains(&width)),
-    };
+fn check_width(editor: &Editor<'_>, ty: &Type) -> Result<()> {
+    let fits = matches!(ty, Type::Pointer(_) | Type::Integer(8 | 16 | 32 | 64));
     match fits {
         true => Ok(()),
         false => Err(editor.error(format!(
-            "a GPU has no such atomic access of type `{ty}`; use 32 or 64 bits"
+            "a GPU has no atomic access of type `{ty}`; use an integer of up to 64 bits"
         ))),
     }
 }

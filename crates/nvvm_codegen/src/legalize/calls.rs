@@ -6,6 +6,7 @@ use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
 use crate::ir::{Attribute, AttributesExt, Call, Callee, Type, Value};
+use crate::libdevice;
 
 /// What becomes of an intrinsic of LLVM.
 #[derive(Clone, Copy)]
@@ -128,6 +129,12 @@ pub(super) fn rewrite(
         return Ok(Outcome::Keep);
     }
     let base = base_name(intrinsic);
+    if let Some(function) = libdevice::of_intrinsic(base, &call.ty) {
+        call.callee = Callee::Symbol(function);
+        // Fast-math flags and promises about an intrinsic.
+        call.flags.clear();
+        return Ok(Outcome::Keep);
+    }
     let Ok(found) = RULES.binary_search_by(|(known, _)| (*known).cmp(base)) else {
         return Err(editor.error(format!(
             "the intrinsic `{name}` cannot be translated for a GPU; use cuda_std's function instead"

@@ -17,23 +17,22 @@ pub(super) fn negate(editor: &mut Editor<'_>, operand: &Operand) -> Outcome {
     )))
 }
 
-/// libdevice's functions for `frem`, which are exact.
-pub(super) const REMAINDERS: [(&str, Type); 2] =
-    [("__nv_fmodf", Type::Float), ("__nv_fmod", Type::Double)];
-
-/// `frem a, b` calls libdevice: libNVVM would expand it to `a - floor(a / b) * b`, which is
-/// rounded three times and is NaN for an infinite b.
+/// `frem a, b` calls libdevice, whose function is exact: libNVVM would expand it to
+/// `a - floor(a / b) * b`, which is rounded three times and is NaN for an infinite b.
 pub(super) fn remainder(
     editor: &mut Editor<'_>,
     ty: &Type,
     left: &Value,
     right: &Value,
 ) -> Result<Outcome> {
-    let found = REMAINDERS.iter().find(|(_, known)| known == ty);
-    let Some((name, _)) = found else {
-        return Err(editor.error(format!(
-            "the remainder of type `{ty}` cannot be translated for a GPU; convert to f32 or f64"
-        )));
+    let name = match ty {
+        Type::Float => "__nv_fmodf",
+        Type::Double => "__nv_fmod",
+        _ => {
+            return Err(editor.error(format!(
+                "the remainder of type `{ty}` cannot be translated for a GPU; convert to f32 or f64"
+            )));
+        }
     };
     let value = editor.intrinsic(name, ty, &[(ty, left), (ty, right)]);
     Ok(Outcome::Replace(Some(value)))

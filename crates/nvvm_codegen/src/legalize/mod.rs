@@ -3,6 +3,7 @@
 //! Each rewrite is a function from an instruction to its replacement, and uses only what every
 //! dialect has.
 
+mod atomic_loops;
 mod atomics;
 mod calls;
 mod editor;
@@ -12,9 +13,12 @@ mod integers;
 mod overflow;
 mod poison;
 
+use std::collections::BTreeMap;
+
 use crate::Dialect;
 use crate::error::Result;
-use crate::ir::{Function, Module, Operation, Symbol, Value, visit_symbols};
+use crate::intrinsics;
+use crate::ir::{Function, FunctionType, Module, Operation, Value};
 use editor::Editor;
 
 /// What a rewrite made of an instruction.
@@ -78,25 +82,27 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
         }
         function.substitute(&substitutes);
     }
-    declare_remainders(module);
+    atomic_loops::define(module)?;
+    declare_libdevice(module);
     Ok(())
 }
 
-/// Declares what `frem` has become, where it is called and the kernels have not declared it.
-fn declare_remainders(module: &mut Module) {
-    for (name, ty) in floats::REMAINDERS {
-        let mut caller = None;
-        for function in module.functions.values() {
-            visit_symbols(function, &mut |symbol, _| {
-                if **symbol == *name {
-                    caller.get_or_insert(&function.location);
-                }
-            });
-        }
-        if let Some(location) = caller.cloned() {
-            let declaration = Function::declaration(location, vec![ty.clone(), ty.clone()], ty);
-            let symbol = Symbol::from(name);
-            module.functions.entry(symbol).or_insert(declaration);
+/// Declares the functions of libdevice that are called and that the kernels have not declared.
+fn declare_libdevice(module: &mut Module) {
+    let mut missing = BTreeMap::new();
+    for function in module.functions.values() {
+        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+            if let Operation::Call(call) = &instruction.operation
+                && let Some(symbol) = call.symbol()
+                && intrinsics::is_libdevice(symbol)
+                && !module.functions.contains_key(symbol)
+            {
+                let FunctionType { result, parameters } = call.ty.clone();
+                missing.entry(symbol.clone()).or_insert_with(|| {
+                    Function::declaration(function.location.clone(), parameters, result)
+                });
+            }
         }
     }
+    module.functions.append(&mut missing);
 }

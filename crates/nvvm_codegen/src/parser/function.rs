@@ -73,6 +73,7 @@ impl<'a> Parser<'a> {
             locals: Vec::new(),
             blocks: Vec::new(),
             kernel: None,
+            is_visible: false,
             scope: None,
         };
         self.function_tail(&mut function)?;

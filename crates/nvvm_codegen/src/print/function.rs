@@ -3,7 +3,7 @@
 use super::names::{Names, quoted};
 use super::{Pointers, Printer};
 use crate::ir::{
-    Block, BlockId, Function, Operand, Symbol, Terminator, TerminatorKind, Type, Value,
+    Block, BlockId, ByValue, Function, Operand, Symbol, Terminator, TerminatorKind, Type, Value,
 };
 
 impl Printer<'_> {
@@ -14,33 +14,23 @@ impl Printer<'_> {
             source: String::new(),
             text: String::new(),
         };
+        let label = function
+            .blocks
+            .first()
+            .map(|_| body.names.block(BlockId(0)));
+        if let Some(label) = label {
+            body.text.push_str(&format!("{label}:\n"));
+        }
+        let parameters = body.parameters(function);
         for (index, block) in function.blocks.iter().enumerate() {
             body.block(BlockId(index as u32), block);
         }
-        format!(
-            "{} {{\n{}}}\n",
-            self.head(symbol, function, &body.names),
-            body.text
-        )
+        let head = self.head(symbol, function, &parameters);
+        format!("{head} {{\n{}}}\n", body.text)
     }
 
-    fn head(&self, symbol: &Symbol, function: &Function, names: &Names) -> String {
-        let parameters: Vec<String> = function
-            .parameters
-            .iter()
-            .enumerate()
-            .map(|(position, id)| {
-                let ty = function.local_type(*id);
-                let attributes = function.parameter_attributes.get(position);
-                format!(
-                    "{}{} {}",
-                    self.ty(ty),
-                    self.parameter_attributes(attributes.map_or(&[], Vec::as_slice), ty),
-                    names.local(*id)
-                )
-            })
-            .collect();
-        let internal = if function.kernel.is_some() {
+    fn head(&self, symbol: &Symbol, function: &Function, parameters: &[String]) -> String {
+        let internal = if function.kernel.is_some() || function.is_visible {
             ""
         } else {
             "internal "
@@ -56,6 +46,26 @@ impl Printer<'_> {
             self.function_attributes(&function.attributes)
         )
     }
+
+    /// What a function's parameters are in its type.
+    pub(super) fn parameter_types(&self, function: &Function) -> Vec<String> {
+        let parameters = function.ty.parameters.iter().enumerate();
+        let types = parameters.map(|(position, ty)| match by_value(function, position) {
+            Some(value) => self.pointers.to(&bytes(value), address_space(ty)),
+            None => self.ty(ty),
+        });
+        types.collect()
+    }
+}
+
+/// How the launch passes a parameter, if by value.
+fn by_value(function: &Function, position: usize) -> Option<&ByValue> {
+    function.kernel.as_ref()?.by_value.get(&position)
+}
+
+/// The type that stands for a value of any type.
+fn bytes(value: &ByValue) -> String {
+    format!("[{} x i8]", value.bytes)
 }
 
 /// The blocks of one function, as text.
@@ -68,12 +78,43 @@ pub(super) struct Body<'p, 'm> {
 }
 
 impl Body<'_, '_> {
-    fn block(&mut self, id: BlockId, block: &Block) {
-        if id.0 > 0 {
-            self.text.push('\n');
+    /// The parameters as the function's head has them. The body uses a parameter by value as a
+    /// pointer to anything, to which the typed dialect casts it first.
+    fn parameters(&mut self, function: &Function) -> Vec<String> {
+        let types = self.printer.parameter_types(function);
+        let mut parameters = Vec::with_capacity(types.len());
+        for (position, (id, ty)) in function.parameters.iter().zip(types).enumerate() {
+            let name = self.names.local(*id);
+            let Some(value) = by_value(function, position) else {
+                let attributes = function.parameter_attributes.get(position);
+                let attributes = attributes.map_or(&[][..], Vec::as_slice);
+                let attributes = self
+                    .printer
+                    .parameter_attributes(attributes, function.local_type(*id));
+                parameters.push(format!("{ty}{attributes} {name}"));
+                continue;
+            };
+            let pointee = bytes(value);
+            let (attribute, passed) = if self.pointers().differs(&pointee) {
+                let passed = format!("%{}", self.names.temporary());
+                let pointer = self.ty(function.local_type(*id));
+                self.line(&format!("{name} = bitcast {ty} {passed} to {pointer}"));
+                ("byval".to_owned(), passed)
+            } else {
+                (format!("byval({pointee})"), name)
+            };
+            let align = value.align;
+            parameters.push(format!("{ty} {attribute} align {align} {passed}"));
         }
-        let label = self.names.block(id);
-        self.text.push_str(&format!("{label}:\n"));
+        parameters
+    }
+
+    fn block(&mut self, id: BlockId, block: &Block) {
+        // The entry's label stands above the parameters.
+        if id.0 > 0 {
+            let label = self.names.block(id);
+            self.text.push_str(&format!("\n{label}:\n"));
+        }
         for instruction in &block.instructions {
             self.instruction(instruction);
         }

@@ -133,23 +133,49 @@ impl Printer<'_> {
         format!("{distinct}!{{{}}}", items.join(", "))
     }
 
-    /// `void (i8*)* @name, !"kernel", i32 1`, and the launch bounds.
+    /// `void (i8*)* @name, !"kernel", i32 1`, and the kernel's properties.
     fn annotations(&self, symbol: &Symbol, function: &Function) -> Vec<String> {
-        let Some(kernel) = function.kernel else {
+        let Some(kernel) = &function.kernel else {
             return Vec::new();
         };
-        let ty = self.pointers.to(&self.function_type(&function.ty), 0);
+        let parameters = self.parameter_types(function).join(", ");
+        let result = self.ty(&function.ty.result);
+        let ty = self.pointers.to(&format!("{result} ({parameters})"), 0);
         let annotation =
-            |name: &str, value: u32| format!("{ty} @{}, !\"{name}\", i32 {value}", quoted(symbol));
-        let mut annotations = vec![annotation("kernel", 1)];
+            |name: &str, value: &str| format!("{ty} @{}, !\"{name}\", {value}", quoted(symbol));
+        let number = |name: &str, value: u32| annotation(name, &format!("i32 {value}"));
+        let mut annotations = vec![number("kernel", 1)];
         if let Some(threads) = kernel.max_threads {
             // The product of the three counts; a block may have any shape up to it.
-            annotations.push(annotation("maxntidx", threads));
-            annotations.push(annotation("maxntidy", 1));
-            annotations.push(annotation("maxntidz", 1));
+            annotations.push(number("maxntidx", threads));
+            annotations.push(number("maxntidy", 1));
+            annotations.push(number("maxntidz", 1));
         }
         if let Some(blocks) = kernel.min_blocks {
-            annotations.push(annotation("minctasm", blocks));
+            annotations.push(number("minctasm", blocks));
+        }
+        if let Some(registers) = kernel.max_registers {
+            annotations.push(number("maxnreg", registers));
+        }
+        for (axis, blocks) in ["x", "y", "z"]
+            .iter()
+            .zip(kernel.cluster_dim.unwrap_or_default())
+        {
+            if blocks > 0 {
+                annotations.push(number(&format!("cluster_dim_{axis}"), blocks));
+            }
+        }
+        // Counted from 1.
+        let constants = kernel
+            .by_value
+            .iter()
+            .filter(|(_, value)| value.is_grid_constant);
+        let constants: Vec<String> = constants
+            .map(|(position, _)| format!("i32 {}", position + 1))
+            .collect();
+        if !constants.is_empty() {
+            let list = format!("!{{{}}}", constants.join(", "));
+            annotations.push(annotation("grid_constant", &list));
         }
         annotations
     }

@@ -16,7 +16,9 @@ mod typed;
 use std::collections::BTreeMap;
 
 use crate::Dialect;
-use crate::ir::{AttributesExt, Function, FunctionType, Global, Module, Operation, Symbol, Type};
+use crate::ir::{
+    AttributesExt, Function, FunctionType, Global, Linkage, Module, Operation, Symbol, Type,
+};
 use metadata::MetadataNumbers;
 use names::quoted;
 use opaque::OpaquePointers;
@@ -61,9 +63,14 @@ pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
         .collect();
     sections.push(globals);
     sections.push(printer.declarations());
-    for (symbol, function) in &module.functions {
-        if !function.is_declaration() {
-            sections.push(printer.function(symbol, function));
+    // This compiler's own functions stand last: libNVVM numbers labels by function, and those of
+    // the kernels stay the same.
+    let is_own = |symbol: &Symbol| symbol.starts_with("__nvvm_");
+    for own in [false, true] {
+        for (symbol, function) in &module.functions {
+            if !function.is_declaration() && is_own(symbol) == own {
+                sections.push(printer.function(symbol, function));
+            }
         }
     }
     sections.push(printer.metadata_section());
@@ -101,8 +108,9 @@ impl Printer<'_> {
 
     fn global(&self, symbol: &Symbol, global: &Global) -> String {
         let linkage = match global.initializer {
-            Some(_) => "internal",
-            None => "external",
+            Some(_) if global.linkage == Linkage::Exported => "",
+            Some(_) => "internal ",
+            None => "external ",
         };
         let space = match global.address_space {
             0 => String::new(),
@@ -114,7 +122,7 @@ impl Printer<'_> {
             "global"
         };
         let mut line = format!(
-            "@{} = {linkage} {space}{kind} {}",
+            "@{} = {linkage}{space}{kind} {}",
             quoted(symbol),
             self.ty(&global.ty)
         );

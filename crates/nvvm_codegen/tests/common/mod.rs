@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nvvm_codegen::{Dialect, Error, NvvmModule, Source, compile};
+use nvvm_codegen::{Dialect, Error, NvvmModule, Options, Source, compile_with};
 
 /// Both dialects, with the name that expectations use.
 pub const DIALECTS: [(Dialect, &str); 2] = [
@@ -27,7 +27,11 @@ impl Case {
             name: &name,
             text: &self.text,
         };
-        compile(&[source], dialect)
+        let options = Options {
+            line_tables: true,
+            panic_messages: self.claim.starts_with("panic_messages_"),
+        };
+        compile_with(&[source], dialect, options)
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use cuda_std::panic_record;
+use cuda_std::simulator::Fault;
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
 use cust::error::CudaError;
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, mem_get_info};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, LockedBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUfunction;
@@ -14,7 +16,7 @@ use cust::sys::CUfunction;
 use super::driver::{self, Driver};
 use super::extended::LaunchKernelEx;
 use super::ptx;
-use super::status::during;
+use super::status::{during, is_sticky};
 use crate::device::error::DeviceError;
 use crate::gpu::Properties;
 use crate::plan::Plan;
@@ -28,6 +30,8 @@ pub struct CudaDevice {
     kernels: HashMap<&'static str, OnceLock<Kernel>>,
     /// All kernels, assembled by the build.
     assembled: Option<Module>,
+    /// Where a panic of a kernel is recorded.
+    panic_record: LockedBuffer<u32>,
     context: Context,
     ptx: &'static str,
     properties: Properties,
@@ -92,6 +96,11 @@ impl CudaDevice {
                 driver::explain_refusal(&ptx::head(ptx), &ptx::header(ptx), &properties)
             })?;
         }
+        let panic_record = LockedBuffer::new(&0, panic_record::WORDS)
+            .map_err(during("Allocating page-locked memory"))?;
+        if let Some(assembled) = &assembled {
+            record_panics(ptx, assembled, &panic_record)?;
+        }
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
         Ok(CudaDevice {
             stream,
@@ -99,6 +108,7 @@ impl CudaDevice {
                 .map(|entry| (entry, OnceLock::new()))
                 .collect(),
             assembled,
+            panic_record,
             context,
             ptx,
             extended: LaunchKernelEx::find(&driver),
@@ -164,6 +174,7 @@ impl CudaDevice {
                 let module = Module::from_ptx(&alone, &[]).map_err(|_| {
                     driver::explain_refusal(&alone, &ptx::header(self.ptx), &self.properties)
                 })?;
+                record_panics(&alone, &module, &self.panic_record)?;
                 Kernel {
                     function: look_up(&module)?,
                     _module: Some(module),
@@ -172,6 +183,30 @@ impl CudaDevice {
         };
         // If two threads compile the same kernel, the second drops its own copy.
         Ok(place.get_or_init(|| kernel).function)
+    }
+
+    /// The first panic of a kernel on this device, if there was one: what, where, and in which
+    /// thread. To be called once a call of the driver has failed with
+    /// [`CudaError::LaunchFailed`].
+    pub fn panic(&self) -> Option<Fault> {
+        let start = self.panic_record.as_ptr();
+        // SAFETY: the buffer has so many words. A kernel may write them at any time.
+        let record: [u32; panic_record::WORDS] =
+            std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
+        panic_record::read(self.ptx, &record)
+    }
+
+    /// The error after waiting for a kernel: an error that loses the context means that the
+    /// kernel crashed.
+    pub fn after(&self, kernel: &str) -> impl Fn(CudaError) -> DeviceError {
+        move |error| match is_sticky(error) {
+            true => DeviceError::Crashed {
+                kernel: kernel.to_string(),
+                error,
+                panic: self.panic(),
+            },
+            false => during("Waiting for the GPU")(error),
+        }
     }
 
     /// Makes the driver compile the kernels of a plan now, so that its launches need not wait for
@@ -247,4 +282,21 @@ impl CudaDevice {
         let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
         DeviceError::OutOfMemory { bytes, free, total }
     }
+}
+
+/// Tells the module that was made of `ptx` where to record a panic.
+fn record_panics(
+    ptx: &str,
+    module: &Module,
+    record: &LockedBuffer<u32>,
+) -> Result<(), DeviceError> {
+    if !panic_record::is_in(ptx) {
+        return Ok(());
+    }
+    let address = record.as_ptr().expose_provenance() as u64;
+    let variable = module.get_global::<u64>(panic_record::ADDRESS);
+    variable
+        .map_err(during("Looking a variable up"))?
+        .copy_from(&address)
+        .map_err(during("Copying to the GPU"))
 }

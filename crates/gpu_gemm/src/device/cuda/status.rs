@@ -13,18 +13,6 @@ pub fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {
     }
 }
 
-/// Adds which kernel was being waited for when the driver failed: a sticky error means that the
-/// kernel crashed.
-pub fn after(kernel: &str) -> impl Fn(CudaError) -> DeviceError {
-    move |error| match is_sticky(error) {
-        true => DeviceError::Crashed {
-            kernel: kernel.to_string(),
-            error,
-        },
-        false => during("Waiting for the GPU")(error),
-    }
-}
-
 /// Errors that leave the context unusable, so that every later call returns them too.
 const STICKY: [CudaError; 10] = [
     CudaError::IllegalAddress,

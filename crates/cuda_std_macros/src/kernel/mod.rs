@@ -1,0 +1,64 @@
+//! `#[kernel]`: checks the function and hands it to `cuda_std::__entry_point!`, once as the
+//! simulator calls it and once as a GPU launches it.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `arguments.rs` | reads `max_threads = 256, ..` |
+//! | `signature.rs` | finds everything that is wrong with the signature |
+//! | `parameters.rs` | receives each parameter from the launch |
+//! | `instances.rs` | makes entry points of a generic function |
+
+mod arguments;
+mod instances;
+mod parameters;
+mod signature;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, ItemFn};
+
+use arguments::Arguments;
+use parameters::Received;
+
+pub fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
+    let arguments = Arguments::parse(arguments)?;
+    let function: ItemFn = syn::parse2(item).map_err(|error| {
+        Error::new(
+            error.span(),
+            format!("#[kernel] goes on a function that has a body: {error}"),
+        )
+    })?;
+    signature::check(&function.sig, !arguments.instances.is_empty())?;
+    let properties = arguments.properties();
+    if arguments.instances.is_empty() {
+        return entry_point(function, &properties);
+    }
+    let mut expanded = TokenStream::new();
+    for instance in &arguments.instances {
+        let instance = instances::entry_point(&function, instance)?;
+        expanded.extend(entry_point(instance, &properties)?);
+    }
+    expanded.extend(instances::generic_part(function));
+    Ok(expanded)
+}
+
+/// One entry point. `properties` are statements for the head of its body.
+fn entry_point(function: ItemFn, properties: &TokenStream) -> syn::Result<TokenStream> {
+    let Received {
+        for_cpu,
+        for_gpu,
+        checks,
+        receives,
+    } = parameters::receive(&function.sig)?;
+    let with = |signature, head: &TokenStream| {
+        let body = &function.block;
+        ItemFn {
+            sig: signature,
+            block: syn::parse_quote!({ #head #properties #body }),
+            ..function.clone()
+        }
+    };
+    let for_cpu = with(for_cpu, &checks);
+    let for_gpu = with(for_gpu, &quote! { #receives #checks });
+    Ok(quote! { ::cuda_std::__entry_point! { { #for_cpu } { #for_gpu } } })
+}

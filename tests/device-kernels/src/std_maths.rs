@@ -1,0 +1,118 @@
+//! The methods of `f32` and `f64` that `std` has, as a dependency that links `std` calls them on
+//! the device.
+
+// Brings the methods into being; without it, `core` has few of them.
+#[cfg(cuda_device)]
+extern crate std;
+
+use cuda_std::prelude::*;
+
+#[cfg(not(cuda_device))]
+use crate::probe::{Probe, probe};
+
+/// 64 numbers from 1/16 to 4, as bits.
+#[cfg(not(cuda_device))]
+fn numbers() -> Vec<u32> {
+    (1..=64).map(|i| (i as f32 / 16.0).to_bits()).collect()
+}
+
+/// Every function of a number x, and of others where it takes several.
+macro_rules! functions {
+    ($x:ident) => {
+        [
+            $x.sin(),
+            $x.cos(),
+            $x.tan(),
+            ($x / 4.0).asin(),
+            ($x / 4.0).acos(),
+            $x.atan(),
+            $x.atan2(2.0),
+            $x.sin_cos().0,
+            $x.sinh(),
+            $x.cosh(),
+            $x.tanh(),
+            $x.asinh(),
+            (1.0 + $x).acosh(),
+            ($x / 5.0).atanh(),
+            $x.exp(),
+            $x.exp2(),
+            $x.exp_m1(),
+            $x.ln_1p(),
+            (1.5 + $x).ln(),
+            (1.5 + $x).log2(),
+            (1.5 + $x).log10(),
+            (1.5 + $x).log(3.0),
+            $x.powf(1.5),
+            $x.powi(-3),
+            $x.sqrt(),
+            $x.cbrt(),
+            $x.hypot(3.0),
+            $x.mul_add($x, -1.0),
+            (-$x).abs(),
+            $x.copysign(-0.0),
+            $x.floor(),
+            $x.ceil(),
+            $x.round(),
+            ($x - 2.0).round(),
+            $x.round_ties_even(),
+            $x.trunc(),
+            $x.fract(),
+            $x.signum(),
+            (-$x).rem_euclid(0.75),
+            (-$x).div_euclid(0.75),
+            $x.min(2.0),
+            $x.max(2.0),
+            $x.clamp(1.0, 2.0),
+            $x.to_degrees(),
+            $x.recip(),
+        ]
+    };
+}
+
+#[cfg(not(cuda_device))]
+pub(crate) static PROBES: &[Probe] = &[
+    probe!(
+        single_methods_of_std,
+        input: numbers,
+        ulps: 8,
+        expected: |_, input| {
+            let result = |&bits: &u32| {
+                let x = f64::from(f32::from_bits(bits));
+                functions!(x).map(|result| (result as f32).to_bits())
+            };
+            input.iter().flat_map(result).collect()
+        },
+    ),
+    probe!(
+        double_methods_of_std,
+        input: numbers,
+        ulps: 1,
+        expected: |_, input| {
+            let result = |&bits: &u32| {
+                let x = f64::from(f32::from_bits(bits));
+                functions!(x).map(|result| (result as f32).to_bits())
+            };
+            input.iter().flat_map(result).collect()
+        },
+    ),
+];
+
+#[kernel]
+pub unsafe fn single_methods_of_std(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    let x = f32::from_bits(input[i]);
+    let results = functions!(x);
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result.to_bits();
+    }
+}
+
+#[kernel]
+pub unsafe fn double_methods_of_std(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    let x = f64::from(f32::from_bits(input[i]));
+    let results = functions!(x);
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = (result as f32).to_bits();
+    }
+}

@@ -1,0 +1,141 @@
+//! A folder that is empty at first, what is put there, and the cargo that runs there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+/// The root of this workspace.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("/"))
+}
+
+/// A folder outside of the workspace.
+pub struct EmptyFolder {
+    folder: TempDir,
+}
+
+impl EmptyFolder {
+    pub fn new() -> Result<EmptyFolder, Failed> {
+        let folder = tempfile::tempdir()?;
+        Ok(EmptyFolder { folder })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes it a package: a program of `tests/outside` that depends, with the lines of a
+    /// manifest that the book gives, on the library of the workspace in `root`.
+    pub fn write_program(&self, root: &Path, program: &str) -> Result<(), Failed> {
+        let chapter = fs::read_to_string(workspace().join("docs/src/library.md"))?;
+        let dependencies = chapter
+            .split_once("```toml\n")
+            .and_then(|(_, rest)| rest.split_once("[profile"))
+            .ok_or("library.md has no manifest")?
+            .0
+            .replace("../gemm/", &format!("{}/", root.display()));
+        let package = "[package]\nname = \"program\"\nedition = \"2024\"\n";
+        let manifest = format!("{package}\n{dependencies}");
+        fs::write(self.path("Cargo.toml"), manifest)?;
+        self.take_profiles("")?;
+        fs::create_dir(self.path("src"))?;
+        fs::copy(
+            workspace().join("tests/outside").join(program),
+            self.path("src/main.rs"),
+        )?;
+        // The versions that the workspace has, so that nothing is fetched.
+        fs::copy(workspace().join("Cargo.lock"), self.path("Cargo.lock"))?;
+        Ok(())
+    }
+
+    /// Copies files and folders of the template. The paths that lead from there to this workspace
+    /// become absolute.
+    pub fn copy_template(&self, names: &[impl AsRef<Path>]) -> Result<(), Failed> {
+        for name in names {
+            let from = workspace().join("template").join(name);
+            let to = self.folder.path().join(name);
+            fs::create_dir_all(to.parent().unwrap_or(&to))?;
+            match from.is_dir() {
+                true => copy_folder(&from, &to)?,
+                false => drop(fs::copy(from, to)?),
+            }
+        }
+        let crates = format!("\"{}/crates/", workspace().display());
+        for manifest in ["Cargo.toml", "kernels/Cargo.toml", "cudarc/Cargo.toml"] {
+            let path = self.path(manifest);
+            if path.exists() {
+                let text = fs::read_to_string(&path)?;
+                let text = text.replace("\"../../crates/", &crates);
+                let text = text.replace("\"../crates/", &crates);
+                fs::write(path, text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a package the profiles of the workspace instead of its own: what the workspace has
+    /// compiled serves there too.
+    pub fn take_profiles(&self, below: &str) -> Result<(), Failed> {
+        let path = self.path(below).join("Cargo.toml");
+        let of_workspace = fs::read_to_string(workspace().join("Cargo.toml"))?;
+        let profiles = of_workspace.find("[profile.").ok_or("no profiles")?;
+        let manifest = fs::read_to_string(&path)?;
+        let own = manifest.find("[profile.").unwrap_or(manifest.len());
+        let parts = [&manifest[..own], "\n", &of_workspace[profiles..]];
+        fs::write(path, parts.concat())?;
+        Ok(())
+    }
+
+    /// Runs cargo in a folder below, with its files in the target folder of this workspace.
+    pub fn cargo(
+        &self,
+        below: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Output, Failed> {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .args(arguments)
+            .current_dir(self.path(below))
+            .env("CARGO_TARGET_DIR", target)
+            .envs(variables.iter().copied());
+        Ok(command.output()?)
+    }
+
+    /// Deletes what was compiled of these packages: each folder is another package to cargo, and
+    /// the files would accumulate.
+    pub fn clean(&self, below: &str, packages: &[&str]) -> Result<(), Failed> {
+        for package in packages {
+            text_of(self.cargo(below, &["clean", "--quiet", "-p", package], &[])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a command printed, if it succeeded.
+pub fn text_of(output: Output) -> Result<String, Failed> {
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+pub fn copy_folder(from: &Path, to: &Path) -> Result<(), Failed> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
