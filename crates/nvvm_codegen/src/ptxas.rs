@@ -7,16 +7,26 @@
 //! architecture whose code was read.) So the three are computed in 32 bits. libNVVM generates
 //! them from many constructs, so they are replaced in its output, not in its input.
 //!
+//! On `sm_90`, `ptxas` 12.9 makes one instruction, `VIMNMX3`, of two minima or maxima in a row. If
+//! one of the three values is a negation, it forgets to negate: `max(max(b, -a), c)` becomes
+//! `max(max(b, a), c)`. (13.5 does not.) So a negation is written as the complement plus 1, which
+//! it does not take for one.
+//!
 //! The absolute value of the least integer is that integer, but after `abs.s32` and `abs.s64`
 //! `ptxas` takes the value for positive: it converts it to a float as a signed number where the
 //! program has an unsigned one, and decides a comparison with 0. (Seen in the machine code of
-//! `ptxas` 12.9 and 13.5 for `sm_90`.) So it becomes the greater of the value and its negation.
+//! `ptxas` 12.9 and 13.5 for `sm_90`.) So it becomes the greater of the value and its negation, as
+//! above.
 //!
 //! ```text
 //!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %wide; cvt.s32.s16 %wide, %rs1;
-//!                                     neg.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }
-//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %negated; neg.s32 %negated, %r1;
-//!                                     max.s32 %r2, %r1, %negated; }
+//!                                     not.b32 %wide, %wide; add.s32 %wide, %wide, 1;
+//!                                     cvt.u16.u32 %rs2, %wide; }
+//!   neg.s32 %r2, %r1;     becomes   { .reg .b32 %not32; not.b32 %not32, %r1;
+//!                                     add.s32 %r2, %not32, 1; }
+//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %not32; not.b32 %not32, %r1;
+//!                                     add.s32 %not32, %not32, 1;
+//!                                     max.s32 %r2, %r1, %not32; }
 //! ```
 
 /// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
@@ -45,17 +55,30 @@ fn rewritten(line: &str) -> Option<String> {
         .split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
     let space = if guard.is_empty() { "" } else { " " };
-    if let ("abs.s32" | "abs.s64", [target, source]) = (opcode, operands.as_slice()) {
-        let width = opcode.trim_start_matches("abs.s");
-        return Some(format!(
-            "\t{{ .reg .b{width} %negated; neg.s{width} %negated, {source}; \
-             {guard}{space}max.s{width} {target}, {source}, %negated; }}\n"
-        ));
+    match (opcode, operands.as_slice()) {
+        ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
+            return Some(format!(
+                "\t{{ .reg .b32 %not32; not.b32 %not32, {source}; \
+                 {guard}{space}add.s32 {target}, %not32, 1; }}\n"
+            ));
+        }
+        ("abs.s32" | "abs.s64", [target, source]) => {
+            let width = opcode.trim_start_matches("abs.s");
+            return Some(format!(
+                "\t{{ .reg .b{width} %not{width}; not.b{width} %not{width}, {source}; \
+                 add.s{width} %not{width}, %not{width}, 1; \
+                 {guard}{space}max.s{width} {target}, {source}, %not{width}; }}\n"
+            ));
+        }
+        _ => {}
     }
     let (declared, computed) = match (opcode, operands.as_slice()) {
         ("neg.s16", [_, source]) => (
             "%wide",
-            format!("{} neg.s32 %wide, %wide;", widen("%wide", source)),
+            format!(
+                "{} not.b32 %wide, %wide; add.s32 %wide, %wide, 1;",
+                widen("%wide", source)
+            ),
         ),
         ("abs.s16", [_, source]) => (
             "%wide",
@@ -94,8 +117,8 @@ mod tests {
         let ptx = "\tneg.s16 \t%rs2, %rs1;\n\
                    \t@%p1 abs.s16 \t%rs3, %rs2;\n\
                    \tsub.s16 \t%rs4, -5, %rs3;\n";
-        let expected = "\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; neg.s32 %wide, %wide; \
-                        cvt.u16.u32 %rs2, %wide; }\n\
+        let expected = "\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; not.b32 %wide, %wide; \
+                        add.s32 %wide, %wide, 1; cvt.u16.u32 %rs2, %wide; }\n\
                         \t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs2; abs.s32 %wide, %wide; \
                         @%p1 cvt.u16.u32 %rs3, %wide; }\n\
                         \t{ .reg .b32 %wide, %other; mov.u32 %wide, -5; cvt.s32.s16 %other, %rs3; \
@@ -106,15 +129,24 @@ mod tests {
     #[test]
     fn absolute_value_is_the_greater_of_value_and_negation() {
         let ptx = "\tabs.s32 \t%r2, %r1;\n\t@!%p1 abs.s64 \t%rd3, %rd3;\n";
-        let expected = "\t{ .reg .b32 %negated; neg.s32 %negated, %r1; max.s32 %r2, %r1, %negated; }\n\
-                        \t{ .reg .b64 %negated; neg.s64 %negated, %rd3; @!%p1 max.s64 %rd3, %rd3, %negated; }\n";
+        let expected = "\t{ .reg .b32 %not32; not.b32 %not32, %r1; add.s32 %not32, %not32, 1; \
+                        max.s32 %r2, %r1, %not32; }\n\
+                        \t{ .reg .b64 %not64; not.b64 %not64, %rd3; add.s64 %not64, %not64, 1; \
+                        @!%p1 max.s64 %rd3, %rd3, %not64; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn negation_of_32_bits_is_the_complement_plus_one() {
+        let ptx = "\tneg.s32 \t%r2, %r1;\n\t@%p1 sub.s32 \t%r3, 0, %r2;\n";
+        let expected = "\t{ .reg .b32 %not32; not.b32 %not32, %r1; add.s32 %r2, %not32, 1; }\n\
+                        \t{ .reg .b32 %not32; not.b32 %not32, %r2; @%p1 add.s32 %r3, %not32, 1; }\n";
         assert_eq!(avoid_ptxas_errors(ptx), expected);
     }
 
     #[test]
     fn all_else_stays() {
-        let ptx =
-            "\tadd.s16 \t%rs2, %rs1, %rs3;\n\tneg.s32 \t%r2, %r1;\n// neg.s16 %rs2, %rs1;\n\n}";
+        let ptx = "\tadd.s16 \t%rs2, %rs1, %rs3;\n\tsub.s32 \t%r2, %r1, %r3;\n// neg.s16 %rs2, %rs1;\n\n}";
         assert_eq!(avoid_ptxas_errors(ptx), ptx);
     }
 }
