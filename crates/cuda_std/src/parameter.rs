@@ -23,7 +23,7 @@ pub mod passing;
 /// A parameter can have at most 32764 bytes, as can all parameters of a kernel together, and an
 /// alignment of at most 128.
 ///
-/// Whoever launches the kernel vouches that pointers, wherever they are in the value, are valid
+/// The launch must guarantee that pointers, wherever they are in the value, are valid
 /// on the device.
 ///
 /// ```

@@ -99,7 +99,9 @@ pub fn dynamic_shared_mem<T>() -> *mut T {
 ///     assert!(tile.addr() % 1024 == 0);
 /// }
 /// # use cuda_std::simulator::Launch;
-/// # Launch::new(1, 1).dynamic_shared_bytes(4096).run(|| unsafe { tile_begins_at_a_multiple_of_1024() })?;
+/// # Launch::new(1, 1)
+/// #     .dynamic_shared_bytes(4096)
+/// #     .run(|| unsafe { tile_begins_at_a_multiple_of_1024() })?;
 /// # Ok::<(), cuda_std::simulator::Fault>(())
 /// ```
 #[inline(always)]

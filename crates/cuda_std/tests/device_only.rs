@@ -13,7 +13,7 @@ fn only_there(x: u32) -> u32 {
     y
 }
 
-/// For whoever links with the PTX.
+/// For a program that links with the PTX.
 #[externally_visible]
 #[unsafe(no_mangle)]
 pub extern "C" fn offered(x: u32) -> u32 {

@@ -9,7 +9,7 @@ pub fn check(signature: &Signature, has_instances: bool) -> syn::Result<()> {
     if !matches!(signature.safety, Safety::Unsafe(_)) {
         errors.push(Error::new(
             signature.fn_token.span,
-            "a kernel must be an `unsafe fn`: whoever launches it vouches for its pointers and its launch shape",
+            "a kernel must be an `unsafe fn`: the caller must guarantee that its pointers and its launch configuration are valid",
         ));
     }
     if let Some(constness) = &signature.constness {
