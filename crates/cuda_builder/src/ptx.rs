@@ -168,6 +168,28 @@ define void @second() {
 }
 ";
 
+    /// A text with something unknown keeps its version, which few drivers accept.
+    #[test]
+    fn what_replaces_an_instruction_needs_no_newer_ptx() {
+        for instruction in [
+            "neg.s16 %rs2, %rs1",
+            "abs.s16 %rs2, %rs1",
+            "sub.s16 %rs2, %rs1, %rs3",
+        ]
+        .into_iter()
+        .chain(["neg.s32 %r2, %r1", "abs.s32 %r2, %r1", "abs.s64 %rd2, %rd1"])
+        {
+            let ptx = format!(
+                ".version 8.8\n.target sm_75\n.address_size 64\n.visible .entry kernel()\n{{\n\
+                 \t{instruction};\n\tret;\n}}\n"
+            );
+            let replaced = nvvm_codegen::avoid_ptxas_errors(&ptx);
+            assert_ne!(replaced, ptx);
+            let needed = ptx_version::needed(&replaced).map(|version| version.to_string());
+            assert_eq!(needed.as_deref(), Ok("6.3"), "{replaced}");
+        }
+    }
+
     #[test]
     fn rejected_ir_is_told_by_kernel_line_and_file() {
         let error = rejected(

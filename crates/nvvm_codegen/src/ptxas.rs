@@ -19,15 +19,18 @@
 //! above.
 //!
 //! ```text
-//!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %wide; cvt.s32.s16 %wide, %rs1;
-//!                                     not.b32 %wide, %wide; add.s32 %wide, %wide, 1;
-//!                                     cvt.u16.u32 %rs2, %wide; }
-//!   neg.s32 %r2, %r1;     becomes   { .reg .b32 %not32; not.b32 %not32, %r1;
-//!                                     add.s32 %r2, %not32, 1; }
-//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %not32; not.b32 %not32, %r1;
-//!                                     add.s32 %not32, %not32, 1;
-//!                                     max.s32 %r2, %r1, %not32; }
+//!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %w1; cvt.s32.s16 %w1, %rs1;
+//!                                     not.b32 %w1, %w1; add.s32 %w1, %w1, 1;
+//!                                     cvt.u16.u32 %rs2, %w1; }
+//!   neg.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
+//!                                     add.s32 %r2, %n32, 1; }
+//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
+//!                                     add.s32 %n32, %n32, 1;
+//!                                     max.s32 %r2, %r1, %n32; }
 //! ```
+//!
+//! The new registers are named as libNVVM names its own, a letter and a number: the search for the
+//! version of PTX that a text needs takes other names for special registers.
 
 /// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
 /// changed.
@@ -58,45 +61,42 @@ fn rewritten(line: &str) -> Option<String> {
     match (opcode, operands.as_slice()) {
         ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
             return Some(format!(
-                "\t{{ .reg .b32 %not32; not.b32 %not32, {source}; \
-                 {guard}{space}add.s32 {target}, %not32, 1; }}\n"
+                "\t{{ .reg .b32 %n32; not.b32 %n32, {source}; \
+                 {guard}{space}add.s32 {target}, %n32, 1; }}\n"
             ));
         }
         ("abs.s32" | "abs.s64", [target, source]) => {
             let width = opcode.trim_start_matches("abs.s");
             return Some(format!(
-                "\t{{ .reg .b{width} %not{width}; not.b{width} %not{width}, {source}; \
-                 add.s{width} %not{width}, %not{width}, 1; \
-                 {guard}{space}max.s{width} {target}, {source}, %not{width}; }}\n"
+                "\t{{ .reg .b{width} %n{width}; not.b{width} %n{width}, {source}; \
+                 add.s{width} %n{width}, %n{width}, 1; \
+                 {guard}{space}max.s{width} {target}, {source}, %n{width}; }}\n"
             ));
         }
         _ => {}
     }
     let (declared, computed) = match (opcode, operands.as_slice()) {
         ("neg.s16", [_, source]) => (
-            "%wide",
+            "%w1",
             format!(
-                "{} not.b32 %wide, %wide; add.s32 %wide, %wide, 1;",
-                widen("%wide", source)
+                "{} not.b32 %w1, %w1; add.s32 %w1, %w1, 1;",
+                widen("%w1", source)
             ),
         ),
-        ("abs.s16", [_, source]) => (
-            "%wide",
-            format!("{} abs.s32 %wide, %wide;", widen("%wide", source)),
-        ),
+        ("abs.s16", [_, source]) => ("%w1", format!("{} abs.s32 %w1, %w1;", widen("%w1", source))),
         ("sub.s16" | "sub.u16", [_, left, right]) => (
-            "%wide, %other",
+            "%w1, %w2",
             format!(
-                "{} {} sub.s32 %wide, %wide, %other;",
-                widen("%wide", left),
-                widen("%other", right)
+                "{} {} sub.s32 %w1, %w1, %w2;",
+                widen("%w1", left),
+                widen("%w2", right)
             ),
         ),
         _ => return None,
     };
     let target = operands.first()?;
     Some(format!(
-        "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %wide; }}\n"
+        "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %w1; }}\n"
     ))
 }
 
@@ -117,30 +117,30 @@ mod tests {
         let ptx = "\tneg.s16 \t%rs2, %rs1;\n\
                    \t@%p1 abs.s16 \t%rs3, %rs2;\n\
                    \tsub.s16 \t%rs4, -5, %rs3;\n";
-        let expected = "\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; not.b32 %wide, %wide; \
-                        add.s32 %wide, %wide, 1; cvt.u16.u32 %rs2, %wide; }\n\
-                        \t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs2; abs.s32 %wide, %wide; \
-                        @%p1 cvt.u16.u32 %rs3, %wide; }\n\
-                        \t{ .reg .b32 %wide, %other; mov.u32 %wide, -5; cvt.s32.s16 %other, %rs3; \
-                        sub.s32 %wide, %wide, %other; cvt.u16.u32 %rs4, %wide; }\n";
+        let expected = "\t{ .reg .b32 %w1; cvt.s32.s16 %w1, %rs1; not.b32 %w1, %w1; \
+                        add.s32 %w1, %w1, 1; cvt.u16.u32 %rs2, %w1; }\n\
+                        \t{ .reg .b32 %w1; cvt.s32.s16 %w1, %rs2; abs.s32 %w1, %w1; \
+                        @%p1 cvt.u16.u32 %rs3, %w1; }\n\
+                        \t{ .reg .b32 %w1, %w2; mov.u32 %w1, -5; cvt.s32.s16 %w2, %rs3; \
+                        sub.s32 %w1, %w1, %w2; cvt.u16.u32 %rs4, %w1; }\n";
         assert_eq!(avoid_ptxas_errors(ptx), expected);
     }
 
     #[test]
     fn absolute_value_is_the_greater_of_value_and_negation() {
         let ptx = "\tabs.s32 \t%r2, %r1;\n\t@!%p1 abs.s64 \t%rd3, %rd3;\n";
-        let expected = "\t{ .reg .b32 %not32; not.b32 %not32, %r1; add.s32 %not32, %not32, 1; \
-                        max.s32 %r2, %r1, %not32; }\n\
-                        \t{ .reg .b64 %not64; not.b64 %not64, %rd3; add.s64 %not64, %not64, 1; \
-                        @!%p1 max.s64 %rd3, %rd3, %not64; }\n";
+        let expected = "\t{ .reg .b32 %n32; not.b32 %n32, %r1; add.s32 %n32, %n32, 1; \
+                        max.s32 %r2, %r1, %n32; }\n\
+                        \t{ .reg .b64 %n64; not.b64 %n64, %rd3; add.s64 %n64, %n64, 1; \
+                        @!%p1 max.s64 %rd3, %rd3, %n64; }\n";
         assert_eq!(avoid_ptxas_errors(ptx), expected);
     }
 
     #[test]
     fn negation_of_32_bits_is_the_complement_plus_one() {
         let ptx = "\tneg.s32 \t%r2, %r1;\n\t@%p1 sub.s32 \t%r3, 0, %r2;\n";
-        let expected = "\t{ .reg .b32 %not32; not.b32 %not32, %r1; add.s32 %r2, %not32, 1; }\n\
-                        \t{ .reg .b32 %not32; not.b32 %not32, %r2; @%p1 add.s32 %r3, %not32, 1; }\n";
+        let expected = "\t{ .reg .b32 %n32; not.b32 %n32, %r1; add.s32 %r2, %n32, 1; }\n\
+                        \t{ .reg .b32 %n32; not.b32 %n32, %r2; @%p1 add.s32 %r3, %n32, 1; }\n";
         assert_eq!(avoid_ptxas_errors(ptx), expected);
     }
 
