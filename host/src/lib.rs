@@ -32,6 +32,7 @@ pub mod measure;
 pub mod memory;
 pub mod npy;
 pub mod output;
+mod parallel;
 #[cfg(test)]
 mod planted;
 pub mod progress;

@@ -14,6 +14,25 @@ pub fn workspace() -> &'static Path {
         .unwrap_or(Path::new("/"))
 }
 
+/// Libraries that the program of this workspace asks more features of than `gpu_gemm` does. Asked for
+/// here too, what the workspace has compiled serves, and with it all that depends on it.
+const FEATURES: &str = r#"
+[dependencies.approx]
+version = "0.5"
+
+[dependencies.libc]
+version = "0.2"
+features = ["extra_traits"]
+
+[dependencies.num-integer]
+version = "0.1"
+default-features = false
+features = ["i128"]
+
+[dependencies.num-traits]
+version = "0.2"
+"#;
+
 /// A folder outside of the workspace.
 pub struct EmptyFolder {
     folder: TempDir,
@@ -30,7 +49,7 @@ impl EmptyFolder {
     }
 
     /// Makes it a package: a program of `tests/outside` that depends, with the lines of a
-    /// manifest that the book gives, on the library of the workspace in `root`.
+    /// manifest that the book gives, on the library in `root`.
     pub fn write_program(&self, root: &Path, program: &str) -> Result<(), Failed> {
         let chapter = fs::read_to_string(workspace().join("docs/src/library.md"))?;
         let dependencies = chapter
@@ -38,9 +57,13 @@ impl EmptyFolder {
             .and_then(|(_, rest)| rest.split_once("[profile"))
             .ok_or("library.md has no manifest")?
             .0
-            .replace("../gemm/", &format!("{}/", root.display()));
+            .replace(
+                "../gemm/crates/gpu_gemm",
+                &format!("{}/crates/gpu_gemm", root.display()),
+            )
+            .replace("../gemm/", &format!("{}/", workspace().display()));
         let package = "[package]\nname = \"program\"\nedition = \"2024\"\n";
-        let manifest = format!("{package}\n{dependencies}");
+        let manifest = format!("{package}\n{dependencies}\n{FEATURES}");
         fs::write(self.path("Cargo.toml"), manifest)?;
         self.take_profiles("")?;
         fs::create_dir(self.path("src"))?;

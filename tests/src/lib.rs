@@ -31,13 +31,24 @@ pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()
 }
 
-/// Runs the tests, one at a time: each uses all the cores there are, and the thread that opened
-/// the GPU keeps it.
+/// Runs the tests; with a GPU one at a time, as the thread that opened it keeps it.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    match devices::why_no_gpu() {
+        Some(_) => run_on(None, trials),
+        None => run_in_turn(trials),
+    }
+}
+
+/// Runs the tests one at a time.
+pub fn run_in_turn(trials: Vec<Trial>) -> ExitCode {
+    run_on(Some(1), trials)
+}
+
+fn run_on(threads: Option<usize>, trials: Vec<Trial>) -> ExitCode {
     if let Some(reason) = devices::why_no_gpu() {
         println!("tests named gpu:: are ignored here: {reason}");
     }
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = threads.or(arguments.test_threads);
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -255,8 +255,8 @@ fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let exact_tiles = [tile.m, 2 * tile.n, 2 * tile.k];
     let ragged = [tile.m + 1, tile.n + 2, tile.k + 3];
     for shape in [exact_tiles, ragged].map(shape) {
-        for alpha in [-2, -1, 0, 1, 2] {
-            for beta in [-2, -1, 0, 1, 2] {
+        for alpha in [-2, 0, 1] {
+            for beta in [-2, 0, 1] {
                 bench.exact(&integers::<T>(shape, [alpha, beta])?)?;
                 let layout = Layout::compact(shape);
                 let [alpha, beta] = [alpha, beta].map(T::from_integer);

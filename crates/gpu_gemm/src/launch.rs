@@ -122,8 +122,11 @@ pub enum Scalar {
     I32(i32),
 }
 
-/// A Rust type that matrix elements may have.
-pub trait Element: DeviceCopy + Default + PartialEq + Send + Sync + 'static {
+/// A Rust type that matrix elements may have. No other crate can implement it: kernels read and
+/// write memory as [`Element::TYPE`] says.
+pub trait Element:
+    sealed::Sealed + DeviceCopy + Default + PartialEq + Send + Sync + 'static
+{
     /// The element type that this Rust type stands for.
     const TYPE: ElementType;
 
@@ -134,9 +137,15 @@ pub trait Element: DeviceCopy + Default + PartialEq + Send + Sync + 'static {
     fn of(scalar: Scalar) -> Option<Self>;
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! element {
     ($($type:ty, $variant:ident);*) => {
         $(
+            impl sealed::Sealed for $type {}
+
             impl Element for $type {
                 const TYPE: ElementType = ElementType::$variant;
 

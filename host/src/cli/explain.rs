@@ -9,6 +9,8 @@ use super::exit::{PROVEN, Stop, failed, finish, usage};
 use super::values;
 use crate::explain::data_sheets;
 use crate::explain::{self, Explanation, Question};
+use crate::parallel;
+use crate::progress::Progress;
 use crate::select;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -79,14 +81,22 @@ pub(super) fn explain(
         .and_then(|found| Gpu::of(found.first()?));
     let [m, n, k] = [arguments.m, arguments.n, arguments.k]
         .map(|dimension| dimension.unwrap_or(arguments.size) as usize);
-    for (index, variant) in variants.into_iter().enumerate() {
+    let progress = Progress::start(variants.len() as u64);
+    progress.doing("assembling kernels".to_string());
+    let explained = parallel::map(variants.len(), |index| {
         let question = Question {
-            variant,
+            variant: variants[index],
             shape: Shape { m, n, k },
             reads_c: arguments.beta != 0.0,
             gpu: arguments.gpu.clone(),
         };
-        let explanation = Explanation::of(&question, here.clone()).map_err(failed)?;
+        let explanation = Explanation::of(&question, here.clone());
+        progress.step();
+        explanation
+    });
+    drop(progress);
+    for (index, explanation) in explained.into_iter().enumerate() {
+        let explanation = explanation.map_err(failed)?;
         let written = match arguments.format {
             Format::Text if index > 0 => {
                 writeln!(out).and_then(|()| explain::write(&explanation, out))

@@ -29,21 +29,54 @@ pub static RUNG: Algorithm = Algorithm {
     },
 };
 
-fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) {
-    let strides = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
-    let [lda, ldb, ldc] = strides;
+/// m, k and n.
+fn dimensions<T>(a: &View<'_, T>, b: &View<'_, T>, c: &ViewMut<'_, T>) -> (usize, usize, usize) {
     let (m, k, n) = (a.rows(), b.rows(), b.columns());
+    assert_eq!(
+        (a.columns(), c.rows(), c.columns()),
+        (k, m, n),
+        "the shapes of A, B and C do not fit each other"
+    );
+    (m, k, n)
+}
+
+fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) {
+    let (m, k, n) = dimensions(&a, &b, &c);
+    let [lda, ldb, ldc] = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
-    // SAFETY: these are the dimensions and strides of three views, one of which is borrowed
-    // exclusively.
+    // SAFETY: these are the dimensions, which fit each other, and the strides of three views, one
+    // of which is borrowed exclusively.
     unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
 }
 
 fn dgemm(a: View<'_, f64>, b: View<'_, f64>, mut c: ViewMut<'_, f64>, _: &Team) {
-    let strides = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
-    let [lda, ldb, ldc] = strides;
-    let (m, k, n) = (a.rows(), b.rows(), b.columns());
+    let (m, k, n) = dimensions(&a, &b, &c);
+    let [lda, ldb, ldc] = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
     // SAFETY: as above.
     unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::team::Settings;
+
+    #[test]
+    fn views_that_do_not_fit_each_other_are_refused() {
+        let team = Team::new(Settings::default()).unwrap();
+        let multiply = RUNG.functions.f32.unwrap();
+        for [(m, k), (depth, n), (rows, columns)] in [
+            [(64, 1), (1, 64), (1, 64)],
+            [(64, 1), (1, 64), (64, 1)],
+            [(8, 8), (1, 8), (8, 8)],
+        ] {
+            let (a, b, mut c) = (vec![1.0; m * k], vec![1.0; depth * n], vec![0.0; rows * columns]);
+            let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let c = ViewMut::new(&mut c, rows, columns, columns);
+                multiply(View::new(&a, m, k, k), View::new(&b, depth, n, n), c, &team);
+            }));
+            assert!(refused.is_err());
+        }
+    }
 }

@@ -13,13 +13,13 @@
 //! cargo run --release -p host -- --kernel cpu-rows,cpu-partial --m 16 --n 64 --k 1000000
 //! ```
 
-use rayon::prelude::*;
-
 use super::view::{View, ViewMut};
 use super::algorithm::{Algorithm, Threads, every_type};
 use super::divide;
+use super::share_out::share_out;
 use super::team::Team;
 use crate::data::Number;
+use crate::parallel;
 use crate::verify::ErrorModel;
 use gpu_gemm::gpu_kernels::spec::Tile;
 
@@ -35,30 +35,25 @@ pub static RUNG: Algorithm = Algorithm {
 
 fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team) {
     let (m, n, k) = (a.rows(), b.columns(), b.rows());
-    team.pool().install(|| {
-        let slice = k.div_ceil(team.threads());
-        let partials: Vec<Vec<T>> = (0..k)
-            .into_par_iter()
-            .step_by(slice)
-            .map(|first| {
-                let terms = first..k.min(first + slice);
-                let mut partial = vec![T::default(); m * n]; // (M, N)
-                divide::add_product(
-                    a.part(0..m, terms.clone()),
-                    b.part(terms, 0..n),
-                    ViewMut::new(&mut partial, m, n, n),
-                );
-                partial
-            })
-            .collect();
-        // The partial results come in the order of k, whichever thread made them: every run adds
-        // in the same order.
-        c.pieces(1, n).into_par_iter().for_each(|(row, _, mut band)| {
-            for partial in &partials {
-                for (c, sum) in band.row_mut(0).iter_mut().zip(&partial[row * n..]) {
-                    *c = c.plus(*sum);
-                }
+    let slice = k.div_ceil(team.threads());
+    let partial = |index| {
+        let terms = index * slice..k.min((index + 1) * slice);
+        let mut partial = vec![T::default(); m * n]; // (M, N)
+        divide::add_product(
+            a.part(0..m, terms.clone()),
+            b.part(terms, 0..n),
+            ViewMut::new(&mut partial, m, n, n),
+        );
+        partial
+    };
+    let partials = team.pool().install(|| parallel::map(k.div_ceil(slice), partial));
+    // The partial results come in the order of k, whichever thread made them: every run adds in
+    // the same order.
+    share_out(team, c.pieces(1, n), |(row, _, mut band)| {
+        for partial in &partials {
+            for (c, sum) in band.row_mut(0).iter_mut().zip(&partial[row * n..]) {
+                *c = c.plus(*sum);
             }
-        });
+        }
     });
 }

@@ -230,7 +230,10 @@ fn extent(rows: usize, columns: usize, leading: usize) -> usize {
     );
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
-        (rows, columns) => (rows - 1) * leading + columns,
+        (rows, columns) => (rows - 1)
+            .checked_mul(leading)
+            .and_then(|before| before.checked_add(columns))
+            .expect("a matrix is larger than any memory"),
     }
 }
 
@@ -290,6 +293,12 @@ mod tests {
             let (above, below) = view().split_rows(rows);
             assert_eq!((above.rows(), below.rows()), (rows, 0));
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "larger than any memory")]
+    fn a_matrix_whose_extent_wraps_is_refused() {
+        ViewMut::new(&mut [0; 4], (1 << 62) + 1, 4, 4);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! read or write.
 
 use rand_pcg::Pcg64;
-use rayon::prelude::*;
 
 use super::error::ProblemError;
 use super::number::Number;
 use super::random::{Data, Random};
+use crate::parallel;
 
 /// Where a row-major matrix lies in its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,9 @@ impl<T: Number> Matrix<T> {
             })?;
         buffer.resize(length, T::POISON);
         if columns > 0 {
-            buffer[offset..]
-                .par_chunks_mut(leading)
-                .enumerate()
-                .for_each(|(index, padded)| row(index, &mut padded[..columns]));
+            parallel::pieces(&mut buffer[offset..], leading, |index, padded| {
+                row(index, &mut padded[..columns])
+            });
         }
         Ok(Matrix {
             buffer,
@@ -228,13 +227,15 @@ impl<T: Number> Matrix<T> {
     /// Where in the buffer the first element lies that is not part of the matrix and differs, in
     /// any bit, between `self` and `other`, a buffer of the same length.
     pub fn first_padding_difference(&self, other: &[T]) -> Option<usize> {
-        self.buffer
-            .par_iter()
-            .zip(other)
-            .enumerate()
-            .position_first(|(index, (ours, theirs))| {
-                ours.bits() != theirs.bits() && !self.contains(index)
+        const PIECE: usize = 1 << 16;
+        let length = self.buffer.len().min(other.len());
+        let found = parallel::map(length.div_ceil(PIECE), |piece| {
+            let first = piece * PIECE;
+            (first..length.min(first + PIECE)).find(|&index| {
+                self.buffer[index].bits() != other[index].bits() && !self.contains(index)
             })
+        });
+        found.into_iter().flatten().next()
     }
 
     /// Whether an index of the buffer is an element of the matrix.

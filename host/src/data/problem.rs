@@ -45,7 +45,6 @@ impl Layout {
 /// `C = alpha * A * B + beta * C`, with the matrices to do it on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
-    shape: Shape,
     pub alpha: T,
     pub beta: T,
     pub a: Matrix<T>,
@@ -66,22 +65,15 @@ impl<T: Number> Problem<T> {
         b: Matrix<T>,
         c: Matrix<T>,
     ) -> Result<Self, ProblemError> {
-        let shape = Shape::new(c.rows(), c.columns(), a.columns());
-        if (a.rows(), b.rows(), b.columns()) != (shape.m, shape.k, shape.n) {
-            return Err(ProblemError::ShapesDiffer {
-                a: (a.rows(), a.columns()),
-                b: (b.rows(), b.columns()),
-                c: (c.rows(), c.columns()),
-            });
-        }
-        Ok(Problem {
-            shape,
+        let problem = Problem {
             alpha,
             beta,
             a,
             b,
             c,
-        })
+        };
+        problem.checked_shape()?;
+        Ok(problem)
     }
 
     /// The same problem with its matrices moved.
@@ -99,8 +91,24 @@ impl<T: Number> Problem<T> {
     }
 
     /// Its dimensions.
+    ///
+    /// # Panics
+    ///
+    /// A matrix was replaced by one that does not fit the others: kernels rely on the shape.
     pub fn shape(&self) -> Shape {
-        self.shape
+        match self.checked_shape() {
+            Ok(shape) => shape,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn checked_shape(&self) -> Result<Shape, ProblemError> {
+        let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
+        let (a, b, c) = (size(&self.a), size(&self.b), size(&self.c));
+        match (a.0, b) == (c.0, (a.1, c.1)) {
+            true => Ok(Shape::new(c.0, c.1, a.1)),
+            false => Err(ProblemError::ShapesDiffer { a, b, c }),
+        }
     }
 
     /// Bytes of the three matrices.
@@ -145,6 +153,17 @@ impl<T: Random> Problem<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "1 x 1")]
+    fn a_matrix_replaced_by_a_smaller_one_is_noticed() {
+        let shape = Shape::new(1, 1000, 1);
+        let layout = Layout::compact(shape);
+        let mut problem =
+            Problem::<f32>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
+        problem.c = Matrix::from_rows(1, 1, Placement::compact(1), |_, _| ()).unwrap();
+        problem.shape();
+    }
 
     #[test]
     fn shapes_that_do_not_fit_are_refused() {

@@ -15,7 +15,6 @@
 //! magnitude, alpha and beta), and `5 * (k + 2) * max(1, |alpha|) * smallest`.
 
 use approx::abs_diff_eq;
-use rayon::prelude::*;
 
 use super::compensated::is_as_fine_as_f64;
 use super::exact_data::exact_data_with_headroom;
@@ -25,6 +24,7 @@ use super::strassen::Growth;
 use gpu_gemm::gpu_kernels::spec::Rounding;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
+use crate::parallel;
 use gpu_gemm::Shape;
 
 /// How the errors of a result are bounded, which depends on its algorithm.
@@ -234,7 +234,7 @@ impl ErrorBound {
                 }),
             }
         };
-        let checked = check_each((0..shape.m).into_par_iter(), check)?;
+        let checked = check_each(shape.m, check)?;
         Ok(checked.into_iter().sum())
     }
 }
@@ -245,13 +245,11 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
         true => one,
         false => other,
     };
-    (0..matrix.rows())
-        .into_par_iter()
-        .map(|row| {
-            let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
-            magnitudes.fold(0.0, larger)
-        })
-        .reduce(|| 0.0, larger)
+    let of_rows = parallel::map(matrix.rows(), |row| {
+        let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
+        magnitudes.fold(0.0, larger)
+    });
+    of_rows.into_iter().fold(0.0, larger)
 }
 
 /// The same of compensated sums: two roundings of a unit each, on data whose alarm is known.

@@ -12,7 +12,7 @@
 //!
 //! (their Proposition 5.5; rounding both to one f64 adds u times the result).
 
-use rayon::prelude::*;
+use crate::parallel;
 
 use crate::data::{Arithmetic, Number};
 
@@ -77,24 +77,19 @@ pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
     if n == 0 || k == 0 {
         return sums;
     }
-    let panels: Vec<Vec<Slice>> = (0..n)
-        .into_par_iter()
-        .step_by(COLUMNS)
-        .map(|first| panel(b, n, first))
-        .collect();
-    sums.par_chunks_mut(ROWS * n)
-        .zip(a.par_chunks(ROWS * k))
-        .for_each(|(sums, a)| {
-            for (index, panel) in panels.iter().enumerate() {
-                for (sums, a) in sums.chunks_mut(n).zip(a.chunks(k)) {
-                    let columns = columns(a, panel);
-                    // The last panel has more columns than B.
-                    for (sum, column) in sums[index * COLUMNS..].iter_mut().zip(columns) {
-                        *sum = column;
-                    }
+    let panels = parallel::map(n.div_ceil(COLUMNS), |index| panel(b, n, index * COLUMNS));
+    parallel::pieces(&mut sums, ROWS * n, |piece, sums| {
+        let a = &a[piece * ROWS * k..]; // of these rows, and all below
+        for (index, panel) in panels.iter().enumerate() {
+            for (sums, a) in sums.chunks_mut(n).zip(a.chunks(k)) {
+                let columns = columns(a, panel);
+                // The last panel has more columns than B.
+                for (sum, column) in sums[index * COLUMNS..].iter_mut().zip(columns) {
+                    *sum = column;
                 }
             }
-        });
+        }
+    });
     sums
 }
 

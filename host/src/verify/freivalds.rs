@@ -10,9 +10,9 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use rayon::prelude::*;
 
 use crate::data::{Matrix, Number, Problem};
+use crate::parallel;
 
 /// Independent vectors at once.
 const VECTORS: usize = 2;
@@ -41,12 +41,9 @@ pub fn first_wrong_row<T: Number>(
     let bx: Vec<Entry> = if alpha == 0 {
         Vec::new()
     } else {
-        (0..shape.k)
-            .into_par_iter()
-            .map(|row| dot(problem.b.row(row), &x))
-            .collect()
+        parallel::map(shape.k, |row| dot(problem.b.row(row), &x))
     };
-    (0..shape.m).into_par_iter().find_first(|&row| {
+    let is_wrong = |row| {
         let elements = got.row(row);
         let integers = elements.iter().all(|element| {
             element
@@ -61,7 +58,9 @@ pub fn first_wrong_row<T: Number>(
             add_scaled(&mut want, beta, dot(problem.c.row(row), &x));
         }
         !(integers && dot(elements, &x) == want)
-    })
+    };
+    let wrong = parallel::map(shape.m, is_wrong);
+    wrong.into_iter().position(|is_wrong| is_wrong)
 }
 
 /// An integer element modulo 2^64. Anything else becomes 0: callers refuse it before or after.

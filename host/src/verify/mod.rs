@@ -25,9 +25,9 @@ pub mod sample;
 pub mod strassen;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use rayon::prelude::*;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
+use crate::parallel;
 use bound::ErrorBound;
 pub use bound::ErrorModel;
 pub use exact_data::exact_data;
@@ -203,7 +203,7 @@ pub fn wrapping<T: Number>(
     check_shape(problem, got)?;
     let statement = match coverage {
         Coverage::Full => {
-            check_each((0..problem.shape().m).into_par_iter(), |row| {
+            check_each(problem.shape().m, |row| {
                 let want = reference::wrapping_row(problem, row);
                 equal_row(got, row, want.into_iter().map(T::to_f64))
             })?;
@@ -282,7 +282,10 @@ fn check_samples<T: Number, R: Send>(
     check: impl Fn(usize, usize) -> Result<R, Failure> + Sync + Send,
 ) -> Result<Vec<R>, Failure> {
     let samples = sample::positions(problem.shape(), tile);
-    check_each(samples.par_iter(), |&(row, col)| check(row, col))
+    check_each(samples.len(), |index| {
+        let (row, col) = samples[index];
+        check(row, col)
+    })
 }
 
 fn equal_row<T: Number>(
@@ -353,16 +356,15 @@ fn require_exact_sums<T: Number>(problem: &Problem<T>) -> Result<f64, Failure> {
 
 /// The largest magnitude in a matrix of integers; `None` if it holds anything else.
 fn largest_integer<T: Number>(matrix: &Matrix<T>) -> Option<u64> {
-    (0..matrix.rows())
-        .into_par_iter()
-        .map(|row| {
-            matrix.row(row).iter().try_fold(0, |largest: u64, element| {
-                element
-                    .to_integer()
-                    .map(|integer| largest.max(integer.unsigned_abs()))
-            })
+    let of_rows: Vec<Option<u64>> = parallel::map(matrix.rows(), |row| {
+        matrix.row(row).iter().try_fold(0, |largest: u64, element| {
+            let integer = element.to_integer()?;
+            Some(largest.max(integer.unsigned_abs()))
         })
-        .try_reduce(|| 0, |one, other| Some(one.max(other)))
+    });
+    of_rows
+        .into_iter()
+        .try_fold(0, |largest, of_row| Some(largest.max(of_row?)))
 }
 
 impl ErrorBound {

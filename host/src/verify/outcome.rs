@@ -1,9 +1,10 @@
 //! The outcome of a check: a proof, or what is wrong and where.
 
-use rayon::prelude::*;
 use std::fmt;
 
 use thiserror::Error;
+
+use crate::parallel;
 
 use gpu_gemm::Shape;
 
@@ -91,12 +92,11 @@ impl Proof {
     }
 }
 
-/// The outcomes of `check`; if any fails, the first failure, so that the same result always
-/// fails in the same way.
-pub(super) fn check_each<I: IndexedParallelIterator, R: Send>(
-    items: I,
-    check: impl Fn(I::Item) -> Result<R, Failure> + Sync + Send,
+/// The outcomes of `check` for each number below `count`; if any fails, the first failure, so that
+/// the same result always fails in the same way.
+pub(super) fn check_each<R: Send>(
+    count: usize,
+    check: impl Fn(usize) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Failure> {
-    let checked: Vec<_> = items.map(check).collect();
-    checked.into_iter().collect()
+    parallel::map(count, check).into_iter().collect()
 }

@@ -4,11 +4,11 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use rayon::prelude::*;
 
 use super::compensated::{self, Sum};
 use super::outcome::{Failure, check_each};
 use crate::data::{Matrix, Number, Problem};
+use crate::parallel;
 
 /// What an element must be, and how large the terms of its sum are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -71,10 +71,11 @@ impl Reference {
             to_f64(&problem.b, 0..shape.k)
         };
         let compensate = with_magnitudes && compensated::is_as_fine_as_f64::<T>();
-        let b_magnitudes: Vec<f64> = match with_magnitudes && !compensate {
-            true => b.par_iter().map(|element| element.abs()).collect(),
-            false => Vec::new(),
-        };
+        let mut b_magnitudes = Vec::new();
+        if with_magnitudes && !compensate {
+            b_magnitudes.clone_from(&b);
+            make_positive(&mut b_magnitudes);
+        }
         let mut results = Vec::with_capacity(shape.m);
         let rows_at_once = (BAND / shape.n.max(shape.k)).max(1);
         for first in (0..shape.m).step_by(rows_at_once) {
@@ -90,7 +91,7 @@ impl Reference {
                     plain_sums(a, &b, &b_magnitudes, shape.k, shape.n)
                 }
             };
-            let checked = check_each((0..rows).into_par_iter(), |row| {
+            let checked = check_each(rows, |row| {
                 let c = problem.c.row(first + row);
                 let expected: Vec<Expected> = (0..shape.n)
                     .map(|col| {
@@ -170,14 +171,11 @@ impl SignedRowSums {
             .collect();
         let b = match problem.alpha == T::default() {
             true => Vec::new(),
-            false => (0..shape.k)
-                .into_par_iter()
-                .map(|row| {
-                    let elements = problem.b.row(row);
-                    let magnitude = elements.iter().map(|element| element.to_f64().abs()).sum();
-                    (signed_sum(elements, &signs), magnitude)
-                })
-                .collect(),
+            false => parallel::map(shape.k, |row| {
+                let elements = problem.b.row(row);
+                let magnitude = elements.iter().map(|element| element.to_f64().abs()).sum();
+                (signed_sum(elements, &signs), magnitude)
+            }),
         };
         SignedRowSums { signs, b }
     }
@@ -219,14 +217,12 @@ fn to_f64<T: Number>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f6
     let columns = matrix.columns();
     let mut compact = vec![0.0; rows.len() * columns];
     if columns > 0 {
-        compact
-            .par_chunks_mut(columns)
-            .zip(rows)
-            .for_each(|(compact, row)| {
-                for (compact, element) in compact.iter_mut().zip(matrix.row(row)) {
-                    *compact = element.to_f64();
-                }
-            });
+        parallel::pieces(&mut compact, columns, |index, compact| {
+            let row = matrix.row(rows.start + index);
+            for (compact, element) in compact.iter_mut().zip(row) {
+                *compact = element.to_f64();
+            }
+        });
     }
     compact
 }
@@ -238,12 +234,11 @@ fn plain_sums(mut a: Vec<f64>, b: &[f64], b_magnitudes: &[f64], k: usize, n: usi
     multiply(&a, b, k, n, &mut rounded);
     let mut magnitudes = vec![0.0; m * n];
     if !b_magnitudes.is_empty() {
-        a.par_iter_mut()
-            .for_each(|element| *element = element.abs());
+        make_positive(&mut a);
         multiply(&a, b_magnitudes, k, n, &mut magnitudes);
     }
     rounded
-        .into_par_iter()
+        .into_iter()
         .zip(magnitudes)
         .map(|(rounded, magnitude)| Sum {
             rounded,
@@ -251,6 +246,14 @@ fn plain_sums(mut a: Vec<f64>, b: &[f64], b_magnitudes: &[f64], k: usize, n: usi
             magnitude,
         })
         .collect()
+}
+
+fn make_positive(elements: &mut [f64]) {
+    parallel::pieces(elements, 1 << 16, |_, elements| {
+        elements
+            .iter_mut()
+            .for_each(|element| *element = element.abs());
+    });
 }
 
 /// `c = a * b`, all compact and row-major, `a` with `k` columns and `b` with `n`.

@@ -103,6 +103,15 @@ impl Launch {
         kernel: impl Fn() + Sync,
         block_done: &(dyn Fn() + Sync),
     ) -> Result<Report, Fault> {
+        self.simulate(&kernel, block_done)
+    }
+
+    /// The same; not generic, as all that it needs would be compiled anew for each kernel.
+    fn simulate(
+        &self,
+        kernel: &(dyn Fn() + Sync),
+        block_done: &(dyn Fn() + Sync),
+    ) -> Result<Report, Fault> {
         self.check()?;
         panic_hook::install();
 
@@ -115,7 +124,7 @@ impl Launch {
         (0..workers)
             .into_par_iter()
             .with_max_len(1)
-            .for_each(|_| self.work(blocks, &kernel, block_done, &progress));
+            .for_each(|_| self.work(blocks, kernel, block_done, &progress));
 
         match into_inner(progress.fault) {
             Some((_, fault)) => Err(fault),

@@ -88,7 +88,12 @@ impl<'launch> Worker<'launch> {
         let fault = match result {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(fault)) => fault,
-            Err(payload) => fault_of(payload, block),
+            Err(payload) => {
+                // The payload is dropped here, on the worker's own stack: from there no thread can
+                // be suspended.
+                block.is_unwinding.set(true);
+                fault_of(payload, block)
+            }
         };
         block.is_unwinding.set(true);
         coroutines.unwind(|number| running.thread(&block.threads[number]));
@@ -146,6 +151,10 @@ fn fault_of(payload: Box<dyn Any + Send>, block: &Block) -> Fault {
     } else {
         "(a value that is not text)".to_string()
     };
+    // Whatever the payload does when it is dropped must not keep the threads from being unwound.
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(another);
+    }
     Fault::Panic {
         block: block.index.get(),
         thread: current::thread().index,

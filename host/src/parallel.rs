@@ -1,0 +1,94 @@
+//! Loops on all cores.
+//!
+//! They are rayon's, behind one function that is compiled once: each of rayon's own parallel
+//! iterators is compiled anew for each closure and each type, and two dozen of them made half of
+//! this crate's machine code.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+/// Tasks of a loop at most: many more than there are cores, so that all end at about the same time.
+const TASKS: usize = 1024;
+
+/// Calls `work` with each number below `count`.
+pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().for_each(work);
+}
+
+/// What `work` returns for each number below `count`, in their order.
+pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let of_task = count.div_ceil(TASKS).max(1);
+    let tasks = count.div_ceil(of_task);
+    let mut results: Vec<Mutex<Vec<R>>> = Vec::new();
+    results.resize_with(tasks, Mutex::default);
+    each(tasks, &|task| {
+        let first = task * of_task;
+        let mut done = Vec::with_capacity(of_task);
+        for index in first..count.min(first + of_task) {
+            done.push(work(index));
+        }
+        *results[task].lock().unwrap_or_else(PoisonError::into_inner) = done;
+    });
+    // All are there: a panic in `work` would have gone on from `each`.
+    let mut all = Vec::with_capacity(count);
+    for result in results {
+        all.append(&mut result.into_inner().unwrap_or_else(PoisonError::into_inner));
+    }
+    all
+}
+
+/// Calls `work` with each piece of `length` elements, the last one perhaps shorter, and its number.
+///
+/// # Panics
+///
+/// If `length` is 0.
+pub fn pieces<T: Send>(elements: &mut [T], length: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    let of_task = elements.len().div_ceil(length).div_ceil(TASKS).max(1);
+    let tasks: Vec<Mutex<&mut [T]>> = elements
+        .chunks_mut(of_task.saturating_mul(length))
+        .map(Mutex::new)
+        .collect();
+    each(tasks.len(), &|task| {
+        // Nobody else takes this one.
+        let mut elements = tasks[task].lock().unwrap_or_else(PoisonError::into_inner);
+        for (index, piece) in elements.chunks_mut(length).enumerate() {
+            work(task * of_task + index, piece);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order() {
+        for count in [0, 1, 1023, 1025, 5000] {
+            let expected: Vec<usize> = (0..count).map(|index| index * 3).collect();
+            assert_eq!(map(count, |index| index * 3), expected);
+        }
+    }
+
+    #[test]
+    fn every_piece_is_taken_once_with_its_number() {
+        for length in [1, 10, 4099, 20_000] {
+            let mut elements = vec![0; 10_007];
+            pieces(&mut elements, length, |number, piece| {
+                for element in piece {
+                    *element += number + 1;
+                }
+            });
+            for (index, element) in elements.iter().enumerate() {
+                assert_eq!(*element, index / length + 1);
+            }
+        }
+        pieces(&mut [] as &mut [u8], 4, |_, _| unreachable!());
+    }
+
+    #[test]
+    #[should_panic(expected = "at 7")]
+    fn a_panic_goes_on() {
+        map(10, |index| assert_ne!(index, 7, "at 7"));
+    }
+}
