@@ -24,10 +24,14 @@ pub(crate) use unless_published;
 /// Hides the origin of `value`, so that the compiler keeps it in a register instead of computing
 /// it again from the thread's index at each use: 1107 instructions a k-iteration of
 /// `async-pipeline` instead of 1120.
+///
+/// # Safety
+///
+/// All lanes of the warp are here together.
 #[inline(always)]
-pub fn keep_in_register(value: u32) -> u32 {
+pub unsafe fn keep_in_register(value: u32) -> u32 {
     #[cfg(not(published_cuda_std))]
-    // SAFETY: all lanes of the warp are here together, and each reads its own value.
+    // SAFETY: as the caller vouches; each lane reads its own value.
     unsafe {
         cuda_std::warp::warp_shuffle_idx(u32::MAX, value, cuda_std::warp::lane_id(), 32).0
     }

@@ -68,7 +68,8 @@ macro_rules! kernel {
                         static_shared_bytes: (0
                             $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
                         $($($field: $value,)*)?
-                        ..Variant::new(
+                        // SAFETY: it is the row of the kernel above.
+                        ..unsafe { Variant::new(
                             $name,
                             EntryPoint {
                                 name: stringify!($entry),
@@ -77,7 +78,7 @@ macro_rules! kernel {
                             },
                             Block { x: $x as u32, y: $y as u32 },
                             Tile { m: $m as u32, n: $n as u32, k: $k as u32 },
-                        )
+                        ) }
                     }
                     .checked()
                 ),*];

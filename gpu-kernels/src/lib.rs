@@ -79,7 +79,18 @@ compat::unless_published! {
 #[cfg(test)]
 mod tests {
     use super::{remainder_variant, variants};
-    use crate::spec::{Grid, OperandLayout};
+    use crate::spec::{Grid, OperandLayout, Rounding};
+
+    #[test]
+    fn the_rungs_that_compensate_say_so() {
+        for variant in variants() {
+            let compensates = ["naive-kahan", "tiled-kahan", "row-shared", "pitched"]
+                .iter()
+                .any(|rung| variant.name.starts_with(rung));
+            let says_so = variant.rounding == Rounding::Compensated;
+            assert_eq!(says_so, compensates, "{}", variant.name);
+        }
+    }
 
     #[test]
     fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {

@@ -112,7 +112,11 @@ pub struct Kernel {
 }
 
 /// One compiled form of a kernel: types, tiles and launch shape.
-#[derive(Clone, Copy, Debug)]
+///
+/// Plans rely on what it says: where it is wrong, a launch leaves its buffers. So only this crate's table
+/// has variants; they are neither copied nor made elsewhere, but by [`Variant::new`].
+#[derive(Debug)]
+#[non_exhaustive]
 pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its element type.
     pub name: &'static str,
@@ -165,7 +169,16 @@ pub struct Variant {
 impl Variant {
     /// One CTA a tile; tiles of A and B in shared memory, unless the tile has no depth; row-major
     /// matrices at any address.
-    pub const fn new(name: &'static str, entry: EntryPoint, block: Block, tile: Tile) -> Variant {
+    ///
+    /// # Safety
+    ///
+    /// All that it says is true of the kernel, at the latest when it is first launched.
+    pub const unsafe fn new(
+        name: &'static str,
+        entry: EntryPoint,
+        block: Block,
+        tile: Tile,
+    ) -> Variant {
         let element = match entry.function {
             Function::GemmF64(_) => ElementType::F64,
             Function::GemmI32(_) => ElementType::I32,

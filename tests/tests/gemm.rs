@@ -49,6 +49,7 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
         follows_alpha_and_beta,
         alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c,
         takes_any_leading_dimension_and_offset,
+        writes_nothing_beside_c_where_rows_end_inside_a_float4,
         repeats_bit_for_bit,
         k_zero_scales_c,
     ];
@@ -88,6 +89,10 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         is_proven_at_large_sizes,
         takes_more_rows_than_a_grid_has_blocks
     ] {
+        trials.push(trial(Backend::Gpu, case));
+    }
+    for case in claims![takes_sides_that_16_bits_cannot_count] {
+        trials.push(trial(Backend::Simulator, case));
         trials.push(trial(Backend::Gpu, case));
     }
     // Takes minutes and 40 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
@@ -190,6 +195,14 @@ impl Bench {
         shape([tile.m, tile.n, tile.k].map(|extent| extent as usize))
     }
 
+    /// The same where the length of the sums does not matter: those of thousands of terms take a
+    /// while.
+    fn short_tile(&self) -> Shape {
+        let tile = self.tile();
+        let k = if tile.k > 1000 { 64 } else { tile.k };
+        Shape { k, ..tile }
+    }
+
     /// A shape of one element more than a tile in each direction.
     fn beyond_tile(&self) -> Shape {
         let tile = self.tile();
@@ -227,6 +240,10 @@ fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), 
     for m in around(tile.m) {
         for n in around(tile.n) {
             for k in around(tile.k) {
+                // Sums of thousands of terms take a while: only where tiles of C end.
+                if k > 1000 && ![1, tile.m + 1].contains(&m) && ![1, tile.n + 1].contains(&n) {
+                    continue;
+                }
                 bench.exact(&integers::<T>(shape([m, n, k]), [1, 0])?)?;
             }
         }
@@ -251,7 +268,7 @@ fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> 
 }
 
 fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let tile = bench.tile();
+    let tile = bench.short_tile();
     let exact_tiles = [tile.m, 2 * tile.n, 2 * tile.k];
     let ragged = [tile.m + 1, tile.n + 2, tile.k + 3];
     for shape in [exact_tiles, ragged].map(shape) {
@@ -285,7 +302,7 @@ fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Element>(
 }
 
 fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    let tile = bench.tile();
+    let tile = bench.short_tile();
     // Exact tiles, for which an aligned layout takes the fast path and every other must not.
     let shape = shape([2 * tile.m, tile.n, 2 * tile.k]);
     #[rustfmt::skip]
@@ -295,11 +312,45 @@ fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(
     for padding in paddings {
         for offset in offsets {
             let layout = Layout::padded(shape, padding, offset);
-            let problem = integers_in::<T>(layout, shape, [2, -1])?;
-            bench
-                .exact(&problem)
-                .map_err(|failed| format!("padding {padding:?}, offset {offset:?}: {failed:?}"))?;
+            // Poison that beta multiplies can stay the same poison: without beta it cannot.
+            for beta in [-1, 0] {
+                let problem = integers_in::<T>(layout, shape, [2, beta])?;
+                bench.exact(&problem).map_err(|failed| {
+                    format!("padding {padding:?}, offset {offset:?}, beta {beta}: {failed:?}")
+                })?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// Each row of C begins at a multiple of a float4 and ends inside one, which must not be written whole:
+/// neither by a kernel nor, where tiles are divided, by the reduction of partial sums.
+fn writes_nothing_beside_c_where_rows_end_inside_a_float4<T: Element>(
+    bench: &Bench,
+) -> Result<(), Failed> {
+    let tile = bench.short_tile();
+    for beyond in 1..=4 {
+        let shape = shape([tile.m + beyond, tile.n + beyond, 2 * tile.k + beyond]);
+        let to_float4 = |columns: usize| columns.next_multiple_of(4) - columns;
+        let padding = [shape.k, shape.n, shape.n].map(to_float4);
+        let layout = Layout::padded(shape, padding, [0; 3]);
+        for beta in [-1, 0] {
+            bench.exact(&integers_in::<T>(layout, shape, [2, beta])?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whatever counts columns, rows or terms needs more than 16 bits.
+fn takes_sides_that_16_bits_cannot_count<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let (tile, long) = (bench.tile(), 1 << 16);
+    for extents in [
+        [3, long + tile.n + 1, 2],
+        [2, 3, long + tile.k + 1],
+        [long + tile.m + 1, 3, 2],
+    ] {
+        bench.exact(&integers::<T>(shape(extents), [1, 0])?)?;
     }
     Ok(())
 }

@@ -74,7 +74,8 @@ impl Library {
         let gpu = driver::probe()?.swap_remove(0);
         let ptx = ptx::newest_for(ptx::EMBEDDED, gpu.architecture(), None);
         // Machine code belongs to the embedded PTX, and to no copy.
-        let device = CudaDevice::open_with(gpu, ptx.to_string().leak())?;
+        // SAFETY: it is the embedded PTX.
+        let device = unsafe { CudaDevice::open_with(gpu, ptx.to_string().leak())? };
         let (device, workspace) = (Device::Cuda(Box::new(device)), WORKSPACE);
         Ok(Library { device, workspace })
     }

@@ -42,12 +42,54 @@ use core::mem::MaybeUninit;
 #[macro_export]
 macro_rules! shared_array {
     ($element:ty; $length:expr) => {{
-        #[$crate::address_space(shared)]
-        static ARRAY: $crate::shared::SharedArray<[$element; $length]> =
-            $crate::shared::SharedArray::uninit();
+        $crate::__static_in! {
+            shared,
+            [static],
+            ARRAY,
+            $crate::shared::SharedArray<[$element; $length]>,
+            $crate::shared::SharedArray::uninit()
+        }
         ARRAY.as_mut_ptr().cast::<$element>()
     }};
 }
+
+/// What a `static` in shared memory may hold, unless it is `mut`: nothing can be read of it by safe code,
+/// as the memory is uninitialized when a block starts, and gone when it ends.
+///
+/// # Safety
+///
+/// No safe code reads or writes what is behind a shared reference to such a value.
+///
+/// ```compile_fail,E0277
+/// #[cuda_std::address_space(shared)]
+/// static FLAG: bool = false;
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[cuda_std::address_space(shared)]
+/// static COUNT: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a static in shared memory",
+    note = "the memory is uninitialized when a block starts, so safe code must not read it: take `shared_array!`, \
+            a `MaybeUninit`, or a type with an `unsafe impl cuda_std::shared::SharedContent`"
+)]
+pub unsafe trait SharedContent {}
+
+// SAFETY: a pointer to the contents is all that it gives.
+unsafe impl<T> SharedContent for SharedArray<T> {}
+
+// SAFETY: reading it is unsafe.
+unsafe impl<T> SharedContent for MaybeUninit<T> {}
+
+// SAFETY: reading it is unsafe.
+unsafe impl<T> SharedContent for UnsafeCell<T> {}
+
+// SAFETY: it has nothing but the elements.
+unsafe impl<T: SharedContent, const LENGTH: usize> SharedContent for [T; LENGTH] {}
+
+#[doc(hidden)]
+pub const fn __assert_content<T: SharedContent>() {}
 
 /// The storage of a [`shared_array!`].
 #[doc(hidden)]

@@ -142,3 +142,27 @@ fn a_simulated_panic_prints_nothing_and_others_still_do() {
     assert!(printed.contains("real"), "{printed}");
     assert!(!printed.contains("simulated\n"), "{printed}");
 }
+
+#[test]
+fn what_a_panic_leaves_behind_is_dropped_where_no_thread_waits() {
+    /// Does something when it is dropped.
+    struct Payload(fn());
+
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+
+    for when_dropped in [
+        thread::sync_threads as fn(),
+        || thread::nanosleep(1),
+        || panic!("dropped"),
+    ] {
+        let fault = Launch::new(2, 4).run(|| {
+            thread::sync_threads();
+            std::panic::panic_any(Payload(when_dropped));
+        });
+        assert!(matches!(fault, Err(Fault::Panic { .. })), "{fault:?}");
+    }
+}

@@ -73,6 +73,9 @@ struct Tile(UnsafeCell<[u32; 32]>);
 // SAFETY: the kernel's threads each write an element of their own.
 unsafe impl Sync for Tile {}
 
+// SAFETY: its only field is an `UnsafeCell`.
+unsafe impl shared::SharedContent for Tile {}
+
 #[address_space(shared)]
 static TILE: Tile = Tile(UnsafeCell::new([0; 32]));
 

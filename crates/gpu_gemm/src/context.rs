@@ -31,9 +31,28 @@ const SMALLEST: usize = 1 << 20;
 pub struct Context<'device> {
     place: Place<'device>,
     chooser: Chooser,
-    /// The workspace's bytes, stored as floats so that they are aligned.
-    workspace: Buffer<f32>,
+    workspace: Workspace,
 }
+
+/// Memory for operand copies and partial sums. One thread at a time launches what uses it: it is
+/// not `Sync`, so neither is a context.
+struct Workspace {
+    /// Its bytes, stored as floats so that they are aligned.
+    memory: Buffer<f32>,
+    start: *mut u8,
+}
+
+impl Workspace {
+    fn new(mut memory: Buffer<f32>) -> Workspace {
+        Workspace {
+            start: memory.start_mut().cast(),
+            memory,
+        }
+    }
+}
+
+// SAFETY: the pointer leads into memory that moves along.
+unsafe impl Send for Workspace where Buffer<f32>: Send {}
 
 /// Where a context runs its products.
 #[derive(Clone, Copy)]
@@ -83,7 +102,7 @@ impl<'device> Context<'device> {
     ) -> Result<Context<'device>, DeviceError> {
         place.enter()?;
         Ok(Context {
-            workspace: place.allocate(workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>()))?,
+            workspace: place.workspace(workspace_bytes.max(SMALLEST))?,
             place,
             chooser,
         })
@@ -97,7 +116,7 @@ impl<'device> Context<'device> {
 
     /// The size of the workspace in bytes.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace.len() * size_of::<f32>()
+        self.workspace.memory.len() * size_of::<f32>()
     }
 
     /// Prepares for products of a shape: makes the driver compile their kernels, which otherwise
@@ -125,8 +144,7 @@ impl<'device> Context<'device> {
         }
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;
-            let elements = plan.workspace_bytes().div_ceil(size_of::<f32>());
-            self.workspace = self.place.allocate(elements)?;
+            self.workspace = self.place.workspace(plan.workspace_bytes())?;
         }
         Ok(())
     }
@@ -202,7 +220,7 @@ impl<'device> Context<'device> {
                 };
             }
         };
-        let bindings = product.bindings(self.workspace.start().cast_mut().cast());
+        let bindings = product.bindings(self.workspace.start);
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and its users run one after the other.
         unsafe { self.place.run(&plan, &bindings)? };
@@ -225,11 +243,12 @@ impl Place<'_> {
         }
     }
 
-    fn allocate(self, elements: usize) -> Result<Buffer<f32>, DeviceError> {
-        match self {
-            Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.allocate(elements)?)),
-            Place::Simulator(_) => Ok(Buffer::on_host(&vec![f32::NAN; elements])),
-        }
+    fn workspace(self, bytes: usize) -> Result<Workspace, DeviceError> {
+        let elements = bytes.div_ceil(size_of::<f32>());
+        Ok(Workspace::new(match self {
+            Place::Gpu(CudaStream { device, .. }) => Buffer::on_gpu(device.allocate(elements)?),
+            Place::Simulator(_) => Buffer::on_host(&vec![f32::NAN; elements]),
+        }))
     }
 
     /// # Safety

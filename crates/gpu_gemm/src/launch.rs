@@ -122,11 +122,23 @@ pub enum Scalar {
     I32(i32),
 }
 
-/// A Rust type that matrix elements may have. No other crate can implement it: kernels read and
-/// write memory as [`Element::TYPE`] says.
-pub trait Element:
-    sealed::Sealed + DeviceCopy + Default + PartialEq + Send + Sync + 'static
-{
+/// Numbers of which every pattern of bits is a value. No other crate can implement it.
+pub trait Plain: sealed::Sealed + DeviceCopy {}
+
+macro_rules! plain {
+    ($($type:ty),*) => {
+        $(
+            impl sealed::Sealed for $type {}
+
+            impl Plain for $type {}
+        )*
+    };
+}
+
+plain!(f32, f64, i32, u8, u32, u64);
+
+/// A Rust type that matrix elements may have.
+pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
     /// The element type that this Rust type stands for.
     const TYPE: ElementType;
 
@@ -144,8 +156,6 @@ mod sealed {
 macro_rules! element {
     ($($type:ty, $variant:ident);*) => {
         $(
-            impl sealed::Sealed for $type {}
-
             impl Element for $type {
                 const TYPE: ElementType = ElementType::$variant;
 

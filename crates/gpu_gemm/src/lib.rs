@@ -62,6 +62,6 @@ pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm};
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Opened, Simulator};
 pub use gpu::DeviceFacts;
-pub use launch::{Argument, Bindings, Element, Launch, Memory, Scalar};
+pub use launch::{Argument, Bindings, Element, Launch, Memory, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};

@@ -51,6 +51,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         };
         trials.push(page("links_lead_somewhere", links_lead_somewhere));
         trials.push(page("commands_are_taken", commands_are_taken));
+        trials.push(page("tags_are_closed", tags_are_closed));
     }
     trials.push(Trial::test("links_lead_somewhere::README.md", || {
         links_lead_somewhere(&at_root(""), &read(&at_root("README.md"))?)
@@ -152,6 +153,31 @@ fn is_heading(line: &str, anchor: &str) -> bool {
         .map(|letter| if letter == ' ' { '-' } else { letter })
         .collect();
     line.starts_with('#') && slug == anchor
+}
+
+/// Each tag of HTML is closed, in the order that they nest in, before its block ends.
+fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
+    // Every second part is code.
+    let blocks = text.split("```").step_by(2);
+    let plain: String = blocks
+        .flat_map(|block| block.split('`').step_by(2))
+        .collect();
+    let mut open = Vec::new();
+    for (at, _) in plain.match_indices('<') {
+        let tag = plain[at + 1..].split('>').next().unwrap_or_default();
+        let name = tag.split(' ').next().unwrap_or_default();
+        match name.strip_prefix('/') {
+            Some(name) if open.pop() == Some(name) => {}
+            Some(name) => return Err(format!("</{name}> closes another tag").into()),
+            None if name.starts_with(|first: char| first.is_ascii_lowercase()) => open.push(name),
+            // A comment, or "less than".
+            None => {}
+        }
+    }
+    match open.first() {
+        Some(name) => Err(format!("<{name}> is not closed").into()),
+        None => Ok(()),
+    }
 }
 
 /// Each `cargo run -p host -- ...` of a chapter is a command line that the program takes, with

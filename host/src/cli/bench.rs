@@ -12,7 +12,7 @@ use super::values;
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
 use crate::rung::AUTO;
-use crate::select;
+use crate::select::{self, Asked};
 use gpu_gemm::{Chooser, Device, ElementType, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
@@ -111,6 +111,16 @@ pub(super) fn bench(
         (_, names) => names.to_vec(),
     };
     let asked = select::ask(KERNELS, &[], &kernels, arguments.dtype).map_err(usage)?;
+    bench_asked(arguments, asked, out, notes)
+}
+
+/// Measures these rungs. The exit code says whether all are proven right.
+fn bench_asked(
+    arguments: &Arguments,
+    asked: Vec<Asked>,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
     let opened = Device::open(arguments.running.device).map_err(failed)?;
     let layout = match arguments.preset {
         Some(Preset::Report) => Layout::Report,
@@ -183,6 +193,38 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::arguments::{self, Command};
+    use crate::planted;
+    use crate::rung::Rung;
+    use clap::Parser;
+    use gpu_gemm::Choice;
+    use gpu_gemm::gpu_kernels::{naive, spec::Tile};
+
+    #[test]
+    fn a_wrong_kernel_among_right_ones_is_an_exit_code() {
+        let wrong = || {
+            let tile = Tile { m: 64, n: 64, k: 1 };
+            let lazy = planted::named("lazy", tile, |_, _, _, _, _, _, _, _, _, _, _| ());
+            Asked::Rung(Rung::Gpu(lazy))
+        };
+        let right = || Asked::Rung(Rung::Gpu(Choice::even(&naive::KERNEL.variants[0])));
+        let benched = |asked| {
+            let line = ["host", "bench", "--device", "sim", "--sizes", "8"];
+            let parsed = arguments::Arguments::try_parse_from(line).unwrap();
+            let Some(Command::Bench(arguments)) = parsed.command else {
+                panic!("not bench");
+            };
+            let (mut out, mut notes) = (Vec::new(), Vec::new());
+            let Ok(code) = bench_asked(&arguments, asked, &mut out, &mut notes) else {
+                panic!("{}", String::from_utf8_lossy(&notes));
+            };
+            (code, String::from_utf8(out).unwrap().contains("NOT PROVEN"))
+        };
+        assert_eq!(benched(vec![right()]), (PROVEN, false));
+        assert_eq!(benched(vec![wrong()]), (FAILED, true));
+        assert_eq!(benched(vec![wrong(), right()]), (FAILED, true));
+        assert_eq!(benched(vec![right(), wrong()]), (FAILED, true));
+    }
 
     #[test]
     fn a_shape_is_three_numbers() {

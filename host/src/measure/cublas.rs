@@ -187,54 +187,54 @@ impl<'device> Cublas<'device> {
         match (alpha.scalar(), beta.scalar()) {
             // SAFETY: the elements are f32, in memory that the caller vouches for.
             (Scalar::F32(alpha), Scalar::F32(beta)) => succeeded("cublasSgemm", unsafe {
-                self.call(self.sgemm, shape, alpha, beta, matrices)?
+                row_major(self.sgemm, self.handle, shape, alpha, beta, matrices)?
             }),
             // SAFETY: as above, with f64.
             (Scalar::F64(alpha), Scalar::F64(beta)) => succeeded("cublasDgemm", unsafe {
-                self.call(self.dgemm, shape, alpha, beta, matrices)?
+                row_major(self.dgemm, self.handle, shape, alpha, beta, matrices)?
             }),
             _ => Err(CublasError::NoSuchType(T::TYPE)),
         }
     }
+}
 
-    /// Calls `gemm`, of elements `E`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Cublas::gemm`], of elements `E`.
-    unsafe fn call<E>(
-        &self,
-        gemm: Gemm<E>,
-        shape: Shape,
-        alpha: E,
-        beta: E,
-        [a, b, c]: &[Placed; 3],
-    ) -> Result<c_int, CublasError> {
-        let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
-        let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
-        // cuBLAS is column-major. A row-major matrix is its transpose's column-major form, and
-        // C^T = B^T * A^T: so B goes first, and m and n change places.
-        // SAFETY: the pointers are those of the device's memory that the caller vouches for;
-        // cuBLAS copies the scalars.
-        Ok(unsafe {
-            gemm(
-                self.handle,
-                NOT_TRANSPOSED,
-                NOT_TRANSPOSED,
-                n,
-                m,
-                k,
-                &alpha,
-                b.start.cast(),
-                int(b.leading.max(1))?,
-                a.start.cast(),
-                int(a.leading.max(1))?,
-                &beta,
-                c.start.cast(),
-                int(c.leading.max(1))?,
-            )
-        })
-    }
+/// Calls `gemm`, whose matrices are column-major, for row-major ones. Returns its status.
+///
+/// # Safety
+///
+/// `gemm` multiplies elements `E`, and takes the handle; otherwise as [`Cublas::gemm`].
+unsafe fn row_major<E>(
+    gemm: Gemm<E>,
+    handle: Handle,
+    shape: Shape,
+    alpha: E,
+    beta: E,
+    [a, b, c]: &[Placed; 3],
+) -> Result<c_int, CublasError> {
+    let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
+    let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
+    // A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
+    // first, and m and n change places.
+    // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS copies the
+    // scalars.
+    Ok(unsafe {
+        gemm(
+            handle,
+            NOT_TRANSPOSED,
+            NOT_TRANSPOSED,
+            n,
+            m,
+            k,
+            &alpha,
+            b.start.cast(),
+            int(b.leading.max(1))?,
+            a.start.cast(),
+            int(a.leading.max(1))?,
+            &beta,
+            c.start.cast(),
+            int(c.leading.max(1))?,
+        )
+    })
 }
 
 impl Drop for Cublas<'_> {
@@ -382,6 +382,88 @@ fn children(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Data, Layout, Problem};
+    use crate::verify::{self, Coverage};
+    use gpu_gemm::gpu_kernels::spec::Tile;
+
+    /// What cuBLAS documents of `cublasSgemm`, on memory of the host.
+    unsafe extern "C" fn column_major(
+        handle: Handle,
+        transpose_a: c_int,
+        transpose_b: c_int,
+        m: c_int,
+        n: c_int,
+        k: c_int,
+        alpha: *const f32,
+        a: *const f32,
+        lda: c_int,
+        b: *const f32,
+        ldb: c_int,
+        beta: *const f32,
+        c: *mut f32,
+        ldc: c_int,
+    ) -> c_int {
+        assert!(handle.is_null() && (transpose_a, transpose_b) == (0, 0));
+        assert!(lda >= m && ldb >= k && ldc >= m);
+        let at = |row: c_int, column: c_int, leading: c_int| (row + column * leading) as usize;
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            // SAFETY: the matrices are as large as the numbers say.
+            unsafe {
+                let product = |l| *a.add(at(row, l, lda)) * *b.add(at(l, column, ldb));
+                let c = c.add(at(row, column, ldc));
+                *c = *alpha * (0..k).map(product).sum::<f32>() + *beta * *c;
+            }
+        }
+        0
+    }
+
+    #[test]
+    fn a_column_major_gemm_computes_the_row_major_product() {
+        let shape = Shape::new(3, 5, 7);
+        let layout = Layout::padded(shape, [2, 3, 1], [0; 3]);
+        let data = Data::SmallIntegers { largest: 4 };
+        let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
+        let mut computed = problem.clone();
+        let placed = |start: *mut f32, leading| Placed {
+            start: start.cast(),
+            leading,
+        };
+        let matrices = [
+            placed(computed.a.row_mut(0).as_mut_ptr(), shape.k + 2),
+            placed(computed.b.row_mut(0).as_mut_ptr(), shape.n + 3),
+            placed(computed.c.row_mut(0).as_mut_ptr(), shape.n + 1),
+        ];
+        let handle = std::ptr::null_mut();
+        // SAFETY: the matrices are those of the problem; the function uses no handle.
+        let status =
+            unsafe { row_major(column_major, handle, shape, 2.0, -1.0, &matrices).unwrap() };
+        assert_eq!(status, 0);
+        let tile = Tile { m: 1, n: 1, k: 1 };
+        verify::exact(&problem, &computed.c, tile, Coverage::Full).unwrap();
+    }
+
+    #[test]
+    fn a_side_that_an_int_cannot_hold_is_an_error() {
+        let placed = Placed {
+            start: std::ptr::null_mut(),
+            leading: 1,
+        };
+        for shape in [(1 << 31, 1, 1), (1, 1 << 31, 1), (1, 1, 1 << 31)] {
+            let shape = Shape::new(shape.0, shape.1, shape.2);
+            let handle = std::ptr::null_mut();
+            // SAFETY: it is not called.
+            let status = unsafe { row_major(column_major, handle, shape, 1.0, 0.0, &[placed; 3]) };
+            assert!(matches!(status, Err(CublasError::TooLarge)));
+        }
+    }
+
+    /// As `cublas_api.h` has them: `CUBLAS_PEDANTIC_MATH` and `CUBLAS_TF32_TENSOR_OP_MATH`.
+    #[test]
+    fn only_tf32_may_use_tensor_cores() {
+        let modes =
+            [Precision::Single, Precision::Double, Precision::Tf32].map(Precision::math_mode);
+        assert_eq!(modes, [2, 2, 3]);
+    }
 
     #[test]
     fn versions_read_as_people_write_them() {

@@ -74,6 +74,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn on_the_simulator_the_run_that_was_proven_counts_unless_there_is_a_warmup() {
+        let timed = |runs, warmup| {
+            let mut count = 0;
+            let timing = on_simulator(Effort { runs, warmup }, Duration::from_millis(7), || {
+                count += 1;
+                Ok(Duration::from_millis(count))
+            });
+            let timing = timing.unwrap();
+            let milliseconds = [timing.min(), timing.median(), timing.max()].map(|s| s * 1e3);
+            (milliseconds, timing.runs(), timing.warmup, count)
+        };
+        assert_eq!(timed(None, None), ([7.0; 3], 1, 0, 0));
+        assert_eq!(timed(Some(3), None), ([1.0, 2.0, 7.0], 3, 0, 2));
+        assert_eq!(timed(Some(2), Some(2)), ([2.0, 2.5, 3.0], 2, 2, 3));
+    }
+
+    #[test]
     fn a_slow_cpu_rung_runs_less_often_and_never_less_than_thrice() {
         let runs = |effort, milliseconds| {
             let mut count = 0;

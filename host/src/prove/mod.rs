@@ -203,9 +203,16 @@ mod tests {
 
     /// Evaluates with corners of one element, and returns what was written, too.
     fn evaluated(rungs: Vec<Rung>) -> (Report, Vec<u8>) {
+        evaluated_with(rungs, 1.0, 0.0)
+    }
+
+    /// The same, with these scalars.
+    fn evaluated_with(rungs: Vec<Rung>, alpha: f64, beta: f64) -> (Report, Vec<u8>) {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let request = Request {
             corner: Some("1".parse().unwrap()),
+            alpha,
+            beta,
             ..Request::new(rungs, ElementType::F32, Shape::new(9, 8, 7), 1)
         };
         let mut written = Vec::new();
@@ -225,6 +232,78 @@ mod tests {
         assert!(why.starts_with("C[0][0] is NaN, but must be "), "{why}");
         assert!(naive.proven && naive.time_median_s.is_some());
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
+    }
+
+    /// A rung that is off by the last bit, far less than rounding may be, where the condition on
+    /// alpha and beta holds.
+    macro_rules! off_by_a_bit {
+        ($where:expr) => {{
+            let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, beta, c, ldc| {
+                for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                    let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
+                    let sum: f32 = products.sum();
+                    // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
+                    // thread.
+                    let c = unsafe { &mut *c.add(row * ldc + col) };
+                    let right = alpha * sum + if beta == 0.0 { 0.0 } else { beta * *c };
+                    let is_off: fn(f32, f32) -> bool = $where;
+                    *c = if is_off(alpha, beta) {
+                        right.next_up()
+                    } else {
+                        right
+                    };
+                }
+            };
+            Rung::Gpu(planted::named("off", Tile { m: 16, n: 16, k: 1 }, function))
+        }};
+    }
+
+    #[test]
+    fn the_exact_gate_refuses_a_wrong_bit_with_the_scalars_of_the_request() {
+        for (rung, alpha, beta, is_right) in [
+            (off_by_a_bit!(|_, _| false), 2.0, 1.0, true),
+            (off_by_a_bit!(|_, _| true), 1.0, 0.0, false),
+            (off_by_a_bit!(|_, beta| beta != 0.0), 1.0, 0.0, true),
+            (off_by_a_bit!(|_, beta| beta != 0.0), 1.0, 1.0, false),
+            (off_by_a_bit!(|alpha, _| alpha != 1.0), 1.0, 1.0, true),
+            (off_by_a_bit!(|alpha, _| alpha != 1.0), 2.0, 1.0, false),
+        ] {
+            let (report, _) = evaluated_with(vec![rung], alpha, beta);
+            let [record] = &report.results[..] else {
+                panic!("{report:?}");
+            };
+            let why = &record.verification;
+            assert_eq!(record.proven, is_right, "{why}");
+            assert_eq!(record.time_median_s.is_some(), is_right);
+            // Not the gate that has a bound.
+            assert!(
+                is_right || (why.starts_with("C[") && !why.contains(" within ")),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_run_is_what_it_took_and_the_speed_follows() {
+        const LEAST: f64 = 5e-3;
+        let slow: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+            std::thread::sleep(std::time::Duration::from_secs_f64(LEAST));
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
+                let sum: f32 = products.sum();
+                // SAFETY: as above.
+                unsafe { *c.add(row * ldc + col) = alpha * sum };
+            }
+        };
+        let slow = Rung::Gpu(planted::named("slow", Tile { m: 16, n: 16, k: 1 }, slow));
+        let began = std::time::Instant::now();
+        let (report, _) = evaluated(vec![slow]);
+        let took = began.elapsed().as_secs_f64();
+        let record = &report.results[0];
+        let (shortest, median) = (record.time_min_s.unwrap(), record.time_median_s.unwrap());
+        assert!(shortest >= LEAST && record.time_max_s.unwrap() <= took);
+        let flops = 2.0 * 9.0 * 8.0 * 7.0;
+        approx::assert_relative_eq!(record.flops_per_s.unwrap() * median, flops);
     }
 
     #[test]

@@ -98,3 +98,33 @@ pub(super) fn record(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::{Settings, Team};
+    use gpu_gemm::gpu_kernels::naive;
+    use gpu_gemm::{Choice, Device, DeviceChoice, ElementType};
+
+    #[test]
+    fn speed_and_ratio_follow_from_the_median_times() {
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let team = Team::new(Settings::default()).unwrap();
+        let machine = Machine {
+            device: &device,
+            team: &team,
+        };
+        let rung = Rung::Gpu(Choice::even(&naive::KERNEL.variants[0]));
+        let request = Request::new(vec![rung], ElementType::F32, Shape::new(10, 20, 30), 1);
+        let mut candidate = Candidate::new(rung);
+        candidate.timing = Some(Timing::new(vec![4.0, 2.0, 1.0], 0, 5));
+        let cublas = Timing::new(vec![1.0], 0, 1);
+        let record = record(machine, &request, &candidate, Some(&cublas)).unwrap();
+        assert_eq!(record.flops_per_s, Some(2.0 * 10.0 * 20.0 * 30.0 / 2.0));
+        assert_eq!(record.ratio_to_cublas, Some(0.5));
+        assert_eq!(record.cublas_time_median_s, Some(1.0));
+        assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
+        let times = [record.time_min_s, record.time_median_s, record.time_max_s];
+        assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
+    }
+}

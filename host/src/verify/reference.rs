@@ -324,6 +324,36 @@ mod tests {
         }
     }
 
+    /// 1 + 2^-30 + 2^-40, of which f32 keeps only the 1.
+    #[test]
+    fn the_reference_of_f32_is_not_rounded_to_f32() {
+        let two_to = |exponent| 2f32.powi(exponent);
+        let matrix = |rows, columns, values: &[f32]| {
+            Matrix::new(values.to_vec(), rows, columns, Placement::compact(columns)).unwrap()
+        };
+        let (a, b) = (&[1.0, two_to(-15)], &[1.0, two_to(-15)]);
+        let problem = Problem::new(
+            1.0,
+            1.0,
+            matrix(1, 2, a),
+            matrix(2, 1, b),
+            matrix(1, 1, &[two_to(-40)]),
+        )
+        .unwrap();
+        let want = 1.0 + 2f64.powi(-30) + 2f64.powi(-40);
+        assert_eq!(element(&problem, 0, 0).want, want);
+        for reference in [Reference::Product, Reference::ProductAndMagnitude] {
+            reference
+                .each_row(&problem, |_, expected| {
+                    assert_eq!(expected[0].want, want);
+                    Ok(())
+                })
+                .unwrap();
+        }
+        let sums = SignedRowSums::new(&problem);
+        assert_eq!(sums.expected(&problem, 0).want.abs(), want);
+    }
+
     #[test]
     fn signed_row_sums_are_those_of_the_expected_elements() {
         let problem = by_hand();

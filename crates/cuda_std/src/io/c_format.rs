@@ -23,6 +23,7 @@ pub(super) const fn build<const CAPACITY: usize>(
         piece += 1;
     }
     // The remaining bytes of the array are zero and end the C string.
+    assert!(format.len < CAPACITY);
     format.bytes
 }
 
@@ -59,6 +60,10 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
 
     /// Writes a number of up to three digits.
     const fn push_number(&mut self, number: u32) {
+        assert!(
+            number < 1000,
+            "a width or a precision of a thousand or more"
+        );
         if number >= 100 {
             self.push(b'0' + (number / 100) as u8);
         }

@@ -118,9 +118,13 @@ pub enum Kind {
     Digits,
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 /// The values of one print, as a tuple.
 #[doc(hidden)]
-pub trait Values {
+pub trait Values: sealed::Sealed {
     const KINDS: &'static [Kind];
 
     type Words: AsRef<[u64]>;
@@ -136,6 +140,8 @@ pub trait Values {
 macro_rules! values {
     ($($($name:ident $index:tt)*;)*) => {
         $(
+            impl<$($name: PrintArgument),*> sealed::Sealed for ($($name,)*) {}
+
             impl<$($name: PrintArgument),*> Values for ($($name,)*) {
                 const KINDS: &'static [Kind] = &[$($name::KIND),*];
 

@@ -68,7 +68,7 @@ impl<T> Pass<true> for T {
 
 /// rustc knows of a parameter behind a reference that nobody writes it, so that it reads elements
 /// of an array where they lie, without a copy of the array.
-impl<T> Pass<false> for T {
+impl<T: Copy> Pass<false> for T {
     type Passed<'launch>
         = &'launch T
     where
@@ -84,7 +84,7 @@ impl<T> Pass<false> for T {
             size_of::<T>() as u64,
             align_of::<T>() as u64,
         );
-        // SAFETY: a reference is valid to read. `#[kernel]` checks that the type is `Copy`.
+        // SAFETY: a reference is valid to read, and the type is `Copy`.
         unsafe { core::ptr::read(passed) }
     }
 }

@@ -71,14 +71,23 @@ impl Launch {
     ///
     /// The reducing barriers (`sync_threads_count` and the like) are not affected: without
     /// waiting they have no result to return.
-    pub fn without_barrier(mut self, site: BarrierSite) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// The kernel is sound without it, as far as this launch goes: what it reads too early may be
+    /// wrong, but it is no address, index or reference.
+    pub unsafe fn without_barrier(mut self, site: BarrierSite) -> Self {
         self.barriers_left_out.push(site);
         self
     }
 
     /// Makes the `pipeline::wait_prior()` at this place do nothing, for tests that a missing wait
     /// is detected.
-    pub fn without_wait(mut self, site: BarrierSite) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// As for [`Launch::without_barrier`]; and what is copied outlives the launch.
+    pub unsafe fn without_wait(mut self, site: BarrierSite) -> Self {
         self.waits_left_out.push(site);
         self
     }

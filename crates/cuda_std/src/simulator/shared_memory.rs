@@ -150,7 +150,12 @@ pub struct SharedStatic<T> {
 
 impl<T> SharedStatic<T> {
     /// Stands for a static that was declared with this initial value, which no block ever sees.
-    pub const fn replacing(initial: T) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// The result is a static of its own: its address is the key of an array.
+    pub const unsafe fn replacing(initial: T) -> Self {
+        const { assert!(align_of::<T>() <= ARENA.align()) };
         std::mem::forget(initial);
         Self {
             _address: 0,
@@ -182,8 +187,8 @@ impl<T> Deref for SharedStatic<T> {
 
     #[track_caller]
     fn deref(&self) -> &T {
-        // SAFETY: in the arena and aligned; a caller who puts a type into shared memory vouches
-        // that any bytes are valid for it.
+        // SAFETY: in the arena and aligned. The type is `SharedContent`, or the static is mutable
+        // and its user vouches for what it holds.
         unsafe { self.current().as_ref() }
     }
 }

@@ -20,4 +20,7 @@ unsafe fn owned(_x: Vec<f32>) {}
 #[kernel]
 unsafe fn owned_part((_n, _x): (u32, Vec<f32>)) {}
 
+#[kernel]
+unsafe fn owned_by_reference(ref _x: Vec<f32>) {}
+
 fn main() {}

@@ -79,7 +79,8 @@ fn check(parameter: &PatType) -> TokenStream {
     let PatType { pat, ty, .. } = parameter;
     let place = ty.span();
     match &**pat {
-        Pat::Ident(pattern) => {
+        // The name of a `ref` is that of a reference.
+        Pat::Ident(pattern) if pattern.by_ref.is_none() => {
             let name = at(&pattern.ident, place);
             quote_spanned! { place => ::cuda_std::__check_kernel_parameter(&#name); }
         }

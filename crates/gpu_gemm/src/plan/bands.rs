@@ -83,23 +83,21 @@ mod tests {
     use super::*;
     use gpu_kernels::spec::Block;
 
-    const VARIANT: Variant = Variant {
-        thread_tile: (2, 4),
-        ..Variant::new(
-            "",
-            gpu_kernels::naive::KERNEL.variants[0].entry,
-            Block { x: 8, y: 8 },
-            Tile { m: 16, n: 32, k: 1 },
-        )
-    };
-
     fn planned(m: usize, n: usize) -> Vec<Band> {
-        bands(&VARIANT, Shape { m, n, k: 1 }).unwrap()
+        planned_as(Grid::Tiles, m, n)
     }
 
     fn planned_as(grid: Grid, m: usize, n: usize) -> Vec<Band> {
-        let variant = Variant { grid, ..VARIANT };
-        bands(&variant, Shape { m, n, k: 1 }).unwrap()
+        tried(grid, m, n).unwrap()
+    }
+
+    fn tried(grid: Grid, m: usize, n: usize) -> Result<Vec<Band>, TooLarge> {
+        let entry = gpu_kernels::naive::KERNEL.variants[0].entry;
+        let (block, tile) = (Block { x: 8, y: 8 }, Tile { m: 16, n: 32, k: 1 });
+        // SAFETY: it is never launched.
+        let mut variant = unsafe { Variant::new("", entry, block, tile) };
+        variant.grid = grid;
+        bands(&variant, Shape { m, n, k: 1 })
     }
 
     #[test]
@@ -155,8 +153,7 @@ mod tests {
 
     #[test]
     fn rows_beyond_any_memory_are_refused_and_not_listed() {
-        let shape = Shape::new(usize::MAX, 1, 1);
-        let message = bands(&VARIANT, shape).unwrap_err().to_string();
+        let message = tried(Grid::Tiles, usize::MAX, 1).unwrap_err().to_string();
         assert!(
             message.starts_with("C of 18446744073709551615 x 1 is too large"),
             "{message}"
@@ -165,8 +162,8 @@ mod tests {
 
     #[test]
     fn columns_beyond_the_grid_are_refused() {
-        let shape = |n| Shape { m: 1, n, k: 1 };
-        assert!(bands(&VARIANT, shape(32 * (i32::MAX as usize))).is_ok());
-        assert!(bands(&VARIANT, shape(32 * (i32::MAX as usize) + 1)).is_err());
+        let most = 32 * (i32::MAX as usize);
+        assert!(tried(Grid::Tiles, 1, most).is_ok());
+        assert!(tried(Grid::Tiles, 1, most + 1).is_err());
     }
 }

@@ -8,7 +8,7 @@ use cuda_std::simulator::Fault;
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
 use cust::error::CudaError;
-use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, LockedBuffer, mem_get_info};
+use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::CUfunction;
@@ -19,6 +19,7 @@ use super::ptx;
 use super::status::{during, is_sticky};
 use crate::device::error::DeviceError;
 use crate::gpu::Properties;
+use crate::launch::Plain;
 use crate::plan::Plan;
 
 /// A GPU with the embedded kernels. Where the build has assembled no machine code for it, the
@@ -73,7 +74,8 @@ impl CudaDevice {
         let properties = found.swap_remove(ordinal as usize);
         let driver = ptx::version(&properties.driver);
         let ptx = ptx::newest_for(ptx::EMBEDDED, properties.architecture(), driver);
-        CudaDevice::open_with(properties, ptx)
+        // SAFETY: this PTX holds the kernels of the table.
+        unsafe { CudaDevice::open_with(properties, ptx) }
     }
 
     /// Opens a GPU with `ptx` instead of the newest embedded PTX. Only for embedded PTX can there
@@ -82,7 +84,15 @@ impl CudaDevice {
     /// # Errors
     ///
     /// According to its header, the GPU or the driver does not accept it.
-    pub fn open_with(properties: Properties, ptx: &'static str) -> Result<CudaDevice, DeviceError> {
+    ///
+    /// # Safety
+    ///
+    /// Its entry points that have the name of a kernel of `gpu_kernels` are that kernel: they take
+    /// its parameters, and read and write what it does.
+    pub unsafe fn open_with(
+        properties: Properties,
+        ptx: &'static str,
+    ) -> Result<CudaDevice, DeviceError> {
         let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
         let context = Context::new(device).map_err(during("Opening the GPU"))?;
         let driver = Driver::load()?;
@@ -239,8 +249,8 @@ impl CudaDevice {
     /// # Errors
     ///
     /// There is not enough memory for them.
-    pub fn allocate<T: DeviceCopy>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
-        // SAFETY: a buffer of plain numbers; the caller writes it before a kernel reads it.
+    pub fn allocate<T: Plain>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+        // SAFETY: whatever the memory holds is a number.
         unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
             CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
             error => during("Allocating the GPU's memory")(error),
@@ -252,7 +262,7 @@ impl CudaDevice {
     /// # Errors
     ///
     /// There is not enough memory for them, or the GPU fails.
-    pub fn upload<T: DeviceCopy>(&self, numbers: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
+    pub fn upload<T: Plain>(&self, numbers: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
         let buffer = self.allocate(numbers.len())?;
         buffer
             .index(0..numbers.len())
@@ -266,7 +276,7 @@ impl CudaDevice {
     /// # Errors
     ///
     /// The GPU fails.
-    pub fn download<T: DeviceCopy + Default>(
+    pub fn download<T: Plain + Default>(
         &self,
         buffer: &DeviceBuffer<T>,
     ) -> Result<Vec<T>, DeviceError> {
