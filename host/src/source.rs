@@ -57,7 +57,7 @@ impl Filling {
             Filling::Uniform => Some(Data::Uniform),
             Filling::Positive => Some(Data::Positive),
             Filling::Integers => {
-                Some(verify::exact_data::<T>(k).unwrap_or(Data::SmallIntegers { largest: 1 }))
+                Some(verify::small_integers::<T>(k).unwrap_or(Data::SmallIntegers { largest: 1 }))
             }
             Filling::IndexSum => None,
         }

@@ -27,7 +27,7 @@ fn without_options_it_proves_the_double_buffer_kernel() {
             "130 x 130 x 130",
             "| double-buffer",
             ": proven right",
-            "exact: all 16900 elements equal on small integers",
+            "exact: all 16900 elements equal on integers",
             "proven: all 16900 elements within the bound of rounding",
             "FLOP/s",
         ],

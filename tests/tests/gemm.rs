@@ -154,10 +154,10 @@ impl Bench {
         Ok(self.rung.run(&self.device, &self.team, problem, &|| ())?.c)
     }
 
-    /// Gate 1: exact on small integers.
+    /// Gate 1: exact on integers.
     fn exact<T: Element>(&self, problem: &Problem<T>) -> Result<(), Failed> {
         let c = self.run(problem)?;
-        let coverage = Coverage::of(problem.shape());
+        let coverage = Coverage::of(problem.shape(), 1);
         verify::exact(problem, &c, self.rung.tile(), coverage)
             .map_err(|failure| format!("{}: {failure}", problem.shape()))?;
         Ok(())
@@ -166,7 +166,7 @@ impl Bench {
     /// Gates 2 and 3: within the bound, and below the alarm.
     fn proven<T: Element>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
         let c = self.run(problem)?;
-        let coverage = Coverage::of(problem.shape());
+        let coverage = Coverage::of(problem.shape(), 1);
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
         verify::general(problem, &c, tile, data, coverage, model)
             .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;

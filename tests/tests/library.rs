@@ -178,7 +178,7 @@ impl Stored {
     }
 
     fn is_exact(&self, c: &Matrix<f32>) -> Result<(), Failed> {
-        let coverage = Coverage::of(self.problem.shape());
+        let coverage = Coverage::of(self.problem.shape(), 1);
         verify::exact(&self.problem, c, TILE, coverage)
             .map_err(|failure| format!("{}: {failure}", self.name()))?;
         Ok(())
@@ -289,7 +289,7 @@ fn is_proven_on_random_numbers(library: &Library) -> Result<(), Failed> {
                 let problem = Problem::random(shape, layout, data, 7, 1.5, -0.5)?;
                 let stored = Stored::new(problem, transposes, 0, 0)?;
                 let c = library.multiply(&stored)?;
-                let coverage = Coverage::of(shape);
+                let coverage = Coverage::of(shape, 1);
                 verify::proven(&stored.problem, &c, TILE, data, coverage)
                     .map_err(|failure| format!("{}: {failure}", stored.name()))?;
             }

@@ -157,6 +157,10 @@ fn is_heading(line: &str, anchor: &str) -> bool {
 
 /// Each tag of HTML is closed, in the order that they nest in, before its block ends.
 fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
+    let after_comments = text
+        .split("<!--")
+        .map(|part| part.split_once("-->").unwrap_or(("", part)).1);
+    let text: String = after_comments.collect();
     // Every second part is code.
     let blocks = text.split("```").step_by(2);
     let plain: String = blocks
@@ -170,7 +174,7 @@ fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
             Some(name) if open.pop() == Some(name) => {}
             Some(name) => return Err(format!("</{name}> closes another tag").into()),
             None if name.starts_with(|first: char| first.is_ascii_lowercase()) => open.push(name),
-            // A comment, or "less than".
+            // "Less than".
             None => {}
         }
     }

@@ -11,7 +11,7 @@ use crate::report::Format;
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///
 /// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data or
-/// the user's, and proves the result: exactly on small integers, and within the bound of
+/// the user's, and proves the result: exactly on integers, and within the bound of
 /// rounding errors on other data.
 #[derive(Debug, Parser)]
 #[command(

@@ -261,12 +261,27 @@ impl<T: Random> Matrix<T> {
         data: Data,
         seed: u64,
     ) -> Result<Self, ProblemError> {
+        Matrix::random_at(rows, columns, placement, seed, |_, _| data)
+    }
+
+    /// The same, with random `data` for each row and column.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn random_at(
+        rows: usize,
+        columns: usize,
+        placement: Placement,
+        seed: u64,
+        data: impl Fn(usize, usize) -> Data + Sync,
+    ) -> Result<Self, ProblemError> {
         Matrix::from_rows(rows, columns, placement, |row, elements| {
             // A sequence of random numbers for each row, so that rows can be filled in any
             // order.
             let mut generator = Pcg64::new(seed.into(), row as u128);
-            for element in elements {
-                *element = T::random(data, &mut generator);
+            for (column, element) in elements.iter_mut().enumerate() {
+                *element = T::random(data(row, column), &mut generator);
             }
         })
     }

@@ -132,21 +132,23 @@ impl<T: Random> Problem<T> {
         alpha: T,
         beta: T,
     ) -> Result<Self, ProblemError> {
-        let zero = T::default();
-        let matrix = |rows, columns, placement, read: bool, seed| match read {
-            true => Matrix::random(rows, columns, placement, data, seed),
-            false => Matrix::from_rows(rows, columns, placement, |_, _| ()),
-        };
-        let Shape { m, n, k } = shape;
+        let (zero, Shape { m, n, k }) = (T::default(), shape);
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
-        let seeds = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        Problem::new(
-            alpha,
-            beta,
-            matrix(m, k, layout.a, alpha != zero, seeds[0])?,
-            matrix(k, n, layout.b, alpha != zero, seeds[1])?,
-            matrix(m, n, layout.c, beta != zero, seeds[2])?,
-        )
+        let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let poison =
+            |rows, columns, placement| Matrix::from_rows(rows, columns, placement, |_, _| ());
+        let (a, b) = match alpha == zero {
+            true => (poison(m, k, layout.a)?, poison(k, n, layout.b)?),
+            false => (
+                Matrix::random_at(m, k, layout.a, a, |_, index| data.of_a(index))?,
+                Matrix::random_at(k, n, layout.b, b, |index, _| data.of_b(index))?,
+            ),
+        };
+        let c = match beta == zero {
+            true => poison(m, n, layout.c)?,
+            false => Matrix::random(m, n, layout.c, data, c)?,
+        };
+        Problem::new(alpha, beta, a, b, c)
     }
 }
 

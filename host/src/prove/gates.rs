@@ -26,7 +26,7 @@ pub(super) fn prove<T: Element>(
 ) -> Result<Problem<T>, EvaluateError> {
     prove_exact::<T>(machine, request, candidates, progress)?;
     progress.doing("reading or filling the matrices".to_string());
-    let coverage = Coverage::of(request.shape);
+    let coverage = Coverage::of(request.shape, request.seed);
     let (problem, data) = problem(request, Data::Uniform, scalars)?;
     for candidate in candidates
         .iter_mut()
@@ -57,7 +57,7 @@ fn prove_exact<T: Element>(
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
     let shape = request.shape;
-    let coverage = Coverage::of(shape);
+    let coverage = Coverage::of(shape, request.seed);
     let integer = |scalar| T::from_integer(small_integer(scalar));
     let (alpha, beta) = (integer(request.alpha), integer(request.beta));
     // One candidate after the other, on data that suits it: the same for most.

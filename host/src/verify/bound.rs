@@ -17,7 +17,7 @@
 use approx::abs_diff_eq;
 
 use super::compensated::is_as_fine_as_f64;
-use super::exact_data::exact_data_with_headroom;
+use super::exact_data::{exact_data, small_integers_with_headroom};
 use super::outcome::{Failure, check_each};
 use super::reference;
 use super::strassen::Growth;
@@ -53,17 +53,17 @@ impl ErrorModel {
         }
     }
 
-    /// Integers so small that neither sums nor intermediate results round, if there are any:
+    /// Integers of which neither sums nor intermediate results round, if there are any:
     /// [`super::exact_data`].
     pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
-        let headroom = match self {
-            ErrorModel::Elementwise | ErrorModel::Compensated => 1.0,
+        match self {
+            ErrorModel::Elementwise | ErrorModel::Compensated => exact_data::<T>(shape.k),
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
-                growth.intermediate / (shape.k as f64).max(1.0)
+                let headroom = growth.intermediate / (shape.k as f64).max(1.0);
+                small_integers_with_headroom::<T>(shape.k, headroom)
             }
-        };
-        exact_data_with_headroom::<T>(shape.k, headroom)
+        }
     }
 
     /// The error, in units of rounding, that such data never gave. Each level of Strassen's
@@ -207,11 +207,12 @@ impl ErrorBound {
         &self,
         problem: &Problem<T>,
         got: &Matrix<T>,
+        seed: u64,
     ) -> Result<usize, Failure> {
         /// Half of f64's epsilon.
         const REFERENCE_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
         let shape = problem.shape();
-        let sums = reference::SignedRowSums::new(problem);
+        let sums = reference::SignedRowSums::new(problem, seed);
         // Each sum here has n + k + 3 roundings of its own, in f64.
         let reference = (shape.n + shape.k + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
         let check = |row| {
@@ -256,7 +257,7 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 fn compensated_alarm_limit(data: Data) -> Option<f64> {
     match data {
         Data::Uniform | Data::Positive => Some(4.0),
-        Data::SmallIntegers { .. } | Data::Normal => None,
+        _ => None,
     }
 }
 
@@ -266,7 +267,7 @@ pub fn alarm_limit(data: Data, k: usize) -> Option<f64> {
     match data {
         Data::Uniform => Some(32.0),
         Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
-        Data::SmallIntegers { .. } | Data::Normal => None,
+        _ => None,
     }
 }
 

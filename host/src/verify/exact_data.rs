@@ -2,16 +2,37 @@
 
 use crate::data::{Arithmetic, Data, Number};
 
-/// Integers of up to 4, or fewer where `k` is large, whose products add up exactly over `k`
-/// terms in `T`, with a factor of 4 to spare for `alpha` and `beta * c`; `None` if `k` is so
-/// large that not even -1, 0 and 1 do.
+/// Integers whose products add up exactly over `k` terms in `T`, with a factor of 4 to spare for
+/// `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
+///
+/// Some hundred terms have a factor of more bits than a lower precision keeps (12: more than TF32's
+/// 11 and bf16's 8; 27 for f64: more than f32's 24), the others integers of up to 4. Where `k` is
+/// so large that there is no room for the former, all are small.
 pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
-    exact_data_with_headroom::<T>(k, 1.0)
+    let limit = exact_integers::<T>() / 4.0;
+    let bits = match limit > 2f64.powi(32) {
+        true => 27,
+        false => 12,
+    };
+    // Half for either kind.
+    let wide_terms = (limit / 2.0 / 2f64.powi(bits)) as usize;
+    let fits = |largest: &i32| f64::from(largest * largest) * k as f64 <= limit / 2.0;
+    let wide = (1..=4).rev().find(fits).map(|largest| Data::WideIntegers {
+        largest,
+        bits: bits as u32,
+        every: k.div_ceil(wide_terms).max(1),
+    });
+    wide.or_else(|| small_integers::<T>(k))
 }
 
-/// [`exact_data`] for an algorithm whose intermediate results are up to `headroom` times as
+/// Integers of up to 4, or fewer where `k` is large; else as [`exact_data`].
+pub fn small_integers<T: Number>(k: usize) -> Option<Data> {
+    small_integers_with_headroom::<T>(k, 1.0)
+}
+
+/// [`small_integers`] for an algorithm whose intermediate results are up to `headroom` times as
 /// large as its sums.
-pub(super) fn exact_data_with_headroom<T: Number>(k: usize, headroom: f64) -> Option<Data> {
+pub(super) fn small_integers_with_headroom<T: Number>(k: usize, headroom: f64) -> Option<Data> {
     let limit = exact_integers::<T>() / headroom;
     (1..=4)
         .rev()

@@ -8,56 +8,86 @@
 //! L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64,
 //! exact up to 2^53.
 
+//!
+//! Elements that wrap modulo 2^32 are known only so far, and the probability is 2^-(32 - t): 1/2 for
+//! an error of 2^31. So there are as many vectors as make up for that.
+
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 
-/// Independent vectors at once.
+/// Independent vectors at once, for elements that do not wrap.
 const VECTORS: usize = 2;
 
-/// One entry of each vector.
-type Entry = [u64; VECTORS];
-
-/// A wrong row passes with probability 2^-bits, where no element is larger than `largest`.
+/// A wrong row passes [`first_wrong_row`] with probability 2^-bits, where no element is larger
+/// than `largest`.
 pub fn certainty_bits(largest: f64) -> u32 {
     VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
+/// A wrong row passes [`first_wrong_row_wrapping`] with probability 2^-bits at most.
+pub const WRAPPING_CERTAINTY_BITS: u32 = 32;
+
 /// The first row of `got` that is not `alpha * A * B + beta * C`, or holds anything but integers
 /// up to `largest`. The matrices of `problem` hold integers, and so small ones that no element
-/// of the result exceeds `largest`.
+/// of the result exceeds `largest`. The vectors follow `seed`.
 pub fn first_wrong_row<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     largest: f64,
+    seed: u64,
+) -> Option<usize> {
+    let is_allowed = |element: &T| {
+        let integer = element.to_integer();
+        integer.is_some_and(|integer| integer.unsigned_abs() as f64 <= largest)
+    };
+    wrong_row::<T, VECTORS>(problem, got, seed, u64::MAX, is_allowed)
+}
+
+/// The first row of `got`, of 32-bit integers, that is not `alpha * A * B + beta * C` modulo 2^32.
+pub fn first_wrong_row_wrapping<T: Number>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    seed: u64,
+) -> Option<usize> {
+    const VECTORS: usize = WRAPPING_CERTAINTY_BITS as usize;
+    wrong_row::<T, VECTORS>(problem, got, seed, u32::MAX.into(), |_| true)
+}
+
+/// The first row that differs in the bits of `mask`, or has an element that is not allowed.
+fn wrong_row<T: Number, const VECTORS: usize>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    seed: u64,
+    mask: u64,
+    is_allowed: impl Fn(&T) -> bool + Sync,
 ) -> Option<usize> {
     let shape = problem.shape();
-    let mut generator = Pcg64::new(0xf4e1_7a1d, 0);
-    let x: Vec<Entry> = (0..shape.n).map(|_| generator.random()).collect();
+    let mut generator = Pcg64::new(seed.into(), 0xf4e1_7a1d);
+    let x: Vec<[u64; VECTORS]> = (0..shape.n).map(|_| generator.random()).collect();
     let alpha = integer(problem.alpha);
     let beta = integer(problem.beta);
-    let bx: Vec<Entry> = if alpha == 0 {
-        Vec::new()
-    } else {
-        parallel::map(shape.k, |row| dot(problem.b.row(row), &x))
+    let bx = match alpha {
+        0 => Vec::new(),
+        _ => parallel::map(shape.k, |row| dot(problem.b.row(row), &x)),
     };
     let is_wrong = |row| {
         let elements = got.row(row);
-        let integers = elements.iter().all(|element| {
-            element
-                .to_integer()
-                .is_some_and(|integer| integer.unsigned_abs() as f64 <= largest)
-        });
-        let mut want = [0u64; VECTORS];
+        let mut want = [0; VECTORS];
         if alpha != 0 {
             add_scaled(&mut want, alpha, dot(problem.a.row(row), &bx));
         }
         if beta != 0 {
             add_scaled(&mut want, beta, dot(problem.c.row(row), &x));
         }
-        !(integers && dot(elements, &x) == want)
+        let found = dot(elements, &x);
+        let is_equal = found
+            .iter()
+            .zip(want)
+            .all(|(found, want)| (found ^ want) & mask == 0);
+        !(is_equal && elements.iter().all(&is_allowed))
     };
     let wrong = parallel::map(shape.m, is_wrong);
     wrong.into_iter().position(|is_wrong| is_wrong)
@@ -68,16 +98,20 @@ fn integer<T: Number>(element: T) -> u64 {
     element.to_integer().unwrap_or(0).cast_unsigned()
 }
 
-fn dot<T: Number>(row: &[T], vectors: &[Entry]) -> Entry {
+fn dot<T: Number, const VECTORS: usize>(row: &[T], vectors: &[[u64; VECTORS]]) -> [u64; VECTORS] {
     let mut sum = [0; VECTORS];
-    for (element, entry) in row.iter().zip(vectors) {
-        add_scaled(&mut sum, integer(*element), *entry);
+    for (element, entries) in row.iter().zip(vectors) {
+        add_scaled(&mut sum, integer(*element), *entries);
     }
     sum
 }
 
-fn add_scaled(sum: &mut Entry, factor: u64, entry: Entry) {
-    for (sum, entry) in sum.iter_mut().zip(entry) {
+fn add_scaled<const VECTORS: usize>(
+    sum: &mut [u64; VECTORS],
+    factor: u64,
+    entries: [u64; VECTORS],
+) {
+    for (sum, entry) in sum.iter_mut().zip(entries) {
         *sum = sum.wrapping_add(factor.wrapping_mul(entry));
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a result is right: three gates, each of which a NaN, a dropped term or a swapped
 //! element fails.
 //!
-//! 1. [`exact`]: on small integers every sum is exact in any order, so the result must equal the
+//! 1. [`exact`]: on integers every sum is exact in any order, so the result must equal the
 //!    reference. This gate is not optional: at k = 16384 the bound of the next one is wide
 //!    enough to hide a dropped term.
 //! 2. [`proven`]: on any data, each element lies within the bound that rounding allows
@@ -30,8 +30,8 @@ use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
 use bound::ErrorBound;
 pub use bound::ErrorModel;
-pub use exact_data::exact_data;
 use exact_data::exact_integers;
+pub use exact_data::{exact_data, small_integers};
 use gpu_gemm::Shape;
 use outcome::check_each;
 pub use outcome::{Failure, Mismatch, Proof};
@@ -42,27 +42,28 @@ use reference::{Expected, Reference};
 pub enum Coverage {
     /// Every element, with a reference of its own.
     Full,
-    /// Every row by Freivalds' check, and sampled elements.
-    Sampled,
+    /// Every row by Freivalds' check, and sampled elements. The seed chooses vectors, signs and
+    /// samples.
+    Sampled { seed: u64 },
 }
 
 impl Coverage {
     /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
     /// megabytes.
-    pub fn of(shape: Shape) -> Coverage {
+    pub fn of(shape: Shape, seed: u64) -> Coverage {
         let Shape { m, n, k } = shape;
         let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
         let products = elements[0].saturating_mul(k);
         if products <= 1 << 31 && elements.iter().all(|&count| count <= 1 << 25) {
             Coverage::Full
         } else {
-            Coverage::Sampled
+            Coverage::Sampled { seed }
         }
     }
 }
 
-/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers so small
-/// that no order of summation rounds. Zeros of either sign are equal.
+/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers of which no
+/// order of summation rounds. Zeros of either sign are equal.
 ///
 /// # Errors
 ///
@@ -81,17 +82,18 @@ pub fn exact<T: Number>(
             Reference::Product.each_row(problem, |row, expected| {
                 equal_row(got, row, expected.iter().map(|expected| expected.want))
             })?;
-            format!("all {} elements equal on small integers", elements(problem))
+            format!("all {} elements equal on integers", elements(problem))
         }
-        Coverage::Sampled => {
-            if let Some(row) = freivalds::first_wrong_row(problem, got, largest) {
-                return Err(wrong_in_row(problem, got, row));
+        Coverage::Sampled { seed } => {
+            if let Some(row) = freivalds::first_wrong_row(problem, got, largest, seed) {
+                let right = |col| reference::element(problem, row, col).want;
+                return Err(wrong_in_row(problem, got, row, right));
             }
-            let sampled = check_samples(problem, tile, |row, col| {
+            let sampled = check_samples(problem, tile, seed, |row, col| {
                 equal(got, row, col, reference::element(problem, row, col).want)
             })?;
             format!(
-                "every row passes Freivalds' check on small integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
+                "every row passes Freivalds' check on integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
                 freivalds::certainty_bits(largest),
                 sampled.len()
             )
@@ -143,15 +145,15 @@ pub fn proven_as<T: Number>(
             })?;
             (rows, format!("all {} elements", elements(problem)))
         }
-        Coverage::Sampled => {
+        Coverage::Sampled { seed } => {
             let rows = problem.shape().m;
-            let sums = match bound.check_row_sums(problem, got)? {
+            let sums = match bound.check_row_sums(problem, got, seed)? {
                 checked if checked == rows => "every row's sum".to_string(),
                 checked => format!(
                     "the sums of {checked} of {rows} rows (the others overflow or are not finite)"
                 ),
             };
-            let sampled = check_samples(problem, tile, |row, col| {
+            let sampled = check_samples(problem, tile, seed, |row, col| {
                 let expected = reference::element(problem, row, col);
                 bound.check(row, col, got.row(row)[col], expected)
             })?;
@@ -210,13 +212,19 @@ pub fn wrapping<T: Number>(
             let count = elements(problem);
             format!("all {count} elements equal in arithmetic that wraps")
         }
-        Coverage::Sampled => {
-            let sampled = check_samples(problem, tile, |row, col| {
-                let want = reference::wrapping_element(problem, row, col);
-                equal(got, row, col, want.to_f64())
+        Coverage::Sampled { seed } => {
+            let right = |row, col| reference::wrapping_element(problem, row, col).to_f64();
+            if let Some(row) = freivalds::first_wrong_row_wrapping(problem, got, seed) {
+                return Err(wrong_in_row(problem, got, row, |col| right(row, col)));
+            }
+            let sampled = check_samples(problem, tile, seed, |row, col| {
+                equal(got, row, col, right(row, col))
             })?;
-            let count = sampled.len();
-            format!("{count} sampled elements equal in arithmetic that wraps")
+            format!(
+                "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{} at most), and {} sampled elements are equal",
+                freivalds::WRAPPING_CERTAINTY_BITS,
+                sampled.len()
+            )
         }
     };
     Ok(Proof::exact("wrapping", statement))
@@ -279,9 +287,10 @@ fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), F
 fn check_samples<T: Number, R: Send>(
     problem: &Problem<T>,
     tile: Tile,
+    seed: u64,
     check: impl Fn(usize, usize) -> Result<R, Failure> + Sync + Send,
 ) -> Result<Vec<R>, Failure> {
-    let samples = sample::positions(problem.shape(), tile);
+    let samples = sample::positions(problem.shape(), tile, seed);
     check_each(samples.len(), |index| {
         let (row, col) = samples[index];
         check(row, col)
@@ -313,12 +322,16 @@ fn equal<T: Number>(got: &Matrix<T>, row: usize, col: usize, want: f64) -> Resul
     }))
 }
 
-/// The first wrong element of a row that failed Freivalds' check.
-fn wrong_in_row<T: Number>(problem: &Problem<T>, got: &Matrix<T>, row: usize) -> Failure {
+/// The first wrong element of a row that failed Freivalds' check, whose element at a column should
+/// be `right`.
+fn wrong_in_row<T: Number>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    row: usize,
+    right: impl Fn(usize) -> f64,
+) -> Failure {
     (0..problem.shape().n)
-        .find_map(|col| {
-            equal(got, row, col, reference::element(problem, row, col).want).err()
-        })
+        .find_map(|col| equal(got, row, col, right(col)).err())
         .unwrap_or_else(|| {
             Failure::Unprovable(format!(
                 "row {row} fails Freivalds' check but each of its elements is right, so the check itself is wrong."
@@ -333,20 +346,22 @@ fn require_exact_sums<T: Number>(problem: &Problem<T>) -> Result<f64, Failure> {
     let (Some(alpha), Some(beta)) = scalars else {
         return refuse("alpha or beta is no integer");
     };
-    let largest = |matrix: &Matrix<T>, read: bool| match read {
-        true => largest_integer(matrix),
-        false => Some(0),
-    };
-    let matrices = (
-        largest(&problem.a, alpha != 0),
-        largest(&problem.b, alpha != 0),
-        largest(&problem.c, beta != 0),
-    );
-    let (Some(a), Some(b), Some(c)) = matrices else {
-        return refuse("an element is no integer");
-    };
-    let k = problem.shape().k as f64;
-    let sum = k * a as f64 * b as f64;
+    let not_integers = || refuse("an element is no integer");
+    // Of the terms with each index along k.
+    let (mut sum, mut c) = (0.0, 0);
+    if alpha != 0 {
+        let (Some(a), Some(b)) = (largest_in_columns(&problem.a), largest_in_rows(&problem.b))
+        else {
+            return not_integers();
+        };
+        sum = a.iter().zip(&b).map(|(a, b)| *a as f64 * *b as f64).sum();
+    }
+    if beta != 0 {
+        let Some(of_rows) = largest_in_rows(&problem.c) else {
+            return not_integers();
+        };
+        c = of_rows.into_iter().max().unwrap_or(0);
+    }
     let result = sum * alpha.unsigned_abs() as f64 + c as f64 * beta.unsigned_abs() as f64;
     if !(sum.max(result) <= exact_integers::<T>()) {
         return refuse("the integers are too large for this k");
@@ -354,17 +369,38 @@ fn require_exact_sums<T: Number>(problem: &Problem<T>) -> Result<f64, Failure> {
     Ok(result)
 }
 
-/// The largest magnitude in a matrix of integers; `None` if it holds anything else.
-fn largest_integer<T: Number>(matrix: &Matrix<T>) -> Option<u64> {
+/// The largest magnitude in each row of a matrix of integers; `None` if it holds anything else.
+fn largest_in_rows<T: Number>(matrix: &Matrix<T>) -> Option<Vec<u64>> {
     let of_rows: Vec<Option<u64>> = parallel::map(matrix.rows(), |row| {
         matrix.row(row).iter().try_fold(0, |largest: u64, element| {
-            let integer = element.to_integer()?;
-            Some(largest.max(integer.unsigned_abs()))
+            Some(largest.max(element.to_integer()?.unsigned_abs()))
         })
     });
-    of_rows
+    of_rows.into_iter().collect()
+}
+
+/// The largest magnitude in each column of a matrix of integers; `None` if it holds anything else.
+fn largest_in_columns<T: Number>(matrix: &Matrix<T>) -> Option<Vec<u64>> {
+    const PIECES: usize = 64;
+    let of_piece = matrix.rows().div_ceil(PIECES).max(1);
+    let pieces = parallel::map(matrix.rows().div_ceil(of_piece), |piece| {
+        let rows = piece * of_piece..matrix.rows().min((piece + 1) * of_piece);
+        let mut largest = vec![0; matrix.columns()];
+        for row in rows {
+            for (largest, element) in largest.iter_mut().zip(matrix.row(row)) {
+                *largest = element.to_integer()?.unsigned_abs().max(*largest);
+            }
+        }
+        Some(largest)
+    });
+    pieces
         .into_iter()
-        .try_fold(0, |largest, of_row| Some(largest.max(of_row?)))
+        .try_fold(vec![0; matrix.columns()], |mut largest, piece| {
+            for (largest, of_piece) in largest.iter_mut().zip(piece?) {
+                *largest = of_piece.max(*largest);
+            }
+            Some(largest)
+        })
 }
 
 impl ErrorBound {

@@ -162,10 +162,10 @@ pub struct SignedRowSums {
 }
 
 impl SignedRowSums {
-    /// Draws the signs and reads B.
-    pub fn new<T: Number>(problem: &Problem<T>) -> SignedRowSums {
+    /// Draws the signs, as `seed` has them, and reads B.
+    pub fn new<T: Number>(problem: &Problem<T>, seed: u64) -> SignedRowSums {
         let shape = problem.shape();
-        let mut generator = Pcg64::new(0x519e_d5c4, 0);
+        let mut generator = Pcg64::new(seed.into(), 0x519e_d5c4);
         let signs: Vec<f64> = (0..shape.n)
             .map(|_| if generator.random() { 1.0 } else { -1.0 })
             .collect();
@@ -350,14 +350,14 @@ mod tests {
                 })
                 .unwrap();
         }
-        let sums = SignedRowSums::new(&problem);
+        let sums = SignedRowSums::new(&problem, 1);
         assert_eq!(sums.expected(&problem, 0).want.abs(), want);
     }
 
     #[test]
     fn signed_row_sums_are_those_of_the_expected_elements() {
         let problem = by_hand();
-        let sums = SignedRowSums::new(&problem);
+        let sums = SignedRowSums::new(&problem, 1);
         for row in 0..2 {
             let expected = sums.expected(&problem, row);
             let want: f64 = WANT[row]

@@ -4,7 +4,8 @@ use super::*;
 use crate::data::{Layout, Random};
 
 const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
-const BOTH: [Coverage; 2] = [Coverage::Full, Coverage::Sampled];
+const SAMPLED: Coverage = Coverage::Sampled { seed: 1 };
+const BOTH: [Coverage; 2] = [Coverage::Full, SAMPLED];
 
 fn problem<T: Random>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
     let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
@@ -54,7 +55,7 @@ fn place(outcome: Result<Proof, Failure>) -> (usize, usize) {
 
 /// A place in row 77 of a C that is not sampled.
 fn hidden(shape: Shape) -> (usize, usize) {
-    let samples = sample::positions(shape, TILE);
+    let samples = sample::positions(shape, TILE, 1);
     let mut row = (0..shape.n).map(|col| (77, col));
     row.find(|at| !samples.contains(at)).unwrap()
 }
@@ -193,10 +194,10 @@ fn freivalds_refuses_what_is_no_integer_even_where_zero_is_right() {
     problem.a.row_mut(77).fill(0.0);
     let right = multiplied(&problem);
     let hidden = hidden(shape);
-    exact(&problem, &right, TILE, Coverage::Sampled).unwrap();
+    exact(&problem, &right, TILE, SAMPLED).unwrap();
     for wrong in [f32::NAN, 0.5, f32::INFINITY] {
         let changed = with(&right, hidden, |_| wrong);
-        let outcome = exact(&problem, &changed, TILE, Coverage::Sampled);
+        let outcome = exact(&problem, &changed, TILE, SAMPLED);
         assert_eq!(place(outcome), hidden);
     }
 }
@@ -257,7 +258,7 @@ fn exact_refuses_data_that_may_round() {
         let outcome = exact(problem, &right, TILE, Coverage::Full);
         matches!(outcome, Err(Failure::Unprovable(_)))
     };
-    for element in [0.5, 1e6, f32::NAN] {
+    for element in [0.5, 1e8, f32::NAN] {
         problem.a.row_mut(0)[0] = element;
         assert!(unprovable(&problem), "{element}");
     }
@@ -270,9 +271,125 @@ fn exact_refuses_data_that_may_round() {
 fn small_integers_get_smaller_as_sums_get_longer() {
     for (k, largest) in [(0, 4), (1 << 18, 4), (1 << 20, 2), (1 << 22, 1)] {
         let expected = Data::SmallIntegers { largest };
+        assert_eq!(super::small_integers::<f32>(k), Some(expected));
+    }
+    assert_eq!(super::small_integers::<f32>((1 << 22) + 1), None);
+}
+
+#[test]
+fn wide_integers_get_rarer_and_small_ones_smaller_as_sums_get_longer() {
+    for (k, largest, every) in [
+        (0, 4, 1),
+        (512, 4, 1),
+        (513, 4, 2),
+        (16_384, 4, 32),
+        (1 << 17, 4, 256),
+        (1 << 21, 1, 4096),
+    ] {
+        let bits = 12;
+        let expected = Data::WideIntegers {
+            largest,
+            bits,
+            every,
+        };
         assert_eq!(exact_data::<f32>(k), Some(expected));
     }
+    let all_small = Some(Data::SmallIntegers { largest: 1 });
+    assert_eq!(exact_data::<f32>((1 << 21) + 1), all_small);
     assert_eq!(exact_data::<f32>((1 << 22) + 1), None);
+    let (largest, bits, every) = (4, 27, 1);
+    let of_f64 = Data::WideIntegers {
+        largest,
+        bits,
+        every,
+    };
+    assert_eq!(exact_data::<f64>(1 << 20), Some(of_f64));
+}
+
+/// The product of A and B after each element was rounded to so many bits.
+fn multiplied_with_bits(problem: &Problem<f32>, bits: i32) -> Matrix<f32> {
+    let rounded = |element: f32| {
+        if element == 0.0 {
+            return 0.0;
+        }
+        let unit = 2f32.powi(element.abs().log2().floor() as i32 + 1 - bits);
+        (element / unit).round_ties_even() * unit
+    };
+    let mut problem = problem.clone();
+    for matrix in [&mut problem.a, &mut problem.b] {
+        for row in 0..matrix.rows() {
+            matrix
+                .row_mut(row)
+                .iter_mut()
+                .for_each(|element| *element = rounded(*element));
+        }
+    }
+    multiplied(&problem)
+}
+
+/// TF32 keeps 11 bits, bf16 8, the FP8 of machine learning 4 or 3.
+#[test]
+fn exact_refuses_inputs_of_reduced_precision() {
+    for k in [1, 64, 600, 20_011] {
+        let shape = Shape::new(7, 9, k);
+        let problem = problem::<f32>(shape, exact_data::<f32>(k).unwrap(), 1.0, 0.0);
+        for coverage in BOTH {
+            exact(&problem, &multiplied(&problem), TILE, coverage).unwrap();
+            for bits in [11, 8, 4, 3] {
+                let wrong = multiplied_with_bits(&problem, bits);
+                place(exact(&problem, &wrong, TILE, coverage));
+            }
+        }
+    }
+}
+
+#[test]
+fn exact_refuses_f64_that_was_added_up_in_f32() {
+    for k in [1, 64, 600] {
+        let shape = Shape::new(7, 9, k);
+        let problem = problem::<f64>(shape, exact_data::<f64>(k).unwrap(), 1.0, 0.0);
+        let right = multiplied(&problem);
+        exact(&problem, &right, TILE, Coverage::Full).unwrap();
+        let mut wrong = right.clone();
+        for row in 0..shape.m {
+            for col in 0..shape.n {
+                let products = (0..k).map(|l| problem.a.row(row)[l] * problem.b.row(l)[col]);
+                let sum = products.fold(0f32, |sum, product| sum + product as f32);
+                wrong.row_mut(row)[col] = sum.into();
+            }
+        }
+        for coverage in BOTH {
+            place(exact(&problem, &wrong, TILE, coverage));
+        }
+    }
+}
+
+/// What no sample shows: the last column, two errors that add up to zero, an error of the highest
+/// bit alone.
+#[test]
+fn freivalds_finds_what_is_not_sampled_whatever_the_seed() {
+    let shape = Shape::new(200, 300, 5);
+    let integers = problem::<f32>(shape, exact_data::<f32>(5).unwrap(), 1.0, 0.0);
+    let right = multiplied(&integers);
+    let words = problem::<i32>(shape, Data::Uniform, 3, -5);
+    let right_words = multiplied(&words);
+    for seed in 0..5 {
+        let coverage = Coverage::Sampled { seed };
+        exact(&integers, &right, TILE, coverage).unwrap();
+        wrapping(&words, &right_words, TILE, coverage).unwrap();
+        let samples = sample::positions(shape, TILE, seed);
+        let mut hidden = (0..shape.n - 1).filter(|col| !samples.contains(&(77, *col)));
+        let (one, other) = (hidden.next().unwrap(), hidden.next().unwrap());
+        let cancelling = with(&right, (77, one), |element| element + 1.0);
+        let cancelling = with(&cancelling, (77, other), |element| element - 1.0);
+        for wrong in [cancelling, with(&right, (77, shape.n - 1), |_| 0.5)] {
+            assert_eq!(place(exact(&integers, &wrong, TILE, coverage)).0, 77);
+        }
+        for bit in [0, 17, 31] {
+            let wrong = with(&right_words, (77, one), |element| element ^ (1 << bit));
+            assert_eq!(place(wrapping(&words, &wrong, TILE, coverage)), (77, one));
+        }
+    }
 }
 
 #[test]
@@ -283,7 +400,7 @@ fn proven_refuses_nan_and_infinity_where_numbers_belong() {
         let changed = with(&right, (19, 29), |_| wrong);
         let outcome = proven_uniform(&problem, &changed);
         assert_eq!(place(outcome), (19, 29));
-        proven(&problem, &changed, TILE, Data::Uniform, Coverage::Sampled).unwrap_err();
+        proven(&problem, &changed, TILE, Data::Uniform, SAMPLED).unwrap_err();
     }
 }
 
@@ -310,7 +427,7 @@ fn row_sums_catch_a_wrong_element_that_is_not_sampled() {
     let right = multiplied(&problem);
     let hidden = hidden(shape);
     let changed = with(&right, hidden, |element| element + 0.01);
-    let failure = proven(&problem, &changed, TILE, Data::Uniform, Coverage::Sampled).unwrap_err();
+    let failure = proven(&problem, &changed, TILE, Data::Uniform, SAMPLED).unwrap_err();
     assert!(
         matches!(failure, Failure::RowSum { row: 77, .. }),
         "{failure}"
@@ -343,7 +460,7 @@ fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
     let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
     let statement = |problem: &Problem<f32>| {
         let right = multiplied(problem);
-        let proof = proven(problem, &right, TILE, Data::Uniform, Coverage::Sampled).unwrap();
+        let proof = proven(problem, &right, TILE, Data::Uniform, SAMPLED).unwrap();
         proof.statement
     };
     let finite = statement(&problem);
@@ -382,7 +499,10 @@ fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
     assert_eq!(largest(1 << 15, 1 << 14), up_to(4));
     assert_eq!(largest(1 << 15, 1 << 10), up_to(1));
     assert_eq!(largest(1 << 15, 1 << 9), None);
-    assert_eq!(largest(1 << 15, 1 << 15), exact_data::<f32>(1 << 15));
+    assert_eq!(
+        largest(1 << 15, 1 << 15),
+        super::small_integers::<f32>(1 << 15)
+    );
 }
 
 #[test]
@@ -472,11 +592,11 @@ fn degenerate_shapes_are_proven_too() {
 
 #[test]
 fn large_shapes_are_sampled_and_small_ones_compared_in_full() {
-    assert_eq!(Coverage::of(Shape::cube(1024)), Coverage::Full);
-    assert_eq!(Coverage::of(Shape::cube(4096)), Coverage::Sampled);
+    assert_eq!(Coverage::of(Shape::cube(1024), 1), Coverage::Full);
+    assert_eq!(Coverage::of(Shape::cube(4096), 1), SAMPLED);
     let wide = Shape::new(1, 1 << 20, 1 << 10);
-    assert_eq!(Coverage::of(wide), Coverage::Sampled);
-    assert_eq!(Coverage::of(Shape::cube(usize::MAX)), Coverage::Sampled);
+    assert_eq!(Coverage::of(wide, 1), SAMPLED);
+    assert_eq!(Coverage::of(Shape::cube(usize::MAX), 1), SAMPLED);
 }
 
 #[test]
