@@ -86,9 +86,9 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Places a `static` in a memory of the GPU: `#[address_space(shared)]`, `(global)` or
 /// `(constant)`.
 ///
-/// `shared` gives every block a copy of its own; the initializer is type-checked and then
-/// ignored, because shared memory starts uninitialized. `shared_array!` is the easy way to get
-/// one.
+/// `shared` gives every block a copy of its own, which is uninitialized when the block starts: the
+/// initializer has to be zeros or a `MaybeUninit`, and is ignored. `shared_array!` is the easy way
+/// to get one.
 ///
 /// In the simulator, `global` and `constant` change nothing. A `shared` static becomes a handle
 /// that dereferences to the current block's copy; use it only from a kernel's thread.

@@ -4,6 +4,9 @@
 //! constant); all others go into global memory. Code still uses generic pointers: each mention of
 //! a static becomes an `addrspacecast`, through which libNVVM sees where the pointer leads and
 //! selects `ld.shared` and the like.
+//!
+//! Shared memory has no initial value. Zeros stand for none, since a `static mut` must have some
+//! value in the source, and kernels for rust-cuda write zeros; another value is an error.
 
 use crate::error::{Error, Result};
 use crate::ir::{
@@ -64,25 +67,27 @@ fn place(global: &mut Global) -> Result<()> {
             }
         },
     };
-    let has_value = global
-        .initializer
-        .as_ref()
-        .is_some_and(|value| !is_undefined(value));
-    if global.address_space == SHARED && has_value {
-        return error(
-            "shared memory has no initial value; make the static a `MaybeUninit` and write it in the kernel"
-                .to_owned(),
-        );
+    if global.address_space == SHARED
+        && let Some(value) = &mut global.initializer
+    {
+        if !is_nothing(value) {
+            return error(
+                "shared memory has no initial value but zeros, which mean nothing; make the static a `MaybeUninit` \
+                 and write it in the kernel"
+                    .to_owned(),
+            );
+        }
+        *value = Constant::Undef;
     }
     Ok(())
 }
 
-/// Whether no byte of a constant has a value.
-fn is_undefined(constant: &Constant) -> bool {
+/// Whether each byte of a constant is zero or has no value.
+fn is_nothing(constant: &Constant) -> bool {
     match constant {
-        Constant::Undef | Constant::Poison => true,
+        Constant::Undef | Constant::Poison | Constant::Zero => true,
         Constant::Aggregate(_, elements) => {
-            elements.iter().all(|element| is_undefined(&element.value))
+            elements.iter().all(|element| is_nothing(&element.value))
         }
         _ => false,
     }
