@@ -113,8 +113,8 @@ pub struct Kernel {
 
 /// One compiled form of a kernel: types, tiles and launch shape.
 ///
-/// Plans rely on what it says: where it is wrong, a launch leaves its buffers. So only this crate's table
-/// has variants; they are neither copied nor made elsewhere, but by [`Variant::new`].
+/// Plans rely on what it says: where it is wrong, a launch leaves its buffers. So safe code can
+/// neither copy a variant nor make one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Variant {

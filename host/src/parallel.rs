@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// Tasks of a loop at most: many more than there are cores, so that all end at about the same time.
+/// Tasks of a loop at most: many more than there are cores, so that all end at about the same
+/// time.
 const TASKS: usize = 1024;
 
 /// Calls `work` with each number below `count`.
-pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().for_each(work);
 }
 
@@ -38,7 +39,7 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     all
 }
 
-/// Calls `work` with each piece of `length` elements, the last one perhaps shorter, and its number.
+/// Calls `work` with each piece of `length` elements and its number. The last piece may be shorter.
 ///
 /// # Panics
 ///

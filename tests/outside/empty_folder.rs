@@ -14,8 +14,8 @@ pub fn workspace() -> &'static Path {
         .unwrap_or(Path::new("/"))
 }
 
-/// Libraries that the program of this workspace asks more features of than `gpu_gemm` does. Asked for
-/// here too, what the workspace has compiled serves, and with it all that depends on it.
+/// Libraries with the features that this workspace's program gives them, so that what is compiled
+/// already serves here too.
 const FEATURES: &str = r#"
 [dependencies.approx]
 version = "0.5"

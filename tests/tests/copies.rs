@@ -1,5 +1,5 @@
-//! The operand copies, `transpose` and `pad`, on the simulator: every element, zeros around them, and
-//! barriers that are needed.
+//! The operand copies, `transpose` and `pad`, on the simulator: they copy every element and put
+//! zeros around them, and both barriers are needed.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 

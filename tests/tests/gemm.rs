@@ -324,8 +324,8 @@ fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(
     Ok(())
 }
 
-/// Each row of C begins at a multiple of a float4 and ends inside one, which must not be written whole:
-/// neither by a kernel nor, where tiles are divided, by the reduction of partial sums.
+/// Each row of C begins at a multiple of a float4 and ends inside one. Neither a kernel nor, where
+/// tiles are divided, the reduction of partial sums may write that one whole.
 fn writes_nothing_beside_c_where_rows_end_inside_a_float4<T: Element>(
     bench: &Bench,
 ) -> Result<(), Failed> {

@@ -110,10 +110,6 @@ macro_rules! __static_in {
         #[unsafe(link_section = ".nvvm.addrspace.1")]
         $($head)* $name: $ty = $initial;
     };
-    (shared_safe, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        const _: () = $crate::shared::__assert_content::<$ty>();
-        $crate::__static_in! { shared, [$($head)*], $name, $ty, $initial }
-    };
     (shared, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
         #[unsafe(link_section = ".nvvm.addrspace.3")]
         $($head)* $name: $ty = $initial;
@@ -129,10 +125,6 @@ macro_rules! __static_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __static_in {
-    (shared_safe, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        const _: () = $crate::shared::__assert_content::<$ty>();
-        $crate::__static_in! { shared, [$($head)*], $name, $ty, $initial }
-    };
     (shared, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
         $($head)* $name: $crate::simulator::SharedStatic<$ty> = {
             let initial = $initial;

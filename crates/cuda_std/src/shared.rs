@@ -53,7 +53,7 @@ macro_rules! shared_array {
     }};
 }
 
-/// What a `static` in shared memory may hold, unless it is `mut`: nothing can be read of it by safe code,
+/// What a `static` in shared memory may hold, unless it is `mut`. Safe code can read nothing of it,
 /// as the memory is uninitialized when a block starts, and gone when it ends.
 ///
 /// # Safety

@@ -29,12 +29,13 @@ pub fn expand(space: TokenStream, item: TokenStream) -> syn::Result<TokenStream>
         expr,
         ..
     } = syn::parse2(item)?;
-    // What is `mut` is unsafe to use, whatever it holds; of what is not, `cuda_std` has to know more.
-    let space = match mutability {
-        syn::StaticMutability::None if space == "shared" => Ident::new("shared_safe", space.span()),
-        _ => space,
-    };
+    // What is `mut` is unsafe to use, whatever it holds.
+    let is_safe = matches!(mutability, syn::StaticMutability::None);
+    let check = (is_safe && space == "shared").then(|| {
+        quote! { const _: () = ::cuda_std::shared::__assert_content::<#ty>(); }
+    });
     Ok(quote! {
+        #check
         ::cuda_std::__static_in! { #space, [#(#attrs)* #vis static #mutability], #ident, #ty, #expr }
     })
 }

@@ -12,8 +12,8 @@ use super::number::Number;
 pub enum Data {
     /// Integers from `-largest` to `largest`, whose sums of products stay exact.
     SmallIntegers { largest: i32 },
-    /// The same; but at every `every`-th index along k, A has odd numbers of exactly `bits` bits and
-    /// B has 1 and -1, and at the one after that it is B that has the odd numbers. Whoever keeps
+    /// Small integers, but at every `every`-th index along k one matrix holds odd numbers of
+    /// exactly `bits` bits and the other holds 1 and -1: A and B take turns. A kernel that keeps
     /// fewer bits of an element is off by an integer.
     WideIntegers {
         largest: i32,

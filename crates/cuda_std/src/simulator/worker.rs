@@ -85,17 +85,14 @@ impl<'launch> Worker<'launch> {
         let result = catch_unwind(AssertUnwindSafe(|| {
             run_threads(block, coroutines, &running, turns, kernel)
         }));
+        // From here on, on the worker's own stack, no thread can be suspended: neither by what a
+        // panic's payload does when it is dropped, nor by unwinding.
+        block.is_unwinding.set(true);
         let fault = match result {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(fault)) => fault,
-            Err(payload) => {
-                // The payload is dropped here, on the worker's own stack: from there no thread can
-                // be suspended.
-                block.is_unwinding.set(true);
-                fault_of(payload, block)
-            }
+            Err(payload) => fault_of(payload, block),
         };
-        block.is_unwinding.set(true);
         coroutines.unwind(|number| running.thread(&block.threads[number]));
         Err(fault)
     }
