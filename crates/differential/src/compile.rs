@@ -168,7 +168,11 @@ impl Batch {
             .stdin(Stdio::null())
             .output()?;
         if !output.status.success() {
-            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+            bail!(
+                "{config}: {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
         }
         Ok(fs::read_to_string(file)?)
     }

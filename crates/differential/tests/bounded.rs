@@ -25,10 +25,11 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 9] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
+        ("guarded_divisions_stay_guarded", guarded_divisions),
         ("remainders_of_f32_are_exact", remainders_of_f32),
         (
             "atomics_of_8_and_16_bits_change_their_part_of_a_word",
@@ -105,6 +106,11 @@ fn sixteen_bits() -> Result<(), Failed> {
             "((x[0] as i8).unsigned_abs() as i8).signum() as i64",
         ),
         ("byte_apart", "(0_i8).abs_diff(x[0] as i8) as i8 as i64"),
+        (
+            "byte_limit",
+            "(((x[0] as i8).saturating_sub(x[1] as i8)) == i8::MIN) as i64",
+        ),
+        ("smaller", "(x[0] as u16).min(x[1] as u16) as i64"),
     ];
     let functions = functions.map(|(name, value)| function(name, value));
     let numbers = [0_i64, 1, -1, 127, -128, 128, 32767, -32768, 32768, 300];
@@ -123,7 +129,8 @@ fn sixteen_bits() -> Result<(), Failed> {
         let ptx = batch.ptx(config)?;
         // `abs.s32` stays for values of 16 bits, whose least is not that of 32.
         for instruction in [
-            "neg.s16", "abs.s16", "sub.s16", "sub.u16", "neg.s32", "abs.s64",
+            "neg.s16", "abs.s16", "sub.s16", "sub.u16", "neg.s32", "abs.s64", "min.s16", "max.s16",
+            "min.u16", "max.u16",
         ] {
             if ptx.contains(instruction) {
                 return Err(format!("{config}: {instruction} in {ptx}").into());
@@ -131,6 +138,38 @@ fn sixteen_bits() -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// The newer libNVVM dropped the test for zero of the unsigned ones.
+fn guarded_divisions() -> Result<(), Failed> {
+    let mut functions = Vec::new();
+    for ty in ["u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64"] {
+        for operation in ["div", "rem"] {
+            let name = format!("{operation}_{ty}");
+            let rust = format!(
+                "#[inline(always)]\npub fn {name}(x: &[u64; 8]) -> u64 {{\n\
+                 let mut m = *x;\n\
+                 let v = f64::from_bits(x[4]);\n\
+                 for _ in 0..5 {{\n\
+                 m[1] = if (x[6] as i8) < 1 {{ 1 }} else {{ x[1] }};\n\
+                 m[((x[4] as {ty}).checked_{operation}(x[0] as {ty}).unwrap_or(3) & 7) as usize] = 1;\n\
+                 }}\n\
+                 let h = m[0] ^ m[3].rotate_left(9) ^ m[7].rotate_left(22);\n\
+                 h.wrapping_mul(0x2545_F491_4F6C_DD1D).rotate_left(13) ^ bits64(v)\n}}\n"
+            );
+            functions.push((name, rust));
+        }
+    }
+    let numbers = [0_i64, 1, 2, 3, 7, -1, -128, 1 << 33, i64::MIN];
+    let mut inputs = Vec::new();
+    for a in numbers {
+        for b in numbers {
+            inputs.push([b as u64, 5, 6, 70, a as u64, 8, 9, 100]);
+        }
+    }
+    let configs = configs(&DIALECTS);
+    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }
 
 /// Remainders as bits, and those that `rem_euclid` and `div_euclid` are made of.

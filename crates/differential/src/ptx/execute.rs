@@ -171,6 +171,8 @@ impl<'m> Machine<'m> {
                 "%ntid.x" => self.threads.into(),
                 "%tid.y" | "%tid.z" | "%ctaid.x" | "%ctaid.y" | "%ctaid.z" => 0,
                 "%ntid.y" | "%ntid.z" | "%nctaid.x" => 1,
+                "%lanemask_eq" => 1 << (self.thread % 32),
+                "%lanemask_lt" => (1 << (self.thread % 32)) - 1,
                 name => match frame.variables.get(name) {
                     Some(address) => *address,
                     None => *self

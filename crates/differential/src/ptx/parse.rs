@@ -89,9 +89,7 @@ impl Module {
             let is_function = head.contains(".entry") || head.contains(".func");
             if !is_function {
                 let end = rest.find(';').context("a variable without an end")?;
-                // One that holds addresses, as panics have, is left out; using it is an error
-                // then.
-                module.globals.extend(global(&rest[..end]).ok());
+                module.globals.push(global(&rest[..end])?);
                 rest = rest[end + 1..].trim_start();
                 continue;
             }
@@ -171,6 +169,9 @@ fn unit_of(declaration: &str) -> Result<usize> {
     size_of(ty.context("a variable without a type")?)
 }
 
+/// Where no memory is.
+const NO_ADDRESS: u64 = 0xFFFF_0000_0000_0000;
+
 fn global(text: &str) -> Result<(String, Vec<u8>)> {
     let (declared, values) = match text.split_once('=') {
         Some((declared, values)) => (declared, values.trim().trim_matches(['{', '}'])),
@@ -184,11 +185,12 @@ fn global(text: &str) -> Result<(String, Vec<u8>)> {
         .map(str::trim)
         .filter(|value| !value.is_empty())
     {
-        bytes.extend(
-            &number(value)
-                .with_context(|| format!("the value `{value}`"))?
-                .to_le_bytes()[..unit],
-        );
+        // Addresses, whole or byte by byte: those of the texts of panics, which nothing may follow.
+        let value = match value.contains("generic(") {
+            true => NO_ADDRESS,
+            false => number(value).with_context(|| format!("the value `{value}`"))?,
+        };
+        bytes.extend(&value.to_le_bytes()[..unit]);
     }
     bytes.resize(size, 0);
     Ok((name, bytes))

@@ -6,6 +6,7 @@
 mod atomic_loops;
 mod atomics;
 mod calls;
+mod division;
 mod editor;
 mod floats;
 mod hints;
@@ -60,6 +61,16 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                         right,
                         ..
                     } if operation == "frem" => floats::remainder(&mut editor, ty, left, right)?,
+                    Operation::Binary {
+                        operation,
+                        ty,
+                        right,
+                        ..
+                    } if dialect == Dialect::OpaquePointers
+                        && ["udiv", "sdiv", "urem", "srem"].contains(&operation.as_str()) =>
+                    {
+                        division::hide_divisor(&mut editor, ty, right)
+                    }
                     Operation::Load { .. }
                     | Operation::Store { .. }
                     | Operation::AtomicUpdate { .. }

@@ -1,0 +1,305 @@
+//! Replaces instructions that `ptxas` miscompiles by others.
+//!
+//! A 16-bit value lies in a 32-bit register, and `ptxas` extends its sign again after each
+//! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768
+//! becomes +32768, which is not a 16-bit value, and a comparison, a shift or a conversion that
+//! follows is wrong. (This was seen in the machine code of `ptxas` 12.9 for `sm_90`, the only
+//! architecture whose code was read.) So the three are computed in 32 bits. libNVVM generates
+//! them from many constructs, so they are replaced in its output, not in its input.
+//!
+//! On `sm_90`, `ptxas` 12.9 makes one instruction, `VIMNMX3`, of two minima or maxima in a row. If
+//! one of the three values is a negation, it forgets to negate: `max(max(b, -a), c)` becomes
+//! `max(max(b, a), c)`. (13.5 does not.) So a negation is written as the complement plus 1, which
+//! it does not take for one.
+//!
+//! The absolute value of the least integer is that integer, but after `abs.s32` and `abs.s64`
+//! `ptxas` takes the value for positive: it converts it to a float as a signed number where the
+//! program has an unsigned one, and decides a comparison with 0. (Seen in the machine code of
+//! `ptxas` 12.9 and 13.5 for `sm_90`.) So it becomes the greater of the value and its negation, as
+//! above.
+//!
+//! A minimum or maximum of 16 bits is half of a packed instruction, `VIMNMX.S16x2`. If the result is
+//! compared with the limit, a constant, `ptxas` takes the answer from that instruction, and of its
+//! two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128` was wrong
+//! where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they too are
+//! computed in 32 bits.
+//!
+//! `ptxas` knows which values are booleans, 0 or 1 by a predicate, also after a conversion to a
+//! float, but not whether their bits have changed type since. A conversion, or a use of the bits,
+//! then gives what it would give for the boolean: 1 instead of the bits of 1.0, or 1.0 instead of
+//! the float whose bits are 1. (Seen in the machine code of `ptxas` 13.0 and 13.5 for `sm_90`.) So
+//! where the bits of a possible boolean change type, a zero is added that `ptxas` does not know to
+//! be one: no lane is both this one and one below it.
+//!
+//! ```text
+//!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %w1; cvt.s32.s16 %w1, %rs1;
+//!                                     not.b32 %w1, %w1; add.s32 %w1, %w1, 1;
+//!                                     cvt.u16.u32 %rs2, %w1; }
+//!   neg.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
+//!                                     add.s32 %r2, %n32, 1; }
+//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
+//!                                     add.s32 %n32, %n32, 1;
+//!                                     max.s32 %r2, %r1, %n32; }
+//!   cvt.rn.f32.u32 %f1, %r1;
+//!   mov.b32 %r2, %f1;     becomes   { .reg .b32 %m1, %m2; .reg .b32 %m3;
+//!                                     mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq;
+//!                                     and.b32 %m1, %m1, %m2; mov.b32 %m3, %f1;
+//!                                     or.b32 %m3, %m3, %m1; mov.b32 %r2, %m3; }
+//! ```
+//!
+//! The new registers are named as libNVVM names its own, a letter and a number: the search for the
+//! version of PTX that a text needs takes other names for special registers.
+
+mod booleans;
+
+use std::collections::HashSet;
+
+use booleans::booleans_and_converted;
+
+/// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
+/// changed.
+pub fn avoid_ptxas_errors(ptx: &str) -> String {
+    let mut out = String::with_capacity(ptx.len());
+    // Registers are a function's own, and its last line is a brace alone.
+    for function in ptx.split_inclusive("\n}\n") {
+        let booleans = booleans_and_converted(function);
+        for line in function.split_inclusive('\n') {
+            match rewritten(line, &booleans) {
+                Some(line) => out.push_str(&line),
+                None => out.push_str(line),
+            }
+        }
+    }
+    out
+}
+
+/// The guard, `@%p1` or nothing, the opcode and the operands of an instruction.
+fn parts(line: &str) -> Option<(&str, &str, &str)> {
+    let text = line.trim();
+    let (guard, instruction) = match text.strip_prefix('@') {
+        Some(_) => text.split_once(char::is_whitespace)?,
+        None => ("", text),
+    };
+    let (opcode, operands) = instruction
+        .strip_suffix(';')?
+        .trim_start()
+        .split_once(char::is_whitespace)?;
+    Some((guard, opcode, operands))
+}
+
+/// `None` if the line is not one of the instructions.
+fn rewritten(line: &str, booleans: &HashSet<&str>) -> Option<String> {
+    let (guard, opcode, operands) = parts(line)?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    let space = if guard.is_empty() { "" } else { " " };
+    match (opcode, operands.as_slice()) {
+        ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
+            return Some(format!(
+                "\t{{ .reg .b32 %n32; not.b32 %n32, {source}; \
+                 {guard}{space}add.s32 {target}, %n32, 1; }}\n"
+            ));
+        }
+        ("abs.s32" | "abs.s64", [target, source]) => {
+            let width = opcode.trim_start_matches("abs.s");
+            return Some(format!(
+                "\t{{ .reg .b{width} %n{width}; not.b{width} %n{width}, {source}; \
+                 add.s{width} %n{width}, %n{width}, 1; \
+                 {guard}{space}max.s{width} {target}, {source}, %n{width}; }}\n"
+            ));
+        }
+        ("mov.b16" | "mov.b32" | "mov.b64", [target, source])
+            if booleans.contains(source) && is_float(target) != is_float(source) =>
+        {
+            let width = opcode.trim_start_matches("mov.b");
+            return Some(with_hidden_zero(
+                width,
+                &format!("mov.b{width} %m3, {source};"),
+                guard,
+                target,
+            ));
+        }
+        // The least number above zero, whose bits are 1.
+        ("mov.f32", [target, "0f00000001"]) => {
+            return Some(with_hidden_zero("32", "mov.b32 %m3, 1;", guard, target));
+        }
+        ("selp.f32", [target, sources @ .., condition]) if sources.contains(&"0f00000001") => {
+            let select = format!(
+                "selp.b32 %m3, {}, {condition};",
+                sources.join(", ").replace("0f", "0x")
+            );
+            return Some(with_hidden_zero("32", &select, guard, target));
+        }
+        _ => {}
+    }
+    // `min.s16`: minimum, and how its operands become 32 bits.
+    let (operation, kind) = opcode.split_once('.')?;
+    let (declared, computed) = match (operation, kind, operands.as_slice()) {
+        ("neg", "s16", [_, source]) => (
+            "%w1",
+            format!(
+                "{} not.b32 %w1, %w1; add.s32 %w1, %w1, 1;",
+                widen("%w1", source, "s")
+            ),
+        ),
+        ("abs", "s16", [_, source]) => (
+            "%w1",
+            format!("{} abs.s32 %w1, %w1;", widen("%w1", source, "s")),
+        ),
+        ("sub", "s16" | "u16", [_, left, right]) => (
+            "%w1, %w2",
+            format!(
+                "{} {} sub.s32 %w1, %w1, %w2;",
+                widen("%w1", left, "s"),
+                widen("%w2", right, "s")
+            ),
+        ),
+        ("min" | "max", "s16" | "u16", [_, left, right]) => {
+            let sign = &kind[..1];
+            (
+                "%w1, %w2",
+                format!(
+                    "{} {} {operation}.{sign}32 %w1, %w1, %w2;",
+                    widen("%w1", left, sign),
+                    widen("%w2", right, sign)
+                ),
+            )
+        }
+        _ => return None,
+    };
+    let target = operands.first()?;
+    Some(format!(
+        "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %w1; }}\n"
+    ))
+}
+
+fn is_float(register: &str) -> bool {
+    register.starts_with("%f") || register.starts_with("%h")
+}
+
+/// Sets a register to what `computed` sets `%m3` to, or a zero.
+fn with_hidden_zero(width: &str, computed: &str, guard: &str, target: &str) -> String {
+    let (widened, zero) = match width {
+        "32" => (String::new(), "%m1"),
+        _ => (
+            format!(" .reg .b{width} %m4; cvt.u{width}.u32 %m4, %m1;"),
+            "%m4",
+        ),
+    };
+    let space = if guard.is_empty() { "" } else { " " };
+    format!(
+        "\t{{ .reg .b32 %m1, %m2; .reg .b{width} %m3; mov.u32 %m1, %lanemask_lt; \
+         mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;{widened} {computed} \
+         or.b{width} %m3, %m3, {zero}; {guard}{space}mov.b{width} {target}, %m3; }}\n"
+    )
+}
+
+/// A 16-bit register or number as 32 bits, `s`igned or `u`nsigned.
+fn widen(target: &str, source: &str, sign: &str) -> String {
+    match source.parse::<i64>() {
+        // libNVVM may write the same 16 bits as 65535 and as -1.
+        Ok(number) if sign == "u" => format!("mov.u32 {target}, {};", number as u16),
+        Ok(number) => format!("mov.u32 {target}, {};", number as i16),
+        Err(_) => format!("cvt.{sign}32.{sign}16 {target}, {source};"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::avoid_ptxas_errors;
+
+    #[test]
+    fn negation_absolute_value_and_difference_of_16_bits_are_done_in_32() {
+        let ptx = "\tneg.s16 \t%rs2, %rs1;\n\
+                   \t@%p1 abs.s16 \t%rs3, %rs2;\n\
+                   \tsub.s16 \t%rs4, -5, %rs3;\n";
+        let expected = "\t{ .reg .b32 %w1; cvt.s32.s16 %w1, %rs1; not.b32 %w1, %w1; \
+                        add.s32 %w1, %w1, 1; cvt.u16.u32 %rs2, %w1; }\n\
+                        \t{ .reg .b32 %w1; cvt.s32.s16 %w1, %rs2; abs.s32 %w1, %w1; \
+                        @%p1 cvt.u16.u32 %rs3, %w1; }\n\
+                        \t{ .reg .b32 %w1, %w2; mov.u32 %w1, -5; cvt.s32.s16 %w2, %rs3; \
+                        sub.s32 %w1, %w1, %w2; cvt.u16.u32 %rs4, %w1; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn minimum_and_maximum_of_16_bits_are_taken_in_32() {
+        let ptx = "\tmax.s16 \t%rs4, %rs3, -128;\n\t@%p1 min.u16 \t%rs5, %rs4, -1;\n";
+        let expected = "\t{ .reg .b32 %w1, %w2; cvt.s32.s16 %w1, %rs3; mov.u32 %w2, -128; \
+                        max.s32 %w1, %w1, %w2; cvt.u16.u32 %rs4, %w1; }\n\
+                        \t{ .reg .b32 %w1, %w2; cvt.u32.u16 %w1, %rs4; mov.u32 %w2, 65535; \
+                        min.u32 %w1, %w1, %w2; @%p1 cvt.u16.u32 %rs5, %w1; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn absolute_value_is_the_greater_of_value_and_negation() {
+        let ptx = "\tabs.s32 \t%r2, %r1;\n\t@!%p1 abs.s64 \t%rd3, %rd3;\n";
+        let expected = "\t{ .reg .b32 %n32; not.b32 %n32, %r1; add.s32 %n32, %n32, 1; \
+                        max.s32 %r2, %r1, %n32; }\n\
+                        \t{ .reg .b64 %n64; not.b64 %n64, %rd3; add.s64 %n64, %n64, 1; \
+                        @!%p1 max.s64 %rd3, %rd3, %n64; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn negation_of_32_bits_is_the_complement_plus_one() {
+        let ptx = "\tneg.s32 \t%r2, %r1;\n\t@%p1 sub.s32 \t%r3, 0, %r2;\n";
+        let expected = "\t{ .reg .b32 %n32; not.b32 %n32, %r1; add.s32 %r2, %n32, 1; }\n\
+                        \t{ .reg .b32 %n32; not.b32 %n32, %r2; @%p1 add.s32 %r3, %n32, 1; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+    }
+
+    #[test]
+    fn bits_of_a_possible_boolean_that_change_type_get_a_hidden_zero() {
+        let lanes = "mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;";
+        let hidden = format!("\t{{ .reg .b32 %m1, %m2; .reg .b32 %m3; {lanes}");
+        let end = "or.b32 %m3, %m3, %m1;";
+        // What was an integer may have been a boolean; so may a copy of it.
+        let converted = "\tmov.f32 \t%f2, %f1;\n\tcvt.rn.f32.u32 \t%f1, %r2;\n\
+                         \tmov.b32 \t%r1, %f2;\n\tmov.b32 \t%r1, %f3;\n}\n\
+                         \tmov.b32 \t%r1, %f2;\n";
+        let expected = converted.replacen(
+            "\tmov.b32 \t%r1, %f2;\n",
+            &format!("{hidden} mov.b32 %m3, %f2; {end} mov.b32 %r1, %m3; }}\n"),
+            1,
+        );
+        assert_eq!(avoid_ptxas_errors(converted), expected);
+        let wide = "\tcvt.rn.f32.s64 \t%f1, %rd1;\n\tcvt.f64.f32 \t%fd1, %f1;\n\
+                    \t@%p1 mov.b64 \t%rd2, %fd1;\n";
+        let expected = wide.replace(
+            "\t@%p1 mov.b64 \t%rd2, %fd1;\n",
+            &format!(
+                "\t{{ .reg .b32 %m1, %m2; .reg .b64 %m3; {lanes} .reg .b64 %m4; \
+                 cvt.u64.u32 %m4, %m1; mov.b64 %m3, %fd1; or.b64 %m3, %m3, %m4; \
+                 @%p1 mov.b64 %rd2, %m3; }}\n"
+            ),
+        );
+        assert_eq!(avoid_ptxas_errors(wide), expected);
+        // 0 or 1 by a selection or by a branch; %r3 may be 2.
+        let integers = "\tselp.b32 \t%r1, 1, 0, %p1;\n\tmov.u32 \t%r2, 0;\n\
+                        \tmov.u32 \t%r2, %r1;\n\tmov.b32 \t%f1, %r2;\n\
+                        \tmov.u32 \t%r3, %r1;\n\tmov.u32 \t%r3, 2;\n\
+                        \tmov.b32 \t%f2, %r3;\n\tld.global.u32 \t%r4, [%rd1];\n\
+                        \tmov.b32 \t%f3, %r4;\n";
+        let expected = integers.replace(
+            "\tmov.b32 \t%f1, %r2;\n",
+            &format!("{hidden} mov.b32 %m3, %r2; {end} mov.b32 %f1, %m3; }}\n"),
+        );
+        assert_eq!(avoid_ptxas_errors(integers), expected);
+        let floats = "\tselp.f32 \t%f1, 0f00000001, 0f00000000, %p1;\n\
+                      \tselp.f32 \t%f2, 0f3F800000, 0f00000000, %p1;\n";
+        let expected = floats.replace(
+            "\tselp.f32 \t%f1, 0f00000001, 0f00000000, %p1;\n",
+            &format!(
+                "{hidden} selp.b32 %m3, 0x00000001, 0x00000000, %p1; {end} mov.b32 %f1, %m3; }}\n"
+            ),
+        );
+        assert_eq!(avoid_ptxas_errors(floats), expected);
+    }
+
+    #[test]
+    fn all_else_stays() {
+        let ptx = "\tadd.s16 \t%rs2, %rs1, %rs3;\n\tsub.s32 \t%r2, %r1, %r3;\n// neg.s16 %rs2, %rs1;\n\n}";
+        assert_eq!(avoid_ptxas_errors(ptx), ptx);
+    }
+}
