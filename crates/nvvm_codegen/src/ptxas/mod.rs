@@ -41,10 +41,10 @@
 //!                                     add.s32 %n32, %n32, 1;
 //!                                     max.s32 %r2, %r1, %n32; }
 //!   cvt.rn.f32.u32 %f1, %r1;
-//!   mov.b32 %r2, %f1;     becomes   { .reg .b32 %m1, %m2; .reg .b32 %m3;
+//!   mov.b32 %r2, %f1;     becomes   { .reg .b32 %m1, %m2; .reg .b32 %m32;
 //!                                     mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq;
-//!                                     and.b32 %m1, %m1, %m2; mov.b32 %m3, %f1;
-//!                                     or.b32 %m3, %m3, %m1; mov.b32 %r2, %m3; }
+//!                                     and.b32 %m1, %m1, %m2; mov.b32 %m32, %f1;
+//!                                     or.b32 %m32, %m32, %m1; mov.b32 %r2, %m32; }
 //! ```
 //!
 //! The new registers are named as libNVVM names its own, a letter and a number: the search for the
@@ -113,18 +113,18 @@ fn rewritten(line: &str, booleans: &HashSet<&str>) -> Option<String> {
             let width = opcode.trim_start_matches("mov.b");
             return Some(with_hidden_zero(
                 width,
-                &format!("mov.b{width} %m3, {source};"),
+                &format!("mov.b{width} %m{width}, {source};"),
                 guard,
                 target,
             ));
         }
         // The least number above zero, whose bits are 1.
         ("mov.f32", [target, "0f00000001"]) => {
-            return Some(with_hidden_zero("32", "mov.b32 %m3, 1;", guard, target));
+            return Some(with_hidden_zero("32", "mov.b32 %m32, 1;", guard, target));
         }
         ("selp.f32", [target, sources @ .., condition]) if sources.contains(&"0f00000001") => {
             let select = format!(
-                "selp.b32 %m3, {}, {condition};",
+                "selp.b32 %m32, {}, {condition};",
                 sources.join(", ").replace("0f", "0x")
             );
             return Some(with_hidden_zero("32", &select, guard, target));
@@ -176,20 +176,21 @@ fn is_float(register: &str) -> bool {
     register.starts_with("%f") || register.starts_with("%h")
 }
 
-/// Sets a register to what `computed` sets `%m3` to, or a zero.
+/// Sets a register to what `computed` sets `%mWIDTH` to, or a zero.
 fn with_hidden_zero(width: &str, computed: &str, guard: &str, target: &str) -> String {
     let (widened, zero) = match width {
-        "32" => (String::new(), "%m1"),
+        "32" => (String::new(), "%m1".to_owned()),
         _ => (
-            format!(" .reg .b{width} %m4; cvt.u{width}.u32 %m4, %m1;"),
-            "%m4",
+            format!(" .reg .b{width} %k{width}; cvt.u{width}.u32 %k{width}, %m1;"),
+            format!("%k{width}"),
         ),
     };
     let space = if guard.is_empty() { "" } else { " " };
+    let value = format!("%m{width}");
     format!(
-        "\t{{ .reg .b32 %m1, %m2; .reg .b{width} %m3; mov.u32 %m1, %lanemask_lt; \
+        "\t{{ .reg .b32 %m1, %m2; .reg .b{width} {value}; mov.u32 %m1, %lanemask_lt; \
          mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;{widened} {computed} \
-         or.b{width} %m3, %m3, {zero}; {guard}{space}mov.b{width} {target}, %m3; }}\n"
+         or.b{width} {value}, {value}, {zero}; {guard}{space}mov.b{width} {target}, {value}; }}\n"
     )
 }
 
@@ -252,15 +253,15 @@ mod tests {
     #[test]
     fn bits_of_a_possible_boolean_that_change_type_get_a_hidden_zero() {
         let lanes = "mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;";
-        let hidden = format!("\t{{ .reg .b32 %m1, %m2; .reg .b32 %m3; {lanes}");
-        let end = "or.b32 %m3, %m3, %m1;";
+        let hidden = format!("\t{{ .reg .b32 %m1, %m2; .reg .b32 %m32; {lanes}");
+        let end = "or.b32 %m32, %m32, %m1;";
         // What was an integer may have been a boolean; so may a copy of it.
         let converted = "\tmov.f32 \t%f2, %f1;\n\tcvt.rn.f32.u32 \t%f1, %r2;\n\
                          \tmov.b32 \t%r1, %f2;\n\tmov.b32 \t%r1, %f3;\n}\n\
                          \tmov.b32 \t%r1, %f2;\n";
         let expected = converted.replacen(
             "\tmov.b32 \t%r1, %f2;\n",
-            &format!("{hidden} mov.b32 %m3, %f2; {end} mov.b32 %r1, %m3; }}\n"),
+            &format!("{hidden} mov.b32 %m32, %f2; {end} mov.b32 %r1, %m32; }}\n"),
             1,
         );
         assert_eq!(avoid_ptxas_errors(converted), expected);
@@ -269,9 +270,9 @@ mod tests {
         let expected = wide.replace(
             "\t@%p1 mov.b64 \t%rd2, %fd1;\n",
             &format!(
-                "\t{{ .reg .b32 %m1, %m2; .reg .b64 %m3; {lanes} .reg .b64 %m4; \
-                 cvt.u64.u32 %m4, %m1; mov.b64 %m3, %fd1; or.b64 %m3, %m3, %m4; \
-                 @%p1 mov.b64 %rd2, %m3; }}\n"
+                "\t{{ .reg .b32 %m1, %m2; .reg .b64 %m64; {lanes} .reg .b64 %k64; \
+                 cvt.u64.u32 %k64, %m1; mov.b64 %m64, %fd1; or.b64 %m64, %m64, %k64; \
+                 @%p1 mov.b64 %rd2, %m64; }}\n"
             ),
         );
         assert_eq!(avoid_ptxas_errors(wide), expected);
@@ -283,7 +284,7 @@ mod tests {
                         \tmov.b32 \t%f3, %r4;\n";
         let expected = integers.replace(
             "\tmov.b32 \t%f1, %r2;\n",
-            &format!("{hidden} mov.b32 %m3, %r2; {end} mov.b32 %f1, %m3; }}\n"),
+            &format!("{hidden} mov.b32 %m32, %r2; {end} mov.b32 %f1, %m32; }}\n"),
         );
         assert_eq!(avoid_ptxas_errors(integers), expected);
         let floats = "\tselp.f32 \t%f1, 0f00000001, 0f00000000, %p1;\n\
@@ -291,7 +292,7 @@ mod tests {
         let expected = floats.replace(
             "\tselp.f32 \t%f1, 0f00000001, 0f00000000, %p1;\n",
             &format!(
-                "{hidden} selp.b32 %m3, 0x00000001, 0x00000000, %p1; {end} mov.b32 %f1, %m3; }}\n"
+                "{hidden} selp.b32 %m32, 0x00000001, 0x00000000, %p1; {end} mov.b32 %f1, %m32; }}\n"
             ),
         );
         assert_eq!(avoid_ptxas_errors(floats), expected);
