@@ -186,12 +186,12 @@ impl Size {
 }
 
 impl Results {
-    /// Whether every kernel is proven right at every shape.
+    /// Whether every kernel is proven right at every shape, and there is one.
     pub fn all_proven(&self) -> bool {
-        self.sizes
-            .iter()
-            .flat_map(|size| &size.results)
-            .all(|record| record.proven)
+        let proven = |size: &Size| {
+            !size.results.is_empty() && size.results.iter().all(|record| record.proven)
+        };
+        !self.sizes.is_empty() && self.sizes.iter().all(proven)
     }
 
     /// What was measured at a shape.
@@ -327,5 +327,9 @@ pub(super) mod tests {
             size.results.retain(|record| record.proven);
         }
         assert!(results.all_proven());
+        results.sizes[0].results.clear();
+        assert!(!results.all_proven());
+        results.sizes.clear();
+        assert!(!results.all_proven());
     }
 }

@@ -140,7 +140,15 @@ fn conclude(
     };
     let verdict = match result {
         Ok(()) if report.all_proven() => PROVEN,
-        Ok(()) => FAILED,
+        Ok(()) => {
+            if report.results.is_empty() {
+                note(
+                    notes,
+                    "Nothing was multiplied: no kernel takes this shape and type on this device.",
+                );
+            }
+            FAILED
+        }
         Err(error) => Stop::from(error).tell(notes),
     };
     finish(written, notes, verdict)

@@ -338,10 +338,13 @@ impl<T: Number> Copies<T> {
                 .iter()
                 .any(|contender| contender.allocation() == allocation)
         };
-        let bytes = problem.bytes().max(1);
+        let allocated = match is_taken(Allocation::Pitched) {
+            true => pitched_bytes(problem),
+            false => problem.bytes(),
+        };
         let (free, _) = device.memory()?;
-        let enough = (2 * device.properties().l2_bytes).div_ceil(bytes) + 1;
-        let count = enough.min(free / 4 / bytes).clamp(1, MOST_COPIES);
+        let l2_bytes = device.properties().l2_bytes;
+        let count = number_of_copies(l2_bytes, free, problem.bytes(), allocated);
         let mut copies = Copies {
             as_given: Vec::new(),
             pitched: Vec::new(),
@@ -422,6 +425,26 @@ impl<T: Number> Copies<T> {
     }
 }
 
+/// As many copies as together have twice the bytes of the L2, in a quarter of the free memory.
+fn number_of_copies(l2_bytes: usize, free: usize, read: usize, allocated: usize) -> usize {
+    let enough = (2 * l2_bytes).div_ceil(read.max(1)) + 1;
+    enough
+        .min(free / 4 / allocated.max(1))
+        .clamp(1, MOST_COPIES)
+}
+
+/// The bytes of the matrices where each row begins at a multiple of 512 bytes, as drivers allocate
+/// them: a single column takes 128 times its f32 elements.
+fn pitched_bytes<T: Number>(problem: &Problem<T>) -> usize {
+    [&problem.a, &problem.b, &problem.c]
+        .iter()
+        .map(|matrix| {
+            let row = (matrix.columns() * size_of::<T>()).max(1);
+            (matrix.rows() + 2) * row.next_multiple_of(512)
+        })
+        .sum()
+}
+
 fn upload<T: Number>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
     buffer.index(0..elements.len()).copy_from(elements)
 }
@@ -429,6 +452,8 @@ fn upload<T: Number>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Data, Layout};
+    use gpu_gemm::Shape;
 
     const DEFAULT: Effort = Effort {
         runs: None,
@@ -447,6 +472,28 @@ mod tests {
         assert_eq!((plan(1.0).runs, plan(1.0).warmup), (10, 3));
         assert_eq!((plan(60.0).runs, plan(60.0).warmup), (3, 1));
         assert_eq!(plan(60.0).launches_per_run, 1);
+    }
+
+    #[test]
+    fn copies_exceed_the_l2_and_fit_into_memory() {
+        let (kib, mib) = (1 << 10, 1 << 20);
+        assert_eq!(number_of_copies(50 * mib, 1 << 36, 48 * mib, 48 * mib), 4);
+        assert_eq!(number_of_copies(50 * mib, 1 << 36, 1 << 34, 1 << 34), 1);
+        // Half a MiB of columns that take 64 MiB each: memory decides.
+        assert_eq!(number_of_copies(50 * mib, 1 << 30, 512 * kib, 64 * mib), 4);
+    }
+
+    #[test]
+    fn a_pitched_column_takes_a_row_of_memory_for_each_element() {
+        let shape = Shape {
+            m: 3,
+            n: 1,
+            k: 1000,
+        };
+        let layout = Layout::compact(shape);
+        let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
+        // A: 3 rows of 4000 bytes; B: 1000 of 4; C: 3 of 4; and two rows of poison each.
+        assert_eq!(pitched_bytes(&problem), 5 * 4096 + 1002 * 512 + 5 * 512);
     }
 
     #[test]

@@ -137,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn no_kernel_is_not_all_proven() {
+        let mut report = report();
+        report.results.retain(|record| record.proven);
+        assert!(report.all_proven());
+        report.results.clear();
+        assert!(!report.all_proven());
+    }
+
+    #[test]
     fn the_table_is_as_in_its_golden_file() {
         expect_file!["golden/report.txt"].assert_eq(&written(Format::Table));
     }

@@ -134,8 +134,8 @@ impl Record {
 }
 
 impl Report {
-    /// Whether every kernel is proven right.
+    /// Whether every kernel is proven right, and there is one.
     pub fn all_proven(&self) -> bool {
-        self.results.iter().all(|record| record.proven)
+        !self.results.is_empty() && self.results.iter().all(|record| record.proven)
     }
 }

@@ -256,7 +256,7 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 /// The same of compensated sums: two roundings of a unit each, on data whose alarm is known.
 fn compensated_alarm_limit(data: Data) -> Option<f64> {
     match data {
-        Data::Uniform | Data::Positive => Some(4.0),
+        Data::Uniform | Data::Normal | Data::Positive => Some(4.0),
         _ => None,
     }
 }
@@ -265,7 +265,7 @@ fn compensated_alarm_limit(data: Data) -> Option<f64> {
 /// 5 and 16 at k = 256, 3 and 88 at k = 16384, on data of either sign and on positive data.
 pub fn alarm_limit(data: Data, k: usize) -> Option<f64> {
     match data {
-        Data::Uniform => Some(32.0),
+        Data::Uniform | Data::Normal => Some(32.0),
         Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
         _ => None,
     }

@@ -238,7 +238,7 @@ fn exact_refuses_one_dropped_term_of_16384_which_the_bound_alone_lets_through() 
         assert_eq!(place(exact(&integers, &wrong, TILE, coverage)), (1, 2));
     }
     let (floats, wrong) = dropped_term(Data::Normal);
-    proven(&floats, &wrong, TILE, Data::Normal, Coverage::Full).unwrap();
+    proven(&floats, &wrong, TILE, None::<Data>, Coverage::Full).unwrap();
 }
 
 #[test]
@@ -249,6 +249,28 @@ fn the_alarm_refuses_what_the_bound_alone_lets_through() {
         matches!(failure, Failure::Alarm { row: 1, col: 2, .. }),
         "{failure}"
     );
+}
+
+/// Which the bound lets through, from some k on: TF32's error grows as the root of k, and so does
+/// that of rounding in f32, but the bound as k.
+#[test]
+fn the_alarm_refuses_inputs_of_reduced_precision() {
+    for data in [Data::Uniform, Data::Normal] {
+        for k in [512, 4096] {
+            let problem = problem::<f32>(Shape::new(37, 53, k), data, 1.0, 0.0);
+            proven(&problem, &multiplied(&problem), TILE, data, Coverage::Full).unwrap();
+            for bits in [11, 8] {
+                let wrong = multiplied_with_bits(&problem, bits);
+                for coverage in BOTH {
+                    proven(&problem, &wrong, TILE, data, coverage).unwrap_err();
+                }
+            }
+            if k == 4096 {
+                let wrong = multiplied_with_bits(&problem, 11);
+                proven(&problem, &wrong, TILE, None::<Data>, Coverage::Full).unwrap();
+            }
+        }
+    }
 }
 
 #[test]
@@ -447,7 +469,7 @@ fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_mo
     assert!(wide > 10.0 * narrow, "{wide} {narrow}");
     let checked = |err: f64, model| {
         let wrong = with(&multiplied(&problem), (3, 4), |_| (want + err) as f32);
-        proven_as(&problem, &wrong, TILE, Data::Normal, Coverage::Full, model)
+        proven_as(&problem, &wrong, TILE, None::<Data>, Coverage::Full, model)
     };
     checked(0.8 * wide, model).unwrap();
     assert_eq!(place(checked(1.2 * wide, model)), (3, 4));
@@ -480,7 +502,7 @@ fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
         problem.a.row_mut(5)[5] = value;
         let checked = |model| {
             let right = multiplied(&problem);
-            proven_as(&problem, &right, TILE, Data::Normal, Coverage::Full, model)
+            proven_as(&problem, &right, TILE, None::<Data>, Coverage::Full, model)
         };
         checked(ErrorModel::Elementwise).unwrap();
         assert!(
