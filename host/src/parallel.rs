@@ -39,7 +39,7 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     all
 }
 
-/// Calls `work` with each piece of `length` elements and its number. The last piece may be shorter.
+/// Calls `work` with each piece of `length` elements and its number. The last may be shorter.
 ///
 /// # Panics
 ///

@@ -53,8 +53,8 @@ macro_rules! shared_array {
     }};
 }
 
-/// What a `static` in shared memory may hold, unless it is `mut`. Safe code can read nothing of it,
-/// as the memory is uninitialized when a block starts, and gone when it ends.
+/// What a `static` in shared memory may hold, unless it is `mut`. Safe code can read nothing of
+/// it, as the memory is uninitialized when a block starts, and gone when it ends.
 ///
 /// # Safety
 ///

@@ -251,8 +251,7 @@ fn the_alarm_refuses_what_the_bound_alone_lets_through() {
     );
 }
 
-/// Which the bound lets through, from some k on: TF32's error grows as the root of k, and so does
-/// that of rounding in f32, but the bound as k.
+/// At k = 4096 the bound lets TF32 through: it grows as k, and the error as the root of k.
 #[test]
 fn the_alarm_refuses_inputs_of_reduced_precision() {
     for data in [Data::Uniform, Data::Normal] {

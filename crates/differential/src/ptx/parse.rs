@@ -185,7 +185,7 @@ fn global(text: &str) -> Result<(String, Vec<u8>)> {
         .map(str::trim)
         .filter(|value| !value.is_empty())
     {
-        // Addresses, whole or byte by byte: those of the texts of panics, which nothing may follow.
+        // The address of a panic's text, whole or byte by byte: nothing may follow it.
         let value = match value.contains("generic(") {
             true => NO_ADDRESS,
             false => number(value).with_context(|| format!("the value `{value}`"))?,

@@ -4,8 +4,8 @@
 //! zero that guards it, for a GPU does not trap, and then takes it for granted that the divisor is
 //! not zero: the test is gone. `a.checked_div(b).unwrap_or(3)` in a loop gave what the hardware
 //! gives for a division by zero. So the divisor passes through a `mov` in inline PTX, about which
-//! libNVVM concludes nothing, and `ptxas` removes it again. Signed division was not seen to fail; it
-//! is done in the same way.
+//! libNVVM concludes nothing, and `ptxas` removes it again. Signed division was not seen to fail;
+//! it is done in the same way.
 
 use super::Outcome;
 use super::editor::Editor;

@@ -18,10 +18,10 @@
 //! `ptxas` 12.9 and 13.5 for `sm_90`.) So it becomes the greater of the value and its negation, as
 //! above.
 //!
-//! A minimum or maximum of 16 bits is half of a packed instruction, `VIMNMX.S16x2`. If the result is
-//! compared with the limit, a constant, `ptxas` takes the answer from that instruction, and of its
-//! two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128` was wrong
-//! where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they too are
+//! A minimum or maximum of 16 bits is half of a packed instruction, `VIMNMX.S16x2`. If the result
+//! is compared with the limit, a constant, `ptxas` takes the answer from that instruction, and
+//! of its two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128` was
+//! wrong where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they too are
 //! computed in 32 bits.
 //!
 //! `ptxas` knows which values are booleans, 0 or 1 by a predicate, also after a conversion to a
