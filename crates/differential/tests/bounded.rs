@@ -25,11 +25,12 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 10] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
         ("guarded_divisions_stay_guarded", guarded_divisions),
+        ("libnvvm_draws_no_wrong_conclusion", wrong_conclusions),
         ("remainders_of_f32_are_exact", remainders_of_f32),
         (
             "atomics_of_8_and_16_bits_change_their_part_of_a_word",
@@ -167,6 +168,32 @@ fn guarded_divisions() -> Result<(), Failed> {
             inputs.push([b as u64, 5, 6, 70, a as u64, 8, 9, 100]);
         }
     }
+    let configs = configs(&DIALECTS);
+    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
+}
+
+/// What it took for not negative, for a number and for signed.
+fn wrong_conclusions() -> Result<(), Failed> {
+    let functions = [
+        function(
+            "quotient",
+            "bits64((x[0] as f64 / -0.0).clamp(-100.0, 1e6))",
+        ),
+        // A constant that only libNVVM sees to be one, once it has unrolled the loop.
+        function(
+            "not_a_number",
+            "{ let mut v = 1.0; for _ in 0..1_u32 { \
+             v = f32::from_bits(!(1_i8.checked_rem(0_i16 as i8).unwrap_or(3)) as u32); \
+             } if ((v + v) as i64) < (((x[0] as u16) > (x[1] as u16)) as i64) { v = 1.0; } \
+             v.to_bits() }",
+        ),
+        function(
+            "field",
+            "((x[0] as u32 >> 28) as i8).max(x[1] as i8) as i64",
+        ),
+    ];
+    let inputs = [0, 5, 1 << 30, 1 << 31].map(|a| [a, 0x9c, 0, 0, 0, 0, 0, 0]);
     let configs = configs(&DIALECTS);
     let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
     all_equal(&outcome, functions.len())

@@ -158,11 +158,12 @@ pub(super) fn convert(parts: &[String], to: Type, from: Type, bits: u64) -> Resu
             _ => bail!("rounding {rounding:?}"),
         };
     }
-    let clamped = match whole.is_nan() {
-        true => 0,
-        false => (whole as i128).clamp(minimum(to), maximum(to)),
-    };
-    Ok(clamped as u64)
+    if whole.is_nan() {
+        // So the PTX reference has it.
+        let is_zero = from.width < 64 && to.width < 64;
+        return Ok(if is_zero { 0 } else { 1 << (to.width - 1) });
+    }
+    Ok((whole as i128).clamp(minimum(to), maximum(to)) as u64)
 }
 
 fn minimum(ty: Type) -> i128 {

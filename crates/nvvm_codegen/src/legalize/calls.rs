@@ -149,7 +149,17 @@ pub(super) fn rewrite(
         FirstArgument => Ok(Outcome::Replace(call.arguments.first().cloned())),
         False => Ok(Outcome::Replace(Some(Value::integer(0)))),
         ModernOnly(_) if dialect == Dialect::OpaquePointers => Ok(Outcome::Keep),
-        Wide(_) if call.ty.result != Type::Integer(128) => Ok(Outcome::Keep),
+        Wide(_) if call.ty.result != Type::Integer(128) => {
+            // libNVVM may make one call of two that differ in the promise that the number is not
+            // zero, and this of no constant then, which it refuses. Nothing is gained by it.
+            if dialect == Dialect::TypedPointers
+                && matches!(base, "ctlz" | "cttz")
+                && let [_, promise] = call.arguments.as_mut_slice()
+            {
+                *promise = Value::integer(0);
+            }
+            Ok(Outcome::Keep)
+        }
         Overflow => match call.ty.parameters.first() {
             Some(Type::Integer(16 | 32 | 64)) => Ok(Outcome::Keep),
             _ => Ok(Outcome::Replace(Some(overflow::with_overflow(

@@ -6,53 +6,80 @@
 //! gives for a division by zero. So the divisor passes through a `mov` in inline PTX, about which
 //! libNVVM concludes nothing, and `ptxas` removes it again. Signed division was not seen to fail;
 //! it is done in the same way.
+//!
+//! The older one (LLVM 7's dialect) takes a quotient of floats for not less than zero if neither
+//! the dividend nor the divisor is, and -0.0 is not: `(n as f64 / -0.0).clamp(-100.0, 100.0)` lost
+//! its lower limit. So there a divisor of floats, unless it is a constant other than that, passes
+//! through a `mov` too.
 
 use super::Outcome;
 use super::editor::Editor;
+use crate::Dialect;
 use crate::ir::{
-    Attribute, Call, Callee, CastOperation, FunctionType, InlineAssembly, Operation, Type, Value,
+    Attribute, Call, Callee, CastOperation, Constant, FunctionType, InlineAssembly, Operation,
+    Type, Value,
 };
 
-/// Replaces the divisor of `udiv`, `sdiv`, `urem` or `srem`.
+/// Whether libNVVM draws a wrong conclusion from a divisor that it knows.
+pub(super) fn misleads(operation: &str, dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::TypedPointers => operation == "fdiv",
+        Dialect::OpaquePointers => ["udiv", "sdiv", "urem", "srem"].contains(&operation),
+    }
+}
+
+/// Replaces the divisor of such an operation.
 pub(super) fn hide_divisor(editor: &mut Editor<'_>, ty: &Type, divisor: &mut Value) -> Outcome {
-    let Type::Integer(width) = *ty else {
-        return Outcome::Keep;
+    let is_known = match divisor {
+        Value::Constant(Constant::Float(number)) => !is_negative_zero(number),
+        Value::Constant(_) => true,
+        _ => false,
     };
-    if matches!(divisor, Value::Constant(_)) {
+    if is_known {
         return Outcome::Keep;
     }
-    *divisor = match width {
-        16 | 32 | 64 => moved(editor, width, divisor),
-        0..16 => {
-            let wide = editor.cast(CastOperation::ZeroExtend, ty, divisor, &Type::Integer(16));
-            let moved = moved(editor, 16, &wide);
-            editor.cast(CastOperation::Truncate, &Type::Integer(16), &moved, ty)
+    let half = Type::Integer(16);
+    *divisor = match *ty {
+        Type::Integer(16 | 32 | 64) | Type::Float | Type::Double => moved(editor, ty, divisor),
+        Type::Integer(0..16) => {
+            let wide = editor.cast(CastOperation::ZeroExtend, ty, divisor, &half);
+            let moved = moved(editor, &half, &wide);
+            editor.cast(CastOperation::Truncate, &half, &moved, ty)
         }
         // Of a wider number its lowest bits will do.
-        _ => {
-            let low = Type::Integer(16);
-            let bits = editor.cast(CastOperation::Truncate, ty, divisor, &low);
-            let moved = moved(editor, 16, &bits);
-            let moved = editor.cast(CastOperation::ZeroExtend, &low, &moved, ty);
+        Type::Integer(_) => {
+            let bits = editor.cast(CastOperation::Truncate, ty, divisor, &half);
+            let moved = moved(editor, &half, &bits);
+            let moved = editor.cast(CastOperation::ZeroExtend, &half, &moved, ty);
             let rest = editor.binary("and", ty, divisor, &Value::integer(-0x1_0000));
             editor.binary("or", ty, &rest, &moved)
         }
+        _ => return Outcome::Keep,
     };
     Outcome::Keep
 }
 
-/// The same number, of 16, 32 or 64 bits, out of libNVVM's sight.
-fn moved(editor: &mut Editor<'_>, width: u32, value: &Value) -> Value {
-    let ty = Type::Integer(width);
-    let register = match width {
-        16 => 'h',
-        32 => 'r',
-        _ => 'l',
+/// LLVM writes it as a decimal number or by its bits as a double, whatever its type.
+fn is_negative_zero(number: &str) -> bool {
+    number == "0x8000000000000000"
+        || number
+            .parse::<f64>()
+            .is_ok_and(|number| number == 0.0 && number.is_sign_negative())
+}
+
+/// The same number, of a type that a register has, out of libNVVM's sight.
+fn moved(editor: &mut Editor<'_>, ty: &Type, value: &Value) -> Value {
+    let (suffix, register) = match ty {
+        Type::Float => ("f32", 'f'),
+        Type::Double => ("f64", 'd'),
+        Type::Integer(16) => ("b16", 'h'),
+        Type::Integer(32) => ("b32", 'r'),
+        _ => ("b64", 'l'),
     };
     let mut call = Call::plain(
         Callee::Assembly(InlineAssembly {
             side_effect: false,
-            text: format!("mov.b{width} $0, $1;").into_bytes(),
+            text: format!("mov.{suffix} $0, $1;").into_bytes(),
             constraints: format!("={register},{register}"),
         }),
         FunctionType {
@@ -62,5 +89,5 @@ fn moved(editor: &mut Editor<'_>, width: u32, value: &Value) -> Value {
         vec![value.clone()],
     );
     call.attributes = ["nounwind", "readnone"].map(Attribute::flag).to_vec();
-    editor.value(ty, Operation::Call(Box::new(call)))
+    editor.value(ty.clone(), Operation::Call(Box::new(call)))
 }

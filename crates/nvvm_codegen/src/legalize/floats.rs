@@ -162,7 +162,8 @@ pub(super) fn to_integer_saturating(
     let clamped = editor.select(&is_below, to, &Value::integer(minimum), &converted);
     let is_above = editor.compare("oge", float, value, &float_constant(above));
     let clamped = editor.select(&is_above, to, &Value::integer(maximum), &clamped);
-    let is_nan = editor.compare("uno", float, value, value);
+    // libNVVM takes a constant that it has not worked out for no NaN if compared with itself.
+    let is_nan = editor.compare("uno", float, value, &float_constant(0.0));
     Ok(editor.select(&is_nan, to, &zero, &clamped))
 }
 

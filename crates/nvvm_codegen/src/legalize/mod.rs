@@ -66,9 +66,7 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                         ty,
                         right,
                         ..
-                    } if dialect == Dialect::OpaquePointers
-                        && ["udiv", "sdiv", "urem", "srem"].contains(&operation.as_str()) =>
-                    {
+                    } if division::misleads(operation, dialect) => {
                         division::hide_divisor(&mut editor, ty, right)
                     }
                     Operation::Load { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::parts;
+use super::{all_reached, parts};
 
 /// The registers that hold nothing but 0 or 1 wherever the function sets them, and those that are
 /// set to an integer converted to a float.
@@ -36,26 +36,20 @@ pub(super) fn booleans_and_converted(function: &str) -> HashSet<&str> {
         }
     }
     // These are passed on by whatever copies them.
-    let mut found: HashSet<&str> = definitions
-        .iter()
-        .filter(|(_, definitions)| definitions.contains(&Definition::Converted))
-        .map(|(register, _)| *register)
-        .collect();
-    loop {
-        let before = found.len();
-        for (register, definitions) in &definitions {
-            let copies = definitions.iter().any(|definition| match definition {
-                Definition::Copy(source) => found.contains(source),
-                _ => false,
-            });
-            if copies {
-                found.insert(register);
+    let mut converted = HashSet::new();
+    let mut copies: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (register, definitions) in &definitions {
+        for definition in definitions {
+            match definition {
+                Definition::Converted => {
+                    converted.insert(*register);
+                }
+                Definition::Copy(source) => copies.entry(source).or_default().push(register),
+                _ => {}
             }
         }
-        if found.len() == before {
-            break;
-        }
     }
+    let mut found = all_reached(converted, &copies);
     found.extend(booleans);
     found
 }

@@ -1,4 +1,4 @@
-//! Replaces instructions that `ptxas` miscompiles by others.
+//! Replaces instructions that `ptxas` miscompiles by others, and one that libNVVM gets wrong.
 //!
 //! A 16-bit value lies in a 32-bit register, and `ptxas` extends its sign again after each
 //! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768
@@ -31,6 +31,24 @@
 //! where the bits of a possible boolean change type, a zero is added that `ptxas` does not know to
 //! be one: no lane is both this one and one below it.
 //!
+//! Where a branch depends on a comparison, and the block behind it compares the same two values of
+//! 32 bits in the same way, `ptxas` drops the second comparison, although one may be of signed
+//! integers, one of unsigned, one of floats: `if a < b { if (a as i32) < (b as i32) ..}`, and
+//! `if x == 0.0 { if x.to_bits() == 0 ..}`, which is to tell the zeros apart. (Seen in the machine
+//! code of `ptxas` 12.9 and 13.0 for `sm_75` to `sm_120`; 13.5 keeps both.) So where a function
+//! compares the same values in two ways, such a zero is added to a side of one.
+//!
+//! `ptxas` works out the range of an absolute value, a sine or an exponential of 32 bits, and of
+//! what is computed from it, but a NaN is in no range: `x.abs() >= 0.0` is taken for true. (Seen in
+//! the machine code of `ptxas` 12.9, 13.0 and 13.5 for `sm_90`.) It does keep a comparison that is
+//! true for NaN. So `a >= b` becomes the contrary of `a < b or unordered`, which costs nothing: the
+//! instruction that uses the predicate negates it.
+//!
+//! Of the bits from 28 on, eight, of a 32-bit number, `bfe.s32` takes the four that there are and
+//! extends the sign. The newer libNVVM writes it at opt level 0 for `(x >> 28) as i8` also where x
+//! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
+//! bit, is an unsigned shift, unless it is the programmer's own inline PTX.
+//!
 //! ```text
 //!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %w1; cvt.s32.s16 %w1, %rs1;
 //!                                     not.b32 %w1, %w1; add.s32 %w1, %w1, 1;
@@ -45,32 +63,77 @@
 //!                                     mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq;
 //!                                     and.b32 %m1, %m1, %m2; mov.b32 %m32, %f1;
 //!                                     or.b32 %m32, %m32, %m1; mov.b32 %r2, %m32; }
+//!   setp.ge.f32 %p1, %f1, 0f00000000;
+//!                         becomes   { .reg .pred %q1; setp.ltu.f32 %q1, %f1, 0f00000000;
+//!                                     not.pred %p1, %q1; }
+//!   bfe.s32 %r2, %r1, 28, 8;
+//!                         becomes   shr.u32 %r2, %r1, 28;
 //! ```
 //!
 //! The new registers are named as libNVVM names its own, a letter and a number: the search for the
 //! version of PTX that a text needs takes other names for special registers.
 
 mod booleans;
+mod comparisons;
+mod ranges;
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use booleans::booleans_and_converted;
+use comparisons::Comparisons;
+use ranges::with_range;
 
-/// Rewrites the instructions that `ptxas` miscompiles, each in its line. Other lines are not
-/// changed.
+/// Rewrites the instructions of libNVVM's PTX that would give wrong numbers, each in its line.
+/// Other lines are not changed.
 pub fn avoid_ptxas_errors(ptx: &str) -> String {
     let mut out = String::with_capacity(ptx.len());
     // Registers are a function's own, and its last line is a brace alone.
     for function in ptx.split_inclusive("\n}\n") {
-        let booleans = booleans_and_converted(function);
+        let known = Known {
+            booleans: booleans_and_converted(function),
+            comparisons: Comparisons::of(function),
+            with_range: with_range(function),
+        };
+        let mut by_hand = false;
         for line in function.split_inclusive('\n') {
-            match rewritten(line, &booleans) {
-                Some(line) => out.push_str(&line),
-                None => out.push_str(line),
+            match line.trim() {
+                "// begin inline asm" => by_hand = true,
+                "// end inline asm" => by_hand = false,
+                _ => {}
             }
+            let line = match known.rewritten(line) {
+                Some(line) => Cow::from(line),
+                None if by_hand => line.into(),
+                None => field_within(line).unwrap_or(line.into()),
+            };
+            out.push_str(&line);
         }
     }
     out
+}
+
+/// What `ptxas` may conclude about the registers of a function.
+struct Known<'p> {
+    booleans: HashSet<&'p str>,
+    comparisons: Comparisons<'p>,
+    with_range: HashSet<&'p str>,
+}
+
+/// These registers, and those that are set from one of them, and so on.
+fn all_reached<'p>(
+    mut found: HashSet<&'p str>,
+    uses: &HashMap<&'p str, Vec<&'p str>>,
+) -> HashSet<&'p str> {
+    let mut open: Vec<&str> = found.iter().copied().collect();
+    while let Some(register) = open.pop() {
+        for target in uses.get(register).into_iter().flatten() {
+            if found.insert(target) {
+                open.push(target);
+            }
+        }
+    }
+    found
 }
 
 /// The guard, `@%p1` or nothing, the opcode and the operands of an instruction.
@@ -87,89 +150,141 @@ fn parts(line: &str) -> Option<(&str, &str, &str)> {
     Some((guard, opcode, operands))
 }
 
-/// `None` if the line is not one of the instructions.
-fn rewritten(line: &str, booleans: &HashSet<&str>) -> Option<String> {
-    let (guard, opcode, operands) = parts(line)?;
-    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
-    let space = if guard.is_empty() { "" } else { " " };
-    match (opcode, operands.as_slice()) {
-        ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
+impl<'p> Known<'p> {
+    /// `None` if the line is not one of the instructions that `ptxas` miscompiles.
+    fn rewritten(&self, line: &'p str) -> Option<String> {
+        let (guard, opcode, operands) = parts(line)?;
+        let mask = self.comparisons.mask(opcode, operands);
+        let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+        let space = if guard.is_empty() { "" } else { " " };
+        if let Some(mask) = mask {
+            let at = 1 + operands[1..]
+                .iter()
+                .position(|side| side.starts_with('%'))?;
+            let mut sides = operands.clone();
+            sides[at] = "%m1";
             return Some(format!(
-                "\t{{ .reg .b32 %n32; not.b32 %n32, {source}; \
-                 {guard}{space}add.s32 {target}, %n32, 1; }}\n"
+                "\t{{ .reg .b32 %m1, %m2; mov.u32 %m1, {mask}; mov.u32 %m2, %lanemask_eq; \
+             and.b32 %m1, %m1, %m2; or.b32 %m1, %m1, {}; {guard}{space}{opcode} {}; }}\n",
+                operands[at],
+                sides.join(", ")
             ));
         }
-        ("abs.s32" | "abs.s64", [target, source]) => {
-            let width = opcode.trim_start_matches("abs.s");
+        if let Some(contrary) = contrary(opcode)
+            && let [target, left, right] = operands[..]
+            && (self.with_range.contains(left) || self.with_range.contains(right))
+        {
             return Some(format!(
-                "\t{{ .reg .b{width} %n{width}; not.b{width} %n{width}, {source}; \
+                "\t{{ .reg .pred %q1; {contrary} %q1, {left}, {right}; \
+             {guard}{space}not.pred {target}, %q1; }}\n"
+            ));
+        }
+        match (opcode, operands.as_slice()) {
+            ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
+                return Some(format!(
+                    "\t{{ .reg .b32 %n32; not.b32 %n32, {source}; \
+                 {guard}{space}add.s32 {target}, %n32, 1; }}\n"
+                ));
+            }
+            ("abs.s32" | "abs.s64", [target, source]) => {
+                let width = opcode.trim_start_matches("abs.s");
+                return Some(format!(
+                    "\t{{ .reg .b{width} %n{width}; not.b{width} %n{width}, {source}; \
                  add.s{width} %n{width}, %n{width}, 1; \
                  {guard}{space}max.s{width} {target}, {source}, %n{width}; }}\n"
-            ));
+                ));
+            }
+            ("mov.b16" | "mov.b32" | "mov.b64", [target, source])
+                if self.booleans.contains(source) && is_float(target) != is_float(source) =>
+            {
+                let width = opcode.trim_start_matches("mov.b");
+                return Some(with_hidden_zero(
+                    width,
+                    &format!("mov.b{width} %m{width}, {source};"),
+                    guard,
+                    target,
+                ));
+            }
+            // The least number above zero, whose bits are 1.
+            ("mov.f32", [target, "0f00000001"]) => {
+                return Some(with_hidden_zero("32", "mov.b32 %m32, 1;", guard, target));
+            }
+            ("selp.f32", [target, sources @ .., condition]) if sources.contains(&"0f00000001") => {
+                let select = format!(
+                    "selp.b32 %m32, {}, {condition};",
+                    sources.join(", ").replace("0f", "0x")
+                );
+                return Some(with_hidden_zero("32", &select, guard, target));
+            }
+            _ => {}
         }
-        ("mov.b16" | "mov.b32" | "mov.b64", [target, source])
-            if booleans.contains(source) && is_float(target) != is_float(source) =>
-        {
-            let width = opcode.trim_start_matches("mov.b");
-            return Some(with_hidden_zero(
-                width,
-                &format!("mov.b{width} %m{width}, {source};"),
-                guard,
-                target,
-            ));
-        }
-        // The least number above zero, whose bits are 1.
-        ("mov.f32", [target, "0f00000001"]) => {
-            return Some(with_hidden_zero("32", "mov.b32 %m32, 1;", guard, target));
-        }
-        ("selp.f32", [target, sources @ .., condition]) if sources.contains(&"0f00000001") => {
-            let select = format!(
-                "selp.b32 %m32, {}, {condition};",
-                sources.join(", ").replace("0f", "0x")
-            );
-            return Some(with_hidden_zero("32", &select, guard, target));
-        }
-        _ => {}
-    }
-    // `min.s16`: minimum, and how its operands become 32 bits.
-    let (operation, kind) = opcode.split_once('.')?;
-    let (declared, computed) = match (operation, kind, operands.as_slice()) {
-        ("neg", "s16", [_, source]) => (
-            "%w1",
-            format!(
-                "{} not.b32 %w1, %w1; add.s32 %w1, %w1, 1;",
-                widen("%w1", source, "s")
+        // `min.s16`: minimum, and how its operands become 32 bits.
+        let (operation, kind) = opcode.split_once('.')?;
+        let (declared, computed) = match (operation, kind, operands.as_slice()) {
+            ("neg", "s16", [_, source]) => (
+                "%w1",
+                format!(
+                    "{} not.b32 %w1, %w1; add.s32 %w1, %w1, 1;",
+                    widen("%w1", source, "s")
+                ),
             ),
-        ),
-        ("abs", "s16", [_, source]) => (
-            "%w1",
-            format!("{} abs.s32 %w1, %w1;", widen("%w1", source, "s")),
-        ),
-        ("sub", "s16" | "u16", [_, left, right]) => (
-            "%w1, %w2",
-            format!(
-                "{} {} sub.s32 %w1, %w1, %w2;",
-                widen("%w1", left, "s"),
-                widen("%w2", right, "s")
+            ("abs", "s16", [_, source]) => (
+                "%w1",
+                format!("{} abs.s32 %w1, %w1;", widen("%w1", source, "s")),
             ),
-        ),
-        ("min" | "max", "s16" | "u16", [_, left, right]) => {
-            let sign = &kind[..1];
-            (
+            ("sub", "s16" | "u16", [_, left, right]) => (
                 "%w1, %w2",
                 format!(
-                    "{} {} {operation}.{sign}32 %w1, %w1, %w2;",
-                    widen("%w1", left, sign),
-                    widen("%w2", right, sign)
+                    "{} {} sub.s32 %w1, %w1, %w2;",
+                    widen("%w1", left, "s"),
+                    widen("%w2", right, "s")
                 ),
-            )
-        }
+            ),
+            ("min" | "max", "s16" | "u16", [_, left, right]) => {
+                let sign = &kind[..1];
+                (
+                    "%w1, %w2",
+                    format!(
+                        "{} {} {operation}.{sign}32 %w1, %w1, %w2;",
+                        widen("%w1", left, sign),
+                        widen("%w2", right, sign)
+                    ),
+                )
+            }
+            _ => return None,
+        };
+        let target = operands.first()?;
+        Some(format!(
+            "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %w1; }}\n"
+        ))
+    }
+}
+
+/// The comparison of floats that is false where this one is true.
+fn contrary(opcode: &str) -> Option<String> {
+    let (operator, ty) = opcode.strip_prefix("setp.")?.split_once('.')?;
+    let contrary = match operator {
+        "lt" => "geu",
+        "le" => "gtu",
+        "gt" => "leu",
+        "ge" => "ltu",
         _ => return None,
     };
-    let target = operands.first()?;
-    Some(format!(
-        "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %w1; }}\n"
-    ))
+    matches!(ty, "f32" | "ftz.f32").then(|| format!("setp.{contrary}.{ty}"))
+}
+
+/// A field of bits that passes the last one, as an unsigned shift.
+fn field_within(line: &str) -> Option<Cow<'_, str>> {
+    let (guard, opcode, operands) = parts(line)?;
+    let width: u32 = opcode.strip_prefix("bfe.s")?.parse().ok()?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    let [target, source, first, length] = operands.as_slice() else {
+        return None;
+    };
+    let end = first.parse::<u32>().ok()? + length.parse::<u32>().ok()?;
+    let space = if guard.is_empty() { "" } else { " " };
+    (end > width)
+        .then(|| format!("\t{guard}{space}shr.u{width} {target}, {source}, {first};\n").into())
 }
 
 fn is_float(register: &str) -> bool {
@@ -296,6 +411,85 @@ mod tests {
             ),
         );
         assert_eq!(avoid_ptxas_errors(floats), expected);
+    }
+
+    #[test]
+    fn comparisons_of_the_same_values_in_two_ways_are_kept_apart() {
+        let zero = |mask, register| {
+            format!(
+                "\t{{ .reg .b32 %m1, %m2; mov.u32 %m1, %lanemask_{mask}; \
+                 mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2; or.b32 %m1, %m1, {register};"
+            )
+        };
+        let becomes = |ptx: &str, old: &str, new: &str| {
+            assert_eq!(avoid_ptxas_errors(ptx), ptx.replacen(old, new, 1), "{ptx}");
+        };
+        let signed = "\tsetp.lt.s32 \t%p2, %r1, %r2;\n";
+        let hidden = format!("{} setp.lt.s32 %p2, %m1, %r2; }}\n", zero("lt", "%r1"));
+        becomes(
+            &format!("\tsetp.lt.u32 \t%p1, %r1, %r2;\n{signed}"),
+            signed,
+            &hidden,
+        );
+        // The same relation, the other way round.
+        becomes(
+            &format!("\tsetp.gt.u32 \t%p1, %r2, %r1;\n{signed}"),
+            signed,
+            &hidden,
+        );
+        let zeros = "\tmov.b32 \t%r1, %f1;\n\tsetp.eq.f32 \t%p1, %f1, 0f00000000;\n";
+        let integer = "\t@%p1 setp.ne.s32 \t%p2, %r1, 0;\n";
+        let hidden = format!("{} @%p1 setp.ne.s32 %p2, %m1, 0; }}\n", zero("lt", "%r1"));
+        becomes(&format!("{zeros}{integer}"), integer, &hidden);
+        // Halves of a longer number; all three ways.
+        let three = "\tmov.b64 \t%rd1, {%r1, %r2};\n\tcvt.u32.u64 \t%r3, %rd1;\n\
+                     \tmov.b32 \t%f1, %r3;\n\tsetp.gtu.f32 \t%p1, %f1, 0f3F800000;\n";
+        let both = "\tsetp.le.s32 \t%p2, %r1, 1065353216;\n\
+                    \tsetp.gt.u32 \t%p3, %r1, 1065353216;\n";
+        let hidden = format!(
+            "{} setp.le.s32 %p2, %m1, 1065353216; }}\n{} setp.gt.u32 %p3, %m1, 1065353216; }}\n",
+            zero("lt", "%r1"),
+            zero("gt", "%r1")
+        );
+        becomes(&format!("{three}{both}"), both, &hidden);
+        // Other values, another function, 64 bits.
+        let others = "\tsetp.lt.u32 \t%p1, %r1, %r3;\n\tsetp.lt.s32 \t%p2, %r1, %r2;\n\
+                      \tsetp.eq.f32 \t%p3, %f1, 0f00000000;\n\tsetp.eq.s32 \t%p4, %r1, 0;\n\
+                      \tsetp.lt.u64 \t%p5, %rd1, %rd2;\n\tsetp.lt.s64 \t%p6, %rd1, %rd2;\n\
+                      }\n\tsetp.lt.u32 \t%p1, %r1, %r2;\n";
+        assert_eq!(avoid_ptxas_errors(others), others);
+    }
+
+    #[test]
+    fn a_range_that_has_no_nan_does_not_decide_a_comparison() {
+        let ptx = "\tabs.f32 \t%f2, %f1;\n\tsetp.ge.f32 \t%p1, %f2, 0f00000000;\n\
+                   \tadd.rn.f32 \t%f3, %f2, 0f3F800000;\n\tmov.b32 \t%r1, %f3;\n\
+                   \tmov.b32 \t%f4, %r1;\n\t@%p1 setp.lt.ftz.f32 \t%p2, %f5, %f4;\n";
+        let expected = ptx
+            .replace(
+                "\tsetp.ge.f32 \t%p1, %f2, 0f00000000;\n",
+                "\t{ .reg .pred %q1; setp.ltu.f32 %q1, %f2, 0f00000000; not.pred %p1, %q1; }\n",
+            )
+            .replace(
+                "\t@%p1 setp.lt.ftz.f32 \t%p2, %f5, %f4;\n",
+                "\t{ .reg .pred %q1; setp.geu.ftz.f32 %q1, %f5, %f4; @%p1 not.pred %p2, %q1; }\n",
+            );
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+        // True for NaN, or a test of equality; another register; 64 bits.
+        let kept = "\tsin.approx.f32 \t%f2, %f1;\n\tsetp.geu.f32 \t%p1, %f2, 0fC0000000;\n\
+                    \tsetp.eq.f32 \t%p1, %f2, %f3;\n\tsetp.ge.f32 \t%p1, %f1, %f3;\n\
+                    \tabs.f64 \t%fd2, %fd1;\n\tsetp.ge.f64 \t%p1, %fd2, %fd3;\n";
+        assert_eq!(avoid_ptxas_errors(kept), kept);
+    }
+
+    #[test]
+    fn a_field_that_passes_the_last_bit_is_an_unsigned_shift() {
+        let ptx = "\t@%p1 bfe.s32 \t%r2, %r1, 28, 8;\n\tbfe.s64 \t%rd2, %rd1, 63, 8;\n";
+        let expected = "\t@%p1 shr.u32 %r2, %r1, 28;\n\tshr.u64 %rd2, %rd1, 63;\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+        let kept = "\tbfe.s32 \t%r2, %r1, 24, 8;\n\tbfe.u32 \t%r2, %r1, 28, 8;\n\
+                    // begin inline asm\n\tbfe.s32 %r2, %r1, 28, 8;\n// end inline asm\n";
+        assert_eq!(avoid_ptxas_errors(kept), kept);
     }
 
     #[test]
