@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{Call, Callee, Function, LineTables, Module, Operation, Scope, Symbol};
-use crate::loops::ForwardGraph;
+use crate::loops::Ways;
 
 /// A place in the source and the calls that lead there, innermost first: line, column, scope.
 type Chain = Vec<(u32, u32, u32)>;
@@ -62,15 +62,14 @@ pub(crate) fn check(module: &Module) -> Result<()> {
         if groups.is_empty() {
             continue;
         }
-        let graph = ForwardGraph::of(function);
+        let ways = Ways::of(function);
         for ((name, _), mut sites) in groups {
-            graph.sort_by_order(&mut sites, |site| site.block);
-            // If blocks in the order of the graph all lie on one path through it, each reaches
-            // the next.
+            ways.sort_by_order(&mut sites, |site| site.block);
+            // If blocks in this order all lie on one way, it leads from each to the next.
             for pair in sites.windows(2) {
                 if let [first, second] = pair
-                    && !graph.reaches(first.block, second.block)
-                    && !graph.reaches(second.block, first.block)
+                    && !ways.lead(first.block, second.block)
+                    && !ways.lead(second.block, first.block)
                 {
                     return Err(copied(module, function, &name, (first, second)));
                 }

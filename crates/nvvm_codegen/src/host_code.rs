@@ -92,7 +92,7 @@ fn host_code(call: &Call) -> Option<String> {
 
 /// Whether a text looks like statements of PTX.
 fn is_ptx(text: &str) -> bool {
-    let text = without_operands(&without_comments(text));
+    let text = without_lists(&without_operands(&without_comments(text)));
     let mut statements: Vec<&str> = text.split([';', '{', '}']).collect();
     // Nothing follows the last semicolon.
     let rest = statements.pop().unwrap_or_default();
@@ -111,8 +111,7 @@ fn is_statement(text: &str) -> bool {
             .split_once(char::is_whitespace)
             .map_or("", |(_, rest)| rest.trim_start());
     }
-    // What remains of a list in braces: `$0, $1` and `, [$2]`.
-    if text.is_empty() || text.starts_with(['$', '%', ',']) {
+    if text.is_empty() {
         return true;
     }
     let word = text.split_whitespace().next().unwrap_or_default();
@@ -134,6 +133,26 @@ fn is_label_name(text: &str) -> bool {
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_$%{}:".contains(c))
+}
+
+/// A list in braces, such as `{t0, $1}`, becomes `%`. Braces around statements stay.
+fn without_lists(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once('{') {
+        out.push_str(before);
+        match inside.find(['{', '}', ';']) {
+            Some(end) if inside[end..].starts_with('}') => {
+                out.push('%');
+                rest = &inside[end + 1..];
+            }
+            _ => {
+                out.push('{');
+                rest = inside;
+            }
+        }
+    }
+    out + rest
 }
 
 /// `${0:e}` becomes `$`.
@@ -176,6 +195,7 @@ mod tests {
             "@!%p1 st.shared.b32 [$0], $1; // a comment\nret;",
             "{\n.reg .b64 state;\nwait:\nmbarrier.try_wait.parity.shared.b64 p, [$0], $1;\n@p bra.uni end;\nbra.uni wait;\nend:\n}",
             "/* nothing */ activemask.b32 $0;",
+            "{ .reg .f32 t0, t1;\nld.global.v2.f32 {t0, t1}, [$0];\nst.global.v2.f32 [$0], {t1, t0}; }",
             "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0, $1}, $2, $3, 1, 1, 1, 0, 0;",
         ] {
             assert!(is_ptx(text), "{text}");

@@ -192,6 +192,7 @@ fn lower(sources: &[Source<'_>], dialect: Dialect, options: Options) -> Result<N
     unroll::apply_marks(&mut module)?;
     inline_ptx::translate(&mut module)?;
     address_space::assign(&mut module)?;
+    link::export_variables(&mut module);
     legalize::legalize(&mut module, dialect)?;
     dead_code::remove_dead_code(&mut module);
     link::keep_reachable(&mut module);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::address_space::SHARED;
 use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{
@@ -44,6 +45,25 @@ pub(crate) fn link(modules: Vec<Module>) -> Result<Module> {
         .retain(|symbol, function| !(function.is_declaration() && symbol.starts_with("llvm.")));
     mark_kernels(&mut linked)?;
     Ok(linked)
+}
+
+/// Lets the host see each variable with a name of its own (`#[no_mangle]`): it may set it before a
+/// launch. Otherwise libNVVM would take the initial value of one that no kernel writes for its only
+/// one. Shared memory is a block's own.
+pub(crate) fn export_variables(module: &mut Module) {
+    for (symbol, global) in &mut module.globals {
+        let is_mangled = ["_ZN", "_R"]
+            .iter()
+            .any(|prefix| symbol.starts_with(prefix));
+        if global.linkage == Linkage::Strong
+            && global.initializer.is_some()
+            && !global.is_constant
+            && global.address_space != SHARED
+            && !is_mangled
+        {
+            global.linkage = Linkage::Exported;
+        }
+    }
 }
 
 fn rename_locals(module: &mut Module, position: usize, occurrences: &HashMap<Symbol, usize>) {

@@ -6,6 +6,7 @@ use crate::ir::{BlockId, Function};
 
 /// A loop with one entry: every way into it goes through the header.
 pub(crate) struct NaturalLoop {
+    pub(crate) header: BlockId,
     /// The blocks that jump back to the header.
     pub(crate) latches: BTreeSet<BlockId>,
     pub(crate) blocks: BTreeSet<BlockId>,
@@ -22,28 +23,24 @@ fn predecessors(function: &Function) -> Vec<Vec<usize>> {
     predecessors
 }
 
-/// The blocks of a function without the jumps back to a loop's header: what a thread can pass in
-/// one iteration of all loops.
-pub(crate) struct ForwardGraph {
+/// The ways that a thread can take through a function.
+pub(crate) struct Ways {
     successors: Vec<Vec<usize>>,
-    /// Position in reverse postorder, in which jumps go up; the last for blocks that are not
-    /// reached.
+    loops: Vec<NaturalLoop>,
+    /// Position in reverse postorder; the last for blocks that are not reached.
     order: Vec<usize>,
 }
 
-impl ForwardGraph {
+impl Ways {
     pub(crate) fn of(function: &Function) -> Self {
         let dominators = Dominators::of(function, &predecessors(function));
-        let blocks = function.blocks.iter().enumerate();
-        let successors = blocks.map(|(index, block)| {
+        let successors = function.blocks.iter().map(|block| {
             let targets = block.terminator.kind.successors().into_iter();
-            targets
-                .map(|target| target.0 as usize)
-                .filter(|target| !dominators.dominates(*target, index))
-                .collect()
+            targets.map(|target| target.0 as usize).collect()
         });
         Self {
             successors: successors.collect(),
+            loops: natural_loops(function),
             order: dominators
                 .order
                 .iter()
@@ -52,13 +49,25 @@ impl ForwardGraph {
         }
     }
 
-    /// Sorts by the place of a block in the graph.
+    /// Sorts by the place of a block in reverse postorder.
     pub(crate) fn sort_by_order<T>(&self, items: &mut [T], block: impl Fn(&T) -> usize) {
         items.sort_by_key(|item| self.order[block(item)]);
     }
 
-    /// Whether a way leads from a block to another, or they are the same.
-    pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
+    /// Whether a way leads from a block to another, or they are the same, within one iteration of
+    /// each loop that contains both.
+    pub(crate) fn lead(&self, from: usize, to: usize) -> bool {
+        let contains = |it: &NaturalLoop, block: usize| it.blocks.contains(&BlockId(block as u32));
+        let around: Vec<&NaturalLoop> = self
+            .loops
+            .iter()
+            .filter(|it| contains(it, from) && contains(it, to))
+            .collect();
+        let begins_again = |block: usize, next: usize| {
+            around.iter().any(|it| {
+                it.header == BlockId(next as u32) && it.latches.contains(&BlockId(block as u32))
+            })
+        };
         let mut seen = BTreeSet::from([from]);
         let mut waiting = vec![from];
         while let Some(block) = waiting.pop() {
@@ -66,7 +75,7 @@ impl ForwardGraph {
                 return true;
             }
             for &next in &self.successors[block] {
-                if seen.insert(next) {
+                if !begins_again(block, next) && seen.insert(next) {
                     waiting.push(next);
                 }
             }
@@ -101,6 +110,7 @@ pub(crate) fn natural_loops(function: &Function) -> Vec<NaturalLoop> {
             blocks.map(|block| BlockId(block as u32)).collect()
         };
         loops.push(NaturalLoop {
+            header: BlockId(header as u32),
             latches: ids(&mut latches.into_iter()),
             blocks: ids(&mut blocks.into_iter()),
         });

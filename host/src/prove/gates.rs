@@ -2,14 +2,20 @@
 
 use std::io::Write;
 
+use gpu_gemm::gpu_kernels::tiled;
+use gpu_gemm::{Choice, Device, DeviceError, ElementType};
+
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::request::Request;
 use crate::data::{Data, Layout, Problem};
+use crate::memory;
 use crate::npy;
 use crate::npy::ReadError;
 use crate::progress::Progress;
+use crate::run::{RunError, run};
 use crate::rung::Element;
+use crate::verify::computed::{ComputedReference, Operands};
 use crate::verify::{self, Coverage, Failure};
 
 /// Proofs that make a result right.
@@ -28,6 +34,20 @@ pub(super) fn prove<T: Element>(
     progress.doing("reading or filling the matrices".to_string());
     let coverage = Coverage::of(request.shape, request.seed);
     let (problem, data) = problem(request, Data::Uniform, scalars)?;
+    let mut reference = None;
+    if coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
+        match computed_reference(machine, &problem, request.seed, progress)? {
+            Ok(found) => reference = found,
+            Err(failure) => {
+                for candidate in candidates
+                    .iter_mut()
+                    .filter(|candidate| candidate.is_right())
+                {
+                    candidate.judge(Err(failure.clone()));
+                }
+            }
+        }
+    }
     for candidate in candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
@@ -37,7 +57,10 @@ pub(super) fn prove<T: Element>(
             candidate.rung.tile(),
             candidate.rung.error_model(machine.team),
         );
-        candidate.judge(verify::general(&problem, &c, tile, data, coverage, model));
+        candidate.judge(match &reference {
+            Some(reference) => verify::proven_by(&problem, &c, reference, data, model),
+            None => verify::general(&problem, &c, tile, data, coverage, model),
+        });
         if candidate.is_right() {
             candidate.corner = request.corner.map(|corner| corner.of(&c));
             if let Some(output) = output.take() {
@@ -46,6 +69,46 @@ pub(super) fn prove<T: Element>(
         }
     }
     Ok(problem)
+}
+
+/// A reference for every element, computed by the GPU; `None` where there is none, or no memory for
+/// it, or the elements are too fine (f64) or do not round. An inner error if it is wrong.
+fn computed_reference<T: Element>(
+    machine: Machine<'_>,
+    problem: &Problem<T>,
+    seed: u64,
+    progress: &Progress,
+) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
+    let is_worth_it = T::TYPE == ElementType::F32
+        && matches!(machine.device, Device::Cuda(_))
+        && problem.alpha != T::default()
+        && memory::check(problem.shape(), size_of::<f64>()).is_ok();
+    // A simple kernel will do.
+    let mut variants = tiled::KERNEL.variants.iter();
+    let Some(kernel) = variants
+        .find(|variant| variant.types.c == ElementType::F64)
+        .filter(|_| is_worth_it)
+    else {
+        return Ok(Ok(None));
+    };
+    progress.doing("computing a reference in f64".to_string());
+    let choice = Choice::even(kernel);
+    let run = |operands: Operands| {
+        let operands = operands.of(problem)?;
+        match run(machine.device, choice, &operands, &|| ()) {
+            Ok(run) => Ok(Some(run.c)),
+            Err(RunError::Device(DeviceError::OutOfMemory { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let (Some(product), Some(magnitude)) = (run(Operands::AsTheyAre)?, run(Operands::Magnitudes)?)
+    else {
+        return Ok(Ok(None));
+    };
+    progress.doing("checking the reference".to_string());
+    Ok(ComputedReference::checked(
+        problem, product, magnitude, seed,
+    ))
 }
 
 /// The exact gate: random integers, whatever data is requested, since only they have a proof

@@ -231,6 +231,10 @@ mod tests {
         let why = &lazy.verification;
         assert!(why.starts_with("C[0][0] is NaN, but must be "), "{why}");
         assert!(naive.proven && naive.time_median_s.is_some());
+        assert_eq!(
+            (&lazy.coverage, naive.coverage.as_deref()),
+            (&None, Some("full"))
+        );
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
     }
 

@@ -33,7 +33,11 @@ pub(super) fn record(
             statements.join("; ")
         }
     };
-    let bounded = proofs.iter().find(|proof| proof.gate == "proven");
+    let bounded = proofs
+        .iter()
+        .find(|proof| ["proven", "sampled"].contains(&proof.gate));
+    let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
+    let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
     let Shape { m, n, k } = request.shape;
     let record = Record {
@@ -47,6 +51,7 @@ pub(super) fn record(
         seed: request.seed,
         proven: failure.is_none(),
         verification,
+        coverage: failure.is_none().then(|| coverage.to_string()),
         largest_error: bounded.map(|proof| proof.largest_error),
         error_bound: bounded.map(|proof| proof.bound),
         runs: timing.as_ref().map(Timing::runs),
@@ -103,6 +108,7 @@ pub(super) fn record(
 mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
+    use crate::verify::Proof;
     use gpu_gemm::gpu_kernels::naive;
     use gpu_gemm::{Choice, Device, DeviceChoice, ElementType};
 
@@ -126,5 +132,15 @@ mod tests {
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
+        assert_eq!(record.coverage.as_deref(), Some("full"));
+        candidate.proofs = vec![Proof {
+            gate: "sampled",
+            statement: "2 of 3 elements".to_string(),
+            largest_error: 1.0,
+            bound: 2.0,
+        }];
+        let sampled = super::record(machine, &request, &candidate, None).unwrap();
+        assert_eq!(sampled.verdict(), "sampled");
+        assert_eq!(sampled.error_bound, Some(2.0));
     }
 }

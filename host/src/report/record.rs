@@ -111,6 +111,9 @@ pub struct Record {
     /// What the matrices hold, if `--data` or files say so; else uniform numbers were proven and
     /// normal ones timed.
     pub data: Option<String>,
+    /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
+    /// were; null for a result that is not proven.
+    pub coverage: Option<String>,
     /// The rows of the corner of C that `--show` requested, if C is proven right; absent
     /// otherwise, and never in CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,10 +129,16 @@ impl Record {
 
     /// Whether it is proven, for tables.
     pub fn verdict(&self) -> &'static str {
-        match self.proven {
-            true => "proven",
-            false => "NOT PROVEN",
+        match (self.proven, self.is_sampled()) {
+            (true, false) => "proven",
+            (true, true) => "sampled",
+            (false, _) => "NOT PROVEN",
         }
+    }
+
+    /// Whether only a sample of its elements was compared.
+    pub fn is_sampled(&self) -> bool {
+        self.coverage.as_deref() == Some("sampled")
     }
 }
 

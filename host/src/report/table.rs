@@ -58,6 +58,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{table}\n")?;
     for record in &report.results {
         let verdict = match record.proven {
+            true if record.is_sampled() => "right as far as sampled",
             true => "proven right",
             false => "NOT PROVEN",
         };

@@ -8,15 +8,18 @@
 //!    ([`bound`]).
 //! 3. The alarm, in the same call: errors far below the bound but larger than such data ever gave.
 //!
-//! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full;
-//! large ones by Freivalds' check ([`freivalds`]) and at sampled elements, among them the
-//! corners and edges of tiles.
+//! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full. Of
+//! large ones every row is compared by Freivalds' check ([`freivalds`]) where nothing rounds. Where
+//! something does, every element is compared with a reference that a GPU has computed
+//! ([`computed`]); without one, sampled elements are, among them the corners and edges of tiles,
+//! and the proof is called `sampled`.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod bound;
 pub mod compensated;
+pub mod computed;
 mod exact_data;
 pub mod freivalds;
 pub mod outcome;
@@ -30,6 +33,7 @@ use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
 use bound::ErrorBound;
 pub use bound::ErrorModel;
+use computed::ComputedReference;
 use exact_data::exact_integers;
 pub use exact_data::{exact_data, small_integers};
 use gpu_gemm::Shape;
@@ -42,8 +46,8 @@ use reference::{Expected, Reference};
 pub enum Coverage {
     /// Every element, with a reference of its own.
     Full,
-    /// Every row by Freivalds' check, and sampled elements. The seed chooses vectors, signs and
-    /// samples.
+    /// Every row by Freivalds' check or its sum, and sampled elements. The seed chooses vectors,
+    /// signs and samples.
     Sampled { seed: u64 },
 }
 
@@ -54,7 +58,7 @@ impl Coverage {
         let Shape { m, n, k } = shape;
         let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
         let products = elements[0].saturating_mul(k);
-        if products <= 1 << 31 && elements.iter().all(|&count| count <= 1 << 25) {
+        if products <= 1 << 33 && elements.iter().all(|&count| count <= 1 << 25) {
             Coverage::Full
         } else {
             Coverage::Sampled { seed }
@@ -134,16 +138,14 @@ pub fn proven_as<T: Number>(
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
     let bound = ErrorBound::of_model(problem, model)?;
-    let (found, compared) = match coverage {
+    let data = data.into();
+    match coverage {
         Coverage::Full => {
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
-                let mut worst = Worst::default();
-                for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
-                    worst = worst.max(bound.check(row, col, *element, *expected)?);
-                }
-                Ok(worst)
+                bound.check_row(got, row, expected.iter().copied())
             })?;
-            (rows, format!("all {} elements", elements(problem)))
+            let compared = format!("all {} elements", elements(problem));
+            within(rows, "proven", compared, model, data, problem.shape())
         }
         Coverage::Sampled { seed } => {
             let rows = problem.shape().m;
@@ -157,19 +159,59 @@ pub fn proven_as<T: Number>(
                 let expected = reference::element(problem, row, col);
                 bound.check(row, col, got.row(row)[col], expected)
             })?;
-            let compared = format!("{} sampled elements and {sums}", sampled.len());
-            (sampled, compared)
+            let compared = format!(
+                "{} of {} elements and {sums}",
+                sampled.len(),
+                elements(problem)
+            );
+            within(sampled, "sampled", compared, model, data, problem.shape())
         }
-    };
+    }
+}
+
+/// [`proven_as`], of every element, by a reference that is there already.
+///
+/// # Errors
+///
+/// As [`proven_as`].
+pub fn proven_by<T: Number>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    reference: &ComputedReference,
+    data: impl Into<Option<Data>>,
+    model: ErrorModel,
+) -> Result<Proof, Failure> {
+    check_shape(problem, got)?;
+    let bound = ErrorBound::of_model(problem, model)?;
+    let rows = check_each(problem.shape().m, |row| {
+        bound.check_row(got, row, reference.row(problem, row))
+    })?;
+    let compared = format!("all {} elements", elements(problem));
+    within(
+        rows,
+        "proven",
+        compared,
+        model,
+        data.into(),
+        problem.shape(),
+    )
+}
+
+/// The proof of what is within the bound, unless the largest error raises the alarm.
+fn within(
+    found: Vec<Worst>,
+    gate: &'static str,
+    compared: String,
+    model: ErrorModel,
+    data: Option<Data>,
+    shape: Shape,
+) -> Result<Proof, Failure> {
     let worst = found.into_iter().fold(Worst::default(), Worst::max);
     let mut statement = format!(
         "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
         worst.err, worst.bound
     );
-    let alarm = data
-        .into()
-        .and_then(|data| model.alarm_limit(data, problem.shape()));
-    if let Some(limit) = alarm {
+    if let Some(limit) = data.and_then(|data| model.alarm_limit(data, shape)) {
         if !(worst.units <= limit) {
             return Err(Failure::Alarm {
                 row: worst.at.0,
@@ -184,7 +226,7 @@ pub fn proven_as<T: Number>(
         );
     }
     Ok(Proof {
-        gate: "proven",
+        gate,
         statement: statement + ")",
         largest_error: worst.err,
         bound: worst.bound,
@@ -404,6 +446,20 @@ fn largest_in_columns<T: Number>(matrix: &Matrix<T>) -> Option<Vec<u64>> {
 }
 
 impl ErrorBound {
+    /// Checks the elements of a row. Returns the largest error.
+    fn check_row<T: Number>(
+        &self,
+        got: &Matrix<T>,
+        row: usize,
+        expected: impl Iterator<Item = Expected>,
+    ) -> Result<Worst, Failure> {
+        let mut worst = Worst::default();
+        for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
+            worst = worst.max(self.check(row, col, *element, expected)?);
+        }
+        Ok(worst)
+    }
+
     /// Checks one element.
     fn check<T: Number>(
         &self,

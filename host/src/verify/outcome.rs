@@ -71,7 +71,7 @@ pub enum Failure {
 /// What was shown of a result that passed a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// `exact`, `proven` or `wrapping`.
+    /// `exact`, `proven`, `sampled` (not every element was compared) or `wrapping`.
     pub gate: &'static str,
     /// A clause that says what was compared, and with what outcome.
     pub statement: String,

@@ -21,7 +21,7 @@ pub struct Expected {
 
 impl Expected {
     /// From `sum a b` with `sum |a||b|`.
-    fn new<T: Number>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
+    pub(super) fn new<T: Number>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
         let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
         let mut total = match alpha {
             0.0 => Sum::default(),

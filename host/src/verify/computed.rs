@@ -1,0 +1,268 @@
+//! A reference that a GPU computed: every sum of a large product, in f64, where the host would take
+//! minutes.
+//!
+//! It must not be trusted because a GPU computed it. So each of its rows is multiplied by vectors
+//! of random signs, and must give what A and B times those vectors give on the host, within the
+//! rounding of f64 (after R. Freivalds, as in [`super::freivalds`]). A single wrong element never
+//! passes; of two that cancel, all [`VECTORS`] vectors miss 2^-8.
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::compensated::Sum;
+use super::outcome::{Failure, check_each};
+use super::reference::Expected;
+use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
+use crate::parallel;
+
+/// Vectors of signs.
+const VECTORS: usize = 8;
+
+/// The sums of every element of a problem whose elements are coarser than f64.
+pub struct ComputedReference {
+    /// `sum a b`, m x n.
+    product: Matrix<f64>,
+    /// `sum |a||b|`, m x n.
+    magnitude: Matrix<f64>,
+}
+
+/// What to multiply in f64, with alpha = 1 and beta = 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// A and B.
+    AsTheyAre,
+    /// |A| and |B|.
+    Magnitudes,
+}
+
+impl Operands {
+    fn element<T: Number>(self, element: T) -> f64 {
+        match self {
+            Operands::AsTheyAre => element.to_f64(),
+            Operands::Magnitudes => element.to_f64().abs(),
+        }
+    }
+
+    /// The product to compute for a problem.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub fn of<T: Number>(self, problem: &Problem<T>) -> Result<Problem<f64>, ProblemError> {
+        let shape = problem.shape();
+        let layout = Layout::compact(shape);
+        let converted = |matrix: &Matrix<T>, placement| {
+            Matrix::from_rows(
+                matrix.rows(),
+                matrix.columns(),
+                placement,
+                |row, elements| {
+                    for (element, source) in elements.iter_mut().zip(matrix.row(row)) {
+                        *element = self.element(*source);
+                    }
+                },
+            )
+        };
+        let a = converted(&problem.a, layout.a)?;
+        let b = converted(&problem.b, layout.b)?;
+        let c = Matrix::from_rows(shape.m, shape.n, layout.c, |_, _| ())?;
+        Problem::new(1.0, 0.0, a, b, c)
+    }
+
+    /// Checks a product by rows; `false` if a sum is not finite, so that nothing can be said.
+    fn check<T: Number>(
+        self,
+        problem: &Problem<T>,
+        got: &Matrix<f64>,
+        seed: u64,
+    ) -> Result<bool, Failure> {
+        let shape = problem.shape();
+        let mut generator = Pcg64::new(seed.into(), 0xc0_ff5e);
+        let signs: Vec<[f64; VECTORS]> = (0..shape.n)
+            .map(|_| [(); VECTORS].map(|()| if generator.random() { 1.0 } else { -1.0 }))
+            .collect();
+        // B times the vectors, and the magnitudes of its rows.
+        let b: Vec<([f64; VECTORS], f64)> = parallel::map(shape.k, |row| {
+            let row = problem.b.row(row);
+            let elements = || row.iter().map(|element| self.element(*element));
+            (
+                signed_sums(elements(), &signs),
+                elements().map(f64::abs).sum(),
+            )
+        });
+        // Roundings on either way, each half of f64's epsilon.
+        let roundings = (2 * (shape.n + shape.k) + 8) as f64;
+        let checked = check_each(shape.m, |row| {
+            let mut want = [0.0; VECTORS];
+            let mut magnitude = 0.0;
+            for (a, (b, of_b)) in problem.a.row(row).iter().zip(&b) {
+                let a = self.element(*a);
+                for (want, b) in want.iter_mut().zip(b) {
+                    *want += a * b;
+                }
+                magnitude += a.abs() * of_b;
+            }
+            let sums = signed_sums(got.row(row).iter().copied(), &signs);
+            let bound = roundings * f64::EPSILON * magnitude;
+            if !bound.is_finite() {
+                return Ok(false);
+            }
+            match sums
+                .iter()
+                .zip(&want)
+                .all(|(sum, want)| (sum - want).abs() <= bound)
+            {
+                true => Ok(true),
+                false => Err(Failure::Unprovable(format!(
+                    "row {row} of the reference that the GPU computed in f64 is wrong."
+                ))),
+            }
+        })?;
+        Ok(checked.into_iter().all(|checked| checked))
+    }
+}
+
+fn signed_sums(elements: impl Iterator<Item = f64>, signs: &[[f64; VECTORS]]) -> [f64; VECTORS] {
+    let mut sums = [0.0; VECTORS];
+    for (element, signs) in elements.zip(signs) {
+        for (sum, sign) in sums.iter_mut().zip(signs) {
+            *sum += element * sign;
+        }
+    }
+    sums
+}
+
+impl ComputedReference {
+    /// Takes the products of [`Operands::of`] of a problem for its reference; `None` if they hold
+    /// a NaN or an infinity, and so cannot be checked.
+    ///
+    /// # Errors
+    ///
+    /// A row of them is wrong.
+    pub fn checked<T: Number>(
+        problem: &Problem<T>,
+        product: Matrix<f64>,
+        magnitude: Matrix<f64>,
+        seed: u64,
+    ) -> Result<Option<ComputedReference>, Failure> {
+        let is_known = Operands::AsTheyAre.check(problem, &product, seed)?
+            && Operands::Magnitudes.check(problem, &magnitude, seed)?;
+        Ok(is_known.then_some(ComputedReference { product, magnitude }))
+    }
+
+    /// What the elements of a row must be.
+    pub(super) fn row<T: Number>(
+        &self,
+        problem: &Problem<T>,
+        row: usize,
+    ) -> impl Iterator<Item = Expected> {
+        let sums = self.product.row(row).iter().zip(self.magnitude.row(row));
+        sums.zip(problem.c.row(row))
+            .map(|((rounded, magnitude), c)| {
+                let sum = Sum {
+                    rounded: *rounded,
+                    correction: 0.0,
+                    magnitude: *magnitude,
+                };
+                Expected::new(problem, sum, c.to_f64())
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu_gemm::gpu_kernels::tiled;
+    use gpu_gemm::{Choice, Device, DeviceChoice, ElementType, Shape};
+
+    use super::*;
+    use crate::data::Data;
+    use crate::run::run;
+    use crate::verify::{ErrorModel, proven_by};
+
+    /// A problem, and what the kernel of f64 makes of it and of its magnitudes.
+    fn computed(data: Data, beta: f32) -> (Problem<f32>, [Matrix<f64>; 2]) {
+        let shape = Shape::new(35, 33, 50);
+        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+        let problem = Problem::random(shape, layout, data, 1, -1.5, beta).unwrap();
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let mut variants = tiled::KERNEL.variants.iter();
+        let kernel = variants.find(|variant| variant.types.c == ElementType::F64);
+        let choice = Choice::even(kernel.unwrap());
+        let products = [Operands::AsTheyAre, Operands::Magnitudes].map(|operands| {
+            let operands = operands.of(&problem).unwrap();
+            run(&device, choice, &operands, &|| ()).unwrap().c
+        });
+        (problem, products)
+    }
+
+    #[test]
+    fn what_it_says_of_each_element_is_what_the_host_computes() {
+        for beta in [0.0, 0.5] {
+            let (problem, [product, magnitude]) = computed(Data::Normal, beta);
+            let reference = ComputedReference::checked(&problem, product, magnitude, 1);
+            let reference = reference.unwrap().unwrap();
+            for row in 0..35 {
+                for (col, found) in reference.row(&problem, row).enumerate() {
+                    let host = crate::verify::reference::element(&problem, row, col);
+                    let close = 1e-14 * host.magnitude;
+                    assert!((found.want - host.want).abs() <= close);
+                    assert!((found.magnitude - host.magnitude).abs() <= close);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_element_of_it_is_noticed_and_one_that_cannot_be_checked_is_not_used() {
+        let (mut problem, [product, magnitude]) = computed(Data::Uniform, 0.0);
+        let checked = |problem: &Problem<f32>, product: &Matrix<f64>, magnitude: &Matrix<f64>| {
+            ComputedReference::checked(problem, product.clone(), magnitude.clone(), 1)
+        };
+        assert!(checked(&problem, &product, &magnitude).unwrap().is_some());
+        for wrong in [&product, &magnitude] {
+            let mut changed = wrong.clone();
+            changed.row_mut(34)[32] += 1e-10;
+            let outcome = match std::ptr::eq(wrong, &product) {
+                true => checked(&problem, &changed, &magnitude),
+                false => checked(&problem, &product, &changed),
+            };
+            let Err(Failure::Unprovable(why)) = outcome else {
+                panic!("not noticed");
+            };
+            assert!(why.starts_with("row 34 "), "{why}");
+        }
+        problem.a.row_mut(3)[4] = f32::INFINITY;
+        assert!(checked(&problem, &product, &magnitude).unwrap().is_none());
+    }
+
+    #[test]
+    fn every_element_of_a_result_is_compared_with_it() {
+        let (problem, [product, magnitude]) = computed(Data::Uniform, 0.0);
+        let right = Matrix::from_elements(35, 33, |row, col| {
+            crate::verify::reference::element(&problem, row, col).want as f32
+        });
+        let right = right.unwrap();
+        let reference = ComputedReference::checked(&problem, product, magnitude, 1);
+        let reference = reference.unwrap().unwrap();
+        let judge = |got: &Matrix<f32>| {
+            proven_by(
+                &problem,
+                got,
+                &reference,
+                Data::Uniform,
+                ErrorModel::Elementwise,
+            )
+        };
+        let proof = judge(&right).unwrap();
+        assert_eq!(proof.gate, "proven");
+        assert!(proof.statement.starts_with("all 1155 elements "));
+        for (row, col) in (0..35).flat_map(|row| (0..33).map(move |col| (row, col))) {
+            let mut wrong = right.clone();
+            wrong.row_mut(row)[col] = 0.0;
+            let Err(Failure::Element(found)) = judge(&wrong) else {
+                panic!("not noticed at {row}, {col}");
+            };
+            assert_eq!((found.row, found.col), (row, col));
+        }
+    }
+}
