@@ -15,7 +15,7 @@ use crate::npy::ReadError;
 use crate::progress::Progress;
 use crate::run::{RunError, run};
 use crate::rung::Element;
-use crate::verify::computed::{ComputedReference, Operands};
+use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, Failure};
 
 /// Proofs that make a result right.
@@ -93,18 +93,20 @@ fn computed_reference<T: Element>(
     };
     progress.doing("computing a reference in f64".to_string());
     let choice = Choice::even(kernel);
-    let run = |operands: Operands| {
-        let operands = operands.of(problem)?;
-        match run(machine.device, choice, &operands, &|| ()) {
-            Ok(run) => Ok(Some(run.c)),
-            Err(RunError::Device(DeviceError::OutOfMemory { .. })) => Ok(None),
-            Err(error) => Err(error),
-        }
+    let run = |operands: &Problem<f64>| match run(machine.device, choice, operands, &|| ()) {
+        Ok(run) => Ok(Some(run.c)),
+        Err(RunError::Device(DeviceError::OutOfMemory { .. })) => Ok(None),
+        Err(error) => Err(error),
     };
-    let (Some(product), Some(magnitude)) = (run(Operands::AsTheyAre)?, run(Operands::Magnitudes)?)
-    else {
+    let mut operands = computed::operands(problem)?;
+    let Some(product) = run(&operands)? else {
         return Ok(Ok(None));
     };
+    computed::make_magnitudes(&mut operands);
+    let Some(magnitude) = run(&operands)? else {
+        return Ok(Ok(None));
+    };
+    drop(operands);
     progress.doing("checking the reference".to_string());
     Ok(ComputedReference::checked(
         problem, product, magnitude, seed,

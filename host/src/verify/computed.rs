@@ -26,9 +26,46 @@ pub struct ComputedReference {
     magnitude: Matrix<f64>,
 }
 
-/// What to multiply in f64, with alpha = 1 and beta = 0.
+/// A and B of a problem in f64, to multiply with alpha = 1 and beta = 0.
+///
+/// # Errors
+///
+/// There is no memory for them.
+pub fn operands<T: Number>(problem: &Problem<T>) -> Result<Problem<f64>, ProblemError> {
+    let shape = problem.shape();
+    let layout = Layout::compact(shape);
+    let converted = |matrix: &Matrix<T>, placement| {
+        Matrix::from_rows(
+            matrix.rows(),
+            matrix.columns(),
+            placement,
+            |row, elements| {
+                for (element, source) in elements.iter_mut().zip(matrix.row(row)) {
+                    *element = source.to_f64();
+                }
+            },
+        )
+    };
+    let a = converted(&problem.a, layout.a)?;
+    let b = converted(&problem.b, layout.b)?;
+    let c = Matrix::from_rows(shape.m, shape.n, layout.c, |_, _| ())?;
+    Problem::new(1.0, 0.0, a, b, c)
+}
+
+/// Makes |A| and |B| of A and B.
+pub fn make_magnitudes(operands: &mut Problem<f64>) {
+    for matrix in [&mut operands.a, &mut operands.b] {
+        parallel::pieces(matrix.elements_mut(), 1 << 16, |_, elements| {
+            for element in elements {
+                *element = element.abs();
+            }
+        });
+    }
+}
+
+/// Of what a product is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operands {
+enum Operands {
     /// A and B.
     AsTheyAre,
     /// |A| and |B|.
@@ -41,32 +78,6 @@ impl Operands {
             Operands::AsTheyAre => element.to_f64(),
             Operands::Magnitudes => element.to_f64().abs(),
         }
-    }
-
-    /// The product to compute for a problem.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for it.
-    pub fn of<T: Number>(self, problem: &Problem<T>) -> Result<Problem<f64>, ProblemError> {
-        let shape = problem.shape();
-        let layout = Layout::compact(shape);
-        let converted = |matrix: &Matrix<T>, placement| {
-            Matrix::from_rows(
-                matrix.rows(),
-                matrix.columns(),
-                placement,
-                |row, elements| {
-                    for (element, source) in elements.iter_mut().zip(matrix.row(row)) {
-                        *element = self.element(*source);
-                    }
-                },
-            )
-        };
-        let a = converted(&problem.a, layout.a)?;
-        let b = converted(&problem.b, layout.b)?;
-        let c = Matrix::from_rows(shape.m, shape.n, layout.c, |_, _| ())?;
-        Problem::new(1.0, 0.0, a, b, c)
     }
 
     /// Checks a product by rows; `false` if a sum is not finite, so that nothing can be said.
@@ -133,7 +144,7 @@ fn signed_sums(elements: impl Iterator<Item = f64>, signs: &[[f64; VECTORS]]) ->
 }
 
 impl ComputedReference {
-    /// Takes the products of [`Operands::of`] of a problem for its reference; `None` if they hold
+    /// Takes the products of a problem's [`operands`] and of their magnitudes for its reference; `None` if they hold
     /// a NaN or an infinity, and so cannot be checked.
     ///
     /// # Errors
@@ -188,11 +199,11 @@ mod tests {
         let mut variants = tiled::KERNEL.variants.iter();
         let kernel = variants.find(|variant| variant.types.c == ElementType::F64);
         let choice = Choice::even(kernel.unwrap());
-        let products = [Operands::AsTheyAre, Operands::Magnitudes].map(|operands| {
-            let operands = operands.of(&problem).unwrap();
-            run(&device, choice, &operands, &|| ()).unwrap().c
-        });
-        (problem, products)
+        let mut operands = operands(&problem).unwrap();
+        let product = run(&device, choice, &operands, &|| ()).unwrap().c;
+        make_magnitudes(&mut operands);
+        let magnitude = run(&device, choice, &operands, &|| ()).unwrap().c;
+        (problem, [product, magnitude])
     }
 
     #[test]
