@@ -4,7 +4,7 @@
 //! It must not be trusted because a GPU computed it. So each of its rows is multiplied by vectors
 //! of random signs, and must give what A and B times those vectors give on the host, within the
 //! rounding of f64 (after R. Freivalds, as in [`super::freivalds`]). A single wrong element never
-//! passes; of two that cancel, all [`VECTORS`] vectors miss 2^-8.
+//! passes; of two that cancel, all eight vectors miss 2^-8.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
