@@ -47,9 +47,9 @@ pub(crate) fn link(modules: Vec<Module>) -> Result<Module> {
     Ok(linked)
 }
 
-/// Lets the host see each variable with a name of its own (`#[no_mangle]`): it may set it before a
-/// launch. Otherwise libNVVM would take the initial value of one that no kernel writes for its only
-/// one. Shared memory is a block's own.
+/// Lets the host see each variable with a name of its own (`#[no_mangle]`): it may set it before
+/// a launch. Otherwise libNVVM would take the initial value of one that no kernel writes for its
+/// only one. Shared memory is a block's own.
 pub(crate) fn export_variables(module: &mut Module) {
     for (symbol, global) in &mut module.globals {
         let is_mangled = ["_ZN", "_R"]

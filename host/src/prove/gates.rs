@@ -71,8 +71,8 @@ pub(super) fn prove<T: Element>(
     Ok(problem)
 }
 
-/// A reference for every element, computed by the GPU; `None` where there is none, or no memory for
-/// it, or the elements are too fine (f64) or do not round. An inner error if it is wrong.
+/// A reference for every element, computed by the GPU; `None` where there is none, or no memory
+/// for it, or the elements are too fine (f64) or do not round. An inner error if it is wrong.
 fn computed_reference<T: Element>(
     machine: Machine<'_>,
     problem: &Problem<T>,

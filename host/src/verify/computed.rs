@@ -1,5 +1,5 @@
-//! A reference that a GPU computed: every sum of a large product, in f64, where the host would take
-//! minutes.
+//! A reference that a GPU computed: every sum of a large product, in f64, where the host would
+//! take minutes.
 //!
 //! It must not be trusted because a GPU computed it. So each of its rows is multiplied by vectors
 //! of random signs, and must give what A and B times those vectors give on the host, within the
@@ -144,8 +144,8 @@ fn signed_sums(elements: impl Iterator<Item = f64>, signs: &[[f64; VECTORS]]) ->
 }
 
 impl ComputedReference {
-    /// Takes the products of a problem's [`operands`] and of their magnitudes for its reference; `None` if they hold
-    /// a NaN or an infinity, and so cannot be checked.
+    /// Takes the products of a problem's [`operands`] and of their magnitudes for its reference;
+    /// `None` if they hold a NaN or an infinity, and so cannot be checked.
     ///
     /// # Errors
     ///

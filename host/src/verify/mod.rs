@@ -9,8 +9,8 @@
 //! 3. The alarm, in the same call: errors far below the bound but larger than such data ever gave.
 //!
 //! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full. Of
-//! large ones every row is compared by Freivalds' check ([`freivalds`]) where nothing rounds. Where
-//! something does, every element is compared with a reference that a GPU has computed
+//! large ones every row is compared by Freivalds' check ([`freivalds`]) where nothing rounds.
+//! Where something does, every element is compared with a reference that a GPU has computed
 //! ([`computed`]); without one, sampled elements are, among them the corners and edges of tiles,
 //! and the proof is called `sampled`.
 

@@ -20,9 +20,9 @@
 //!
 //! A minimum or maximum of 16 bits is half of a packed instruction, `VIMNMX.S16x2`. If the result
 //! is compared with the limit, a constant, `ptxas` takes the answer from that instruction, and
-//! of its two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128` was
-//! wrong where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they too are
-//! computed in 32 bits.
+//! of its two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128`
+//! was wrong where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they
+//! too are computed in 32 bits.
 //!
 //! `ptxas` knows which values are booleans, 0 or 1 by a predicate, also after a conversion to a
 //! float, but not whether their bits have changed type since. A conversion, or a use of the bits,
@@ -39,10 +39,10 @@
 //! compares the same values in two ways, such a zero is added to a side of one.
 //!
 //! `ptxas` works out the range of an absolute value, a sine or an exponential of 32 bits, and of
-//! what is computed from it, but a NaN is in no range: `x.abs() >= 0.0` is taken for true. (Seen in
-//! the machine code of `ptxas` 12.9, 13.0 and 13.5 for `sm_90`.) It does keep a comparison that is
-//! true for NaN. So `a >= b` becomes the contrary of `a < b or unordered`, which costs nothing: the
-//! instruction that uses the predicate negates it.
+//! what is computed from it, but a NaN is in no range: `x.abs() >= 0.0` is taken for true. (Seen
+//! in the machine code of `ptxas` 12.9, 13.0 and 13.5 for `sm_90`.) It does keep a comparison that
+//! is true for NaN. So `a >= b` becomes the contrary of `a < b or unordered`, which costs nothing:
+//! the instruction that uses the predicate negates it.
 //!
 //! Of the bits from 28 on, eight, of a 32-bit number, `bfe.s32` takes the four that there are and
 //! extends the sign. The newer libNVVM writes it at opt level 0 for `(x >> 28) as i8` also where x
