@@ -32,7 +32,7 @@ pub(super) fn prove<T: Element>(
 ) -> Result<Problem<T>, EvaluateError> {
     prove_exact::<T>(machine, request, candidates, progress)?;
     progress.doing("reading or filling the matrices".to_string());
-    let coverage = Coverage::of(request.shape, request.seed);
+    let coverage = coverage(machine, request);
     let (problem, data) = problem(request, Data::Uniform, scalars)?;
     let mut reference = None;
     if coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
@@ -113,6 +113,13 @@ fn computed_reference<T: Element>(
     ))
 }
 
+fn coverage(machine: Machine<'_>, request: &Request) -> Coverage {
+    match machine.device {
+        Device::Cuda(_) => Coverage::beside_gpu(request.shape, request.seed),
+        Device::Simulator(_) => Coverage::of(request.shape, request.seed),
+    }
+}
+
 /// The exact gate: random integers, whatever data is requested, since only they have a proof
 /// that hides nothing.
 fn prove_exact<T: Element>(
@@ -122,7 +129,7 @@ fn prove_exact<T: Element>(
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
     let shape = request.shape;
-    let coverage = Coverage::of(shape, request.seed);
+    let coverage = coverage(machine, request);
     let integer = |scalar| T::from_integer(small_integer(scalar));
     let (alpha, beta) = (integer(request.alpha), integer(request.beta));
     // One candidate after the other, on data that suits it: the same for most.

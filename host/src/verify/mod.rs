@@ -55,10 +55,20 @@ impl Coverage {
     /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
     /// megabytes.
     pub fn of(shape: Shape, seed: u64) -> Coverage {
+        Coverage::up_to(1 << 33, shape, seed)
+    }
+
+    /// The same where a GPU can compute a reference for many results at once: the host compares
+    /// what takes it parts of a second.
+    pub fn beside_gpu(shape: Shape, seed: u64) -> Coverage {
+        Coverage::up_to(1 << 31, shape, seed)
+    }
+
+    fn up_to(most: usize, shape: Shape, seed: u64) -> Coverage {
         let Shape { m, n, k } = shape;
         let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
         let products = elements[0].saturating_mul(k);
-        if products <= 1 << 33 && elements.iter().all(|&count| count <= 1 << 25) {
+        if products <= most && elements.iter().all(|&count| count <= 1 << 25) {
             Coverage::Full
         } else {
             Coverage::Sampled { seed }
