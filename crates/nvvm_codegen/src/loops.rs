@@ -33,7 +33,10 @@ pub(crate) struct Ways {
 
 impl Ways {
     pub(crate) fn of(function: &Function) -> Self {
-        let dominators = Dominators::of(function, &predecessors(function));
+        let mut order = vec![usize::MAX; function.blocks.len()];
+        for (position, block) in reverse_postorder(function).into_iter().enumerate() {
+            order[block] = position;
+        }
         let successors = function.blocks.iter().map(|block| {
             let targets = block.terminator.kind.successors().into_iter();
             targets.map(|target| target.0 as usize).collect()
@@ -41,11 +44,7 @@ impl Ways {
         Self {
             successors: successors.collect(),
             loops: natural_loops(function),
-            order: dominators
-                .order
-                .iter()
-                .map(|order| order.unwrap_or(usize::MAX))
-                .collect(),
+            order,
         }
     }
 

@@ -38,19 +38,19 @@ pub(super) fn hide_divisor(editor: &mut Editor<'_>, ty: &Type, divisor: &mut Val
     if is_known {
         return Outcome::Keep;
     }
-    let half = Type::Integer(16);
+    let sixteen = Type::Integer(16);
     *divisor = match *ty {
         Type::Integer(16 | 32 | 64) | Type::Float | Type::Double => moved(editor, ty, divisor),
         Type::Integer(0..16) => {
-            let wide = editor.cast(CastOperation::ZeroExtend, ty, divisor, &half);
-            let moved = moved(editor, &half, &wide);
-            editor.cast(CastOperation::Truncate, &half, &moved, ty)
+            let wide = editor.cast(CastOperation::ZeroExtend, ty, divisor, &sixteen);
+            let moved = moved(editor, &sixteen, &wide);
+            editor.cast(CastOperation::Truncate, &sixteen, &moved, ty)
         }
         // Of a wider number its lowest bits will do.
         Type::Integer(_) => {
-            let bits = editor.cast(CastOperation::Truncate, ty, divisor, &half);
-            let moved = moved(editor, &half, &bits);
-            let moved = editor.cast(CastOperation::ZeroExtend, &half, &moved, ty);
+            let bits = editor.cast(CastOperation::Truncate, ty, divisor, &sixteen);
+            let moved = moved(editor, &sixteen, &bits);
+            let moved = editor.cast(CastOperation::ZeroExtend, &sixteen, &moved, ty);
             let rest = editor.binary("and", ty, divisor, &Value::integer(-0x1_0000));
             editor.binary("or", ty, &rest, &moved)
         }
