@@ -117,12 +117,18 @@ pub struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Whether a GPU of this architecture runs it: PTX for `sm_90a` runs only on 90, and PTX for
-    /// `sm_80` on every architecture from 80 on.
+    /// Whether a GPU of this architecture runs it: PTX for `sm_90a` runs only on 90, PTX for
+    /// `sm_100f` on 100 and 103, which are of one family, and PTX for `sm_80` on every architecture
+    /// from 80 on.
     pub fn runs_on(&self, gpu: i32) -> bool {
-        let is_of_one = self.target.ends_with(char::is_alphabetic);
-        architecture(self.target)
-            .is_some_and(|target| gpu == target || (gpu > target && !is_of_one))
+        architecture(self.target).is_some_and(|target| {
+            let is_allowed = match self.target.chars().last() {
+                Some('a') => gpu == target,
+                Some('f') => gpu / 10 == target / 10,
+                _ => true,
+            };
+            is_allowed && gpu >= target
+        })
     }
 }
 
@@ -210,6 +216,26 @@ mod tests {
             entries: 2,
         };
         assert_eq!(header(ptx), expected);
+    }
+
+    #[test]
+    fn ptx_runs_on_later_gpus_unless_it_is_for_one_or_for_a_family() {
+        let gpus = [75, 90, 100, 103, 120, 121];
+        for (target, runs) in [
+            ("sm_80", &[90, 100, 103, 120, 121][..]),
+            ("sm_90a", &[90]),
+            ("sm_100f", &[100, 103]),
+            ("sm_103f", &[103]),
+            ("sm_120f", &[120, 121]),
+            ("unknown", &[]),
+        ] {
+            let ptx = format!(".version 8.8\n.target {target}\n");
+            let on: Vec<i32> = gpus
+                .into_iter()
+                .filter(|gpu| header(&ptx).runs_on(*gpu))
+                .collect();
+            assert_eq!(on, runs, "{target}");
+        }
     }
 
     #[test]
