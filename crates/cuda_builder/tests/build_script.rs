@@ -79,6 +79,7 @@ fn run_tests() -> ExitCode {
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
         device_code_knows_the_architecture_it_is_compiled_for,
         device_code_knows_the_features_of_rust_cuda,
+        kernels_may_use_the_types_of_half_and_glam,
         x86_code_of_a_dependency_is_an_error_that_names_it,
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
@@ -306,6 +307,11 @@ fn a_kernel_becomes_ptx_for_every_dialect() -> Result<(), Failed> {
 
 /// A crate that depends on this workspace's `cuda_std`, with these kernels.
 fn with_cuda_std(source: &str) -> Result<Kernels, Failed> {
+    with_features("", source)
+}
+
+/// The same with some of its features, each in quotes.
+fn with_features(features: &str, source: &str) -> Result<Kernels, Failed> {
     let kernels = Kernels::new()?;
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let crates = crates.canonicalize()?;
@@ -316,7 +322,7 @@ name = "kernels"
 version = "0.1.0"
 edition = "2021"
 [dependencies]
-stable_cuda_std = {{ path = "{crates}/cuda_std" }}
+stable_cuda_std = {{ path = "{crates}/cuda_std", features = [{features}] }}
 [workspace]
 "#,
         crates = crates.display()
@@ -342,6 +348,30 @@ pub unsafe fn fill(y: *mut f32, value: f32) {
     )?;
     let ptx = kernels.ptx_for("compute_75")?;
     assert_has(&ptx, &[".visible .entry fill(", "%tid.x", "%ctaid.x"]);
+    Ok(())
+}
+
+fn kernels_may_use_the_types_of_half_and_glam() -> Result<(), Failed> {
+    let kernels = with_features(
+        r#""half", "glam""#,
+        "use cuda_std::{bf16, f16, glam::Vec3};
+#[kernel]
+pub unsafe fn lengths(x: *const f16, y: *mut bf16) {
+    let first = unsafe { *x.add(thread::index_1d() as usize) };
+    let second = unsafe { warp::warp_shuffle_xor(u32::MAX, first, 1, 32).0 };
+    let vector = Vec3::new(first.to_f32(), second.to_f32(), 1.0);
+    unsafe { *y.add(thread::index_1d() as usize) = bf16::from_f32(vector.length()) };
+}
+",
+    )?;
+    let ptx = kernels.ptx_for("compute_75")?;
+    let both_are_moved = [
+        ".visible .entry lengths(",
+        "shfl.sync.bfly",
+        "ld.global.u16",
+    ];
+    assert_has(&ptx, &both_are_moved);
+    assert_has(&ptx, &["sqrt.rn.f32", "st.global.u16"]);
     Ok(())
 }
 
