@@ -8,7 +8,8 @@ use crate::repository::{at_root, read};
 ///
 /// # Errors
 ///
-/// The file is missing, `host bench` did not write it, or a kernel in it was not proven right.
+/// The file is missing, `host bench` did not write it, its figures do not agree with each other, or
+/// a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     proven("results/h200.json")
 }
@@ -25,6 +26,8 @@ pub fn h200_shapes() -> Result<Results, String> {
 fn proven(file: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(&read(&at_root(file))?)
         .map_err(|error| format!("{file} holds no results: {error}"))?;
+    let agreed = results.check_figures();
+    agreed.map_err(|error| format!("{file}: {error}"))?;
     match results.all_proven() {
         true => Ok(results),
         false => Err(format!("{file}: a kernel was not proven right")),

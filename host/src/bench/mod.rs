@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
+//! | `consistency.rs` | whether results agree with themselves |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
 //! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, bars of ratios, as SVG |
@@ -12,6 +13,7 @@
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 
 pub mod bars;
+mod consistency;
 mod csv;
 pub mod export;
 mod ladder;

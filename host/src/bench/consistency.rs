@@ -1,0 +1,201 @@
+//! Whether results agree with themselves: speed with time and shape, ratios with both times,
+//! summaries with ratios, and all with the GPU's peak. What is published is checked so, and a file
+//! that was edited by hand, or written by a program that counts wrongly, shows.
+
+use gpu_gemm::Shape;
+
+use super::results::{Results, Size, Summary};
+use crate::measure::cublas::Precision;
+use crate::report::{Record, Yardstick};
+
+impl Results {
+    /// Checks every figure that follows from others.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, and where.
+    pub fn check_figures(&self) -> Result<(), String> {
+        let peak = self.machine.peak_flops_per_s.unwrap_or(f64::INFINITY);
+        for size in &self.sizes {
+            let at = |error| format!("{}: {error}", size.title());
+            for yardstick in &size.yardsticks {
+                // Of tensor cores no peak is recorded, and f64 runs on them, too.
+                let is_on_cuda_cores = yardstick.name == Precision::Single.name();
+                let peak = if is_on_cuda_cores {
+                    peak
+                } else {
+                    f64::INFINITY
+                };
+                times_of_yardstick(yardstick, size.shape(), peak).map_err(at)?;
+            }
+            for record in &size.results {
+                of_record(record, size, peak).map_err(at)?;
+            }
+        }
+        self.summaries
+            .iter()
+            .try_for_each(|summary| of_summary(summary, self))
+    }
+}
+
+/// Whether two numbers are the same but for the rounding of what they were computed from.
+fn same(one: f64, other: f64) -> bool {
+    approx::relative_eq!(one, other, max_relative = 1e-9)
+}
+
+fn check(is_right: bool, name: &str, what: &str) -> Result<(), String> {
+    match is_right {
+        true => Ok(()),
+        false => Err(format!("{name}: {what}")),
+    }
+}
+
+fn speed(name: &str, flops: f64, seconds: f64, flops_per_s: f64, peak: f64) -> Result<(), String> {
+    let follows = same(flops_per_s * seconds, flops);
+    check(follows, name, "the speed is not 2 m n k over the time")?;
+    check(flops_per_s <= peak, name, "the speed is above the peak")
+}
+
+fn in_order(name: &str, least: Option<f64>, median: f64, most: Option<f64>) -> Result<(), String> {
+    let is_ordered = least.unwrap_or(median) <= median && median <= most.unwrap_or(median);
+    check(
+        is_ordered && median > 0.0,
+        name,
+        "the median time is not between the others",
+    )
+}
+
+fn times_of_yardstick(yardstick: &Yardstick, shape: Shape, peak: f64) -> Result<(), String> {
+    let Yardstick {
+        name,
+        time_median_s: median,
+        flops_per_s,
+        ..
+    } = yardstick;
+    in_order(name, yardstick.time_min_s, *median, yardstick.time_max_s)?;
+    speed(name, shape.flops(), *median, *flops_per_s, peak)
+}
+
+fn of_record(record: &Record, size: &Size, peak: f64) -> Result<(), String> {
+    let name = &record.kernel;
+    let shape = Shape::new(record.m, record.n, record.k);
+    check(shape == size.shape(), name, "the shape is another")?;
+    let Some(median) = record.time_median_s else {
+        let is_bare = record.flops_per_s.is_none() && record.ratio_to_cublas.is_none();
+        return check(is_bare, name, "there is a speed without a time");
+    };
+    check(record.proven, name, "it was timed and not proven")?;
+    in_order(name, record.time_min_s, median, record.time_max_s)?;
+    let flops_per_s = record.flops_per_s.unwrap_or(f64::NAN);
+    speed(name, shape.flops(), median, flops_per_s, peak)?;
+    let cublas = size
+        .yardsticks
+        .first()
+        .map(|yardstick| yardstick.time_median_s);
+    let (ratio, beside) = (record.ratio_to_cublas, record.cublas_time_median_s);
+    check(beside == cublas, name, "cuBLAS's time is another")?;
+    let is_ratio = match (ratio, cublas) {
+        (Some(ratio), Some(cublas)) => same(ratio * median, cublas),
+        (ratio, cublas) => ratio.is_none() && cublas.is_none(),
+    };
+    check(
+        is_ratio,
+        name,
+        "the ratio is not cuBLAS's time over the kernel's",
+    )
+}
+
+fn of_summary(summary: &Summary, results: &Results) -> Result<(), String> {
+    let records = results
+        .sizes
+        .iter()
+        .filter_map(|size| size.record(&summary.kernel));
+    let ratios: Vec<f64> = records
+        .filter_map(|record| Some(record.cublas_time_median_s? / record.time_median_s?))
+        .collect();
+    let count = ratios.len();
+    let product: f64 = ratios
+        .iter()
+        .map(|ratio| ratio.powf(1.0 / count as f64))
+        .product();
+    let worst = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let fast = ratios.iter().filter(|ratio| **ratio >= 1.0).count();
+    let is_right = summary.shapes == count
+        && summary.at_least_as_fast == fast
+        && same(summary.geometric_mean, product)
+        && same(summary.worst, worst);
+    check(
+        is_right,
+        &summary.kernel,
+        "the summary is not that of the ratios",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::ratios::summaries;
+    use crate::bench::results::tests::sample;
+
+    fn right() -> Results {
+        let mut results = sample();
+        results.summaries = summaries(&results);
+        results
+    }
+
+    #[test]
+    fn results_that_agree_with_themselves_are_taken() {
+        right().check_figures().unwrap();
+    }
+
+    #[test]
+    fn each_figure_that_does_not_follow_is_refused() {
+        fn record(results: &mut Results) -> &mut Record {
+            &mut results.sizes[1].results[0]
+        }
+        fn scale(figure: &mut Option<f64>, factor: f64) {
+            *figure = figure.map(|figure| figure * factor);
+        }
+        let changes: [(&str, fn(&mut Results)); 12] = [
+            ("2 m n k", |results| {
+                scale(&mut record(results).flops_per_s, 1.1)
+            }),
+            ("2 m n k", |results| {
+                results.sizes[0].yardsticks[0].flops_per_s *= 1.1
+            }),
+            ("2 m n k", |results| {
+                scale(&mut record(results).time_median_s, 1.001)
+            }),
+            ("cuBLAS's time over", |results| {
+                let ratio = &mut record(results).ratio_to_cublas;
+                *ratio = ratio.map(f64::recip);
+            }),
+            ("cuBLAS's time is", |results| {
+                scale(&mut record(results).cublas_time_median_s, 2.0);
+            }),
+            ("shape", |results| record(results).k += 1),
+            ("not proven", |results| record(results).proven = false),
+            ("without a time", |results| {
+                record(results).time_median_s = None
+            }),
+            ("between", |results| {
+                scale(&mut record(results).time_min_s, 2.0)
+            }),
+            ("above the peak", |results| {
+                results.machine.peak_flops_per_s = Some(40e12)
+            }),
+            ("the summary", |results| {
+                results.summaries[0].geometric_mean *= 1.01
+            }),
+            ("the summary", |results| {
+                results.summaries[0].at_least_as_fast += 1
+            }),
+        ];
+        for (expected, change) in changes {
+            let mut results = right();
+            change(&mut results);
+            let refused = results.check_figures().unwrap_err();
+            assert!(refused.contains(expected), "{expected}: {refused}");
+        }
+    }
+}
