@@ -1,5 +1,6 @@
 //! How a kernel adds up products.
 
+use crate::compat;
 use crate::element::Element;
 
 /// A running sum of products.
@@ -67,9 +68,48 @@ impl Accumulator<f32> for Compensated {
     }
 }
 
+/// A sum as if in twice the precision of `f64`, rounded once: `Dot2` of T. Ogita, S. M. Rump and
+/// S. Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26(6), 2005.
+///
+/// Each product and each addition leaves behind exactly what its rounding cost, and these remainders
+/// are added up beside the sum.
+#[derive(Clone, Copy)]
+pub struct Dot2 {
+    sum: f64,
+    correction: f64,
+}
+
+impl Accumulator<f64> for Dot2 {
+    const EMPTY: Self = Self {
+        sum: 0.0,
+        correction: 0.0,
+    };
+
+    #[inline(always)]
+    fn add(&mut self, a: f64, b: f64) {
+        let (product, lost_by_product) = compat::exact_product(a, b);
+        let sum = self.sum + product;
+        // Knuth's TwoSum: exact whichever of the two is larger.
+        let added = sum - self.sum;
+        let lost_by_sum = (self.sum - (sum - added)) + (product - added);
+        self.sum = sum;
+        self.correction += lost_by_product + lost_by_sum;
+    }
+
+    #[inline(always)]
+    fn value(self) -> f64 {
+        // Once it is no finite number, there is nothing to correct.
+        if self.sum.is_finite() {
+            self.sum + self.correction
+        } else {
+            self.sum
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Accumulator, Compensated, Plain};
+    use super::{Accumulator, Compensated, Dot2, Plain};
 
     /// 2^24 and five times 1, each of which is half a unit of it.
     fn sum<A: Accumulator<f32>>() -> f32 {
@@ -85,5 +125,23 @@ mod tests {
     fn a_compensated_sum_keeps_what_a_plain_one_loses() {
         assert_eq!(sum::<Plain<f32>>(), 16_777_216.0);
         assert_eq!(sum::<Compensated>(), 16_777_220.0);
+    }
+
+    /// The square of 1 + 2^-40, less 1 + 2^-39, beside a number that comes and goes.
+    #[test]
+    fn a_sum_in_twice_the_precision_keeps_what_is_far_below_its_last_bit() {
+        let two_to = |exponent| 2f64.powi(exponent);
+        let mut sum = Dot2::EMPTY;
+        for (a, b) in [
+            (two_to(30), 1.0),
+            (1.0 + two_to(-40), 1.0 + two_to(-40)),
+            (-two_to(30), 1.0),
+            (-1.0 - two_to(-39), 1.0),
+        ] {
+            sum.add(a, b);
+        }
+        assert_eq!(sum.value(), two_to(-80));
+        sum.add(f64::INFINITY, 1.0);
+        assert_eq!(sum.value(), f64::INFINITY);
     }
 }

@@ -39,6 +39,18 @@ pub unsafe fn keep_in_register(value: u32) -> u32 {
     value
 }
 
+/// `a * b`, rounded and not fused with what is done with it; and what the rounding took from it.
+#[inline(always)]
+pub fn exact_product(a: f64, b: f64) -> (f64, f64) {
+    #[cfg(not(published_cuda_std))]
+    {
+        let product = cuda_std::intrinsics::dmul_rn(a, b);
+        (product, cuda_std::intrinsics::fma_rn(a, b, -product))
+    }
+    #[cfg(published_cuda_std)]
+    (a * b, 0.0)
+}
+
 /// Stand-ins for what the published crate does not have.
 #[cfg(published_cuda_std)]
 mod published {

@@ -21,6 +21,7 @@ mod float4;
 mod gemm;
 mod kernel;
 mod raster;
+pub mod reference;
 pub mod spec;
 pub mod stream_k;
 mod tile_loader;
@@ -60,9 +61,13 @@ ladder! {
 
 compat::unless_published! {
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
-    /// after it.
-    pub static HELPERS: [&spec::EntryPoint; 3] =
-        [&transpose::TRANSPOSE, &transpose::PAD, &fix_up::FIX_UP];
+    /// after it, and what computes a reference.
+    pub static HELPERS: [&spec::EntryPoint; 4] = [
+        &transpose::TRANSPOSE,
+        &transpose::PAD,
+        &fix_up::FIX_UP,
+        &reference::KERNEL.variants[0].entry,
+    ];
 
     /// Every variant of every kernel, in teaching order.
     pub fn variants() -> impl Iterator<Item = &'static spec::Variant> {

@@ -14,10 +14,7 @@ use gpu_gemm::Shape;
 /// What fills the matrices.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Random numbers that suit each purpose: uniform ones to prove with, since these have an
-    /// alarm, and normal ones to time.
-    Suitable,
-    /// The same for all purposes.
+    /// Numbers of some kind.
     Filled(Filling),
     /// What the user's files hold.
     Files(Files),
@@ -165,22 +162,19 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, compact, and the random data that it is, if it is. `suitable` is what
-    /// [`Source::Suitable`] means here. Where `beta` or `alpha` is zero, what must not be read
-    /// is [`Number::POISON`].
+    /// The problem, compact, and the random data that it is, if it is. Where `beta` or `alpha` is
+    /// zero, what must not be read is [`Number::POISON`].
     ///
     /// # Errors
     ///
     /// A file cannot be read, or there is no memory.
     pub fn problem<T: Random + NpyNumber>(
         &self,
-        suitable: Data,
         shape: Shape,
         seed: u64,
         (alpha, beta): (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
         let data = match self {
-            Source::Suitable => Some(suitable),
             Source::Filled(filling) => filling.data::<T>(shape.k),
             Source::Files(_) => None,
         };
@@ -194,12 +188,11 @@ impl Source {
         Ok((problem, data))
     }
 
-    /// What a report says about it; nothing if no data was requested.
-    pub fn description(&self) -> Option<String> {
+    /// What a report says about it.
+    pub fn description(&self) -> String {
         match self {
-            Source::Suitable => None,
-            Source::Filled(filling) => Some(filling.name().to_string()),
-            Source::Files(files) => Some(files.to_string()),
+            Source::Filled(filling) => filling.name().to_string(),
+            Source::Files(files) => files.to_string(),
         }
     }
 }
@@ -250,36 +243,10 @@ mod tests {
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
         let shape = Shape::new(3, 4, 5);
         let source = Source::Filled(Filling::IndexSum);
-        let (problem, data) = source
-            .problem::<i32>(Data::Uniform, shape, 1, (1, 0))
-            .unwrap();
+        let (problem, data) = source.problem::<i32>(shape, 1, (1, 0)).unwrap();
         assert_eq!(data, None);
         assert_eq!(problem.a.row(2), [2, 3, 4, 5, 6]);
         assert_eq!(problem.b.row(4), [4, 5, 6, 7]);
         assert!(problem.c.buffer().iter().all(|c| *c == i32::POISON));
-    }
-
-    #[test]
-    fn only_data_that_was_not_named_depends_on_the_purpose() {
-        let shape = Shape::cube(4);
-        let problem = |source: &Source, suitable| {
-            source
-                .problem::<f32>(suitable, shape, 1, (1.0, 1.0))
-                .unwrap()
-        };
-        let (uniform, data) = problem(&Source::Suitable, Data::Uniform);
-        assert_eq!(data, Some(Data::Uniform));
-        let (normal, data) = problem(&Source::Suitable, Data::Normal);
-        assert_eq!(data, Some(Data::Normal));
-        assert_ne!(uniform, normal);
-        let positive = Source::Filled(Filling::Positive);
-        assert_eq!(
-            problem(&positive, Data::Uniform),
-            problem(&positive, Data::Normal)
-        );
-        assert_eq!(
-            problem(&Source::Filled(Filling::Uniform), Data::Normal).0,
-            uniform
-        );
     }
 }

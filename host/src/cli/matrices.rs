@@ -66,7 +66,7 @@ pub(super) struct MatrixArguments {
     #[arg(long, value_name = "D.npy")]
     pub(super) out: Option<PathBuf>,
 
-    /// What fills the matrices [default: `uniform` to prove with and `normal` to time]
+    /// What fills the matrices [default: normal]
     #[arg(long, conflicts_with = "a", value_enum)]
     data: Option<Filling>,
 
@@ -94,7 +94,7 @@ pub(super) fn matrices(
     let (Some(a), Some(b)) = (a, b) else {
         let or_size = |dimension: Option<usize>| dimension.unwrap_or(problem.size);
         return Ok(Matrices {
-            source: data.map_or(Source::Suitable, Source::Filled),
+            source: Source::Filled(data.unwrap_or(Filling::Normal)),
             shape: Shape::new(or_size(problem.m), or_size(problem.n), or_size(problem.k)),
             data_type: problem.dtype.unwrap_or(ElementType::F32),
             note: None,

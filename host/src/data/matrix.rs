@@ -1,6 +1,8 @@
 //! A row-major matrix in a buffer, valid by construction, with poison wherever a kernel must not
 //! read or write.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use rand_pcg::Pcg64;
 
 use super::error::ProblemError;
@@ -238,6 +240,21 @@ impl<T: Number> Matrix<T> {
         found.into_iter().flatten().next()
     }
 
+    /// A hash of the bits of all elements, wherever they lie: two matrices of one size that differ
+    /// share it with a probability of 2^-64.
+    pub fn hash_of_bits(&self) -> u64 {
+        let of_rows = parallel::map(self.rows, |row| {
+            let mut hasher = DefaultHasher::new();
+            for element in self.row(row) {
+                hasher.write_u64(element.bits());
+            }
+            hasher.finish()
+        });
+        let mut hasher = DefaultHasher::new();
+        of_rows.into_iter().for_each(|hash| hasher.write_u64(hash));
+        hasher.finish()
+    }
+
     /// Whether an index of the buffer is an element of the matrix.
     fn contains(&self, index: usize) -> bool {
         let Placement { offset, leading } = self.placement;
@@ -384,5 +401,25 @@ mod tests {
         assert_eq!(matrix.first_padding_difference(&other), Some(8));
         other[0] = 0.0;
         assert_eq!(matrix.first_padding_difference(&other), Some(0));
+    }
+
+    #[test]
+    fn the_hash_tells_each_bit_of_each_element_apart_and_nothing_else() {
+        let matrix = Matrix::from_elements(3, 4, |row, column| (row * 4 + column) as f32).unwrap();
+        let hash = matrix.hash_of_bits();
+        let elsewhere = Placement {
+            offset: 5,
+            leading: 9,
+        };
+        assert_eq!(matrix.moved_to(elsewhere).unwrap().hash_of_bits(), hash);
+        for (row, column) in (0..3).flat_map(|row| (0..4).map(move |column| (row, column))) {
+            let mut changed = matrix.clone();
+            let element = &mut changed.row_mut(row)[column];
+            *element = f32::from_bits(element.to_bits() ^ 1);
+            assert_ne!(changed.hash_of_bits(), hash, "{row}, {column}");
+        }
+        let mut swapped = matrix.clone();
+        swapped.row_mut(0).swap(1, 2);
+        assert_ne!(swapped.hash_of_bits(), hash);
     }
 }

@@ -9,22 +9,32 @@
 //! - The host never waits between launches; what a run records is read when all have ended. A
 //!   run of a short kernel consists of as many launches as take a tenth of a millisecond, so
 //!   that the gaps around events do not count.
+//! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
+//!   the next copies, whose C is as it was at first; the caller gets the C that it leaves.
+//! - A time that cannot be true is an error ([`Limits`]).
+
+use std::cell::Cell;
+use std::time::Instant;
 
 use cust::error::CudaResult;
 use cust::event::{Event, EventFlags};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::Stream;
 use gpu_gemm::device::cuda::status::during;
+use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, Plan, PlanError};
+use gpu_gemm::{
+    Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, ElementType, Plan, PlanError,
+};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use thiserror::Error;
 
 use super::cublas::{Cublas, CublasError, Precision};
+use super::limits::{Implausible, Limits};
 use super::timing::{Effort, Timing};
-use crate::data::{Number, Problem};
+use crate::data::{Matrix, Number, Problem};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
 /// Default numbers of runs, before and during the timing.
@@ -52,6 +62,8 @@ pub enum MeasureError {
     Run(#[from] RunError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
+    #[error(transparent)]
+    Implausible(#[from] Implausible),
 }
 
 impl From<DeviceError> for MeasureError {
@@ -67,6 +79,27 @@ impl From<PlanError> for MeasureError {
 }
 
 impl Contender<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Contender::Kernel(choice) => choice.variant.name,
+            Contender::Cublas(cublas) => cublas.precision().name(),
+        }
+    }
+
+    /// Operations a second that it cannot exceed, if that is known.
+    fn peak(&self, properties: &Properties) -> Option<f64> {
+        let gpu = Gpu::of(properties)?;
+        match self {
+            Contender::Kernel(choice) => Some(gpu.peak(choice.variant.types.c)),
+            Contender::Cublas(cublas) => match cublas.precision() {
+                Precision::Single => Some(gpu.peak(ElementType::F32)),
+                // Tensor cores multiply f64 twice as fast as CUDA cores.
+                Precision::Double => Some(2.0 * gpu.peak(ElementType::F64)),
+                Precision::Tf32 => None,
+            },
+        }
+    }
+
     /// Whether it would disturb the contenders that run after it.
     fn runs_apart(&self) -> bool {
         match self {
@@ -155,17 +188,20 @@ impl<'a, T: Number> Runner<'a, T> {
     }
 }
 
-/// Times each contender on `problem`, in the order given.
+/// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
+/// made as those that were timed, to `check`, with the contender's number.
 ///
 /// # Errors
 ///
-/// There is no memory even for one copy of the matrices, or a launch fails.
+/// There is no memory even for one copy of the matrices, a launch fails, or a time cannot be true.
 pub fn measure<T: Number>(
     device: &CudaDevice,
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
     effort: Effort,
+    check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Vec<Timing>, MeasureError> {
+    let began = Instant::now();
     device.enter()?;
     let copies = Copies::new(device, contenders, problem)?;
     let mut runners = Vec::new();
@@ -177,10 +213,19 @@ pub fn measure<T: Number>(
     let needed = runners.iter().map(Runner::workspace_bytes).max();
     let workspace = device.allocate(needed.unwrap_or(0).max(1))?;
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
-    let result = measure_on(device, runners, effort, &copies, &workspace);
+    let result = measure_on(device, runners, effort, &copies, &workspace, check);
     let ended = device.stream().synchronize();
     let timings = result?;
     ended.map_err(during("Waiting for the GPU"))?;
+    let properties = device.properties();
+    for (contender, timing) in contenders.iter().zip(&timings) {
+        let limits = Limits {
+            peak_flops_per_s: contender.peak(properties),
+            bandwidth_bytes_per_s: properties.bandwidth_bytes_per_s,
+            elapsed: began.elapsed(),
+        };
+        limits.check(contender.name(), problem, timing)?;
+    }
     Ok(timings)
 }
 
@@ -190,13 +235,14 @@ fn measure_on<T: Number>(
     effort: Effort,
     copies: &Copies<T>,
     workspace: &DeviceBuffer<u8>,
+    check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Vec<Timing>, MeasureError> {
     let stream = device.stream();
-    let mut launches = 0;
-    let mut launch = |runner: &Runner<'_, T>| {
-        launches += 1;
+    let launches = Cell::new(0);
+    let launch = |runner: &Runner<'_, T>| {
+        launches.set(launches.get() + 1);
         let matrices = copies.matrices(runner.allocation);
-        runner.launch(&matrices[launches % matrices.len()], workspace)
+        runner.launch(&matrices[launches.get() % matrices.len()], workspace)
     };
 
     let mut plans = Vec::new();
@@ -244,6 +290,16 @@ fn measure_on<T: Number>(
     stream
         .synchronize()
         .map_err(during("Waiting for the timed launches"))?;
+
+    for (index, (runner, _)) in plans.iter().enumerate() {
+        let next = (launches.get() + 1) % copies.matrices(runner.allocation).len();
+        copies.reset_c(runner, next)?;
+        launch(runner)?;
+        stream
+            .synchronize()
+            .map_err(during("Waiting for the launch after the timed ones"))?;
+        check(index, copies.c(runner, next)?);
+    }
 
     let mut timings = Vec::new();
     for ((_, plan), spans) in plans.iter().zip(spans) {
@@ -367,6 +423,33 @@ impl<T: Number> Copies<T> {
         }
     }
 
+    /// Makes C of the copies with this number, in the runner's allocation, what it was at first.
+    fn reset_c(&self, runner: &Runner<'_, T>, number: usize) -> Result<(), RunError> {
+        let c = &runner.problem.c;
+        match runner.allocation {
+            Allocation::AsGiven => {
+                let copied = upload(&self.buffers[number][2], c.buffer());
+                Ok(copied.map_err(during("Copying C to the GPU"))?)
+            }
+            Allocation::Pitched => Ok(self.pitched_matrices[number][2].write(c)?),
+        }
+    }
+
+    /// That C, as it is now.
+    fn c(&self, runner: &Runner<'_, T>, number: usize) -> Result<Matrix<T>, RunError> {
+        let c = &runner.problem.c;
+        match runner.allocation {
+            Allocation::AsGiven => {
+                let mut elements = vec![T::default(); c.buffer().len()];
+                let buffer = &self.buffers[number][2];
+                let copied = buffer.index(0..elements.len()).copy_to(&mut elements[..]);
+                copied.map_err(during("Copying C from the GPU"))?;
+                Ok(c.with_buffer(elements))
+            }
+            Allocation::Pitched => Ok(self.pitched_matrices[number][2].read(c)?),
+        }
+    }
+
     fn add_as_given(
         &mut self,
         device: &CudaDevice,
@@ -445,7 +528,7 @@ fn pitched_bytes<T: Number>(problem: &Problem<T>) -> usize {
         .sum()
 }
 
-fn upload<T: Number>(buffer: &mut DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
+fn upload<T: Number>(buffer: &DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
     buffer.index(0..elements.len()).copy_from(elements)
 }
 

@@ -5,6 +5,7 @@
 
 pub mod cublas;
 pub mod gpu;
+pub mod limits;
 mod timing;
 mod wall_clock;
 

@@ -53,6 +53,11 @@ impl Timing {
         }
     }
 
+    /// Seconds of all timed launches together.
+    pub fn total(&self) -> f64 {
+        self.samples.iter().sum::<f64>() * f64::from(self.launches_per_run)
+    }
+
     /// The shortest, in seconds.
     pub fn min(&self) -> f64 {
         self.samples.iter().copied().fold(f64::INFINITY, f64::min)

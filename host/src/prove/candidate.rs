@@ -26,6 +26,8 @@ pub(super) struct Candidate {
     pub proofs: Vec<Proof>,
     pub failure: Option<Failure>,
     pub corner: Option<Vec<Vec<f64>>>,
+    /// Of the C that was proven ([`Matrix::hash_of_bits`]).
+    pub proven_bits: Option<u64>,
     /// The time of its last run.
     pub time: Duration,
     pub timing: Option<Timing>,
@@ -38,6 +40,7 @@ impl Candidate {
             proofs: Vec::new(),
             failure: None,
             corner: None,
+            proven_bits: None,
             time: Duration::ZERO,
             timing: None,
         }

@@ -9,10 +9,12 @@ use crate::cpu::TeamError;
 use crate::data::ProblemError;
 use crate::measure::cublas::CublasError;
 use crate::measure::gpu::MeasureError;
+use crate::measure::limits::Implausible;
 use crate::memory::TooLarge;
 use crate::npy::{NpyError, ReadError};
 use crate::output::clause;
 use crate::run::RunError;
+use crate::verify::Failure;
 
 /// Why a call ended before its report was complete.
 #[derive(Debug, Error)]
@@ -30,6 +32,16 @@ pub enum EvaluateError {
     #[error(transparent)]
     Cublas(#[from] CublasError),
     #[error(transparent)]
+    Implausible(#[from] Implausible),
+    #[error(
+        "The result of {name} (cuBLAS {version}) is wrong, so nothing is compared with its times: {failure}"
+    )]
+    WrongYardstick {
+        name: &'static str,
+        version: String,
+        failure: Failure,
+    },
+    #[error(transparent)]
     Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
@@ -44,6 +56,7 @@ impl From<MeasureError> for EvaluateError {
         match error {
             MeasureError::Run(error) => error.into(),
             MeasureError::Cublas(error) => error.into(),
+            MeasureError::Implausible(error) => error.into(),
         }
     }
 }

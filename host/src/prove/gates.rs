@@ -2,26 +2,52 @@
 
 use std::io::Write;
 
-use gpu_gemm::gpu_kernels::tiled;
+use gpu_gemm::gpu_kernels::spec::{Tile, Variant};
+use gpu_gemm::gpu_kernels::{reference, tiled};
 use gpu_gemm::{Choice, Device, DeviceError, ElementType};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::request::Request;
-use crate::data::{Data, Layout, Problem};
+use crate::data::{Data, Layout, Matrix, Problem};
 use crate::memory;
 use crate::npy;
-use crate::npy::ReadError;
 use crate::progress::Progress;
 use crate::run::{RunError, run};
 use crate::rung::Element;
 use crate::verify::computed::{self, ComputedReference};
-use crate::verify::{self, Coverage, Failure};
+use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
 /// Proofs that make a result right.
 pub(super) const GATES: usize = 2;
 
-/// Both gates, each on its own data, for all candidates. Returns the problem of the second.
+/// The problem of the second gate, and what its results are compared with: those that the gate
+/// sees, and those that were timed.
+pub(super) struct Judge<T: Element> {
+    pub problem: Problem<T>,
+    data: Option<Data>,
+    coverage: Coverage,
+    /// For every element, where the host would take too long.
+    reference: Option<ComputedReference>,
+}
+
+impl<T: Element> Judge<T> {
+    /// Compares a result whose work is cut at the edges of `tile`.
+    pub fn judge(&self, c: &Matrix<T>, tile: Tile, model: ErrorModel) -> Result<Proof, Failure> {
+        let Judge {
+            problem,
+            data,
+            coverage,
+            reference,
+        } = self;
+        match reference {
+            Some(reference) => verify::proven_by(problem, c, reference, *data, model),
+            None => verify::general(problem, c, tile, *data, *coverage, model),
+        }
+    }
+}
+
+/// Both gates, each on its own data, for all candidates. Returns the judge of the second.
 pub(super) fn prove<T: Element>(
     machine: Machine<'_>,
     request: &Request,
@@ -29,15 +55,25 @@ pub(super) fn prove<T: Element>(
     mut output: Option<&mut dyn Write>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Problem<T>, EvaluateError> {
+) -> Result<Judge<T>, EvaluateError> {
     prove_exact::<T>(machine, request, candidates, progress)?;
     progress.doing("reading or filling the matrices".to_string());
-    let coverage = coverage(machine, request);
-    let (problem, data) = problem(request, Data::Uniform, scalars)?;
-    let mut reference = None;
-    if coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
-        match computed_reference(machine, &problem, request.seed, progress)? {
-            Ok(found) => reference = found,
+    let Request {
+        source,
+        shape,
+        seed,
+        ..
+    } = request;
+    let (problem, data) = source.problem(*shape, *seed, scalars)?;
+    let mut judge = Judge {
+        problem,
+        data,
+        coverage: coverage(machine, request),
+        reference: None,
+    };
+    if judge.coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
+        match computed_reference(machine, &judge.problem, *seed, progress)? {
+            Ok(found) => judge.reference = found,
             Err(failure) => {
                 for candidate in candidates
                     .iter_mut()
@@ -52,58 +88,61 @@ pub(super) fn prove<T: Element>(
         .iter_mut()
         .filter(|candidate| candidate.is_right())
     {
-        let c = candidate.run(machine, &problem, progress)?;
-        let (tile, model) = (
-            candidate.rung.tile(),
-            candidate.rung.error_model(machine.team),
-        );
-        candidate.judge(match &reference {
-            Some(reference) => verify::proven_by(&problem, &c, reference, data, model),
-            None => verify::general(&problem, &c, tile, data, coverage, model),
-        });
+        let c = candidate.run(machine, &judge.problem, progress)?;
+        let model = candidate.rung.error_model(machine.team);
+        candidate.judge(judge.judge(&c, candidate.rung.tile(), model));
         if candidate.is_right() {
+            candidate.proven_bits = Some(c.hash_of_bits());
             candidate.corner = request.corner.map(|corner| corner.of(&c));
             if let Some(output) = output.take() {
                 npy::write(&c, output).map_err(EvaluateError::Output)?;
             }
         }
     }
-    Ok(problem)
+    Ok(judge)
 }
 
 /// A reference for every element, computed by the GPU; `None` where there is none, or no memory
-/// for it, or the elements are too fine (f64) or do not round. An inner error if it is wrong.
+/// for it, or the elements do not round. An inner error if it is wrong.
 fn computed_reference<T: Element>(
     machine: Machine<'_>,
     problem: &Problem<T>,
     seed: u64,
     progress: &Progress,
 ) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
-    let is_worth_it = T::TYPE == ElementType::F32
+    let is_worth_it = T::TYPE != ElementType::I32
         && matches!(machine.device, Device::Cuda(_))
         && problem.alpha != T::default()
         && memory::check(problem.shape(), size_of::<f64>()).is_ok();
-    // A simple kernel will do.
+    // For magnitudes, and for the products of f32, a simple kernel will do.
     let mut variants = tiled::KERNEL.variants.iter();
-    let Some(kernel) = variants
+    let Some(plain) = variants
         .find(|variant| variant.types.c == ElementType::F64)
         .filter(|_| is_worth_it)
     else {
         return Ok(Ok(None));
     };
-    progress.doing("computing a reference in f64".to_string());
-    let choice = Choice::even(kernel);
-    let run = |operands: &Problem<f64>| match run(machine.device, choice, operands, &|| ()) {
+    let accurate = match T::TYPE {
+        ElementType::F64 => &reference::KERNEL.variants[0],
+        ElementType::F32 | ElementType::I32 => plain,
+    };
+    progress.doing("computing a reference".to_string());
+    let run = |kernel: &'static Variant, operands: &Problem<f64>| match run(
+        machine.device,
+        Choice::even(kernel),
+        operands,
+        &|| (),
+    ) {
         Ok(run) => Ok(Some(run.c)),
         Err(RunError::Device(DeviceError::OutOfMemory { .. })) => Ok(None),
         Err(error) => Err(error),
     };
     let mut operands = computed::operands(problem)?;
-    let Some(product) = run(&operands)? else {
+    let Some(product) = run(accurate, &operands)? else {
         return Ok(Ok(None));
     };
     computed::make_magnitudes(&mut operands);
-    let Some(magnitude) = run(&operands)? else {
+    let Some(magnitude) = run(plain, &operands)? else {
         return Ok(Ok(None));
     };
     drop(operands);
@@ -156,21 +195,6 @@ fn prove_exact<T: Element>(
         last = Some((data, problem));
     }
     Ok(())
-}
-
-/// The matrices of the request, or `suitable` ones if it names none.
-pub(super) fn problem<T: Element>(
-    request: &Request,
-    suitable: Data,
-    scalars: (T, T),
-) -> Result<(Problem<T>, Option<Data>), ReadError> {
-    let Request {
-        source,
-        shape,
-        seed,
-        ..
-    } = request;
-    source.problem(suitable, *shape, *seed, scalars)
 }
 
 /// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only

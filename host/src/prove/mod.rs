@@ -28,13 +28,11 @@ pub use request::{Baseline, Request};
 pub use steps::steps;
 
 use crate::cpu::{self, Team};
-use crate::data::Data;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
 use crate::rung::Element;
-use crate::source::Source;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 
@@ -121,24 +119,9 @@ fn evaluate_as<T: Element>(
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
     let outcome = gates::prove::<T>(machine, request, scalars, output, &mut candidates, progress)
-        .and_then(|proven| {
-            let problem = match request.source {
-                // A benchmark multiplies normally distributed numbers.
-                Source::Suitable => {
-                    drop(proven);
-                    gates::problem(request, Data::Normal, scalars)?.0
-                }
-                _ => proven,
-            };
+        .and_then(|judge| {
             let candidates = &mut candidates;
-            timing::time::<T>(
-                machine,
-                request,
-                &problem,
-                &yardsticks,
-                candidates,
-                progress,
-            )
+            timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
     let (timings, result) = match outcome {
         Ok(timings) => (timings, Ok(())),
@@ -168,7 +151,10 @@ fn evaluate_as<T: Element>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
@@ -308,6 +294,49 @@ mod tests {
         assert!(shortest >= LEAST && record.time_max_s.unwrap() <= took);
         let flops = 2.0 * 9.0 * 8.0 * 7.0;
         approx::assert_relative_eq!(record.flops_per_s.unwrap() * median, flops);
+    }
+
+    /// Right in both gates, and wrong from then on.
+    #[test]
+    fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+            let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
+                let sum: f32 = products.sum();
+                // SAFETY: as above.
+                unsafe { *c.add(row * ldc + col) = if is_proven { alpha * sum } else { 0.0 } };
+            }
+        };
+        let rung = Rung::Gpu(planted::named(
+            "late",
+            Tile { m: 16, n: 16, k: 1 },
+            function,
+        ));
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let request = Request {
+            effort: Effort {
+                runs: Some(3),
+                warmup: None,
+            },
+            ..Request::new(
+                vec![rung, naive()],
+                ElementType::F32,
+                Shape::new(9, 8, 7),
+                1,
+            )
+        };
+        let (report, result) = evaluate(&opened, &request, None);
+        result.unwrap();
+        let [late, naive] = &report.results[..] else {
+            panic!("{report:?}");
+        };
+        assert!(!report.all_proven() && naive.proven && naive.runs == Some(3));
+        assert!(!late.proven && late.time_median_s.is_none());
+        let why =
+            "The result was right, but that of a launch as the timed ones is not: C[0][0] is 0";
+        assert!(late.verification.starts_with(why), "{}", late.verification);
     }
 
     #[test]

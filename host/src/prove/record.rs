@@ -66,7 +66,7 @@ pub(super) fn record(
             .zip(median)
             .map(|(cublas, seconds)| cublas.median() / seconds),
         chosen: rung.chosen(),
-        data: request.source.description(),
+        data: Some(request.source.description()),
         corner: corner.clone(),
         ..Record::default()
     };

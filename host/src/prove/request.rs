@@ -6,7 +6,7 @@ use crate::cpu;
 use crate::measure::Effort;
 use crate::report::Corner;
 use crate::rung::Rung;
-use crate::source::Source;
+use crate::source::{Filling, Source};
 
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// `C = A * B` on suitable data, with everything else as it is by default.
+    /// `C = A * B` of normal random numbers, with everything else as it is by default.
     pub fn new(rungs: Vec<Rung>, data_type: ElementType, shape: Shape, seed: u64) -> Request {
         Request {
             rungs,
@@ -49,7 +49,7 @@ impl Request {
             shape,
             alpha: 1.0,
             beta: 0.0,
-            source: Source::Suitable,
+            source: Source::Filled(Filling::Normal),
             seed,
             corner: None,
             effort: Effort::default(),

@@ -1,24 +1,32 @@
-//! Times what was proven right.
+//! Times what was proven right, and checks what was timed: the C of a launch made as those that
+//! were timed has the bits of the C that was proven, or passes the second gate itself. So does
+//! cuBLAS's.
 
-use gpu_gemm::Device;
+use std::time::{Duration, Instant};
+
+use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::{Choice, CudaDevice, Device};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
+use super::gates::Judge;
 use super::request::Request;
-use crate::data::Problem;
-use crate::measure::cublas::Cublas;
+use crate::data::Matrix;
+use crate::measure::cublas::{Cublas, Precision};
 use crate::measure::gpu::{self, Contender};
+use crate::measure::limits::Limits;
 use crate::measure::{self, Effort, Timing};
 use crate::progress::Progress;
 use crate::run::run;
 use crate::rung::Element;
+use crate::verify::{ErrorModel, Failure};
 
 /// Times what is right, and returns the yardsticks' times. On the simulator a run that was
 /// proven counts as the first.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
-    problem: &Problem<T>,
+    judge: &Judge<T>,
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
@@ -30,83 +38,203 @@ pub(super) fn time<T: Element>(
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
         return Ok(Vec::new());
     }
-    time_native(machine, request.effort, problem, native, progress)?;
-    time_kernels(
-        machine.device,
-        request.effort,
-        problem,
-        yardsticks,
-        kernels,
-        progress,
-    )
-}
-
-/// Times CPU rungs, one after the other.
-fn time_native<T: Element>(
-    machine: Machine<'_>,
-    effort: Effort,
-    problem: &Problem<T>,
-    candidates: Vec<&mut Candidate>,
-    progress: &Progress,
-) -> Result<(), EvaluateError> {
-    for candidate in candidates {
-        let rung = candidate.rung;
-        progress.doing(format!("{}: timing", rung.name()));
-        let mut steps = measure::most_cpu_runs(effort);
-        let timing = measure::on_cpu(effort, candidate.time, || {
-            steps = steps.saturating_sub(1);
-            let step = || progress.step();
-            Ok(rung.run(machine.device, machine.team, problem, &step)?.time)
-        })?;
-        // The runs that were announced, and would have taken too long.
-        (0..steps).for_each(|_| progress.step());
-        candidate.timing = Some(timing);
+    let effort = request.effort;
+    for candidate in native {
+        time_native(machine, effort, judge, candidate, progress)?;
     }
-    Ok(())
-}
-
-/// Times GPU kernels: on the simulator one after the other, on a GPU alternating with each other
-/// and with the yardsticks.
-fn time_kernels<T: Element>(
-    device: &Device,
-    effort: Effort,
-    problem: &Problem<T>,
-    yardsticks: &[Cublas<'_>],
-    candidates: Vec<&mut Candidate>,
-    progress: &Progress,
-) -> Result<Vec<Timing>, EvaluateError> {
-    let kernels = candidates
+    let kernels = kernels
         .into_iter()
         .filter_map(|candidate| Some((candidate.rung.choice()?, candidate)));
-    match device {
+    match machine.device {
         Device::Simulator(_) => {
             for (choice, candidate) in kernels {
-                progress.doing(format!("{}: timing", choice.variant.name));
-                let cta_done = || progress.step();
-                let again = || Ok(run(device, choice, problem, &cta_done)?.time);
-                let timing = measure::on_simulator(effort, candidate.time, again);
-                candidate.timing = Some(timing?);
+                time_simulated(machine, effort, judge, choice, candidate, progress)?;
             }
             Ok(Vec::new())
         }
         Device::Cuda(device) => {
             progress.doing("timing".to_string());
             let mut kernels: Vec<_> = kernels.collect();
-            let contenders: Vec<Contender<'_>> = kernels
-                .iter()
-                .map(|(choice, _)| Contender::Kernel(*choice))
-                .chain(yardsticks.iter().map(Contender::Cublas))
-                .collect();
-            if contenders.is_empty() {
-                return Ok(Vec::new());
-            }
-            let mut timings = gpu::measure(device, &contenders, problem, effort)?;
-            progress.step();
-            let yardstick_timings = timings.split_off(kernels.len());
-            for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
-                candidate.timing = Some(timing);
-            }
-            Ok(yardstick_timings)
+            time_on_gpu(
+                machine,
+                device,
+                effort,
+                judge,
+                yardsticks,
+                &mut kernels,
+                progress,
+            )
         }
     }
+}
+
+/// Times a CPU rung.
+fn time_native<T: Element>(
+    machine: Machine<'_>,
+    effort: Effort,
+    judge: &Judge<T>,
+    candidate: &mut Candidate,
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    let rung = candidate.rung;
+    progress.doing(format!("{}: timing", rung.name()));
+    let mut steps = measure::most_cpu_runs(effort);
+    let mut timed = Timed::new(Duration::ZERO);
+    let timing = measure::on_cpu(effort, candidate.time, || {
+        steps = steps.saturating_sub(1);
+        let step = || progress.step();
+        let run = rung.run(machine.device, machine.team, &judge.problem, &step)?;
+        Ok(timed.keep(run.c, run.time))
+    })?;
+    // The runs that were announced, and would have taken too long.
+    (0..steps).for_each(|_| progress.step());
+    timed.accept(machine, judge, candidate, timing)
+}
+
+/// Times a kernel on the simulator.
+fn time_simulated<T: Element>(
+    machine: Machine<'_>,
+    effort: Effort,
+    judge: &Judge<T>,
+    choice: Choice,
+    candidate: &mut Candidate,
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    progress.doing(format!("{}: timing", choice.variant.name));
+    let mut timed = Timed::new(candidate.time);
+    let timing = measure::on_simulator(effort, candidate.time, || {
+        let step = || progress.step();
+        let run = run(machine.device, choice, &judge.problem, &step)?;
+        Ok(timed.keep(run.c, run.time))
+    })?;
+    timed.accept(machine, judge, candidate, timing)
+}
+
+/// Runs by the clock on the wall, one after the other.
+struct Timed<T> {
+    /// The result of the last, if there was one.
+    c: Option<Matrix<T>>,
+    began: Instant,
+    /// What an earlier run took that counts.
+    before: Duration,
+}
+
+impl<T: Element> Timed<T> {
+    fn new(before: Duration) -> Timed<T> {
+        Timed {
+            c: None,
+            began: Instant::now(),
+            before,
+        }
+    }
+
+    fn keep(&mut self, c: Matrix<T>, time: Duration) -> Duration {
+        self.c = Some(c);
+        time
+    }
+
+    /// Takes the times if they can be true and the last result is right.
+    fn accept(
+        self,
+        machine: Machine<'_>,
+        judge: &Judge<T>,
+        candidate: &mut Candidate,
+        timing: Timing,
+    ) -> Result<(), EvaluateError> {
+        let limits = Limits {
+            peak_flops_per_s: None,
+            bandwidth_bytes_per_s: 0.0,
+            elapsed: self.began.elapsed() + self.before,
+        };
+        let name = candidate.rung.name();
+        limits
+            .check(name, &judge.problem, &timing)
+            .map_err(EvaluateError::Implausible)?;
+        candidate.timing = Some(timing);
+        if let Some(c) = self.c {
+            check_timed(machine, judge, candidate, &c);
+        }
+        Ok(())
+    }
+}
+
+/// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
+/// times.
+fn check_timed<T: Element>(
+    machine: Machine<'_>,
+    judge: &Judge<T>,
+    candidate: &mut Candidate,
+    c: &Matrix<T>,
+) {
+    if candidate.proven_bits == Some(c.hash_of_bits()) {
+        return;
+    }
+    let model = candidate.rung.error_model(machine.team);
+    if let Err(failure) = judge.judge(c, candidate.rung.tile(), model) {
+        candidate.failure = Some(Failure::Timed(Box::new(failure)));
+        candidate.timing = None;
+    }
+}
+
+/// Times GPU kernels, alternating with each other and with the yardsticks, whose times it returns.
+fn time_on_gpu<T: Element>(
+    machine: Machine<'_>,
+    device: &CudaDevice,
+    effort: Effort,
+    judge: &Judge<T>,
+    yardsticks: &[Cublas<'_>],
+    kernels: &mut [(Choice, &mut Candidate)],
+    progress: &Progress,
+) -> Result<Vec<Timing>, EvaluateError> {
+    let contenders: Vec<Contender<'_>> = kernels
+        .iter()
+        .map(|(choice, _)| Contender::Kernel(*choice))
+        .chain(yardsticks.iter().map(Contender::Cublas))
+        .collect();
+    if contenders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut wrong_yardstick = None;
+    let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
+        Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
+        None => {
+            let yardstick = &yardsticks[index - kernels.len()];
+            if let Err(failure) = judge_yardstick(judge, yardstick, &c) {
+                wrong_yardstick.get_or_insert((yardstick, failure));
+            }
+        }
+    };
+    let mut timings = gpu::measure(device, &contenders, &judge.problem, effort, &mut check)?;
+    progress.step();
+    if let Some((yardstick, failure)) = wrong_yardstick {
+        return Err(EvaluateError::WrongYardstick {
+            name: yardstick.precision().name(),
+            version: yardstick.description(),
+            failure,
+        });
+    }
+    let yardstick_timings = timings.split_off(kernels.len());
+    for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
+        candidate.timing = Some(timing).filter(|_| candidate.is_right());
+    }
+    Ok(yardstick_timings)
+}
+
+/// Compares cuBLAS's C as that of a kernel, on tensor cores with what these may round.
+fn judge_yardstick<T: Element>(
+    judge: &Judge<T>,
+    yardstick: &Cublas<'_>,
+    c: &Matrix<T>,
+) -> Result<(), Failure> {
+    /// How it cuts C is not known.
+    const TILE: Tile = Tile {
+        m: 128,
+        n: 128,
+        k: 32,
+    };
+    let model = match yardstick.precision() {
+        Precision::Single | Precision::Double => ErrorModel::Elementwise,
+        Precision::Tf32 => ErrorModel::Tf32,
+    };
+    judge.judge(c, TILE, model).map(|_| ())
 }

@@ -108,8 +108,8 @@ pub struct Record {
     pub schedule: Option<String>,
     /// For `auto`, what runs: the variant, and how its work is divided.
     pub chosen: Option<String>,
-    /// What the matrices hold, if `--data` or files say so; else uniform numbers were proven and
-    /// normal ones timed.
+    /// What the matrices hold: a value of `--data`, or files. Null in older reports, which proved
+    /// uniform numbers and timed normal ones.
     pub data: Option<String>,
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
     /// were; null for a result that is not proven.

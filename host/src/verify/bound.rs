@@ -16,10 +16,12 @@
 
 use approx::abs_diff_eq;
 
+use super::alarm::Alarm;
 use super::compensated::is_as_fine_as_f64;
 use super::exact_data::{exact_data, small_integers_with_headroom};
-use super::outcome::{Failure, check_each};
-use super::reference;
+use super::outcome::{Failure, Line};
+use super::reference::Expected;
+use super::signed_sums::LineSum;
 use super::strassen::Growth;
 use gpu_gemm::gpu_kernels::spec::Rounding;
 
@@ -35,6 +37,8 @@ pub enum ErrorModel {
     /// The same, for sums that carry along what rounding takes from them: the alarm does not
     /// grow with k.
     Compensated,
+    /// The same, of elements that were rounded to TF32 and added up by tensor cores.
+    Tf32,
     /// Each element against the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
@@ -58,25 +62,13 @@ impl ErrorModel {
     pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
         match self {
             ErrorModel::Elementwise | ErrorModel::Compensated => exact_data::<T>(shape.k),
+            ErrorModel::Tf32 => None,
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
                 let headroom = growth.intermediate / (shape.k as f64).max(1.0);
                 small_integers_with_headroom::<T>(shape.k, headroom)
             }
         }
-    }
-
-    /// The error, in units of rounding, that such data never gave. Each level of Strassen's
-    /// algorithm was seen to at most triple it.
-    pub fn alarm_limit(self, data: Data, shape: Shape) -> Option<f64> {
-        let growth = match self {
-            ErrorModel::Elementwise => 1.0,
-            ErrorModel::Compensated => return compensated_alarm_limit(data),
-            ErrorModel::Strassen { cutoff } => {
-                3f64.powi(Growth::new(shape, cutoff, 0.0).levels.cast_signed())
-            }
-        };
-        alarm_limit(data, shape.k).map(|limit| limit * growth)
     }
 }
 
@@ -92,7 +84,7 @@ pub struct ErrorBound {
 }
 
 impl ErrorBound {
-    /// The bound for the sums of `problem`.
+    /// The bound for the sums of `problem`, each term rounded once, each addition once.
     ///
     /// # Errors
     ///
@@ -145,8 +137,10 @@ impl ErrorBound {
         model: ErrorModel,
     ) -> Result<ErrorBound, Failure> {
         let bound = ErrorBound::new(problem)?;
-        let ErrorModel::Strassen { cutoff } = model else {
-            return Ok(bound);
+        let cutoff = match model {
+            ErrorModel::Elementwise | ErrorModel::Compensated => return Ok(bound),
+            ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k),
+            ErrorModel::Strassen { cutoff } => cutoff,
         };
         let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
             return Ok(bound);
@@ -171,6 +165,32 @@ impl ErrorBound {
         })
     }
 
+    /// The bound where the result, or what it is compared with, is rounded once more.
+    pub fn with_another_rounding(self) -> ErrorBound {
+        ErrorBound {
+            gamma: self.gamma + self.unit_roundoff * (1.0 + self.gamma),
+            ..self
+        }
+    }
+
+    /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of each
+    /// element, so that a product may be off by 2 * 2^-10 of itself, and cut sums off, at a bit or
+    /// more below f32's last (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of
+    /// NVIDIA tensor cores", PeerJ Computer Science 7, 2021): four units of rounding a step are
+    /// enough.
+    fn on_tensor_cores(self, k: usize) -> Result<ErrorBound, Failure> {
+        const PRODUCT: f64 = 1.0 / 512.0 + 1.0 / 1_048_576.0;
+        let rounding = 4.0 * (k as f64 + 2.0) * self.unit_roundoff;
+        if !(rounding < 1.0) {
+            let why = format!("a sum of {k} products may lose all its digits on tensor cores.");
+            return Err(Failure::Unprovable(why));
+        }
+        Ok(ErrorBound {
+            gamma: PRODUCT + (1.0 + PRODUCT) * rounding / (1.0 - rounding),
+            ..self
+        })
+    }
+
     /// The bound for an element whose terms have magnitudes that add up to `magnitude`.
     pub fn of(&self, magnitude: f64) -> f64 {
         self.gamma * magnitude + self.underflow + self.normwise
@@ -189,6 +209,11 @@ impl ErrorBound {
         abs_diff_eq!(got, want, epsilon = bound)
     }
 
+    /// The largest finite element.
+    pub fn largest(&self) -> f64 {
+        self.largest
+    }
+
     /// An error in units of rounding of the sum of magnitudes.
     pub fn units(&self, err: f64, magnitude: f64) -> f64 {
         if err <= self.underflow {
@@ -197,46 +222,50 @@ impl ErrorBound {
         (err - self.underflow) / (self.unit_roundoff * magnitude)
     }
 
-    /// Checks every row's sum, with random signs, within the sum of the bounds of its elements.
-    /// Returns how many rows have a finite one.
+    /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs, within
+    /// the bounds of their elements together, and below the alarm where there is one. Returns how
+    /// many have a finite one.
     ///
     /// # Errors
     ///
-    /// The first row that is wrong.
-    pub fn check_row_sums<T: Number>(
+    /// The first line that is wrong.
+    pub(super) fn check_sums(
         &self,
-        problem: &Problem<T>,
-        got: &Matrix<T>,
-        seed: u64,
+        line: Line,
+        lines: &[LineSum],
+        count: usize,
+        terms: usize,
+        alarm: Option<Alarm>,
     ) -> Result<usize, Failure> {
         /// Half of f64's epsilon.
         const REFERENCE_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
-        let shape = problem.shape();
-        let sums = reference::SignedRowSums::new(problem, seed);
-        // Each sum here has n + k + 3 roundings of its own, in f64.
-        let reference = (shape.n + shape.k + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
-        let check = |row| {
-            let want = sums.expected(problem, row);
-            let sum = sums.of(got.row(row));
-            if !(want.want.is_finite() && want.magnitude <= self.largest) {
-                // The row holds a NaN, an infinity or an overflow: elements are compared one by
+        // Each sum here has so many roundings of its own, in f64.
+        let reference = (terms + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
+        let limit = alarm.and_then(|alarm| alarm.limit_of_sum(count));
+        let units = limit.map_or(f64::INFINITY, |limit| limit * self.unit_roundoff);
+        let mut checked = 0;
+        for (index, LineSum { got, expected }) in lines.iter().enumerate() {
+            let Expected { want, magnitude } = *expected;
+            if !(want.is_finite() && magnitude <= self.largest) {
+                // The line holds a NaN, an infinity or an overflow: elements are compared one by
                 // one, at the samples.
-                return Ok(0);
+                continue;
             }
             let of_each = self.underflow + self.normwise;
-            let bound = (self.gamma + reference) * want.magnitude + shape.n as f64 * of_each;
-            match abs_diff_eq!(sum, want.want, epsilon = bound) {
-                true => Ok(1),
-                false => Err(Failure::RowSum {
-                    row,
-                    got: sum,
-                    want: want.want,
+            let rounding = self.gamma.min(units) + reference;
+            let bound = rounding * magnitude + count as f64 * of_each;
+            if !abs_diff_eq!(*got, want, epsilon = bound) {
+                return Err(Failure::Sum {
+                    line,
+                    index,
+                    got: *got,
+                    want,
                     bound,
-                }),
+                });
             }
-        };
-        let checked = check_each(shape.m, check)?;
-        Ok(checked.into_iter().sum())
+            checked += 1;
+        }
+        Ok(checked)
     }
 }
 
@@ -251,24 +280,6 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
         magnitudes.fold(0.0, larger)
     });
     of_rows.into_iter().fold(0.0, larger)
-}
-
-/// The same of compensated sums: two roundings of a unit each, on data whose alarm is known.
-fn compensated_alarm_limit(data: Data) -> Option<f64> {
-    match data {
-        Data::Uniform | Data::Normal | Data::Positive => Some(4.0),
-        _ => None,
-    }
-}
-
-/// The error, in units of rounding, that sums over such data never reached. Sequential sums gave
-/// 5 and 16 at k = 256, 3 and 88 at k = 16384, on data of either sign and on positive data.
-pub fn alarm_limit(data: Data, k: usize) -> Option<f64> {
-    match data {
-        Data::Uniform | Data::Normal => Some(32.0),
-        Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -6,19 +6,17 @@
 //! rounding of f64 (after R. Freivalds, as in [`super::freivalds`]). A single wrong element never
 //! passes; of two that cancel, all eight vectors miss 2^-8.
 
-use rand::RngExt;
-use rand_pcg::Pcg64;
-
-use super::compensated::Sum;
+use super::compensated::{Sum, is_as_fine_as_f64};
 use super::outcome::{Failure, check_each};
 use super::reference::Expected;
+use super::signed_sums::{self, RowSums};
 use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
 use crate::parallel;
 
 /// Vectors of signs.
 const VECTORS: usize = 8;
 
-/// The sums of every element of a problem whose elements are coarser than f64.
+/// The sums of every element of a problem.
 pub struct ComputedReference {
     /// `sum a b`, m x n.
     product: Matrix<f64>,
@@ -88,32 +86,13 @@ impl Operands {
         seed: u64,
     ) -> Result<bool, Failure> {
         let shape = problem.shape();
-        let mut generator = Pcg64::new(seed.into(), 0xc0_ff5e);
-        let signs: Vec<[f64; VECTORS]> = (0..shape.n)
-            .map(|_| [(); VECTORS].map(|()| if generator.random() { 1.0 } else { -1.0 }))
-            .collect();
-        // B times the vectors, and the magnitudes of its rows.
-        let b: Vec<([f64; VECTORS], f64)> = parallel::map(shape.k, |row| {
-            let row = problem.b.row(row);
-            let elements = || row.iter().map(|element| self.element(*element));
-            (
-                signed_sums(elements(), &signs),
-                elements().map(f64::abs).sum(),
-            )
-        });
+        let row_sums = RowSums::<VECTORS>::new(&problem.b, |b| self.element(b), seed);
         // Roundings on either way, each half of f64's epsilon.
         let roundings = (2 * (shape.n + shape.k) + 8) as f64;
         let checked = check_each(shape.m, |row| {
-            let mut want = [0.0; VECTORS];
-            let mut magnitude = 0.0;
-            for (a, (b, of_b)) in problem.a.row(row).iter().zip(&b) {
-                let a = self.element(*a);
-                for (want, b) in want.iter_mut().zip(b) {
-                    *want += a * b;
-                }
-                magnitude += a.abs() * of_b;
-            }
-            let sums = signed_sums(got.row(row).iter().copied(), &signs);
+            let a = problem.a.row(row).iter();
+            let (want, magnitude) = row_sums.expected(a.map(|a| self.element(*a)));
+            let sums = row_sums.of(got.row(row).iter().copied());
             let bound = roundings * f64::EPSILON * magnitude;
             if !bound.is_finite() {
                 return Ok(false);
@@ -124,23 +103,74 @@ impl Operands {
                 .all(|(sum, want)| (sum - want).abs() <= bound)
             {
                 true => Ok(true),
-                false => Err(Failure::Unprovable(format!(
-                    "row {row} of the reference that the GPU computed in f64 is wrong."
-                ))),
+                false => Err(wrong(row)),
             }
         })?;
         Ok(checked.into_iter().all(|checked| checked))
     }
 }
 
-fn signed_sums(elements: impl Iterator<Item = f64>, signs: &[[f64; VECTORS]]) -> [f64; VECTORS] {
-    let mut sums = [0.0; VECTORS];
-    for (element, signs) in elements.zip(signs) {
-        for (sum, sign) in sums.iter_mut().zip(signs) {
-            *sum += element * sign;
+fn wrong(row: usize) -> Failure {
+    Failure::Unprovable(format!(
+        "row {row} of the reference that the GPU computed is wrong."
+    ))
+}
+
+/// [`Operands::check`] of a product of f64 whose elements were added up in twice the precision and
+/// rounded once.
+fn check_rounded_once<T: Number>(
+    problem: &Problem<T>,
+    got: &Matrix<f64>,
+    seed: u64,
+) -> Result<bool, Failure> {
+    /// Half of f64's epsilon.
+    const U: f64 = 0.5 * f64::EPSILON;
+    let shape = problem.shape();
+    let signs = signed_sums::signs::<VECTORS>(shape.n, seed);
+    let signed = |elements: &mut dyn Iterator<Item = f64>| {
+        let mut sums = [Sum::default(); VECTORS];
+        for (element, signs) in elements.zip(&signs) {
+            for (sum, sign) in sums.iter_mut().zip(signs) {
+                sum.add(element, *sign);
+            }
         }
-    }
-    sums
+        sums
+    };
+    let b: Vec<[Sum; VECTORS]> = parallel::map(shape.k, |row| {
+        signed(&mut problem.b.row(row).iter().map(|b| b.to_f64()))
+    });
+    // The sums here, and those of each element, are off by gamma(terms)^2 of their magnitudes, and
+    // what underflows.
+    let terms = (shape.n + shape.k + 4) as f64;
+    let gamma = 2.0 * terms * U;
+    let underflow = 10.0 * terms * (shape.n + 1) as f64 * f64::from_bits(1);
+    let checked = check_each(shape.m, |row| {
+        let mut want = [Sum::default(); VECTORS];
+        let mut magnitude = 0.0;
+        for (a, b) in problem.a.row(row).iter().zip(&b) {
+            let a = a.to_f64();
+            for (want, b) in want.iter_mut().zip(b) {
+                want.add(a, b.rounded);
+                want.correction += a * b.correction;
+            }
+            magnitude += a.abs() * b[0].magnitude;
+        }
+        let sums = signed(&mut got.row(row).iter().copied());
+        let rounded_once = U * (1.0 + 4.0 * U * terms) * sums[0].magnitude;
+        let bound = rounded_once + 4.0 * gamma * gamma * magnitude + underflow;
+        if !bound.is_finite() {
+            return Ok(false);
+        }
+        match sums.iter().zip(&want).all(|(sum, want)| {
+            let off = (sum.rounded - want.rounded) + (sum.correction - want.correction);
+            // The difference itself is rounded.
+            off.abs() <= bound + 4.0 * U * want.rounded.abs()
+        }) {
+            true => Ok(true),
+            false => Err(wrong(row)),
+        }
+    })?;
+    Ok(checked.into_iter().all(|checked| checked))
 }
 
 impl ComputedReference {
@@ -156,8 +186,11 @@ impl ComputedReference {
         magnitude: Matrix<f64>,
         seed: u64,
     ) -> Result<Option<ComputedReference>, Failure> {
-        let is_known = Operands::AsTheyAre.check(problem, &product, seed)?
-            && Operands::Magnitudes.check(problem, &magnitude, seed)?;
+        let is_product = match is_as_fine_as_f64::<T>() {
+            true => check_rounded_once(problem, &product, seed)?,
+            false => Operands::AsTheyAre.check(problem, &product, seed)?,
+        };
+        let is_known = is_product && Operands::Magnitudes.check(problem, &magnitude, seed)?;
         Ok(is_known.then_some(ComputedReference { product, magnitude }))
     }
 
@@ -182,7 +215,7 @@ impl ComputedReference {
 
 #[cfg(test)]
 mod tests {
-    use gpu_gemm::gpu_kernels::tiled;
+    use gpu_gemm::gpu_kernels::{reference, tiled};
     use gpu_gemm::{Choice, Device, DeviceChoice, ElementType, Shape};
 
     use super::*;
@@ -275,5 +308,68 @@ mod tests {
             };
             assert_eq!((found.row, found.col), (row, col));
         }
+    }
+
+    /// A problem of f64, the product as the kernel that is accurate computes it, and as the one that
+    /// is not, and the magnitudes.
+    fn computed_f64(data: Data) -> (Problem<f64>, [Matrix<f64>; 3]) {
+        let shape = Shape::new(35, 33, 500);
+        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+        let problem = Problem::random(shape, layout, data, 1, -1.5, 0.5).unwrap();
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let mut variants = tiled::KERNEL.variants.iter();
+        let plain = variants.find(|variant| variant.types.c == ElementType::F64);
+        let plain = Choice::even(plain.unwrap());
+        let accurate = Choice::even(&reference::KERNEL.variants[0]);
+        let mut operands = operands(&problem).unwrap();
+        let multiplied = |choice| run(&device, choice, &operands, &|| ()).unwrap().c;
+        let (product, rounded) = (multiplied(accurate), multiplied(plain));
+        make_magnitudes(&mut operands);
+        let magnitude = run(&device, plain, &operands, &|| ()).unwrap().c;
+        (problem, [product, rounded, magnitude])
+    }
+
+    #[test]
+    fn a_reference_of_f64_is_rounded_once_and_one_that_is_rounded_at_each_step_is_noticed() {
+        for data in [Data::Normal, Data::Positive] {
+            let (problem, [product, rounded, magnitude]) = computed_f64(data);
+            let check = |product: &Matrix<f64>| {
+                ComputedReference::checked(&problem, product.clone(), magnitude.clone(), 1)
+            };
+            let reference = check(&product).unwrap().unwrap();
+            for row in 0..35 {
+                for (col, found) in reference.row(&problem, row).enumerate() {
+                    let host = crate::verify::reference::element(&problem, row, col);
+                    // Twice half of the epsilon, of the product and of the result.
+                    let close = f64::EPSILON * (host.want.abs() + 2.0);
+                    assert!((found.want - host.want).abs() <= close, "{row}, {col}");
+                    assert!((found.magnitude - host.magnitude).abs() <= 1e-13 * host.magnitude);
+                }
+            }
+            assert!(matches!(check(&rounded), Err(Failure::Unprovable(_))));
+            let mut changed = product.clone();
+            changed.row_mut(34)[32] *= 1.0 + 1e-12;
+            assert!(matches!(check(&changed), Err(Failure::Unprovable(_))));
+        }
+    }
+
+    #[test]
+    fn results_of_f64_are_compared_with_it() {
+        let (problem, [product, rounded, magnitude]) = computed_f64(Data::Normal);
+        let reference = ComputedReference::checked(&problem, product, magnitude, 1);
+        let reference = reference.unwrap().unwrap();
+        let judge = |got: &Matrix<f64>| {
+            let model = ErrorModel::Elementwise;
+            proven_by(&problem, got, &reference, Data::Normal, model)
+        };
+        // As the kernel that rounds at each step computes it.
+        let right = Matrix::from_elements(35, 33, |row, col| {
+            -1.5 * rounded.row(row)[col] + 0.5 * problem.c.row(row)[col]
+        });
+        let right = right.unwrap();
+        assert_eq!(judge(&right).unwrap().gate, "proven");
+        let mut coarse = right.clone();
+        coarse.row_mut(3)[4] = f64::from(coarse.row(3)[4] as f32);
+        assert!(judge(&coarse).is_err());
     }
 }

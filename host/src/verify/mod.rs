@@ -6,7 +6,8 @@
 //!    enough to hide a dropped term.
 //! 2. [`proven`]: on any data, each element lies within the bound that rounding allows
 //!    ([`bound`]).
-//! 3. The alarm, in the same call: errors far below the bound but larger than such data ever gave.
+//! 3. The alarm, in the same call: errors far below the bound but larger than such data gives
+//!    ([`alarm`]).
 //!
 //! [`wrapping`] takes the place of 2 and 3 for integers. Small shapes are compared in full. Of
 //! large ones every row is compared by Freivalds' check ([`freivalds`]) where nothing rounds.
@@ -17,7 +18,9 @@
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
+pub mod alarm;
 pub mod bound;
+mod checker;
 pub mod compensated;
 pub mod computed;
 mod exact_data;
@@ -25,21 +28,22 @@ pub mod freivalds;
 pub mod outcome;
 pub mod reference;
 pub mod sample;
+mod signed_sums;
 pub mod strassen;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
-use bound::ErrorBound;
 pub use bound::ErrorModel;
+use checker::Checker;
 use computed::ComputedReference;
 use exact_data::exact_integers;
 pub use exact_data::{exact_data, small_integers};
 use gpu_gemm::Shape;
 use outcome::check_each;
 pub use outcome::{Failure, Mismatch, Proof};
-use reference::{Expected, Reference};
+use reference::Reference;
 
 /// How much of a result is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,12 +121,12 @@ pub fn exact<T: Number>(
 }
 
 /// Gates 2 and 3, for floats: every element lies within the bound of its rounding errors, and
-/// the largest error, in units of rounding, below the alarm of such `data`; matrices that hold
-/// something else, `None`, have no alarm.
+/// these, in units of rounding, below the alarm of such `data`, or of what the matrices hold if
+/// that is something else, `None`.
 ///
 /// # Errors
 ///
-/// A wrong element or row sum, an alarm, or a sum so long that there is no bound.
+/// A wrong element, row sum or column sum, an alarm, or a sum so long that there is no bound.
 pub fn proven<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
@@ -147,34 +151,23 @@ pub fn proven_as<T: Number>(
     model: ErrorModel,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let bound = ErrorBound::of_model(problem, model)?;
-    let data = data.into();
+    let checker = Checker::new(problem, data.into(), model)?;
     match coverage {
         Coverage::Full => {
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
-                bound.check_row(got, row, expected.iter().copied())
+                checker.check_row(got, row, expected.iter().copied())
             })?;
-            let compared = format!("all {} elements", elements(problem));
-            within(rows, "proven", compared, model, data, problem.shape())
+            checker.proof(rows, "proven", elements(problem), all_elements(problem))
         }
         Coverage::Sampled { seed } => {
-            let rows = problem.shape().m;
-            let sums = match bound.check_row_sums(problem, got, seed)? {
-                checked if checked == rows => "every row's sum".to_string(),
-                checked => format!(
-                    "the sums of {checked} of {rows} rows (the others overflow or are not finite)"
-                ),
-            };
+            let sums = checker.check_sums(problem, got, seed)?;
             let sampled = check_samples(problem, tile, seed, |row, col| {
                 let expected = reference::element(problem, row, col);
-                bound.check(row, col, got.row(row)[col], expected)
+                checker.check(row, col, got.row(row)[col], expected)
             })?;
-            let compared = format!(
-                "{} of {} elements and {sums}",
-                sampled.len(),
-                elements(problem)
-            );
-            within(sampled, "sampled", compared, model, data, problem.shape())
+            let count = sampled.len();
+            let compared = format!("{count} of {} elements and {sums}", elements(problem));
+            checker.proof(sampled, "sampled", count, compared)
         }
     }
 }
@@ -192,55 +185,11 @@ pub fn proven_by<T: Number>(
     model: ErrorModel,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let bound = ErrorBound::of_model(problem, model)?;
+    let checker = Checker::new(problem, data.into(), model)?.with_rounded_reference::<T>();
     let rows = check_each(problem.shape().m, |row| {
-        bound.check_row(got, row, reference.row(problem, row))
+        checker.check_row(got, row, reference.row(problem, row))
     })?;
-    let compared = format!("all {} elements", elements(problem));
-    within(
-        rows,
-        "proven",
-        compared,
-        model,
-        data.into(),
-        problem.shape(),
-    )
-}
-
-/// The proof of what is within the bound, unless the largest error raises the alarm.
-fn within(
-    found: Vec<Worst>,
-    gate: &'static str,
-    compared: String,
-    model: ErrorModel,
-    data: Option<Data>,
-    shape: Shape,
-) -> Result<Proof, Failure> {
-    let worst = found.into_iter().fold(Worst::default(), Worst::max);
-    let mut statement = format!(
-        "{compared} within the bound of rounding (largest error {:.2e} of {:.2e} allowed",
-        worst.err, worst.bound
-    );
-    if let Some(limit) = data.and_then(|data| model.alarm_limit(data, shape)) {
-        if !(worst.units <= limit) {
-            return Err(Failure::Alarm {
-                row: worst.at.0,
-                col: worst.at.1,
-                statistic: worst.units,
-                limit,
-            });
-        }
-        statement += &format!(
-            ", {:.1} units of rounding, alarm at {limit:.1}",
-            worst.units
-        );
-    }
-    Ok(Proof {
-        gate,
-        statement: statement + ")",
-        largest_error: worst.err,
-        bound: worst.bound,
-    })
+    checker.proof(rows, "proven", elements(problem), all_elements(problem))
 }
 
 /// Gate 2 for integers: every element equals the reference, computed in arithmetic that wraps.
@@ -301,27 +250,12 @@ pub fn general<T: Number>(
     }
 }
 
-/// The largest error so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Worst {
-    at: (usize, usize),
-    err: f64,
-    bound: f64,
-    /// `err` in units of rounding of the sum of magnitudes.
-    units: f64,
-}
-
-impl Worst {
-    fn max(self, other: Worst) -> Worst {
-        match other.units > self.units {
-            true => other,
-            false => self,
-        }
-    }
-}
-
 fn elements<T: Number>(problem: &Problem<T>) -> usize {
     problem.shape().m * problem.shape().n
+}
+
+fn all_elements<T: Number>(problem: &Problem<T>) -> String {
+    format!("all {} elements", elements(problem))
 }
 
 fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {
@@ -453,54 +387,6 @@ fn largest_in_columns<T: Number>(matrix: &Matrix<T>) -> Option<Vec<u64>> {
             }
             Some(largest)
         })
-}
-
-impl ErrorBound {
-    /// Checks the elements of a row. Returns the largest error.
-    fn check_row<T: Number>(
-        &self,
-        got: &Matrix<T>,
-        row: usize,
-        expected: impl Iterator<Item = Expected>,
-    ) -> Result<Worst, Failure> {
-        let mut worst = Worst::default();
-        for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
-            worst = worst.max(self.check(row, col, *element, expected)?);
-        }
-        Ok(worst)
-    }
-
-    /// Checks one element.
-    fn check<T: Number>(
-        &self,
-        row: usize,
-        col: usize,
-        got: T,
-        expected: Expected,
-    ) -> Result<Worst, Failure> {
-        let (got, want) = (got.to_f64(), expected.want);
-        let bound = self.of(expected.magnitude);
-        let err = (got - want).abs();
-        if !self.accepts(got, want, bound) {
-            return Err(Failure::Element(Mismatch {
-                row,
-                col,
-                got,
-                want,
-                err,
-                bound,
-            }));
-        }
-        if !err.is_finite() {
-            return Ok(Worst::default());
-        }
-        Ok(Worst {
-            at: (row, col),
-            err,
-            bound,
-            units: self.units(err, expected.magnitude),
-        })
-    }
 }
 
 #[cfg(test)]

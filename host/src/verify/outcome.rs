@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::parallel;
 
-use gpu_gemm::Shape;
+use gpu_gemm::{ElementType, Shape};
 
 /// An element that is not what it must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,19 +39,48 @@ impl fmt::Display for Mismatch {
     }
 }
 
+/// What a sum goes along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    Row,
+    Column,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Line::Row => "Row",
+            Line::Column => "Column",
+        })
+    }
+}
+
 /// Why a result is not proven right.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Failure {
     #[error("{0}")]
     Element(Mismatch),
     #[error(
-        "Row {row} of C is wrong: its elements, with random signs, add up to {got}, but must add up to {want} within {bound:.3e}."
+        "{line} {index} of C is wrong: its elements, with random signs, add up to {got}, but must add up to {want} within {bound:.3e}."
     )]
-    RowSum {
-        row: usize,
+    Sum {
+        line: Line,
+        index: usize,
         got: f64,
         want: f64,
         bound: f64,
+    },
+    #[error(
+        "C[{row}][{col}] is {got}, where the reference, in a wider type, is {want}: its terms add up to {magnitude:.3e} in magnitude, and no {data_type} is larger than {largest:.3e}, so a sum has overflowed on the way. Make A or B smaller, or alpha larger, or use a wider type."
+    )]
+    Overflow {
+        row: usize,
+        col: usize,
+        got: f64,
+        want: f64,
+        magnitude: f64,
+        largest: f64,
+        data_type: ElementType,
     },
     #[error(
         "Errors are suspiciously large: {statistic:.1} units of rounding at C[{row}][{col}], where such data stays below {limit:.1}. Each element is within its proven bound, but a term may be missing."
@@ -62,6 +91,8 @@ pub enum Failure {
         statistic: f64,
         limit: f64,
     },
+    #[error("The result was right, but that of a launch as the timed ones is not: {0}")]
+    Timed(Box<Failure>),
     #[error("The result cannot be proven: {0}")]
     Unprovable(String),
     #[error("The result is {} x {}, but must be {} x {}.", got.0, got.1, want.m, want.n)]

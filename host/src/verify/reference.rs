@@ -2,9 +2,6 @@
 //! results that are f64 themselves, as if in twice that precision ([`compensated`]); in integers
 //! by plain loops.
 
-use rand::RngExt;
-use rand_pcg::Pcg64;
-
 use super::compensated::{self, Sum};
 use super::outcome::{Failure, check_each};
 use crate::data::{Matrix, Number, Problem};
@@ -153,65 +150,6 @@ fn scaled<T: Number>(problem: &Problem<T>, sum: T, c: T) -> T {
     problem.beta.times_plus(c, product)
 }
 
-/// The sums of rows with a random sign for each column, from which no two errors in a row can
-/// cancel for most signs.
-pub struct SignedRowSums {
-    signs: Vec<f64>,
-    /// `B * signs`, and `|B| * 1`.
-    b: Vec<(f64, f64)>,
-}
-
-impl SignedRowSums {
-    /// Draws the signs, as `seed` has them, and reads B.
-    pub fn new<T: Number>(problem: &Problem<T>, seed: u64) -> SignedRowSums {
-        let shape = problem.shape();
-        let mut generator = Pcg64::new(seed.into(), 0x519e_d5c4);
-        let signs: Vec<f64> = (0..shape.n)
-            .map(|_| if generator.random() { 1.0 } else { -1.0 })
-            .collect();
-        let b = match problem.alpha == T::default() {
-            true => Vec::new(),
-            false => parallel::map(shape.k, |row| {
-                let elements = problem.b.row(row);
-                let magnitude = elements.iter().map(|element| element.to_f64().abs()).sum();
-                (signed_sum(elements, &signs), magnitude)
-            }),
-        };
-        SignedRowSums { signs, b }
-    }
-
-    /// The sum of one row.
-    pub fn of<T: Number>(&self, row: &[T]) -> f64 {
-        signed_sum(row, &self.signs)
-    }
-
-    /// What the sum of a row of the result must be; its magnitude is that of all its elements
-    /// together.
-    pub fn expected<T: Number>(&self, problem: &Problem<T>, row: usize) -> Expected {
-        let mut sum = Sum::default();
-        for (a, (b, b_magnitude)) in problem.a.row(row).iter().zip(&self.b) {
-            sum.rounded += a.to_f64() * b;
-            sum.magnitude += a.to_f64().abs() * b_magnitude;
-        }
-        let c = problem.c.row(row);
-        let mut expected = Expected::new(problem, sum, self.of(c));
-        if problem.beta != T::default() {
-            // The magnitude of a signed sum is not the sum of magnitudes.
-            let c_magnitude: f64 = c.iter().map(|element| element.to_f64().abs()).sum();
-            expected.magnitude = problem.alpha.to_f64().abs() * sum.magnitude
-                + problem.beta.to_f64().abs() * c_magnitude;
-        }
-        expected
-    }
-}
-
-fn signed_sum<T: Number>(row: &[T], signs: &[f64]) -> f64 {
-    row.iter()
-        .zip(signs)
-        .map(|(element, sign)| element.to_f64() * sign)
-        .sum()
-}
-
 /// Some rows of a matrix, compact.
 fn to_f64<T: Number>(matrix: &Matrix<T>, rows: std::ops::Range<usize>) -> Vec<f64> {
     let columns = matrix.columns();
@@ -349,24 +287,6 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-        }
-        let sums = SignedRowSums::new(&problem, 1);
-        assert_eq!(sums.expected(&problem, 0).want.abs(), want);
-    }
-
-    #[test]
-    fn signed_row_sums_are_those_of_the_expected_elements() {
-        let problem = by_hand();
-        let sums = SignedRowSums::new(&problem, 1);
-        for row in 0..2 {
-            let expected = sums.expected(&problem, row);
-            let want: f64 = WANT[row]
-                .iter()
-                .zip(&sums.signs)
-                .map(|(want, sign)| want * sign)
-                .sum();
-            assert_eq!(expected.want, want);
-            assert_eq!(expected.magnitude, MAGNITUDE[row].iter().sum::<f64>());
         }
     }
 

@@ -1,5 +1,7 @@
 //! Each checker with results that it must accept, and with wrong ones that it must not.
 
+use super::bound::ErrorBound;
+use super::outcome::Line;
 use super::*;
 use crate::data::{Layout, Random};
 
@@ -238,7 +240,19 @@ fn exact_refuses_one_dropped_term_of_16384_which_the_bound_alone_lets_through() 
         assert_eq!(place(exact(&integers, &wrong, TILE, coverage)), (1, 2));
     }
     let (floats, wrong) = dropped_term(Data::Normal);
-    proven(&floats, &wrong, TILE, None::<Data>, Coverage::Full).unwrap();
+    assert!(is_within_bound(&floats, &wrong));
+}
+
+/// Whether the bound lets a result through, whatever the alarm says.
+fn is_within_bound(problem: &Problem<f32>, c: &Matrix<f32>) -> bool {
+    let bound = ErrorBound::new(problem).unwrap();
+    let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
+        let elements = c.row(row).iter().zip(expected);
+        Ok(elements.fold(true, |all, (got, expected)| {
+            all && bound.accepts(f64::from(*got), expected.want, bound.of(expected.magnitude))
+        }))
+    });
+    rows.unwrap().into_iter().all(|row| row)
 }
 
 #[test]
@@ -261,12 +275,15 @@ fn the_alarm_refuses_inputs_of_reduced_precision() {
             for bits in [11, 8] {
                 let wrong = multiplied_with_bits(&problem, bits);
                 for coverage in BOTH {
-                    proven(&problem, &wrong, TILE, data, coverage).unwrap_err();
+                    for data in [Some(data), None] {
+                        let failure = proven(&problem, &wrong, TILE, data, coverage);
+                        failure.unwrap_err();
+                    }
                 }
             }
             if k == 4096 {
                 let wrong = multiplied_with_bits(&problem, 11);
-                proven(&problem, &wrong, TILE, None::<Data>, Coverage::Full).unwrap();
+                assert!(is_within_bound(&problem, &wrong));
             }
         }
     }
@@ -441,18 +458,27 @@ fn proven_refuses_an_error_just_beyond_the_bound_and_takes_one_just_within() {
     }
 }
 
+/// What the bounds of a row's elements together would let through.
 #[test]
-fn row_sums_catch_a_wrong_element_that_is_not_sampled() {
-    let shape = Shape::new(200, 300, 7);
+fn sums_of_rows_and_columns_catch_what_is_not_sampled() {
+    let shape = Shape::new(200, 300, 1000);
     let problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
     let right = multiplied(&problem);
-    let hidden = hidden(shape);
-    let changed = with(&right, hidden, |element| element + 0.01);
-    let failure = proven(&problem, &changed, TILE, Data::Uniform, SAMPLED).unwrap_err();
-    assert!(
-        matches!(failure, Failure::RowSum { row: 77, .. }),
-        "{failure}"
-    );
+    let (row, col) = hidden(shape);
+    let line_of = |wrong: &Matrix<f32>| match proven(&problem, wrong, TILE, Data::Uniform, SAMPLED)
+    {
+        Err(Failure::Sum { line, index, .. }) => (line, index),
+        other => panic!("not a sum: {other:?}"),
+    };
+    let changed = with(&right, (row, col), |element| element + 0.1);
+    assert_eq!(line_of(&changed), (Line::Row, row));
+    // Two errors of which one cancels the other in the row's sum, if not these then the others.
+    let samples = sample::positions(shape, TILE, 1);
+    let mut others = (col + 1..shape.n).map(|col| (row, col));
+    let other = others.find(|at| !samples.contains(at)).unwrap();
+    let lines = [0.1, -0.1].map(|err| line_of(&with(&changed, other, |element| element + err)));
+    assert!(lines.contains(&(Line::Row, row)), "{lines:?}");
+    assert!(lines.contains(&(Line::Column, col)), "{lines:?}");
 }
 
 #[test]
@@ -485,11 +511,14 @@ fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
         proof.statement
     };
     let finite = statement(&problem);
-    assert!(finite.contains(" and every row's sum within"), "{finite}");
+    assert!(
+        finite.contains(" and the sums of every row and column within"),
+        "{finite}"
+    );
     problem.a.row_mut(3)[1] = f32::NAN;
     problem.a.row_mut(99)[0] = f32::INFINITY;
     let some = statement(&problem);
-    let expected = "and the sums of 98 of 100 rows (the others overflow or are not finite) within";
+    let expected = "and the sums of 98 of 100 rows and 0 of 20 columns (the others overflow or are not finite) within";
     assert!(some.contains(expected), "{some}");
 }
 
@@ -527,19 +556,91 @@ fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
 }
 
 #[test]
-fn only_known_data_has_an_alarm() {
+fn data_that_is_not_known_has_an_alarm_of_its_own() {
     let shape = Shape::new(5, 5, 200);
-    let mut problem = problem::<f32>(shape, Data::Positive, 1.0, 0.0);
+    let problem = problem::<f32>(shape, Data::Positive, 1.0, 0.0);
     let right = multiplied(&problem);
-    // Off by far more than such sums ever are, and by less than they may be.
-    problem.alpha *= 1.0 + 2f32.powi(-18);
-    let check = |data: Option<Data>| proven(&problem, &right, TILE, data, Coverage::Full);
+    // Off by so many units of rounding, where up to 202 are possible.
+    let check = |units: u16, data: Option<Data>| {
+        let mut problem = problem.clone();
+        problem.alpha *= 1.0 + f32::from(units) * 2f32.powi(-24);
+        proven(&problem, &right, TILE, data, Coverage::Full)
+    };
     assert!(matches!(
-        check(Some(Data::Uniform)),
+        check(64, Some(Data::Uniform)),
         Err(Failure::Alarm { .. })
     ));
-    let proof = check(None).unwrap();
-    assert!(!proof.statement.contains("alarm"), "{}", proof.statement);
+    let proof = check(64, None).unwrap();
+    assert!(
+        proof.statement.contains(", alarm at 17"),
+        "{}",
+        proof.statement
+    );
+    assert!(matches!(check(190, None), Err(Failure::Alarm { .. })));
+}
+
+#[test]
+fn a_sum_that_overflows_on_the_way_is_told_apart_from_a_wrong_one() {
+    let shape = Shape::new(2, 3, 8);
+    let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
+    for index in 0..8 {
+        problem.a.row_mut(1)[index] = if index < 4 { 1e19 } else { -1e19 };
+        problem.b.row_mut(index)[2] = 1e19;
+    }
+    let computed = multiplied(&problem);
+    let failure = proven_uniform(&problem, &computed).unwrap_err();
+    let said = failure.to_string();
+    assert!(
+        said.starts_with("C[1][2] is inf, where the reference, in a wider type, is 0: its terms add up to 8.000e38 "),
+        "{said}"
+    );
+    // What cannot overflow is wrong, not too large.
+    let wrong = with(&computed, (0, 0), |_| f32::INFINITY);
+    assert_eq!(place(proven_uniform(&problem, &wrong)), (0, 0));
+}
+
+#[test]
+fn results_that_are_not_finite_are_counted() {
+    let shape = Shape::new(4, 3, 5);
+    let statement = |problem: &Problem<f32>| {
+        let right = multiplied(problem);
+        proven_uniform(problem, &right).unwrap().statement
+    };
+    let mut problem = problem::<f32>(shape, Data::Uniform, 1.0, 0.0);
+    problem.a.row_mut(0)[0] = f32::NAN;
+    let some = statement(&problem);
+    assert!(
+        some.starts_with("all 12 elements within the bound"),
+        "{some}"
+    );
+    assert!(
+        some.ends_with("), of which 3 are NaN, as in the reference"),
+        "{some}"
+    );
+    problem.a.row_mut(1)[1] = f32::INFINITY;
+    let more = statement(&problem);
+    let expected = "), of which 6 are NaN (3) or infinite (3), as in the reference";
+    assert!(more.ends_with(expected), "{more}");
+    for row in 1..4 {
+        problem.a.row_mut(row)[2] = f32::NAN;
+    }
+    assert_eq!(
+        statement(&problem),
+        "all 12 elements are NaN, as in the reference"
+    );
+}
+
+#[test]
+fn the_bound_of_tensor_cores_takes_tf32_and_refuses_what_is_off_by_a_percent() {
+    let problem = problem::<f32>(Shape::new(37, 53, 512), Data::Positive, 1.0, 0.0);
+    let check = |c: &Matrix<f32>| {
+        let data = Data::Positive;
+        proven_as(&problem, c, TILE, data, Coverage::Full, ErrorModel::Tf32)
+    };
+    let right = multiplied_with_bits(&problem, 11);
+    check(&right).unwrap();
+    let wrong = with(&right, (5, 6), |element| 1.01 * element);
+    assert_eq!(place(check(&wrong)), (5, 6));
 }
 
 #[test]

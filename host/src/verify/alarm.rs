@@ -1,0 +1,190 @@
+//! When errors are suspicious: within the bound, but larger than such data gives. A dropped term, or
+//! inputs of reduced precision, show here.
+//!
+//! Errors are counted in units of rounding: u times the sum of the magnitudes of an element's terms.
+//! Of random data it is known how many sums reach. Sequential sums gave 5 and 16 at k = 256, 3 and
+//! 88 at k = 16384, on data of either sign and on positive data.
+//!
+//! Other data has an alarm of its own. The errors of a sum follow its partial sums: where terms cancel,
+//! these stay near `sqrt(k)` of `k` terms; where none does, they grow with each term, and errors with
+//! `sqrt(k)` units, as for positive data. `|want|` over the magnitude says which. Where roundings are
+//! alike, as in sums of one number, they do not even partly cancel: so some elements are added up
+//! one term after the other, and the limit is four times what they lose, if that is more.
+
+use gpu_gemm::Shape;
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::bound::ErrorModel;
+use super::reference::{self, Expected};
+use super::strassen::Growth;
+use crate::data::{Arithmetic, Data, Number, Problem};
+use crate::parallel;
+
+/// The error, in units of rounding, that is suspicious.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alarm {
+    /// Of each element.
+    base: f64,
+    /// More for an element as large as its terms together.
+    slope: f64,
+}
+
+impl Alarm {
+    /// The alarm of results that round as `model` says; `None` if nothing is known of them.
+    pub fn new<T: Number>(
+        problem: &Problem<T>,
+        data: Option<Data>,
+        model: ErrorModel,
+    ) -> Option<Alarm> {
+        let shape = problem.shape();
+        let known = data.and_then(|data| limit_of(data, shape.k));
+        let constant = |base| Some(Alarm { base, slope: 0.0 });
+        match (model, known) {
+            (ErrorModel::Tf32, _) | (ErrorModel::Strassen { .. }, None) => None,
+            // Two roundings of a unit each; or all that there are, in the worst case twice over.
+            (ErrorModel::Compensated, Some(_)) => constant(4.0),
+            (ErrorModel::Compensated, None) => constant(10.0),
+            (ErrorModel::Elementwise, Some(base)) => constant(base),
+            (ErrorModel::Strassen { cutoff }, Some(base)) => constant(base * growth(shape, cutoff)),
+            (ErrorModel::Elementwise, None) => {
+                let terms = shape.k as f64 + 2.0;
+                Some(Alarm {
+                    base: (32.0 + terms.sqrt()).max(4.0 * sequential(problem)),
+                    slope: 9.0 * terms.sqrt(),
+                })
+            }
+        }
+    }
+
+    /// The limit of an element.
+    pub fn limit(self, expected: Expected) -> f64 {
+        let part = expected.want.abs() / expected.magnitude;
+        // `min` takes 1 for the NaN of an element without terms.
+        self.base + self.slope * part.min(1.0)
+    }
+
+    /// The limit of a sum of `count` elements with random signs, in units of rounding of their
+    /// magnitudes together; `None` where these may be anything. Errors of either sign add up like
+    /// their root mean square times `sqrt(count)`, and the root mean square is far below the limit.
+    pub fn limit_of_sum(self, count: usize) -> Option<f64> {
+        (self.slope == 0.0).then(|| self.base / (count as f64).sqrt().max(1.0))
+    }
+}
+
+/// The error that sums over such data never reached.
+fn limit_of(data: Data, k: usize) -> Option<f64> {
+    match data {
+        Data::Uniform | Data::Normal => Some(32.0),
+        Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
+        _ => None,
+    }
+}
+
+/// Each level of Strassen's algorithm was seen to at most triple errors.
+fn growth(shape: Shape, cutoff: usize) -> f64 {
+    3f64.powi(Growth::new(shape, cutoff, 0.0).levels.cast_signed())
+}
+
+/// The largest error, in units of rounding, of some elements, each added up one term after the
+/// other.
+fn sequential<T: Number>(problem: &Problem<T>) -> f64 {
+    const ELEMENTS: usize = 64;
+    let (shape, zero) = (problem.shape(), T::default());
+    let Arithmetic::Float { unit_roundoff, .. } = T::ARITHMETIC else {
+        return 0.0;
+    };
+    if shape.is_empty() || problem.alpha == zero {
+        return 0.0;
+    }
+    let mut generator = Pcg64::new(0, 0xa1a_4e55);
+    let places: Vec<(usize, usize)> = (0..ELEMENTS)
+        .map(|_| {
+            let row = generator.random_range(0..shape.m);
+            (row, generator.random_range(0..shape.n))
+        })
+        .collect();
+    let errors = parallel::map(ELEMENTS, |index| {
+        let (row, col) = places[index];
+        let terms = problem.a.row(row).iter().enumerate();
+        let sum = terms.fold(zero, |sum, (index, a)| {
+            a.times_plus(problem.b.row(index)[col], sum)
+        });
+        let product = problem.alpha.times_plus(sum, zero);
+        let got = match problem.beta == zero {
+            true => product,
+            false => problem.beta.times_plus(problem.c.row(row)[col], product),
+        };
+        let expected = reference::element(problem, row, col);
+        (got.to_f64() - expected.want).abs() / (unit_roundoff * expected.magnitude)
+    });
+    let finite = errors.into_iter().filter(|error| error.is_finite());
+    finite.fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Layout, Matrix, Placement};
+
+    /// 4 x 4 elements of k terms.
+    fn problem(k: usize, element: impl Fn(usize) -> f32) -> Problem<f32> {
+        let matrix = |rows: usize, columns: usize| {
+            let elements = (0..rows * columns).map(&element).collect();
+            Matrix::new(elements, rows, columns, Placement::compact(columns)).unwrap()
+        };
+        Problem::new(1.0, 0.0, matrix(4, k), matrix(k, 4), matrix(4, 4)).unwrap()
+    }
+
+    fn of_unknown(problem: &Problem<f32>) -> Alarm {
+        Alarm::new(problem, None, ErrorModel::Elementwise).unwrap()
+    }
+
+    #[test]
+    fn random_data_has_the_limit_that_it_was_seen_to_stay_below() {
+        let shape = Shape::new(3, 4, 98);
+        for (data, limit) in [
+            (Data::Uniform, 32.0),
+            (Data::Normal, 32.0),
+            (Data::Positive, 90.0),
+        ] {
+            let layout = Layout::compact(shape);
+            let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+            let alarm = Alarm::new(&problem, Some(data), ErrorModel::Elementwise).unwrap();
+            assert_eq!(alarm.limit(Expected::default()), limit);
+            assert_eq!(alarm.limit_of_sum(4), Some(limit / 2.0));
+        }
+    }
+
+    #[test]
+    fn elements_whose_terms_do_not_cancel_may_be_off_by_more() {
+        let alarm = of_unknown(&problem(98, |index| (index % 7) as f32 - 3.0));
+        let limit = |want, magnitude| alarm.limit(Expected { want, magnitude });
+        assert_eq!(limit(0.0, 8.0), 42.0);
+        assert_eq!(limit(-4.0, 8.0), 42.0 + 45.0);
+        assert_eq!(limit(8.0, 8.0), 42.0 + 90.0);
+        assert_eq!(alarm.limit_of_sum(4), None);
+    }
+
+    #[test]
+    fn roundings_that_are_alike_raise_the_limit_by_what_they_lose() {
+        let many = problem(1 << 15, |_| 0.1);
+        let lost = sequential(&many);
+        assert!(lost > 100.0, "{lost}");
+        assert_eq!(of_unknown(&many).base, 4.0 * lost);
+    }
+
+    #[test]
+    fn what_tensor_cores_round_has_none_and_what_strassen_does_only_on_random_data() {
+        let problem = problem(10, |index| index as f32);
+        let of = |data, model| Alarm::new(&problem, data, model);
+        let strassen = ErrorModel::Strassen { cutoff: 2 };
+        assert_eq!(of(Some(Data::Uniform), ErrorModel::Tf32), None);
+        assert_eq!(of(None, strassen), None);
+        // One level: 4 x 4 x 10 becomes 2 x 2 x 5.
+        assert_eq!(of(Some(Data::Uniform), strassen).unwrap().base, 96.0);
+        let compensated = |data| of(data, ErrorModel::Compensated).unwrap().base;
+        assert_eq!(compensated(Some(Data::Normal)), 4.0);
+        assert_eq!(compensated(None), 10.0);
+    }
+}

@@ -1,0 +1,231 @@
+//! Sums of the elements of a row or a column of a product, with a random sign for each: they take
+//! the time of reading the matrices, not of multiplying them, and no two errors cancel for most
+//! signs (after R. Freivalds, as in [`super::freivalds`], here for numbers that round).
+
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+use super::compensated::Sum;
+use super::reference::Expected;
+use crate::data::{Matrix, Number, Problem};
+use crate::parallel;
+
+/// `V` random signs for each of `count` elements.
+pub(super) fn signs<const V: usize>(count: usize, seed: u64) -> Vec<[f64; V]> {
+    let mut generator = Pcg64::new(seed.into(), 0x519e_d5c4);
+    let mut sign = || if generator.random() { 1.0 } else { -1.0 };
+    (0..count).map(|_| [(); V].map(|()| sign())).collect()
+}
+
+/// The sums of rows of `A B`, with `V` signs for each column.
+pub(super) struct RowSums<const V: usize> {
+    /// n x V.
+    signs: Vec<[f64; V]>,
+    /// `B * signs`, k x V, and `|B| * 1`.
+    b: Vec<([f64; V], f64)>,
+}
+
+impl<const V: usize> RowSums<V> {
+    /// Draws the signs, as `seed` has them, and reads the `value` of B's elements.
+    pub fn new<T: Number>(b: &Matrix<T>, value: impl Fn(T) -> f64 + Sync, seed: u64) -> Self {
+        let signs = signs(b.columns(), seed);
+        let b = parallel::map(b.rows(), |row| {
+            let elements = || b.row(row).iter().map(|element| value(*element));
+            let magnitude = elements().map(f64::abs).sum();
+            (signed(elements(), &signs), magnitude)
+        });
+        RowSums { signs, b }
+    }
+
+    /// The sums of one row.
+    pub fn of(&self, row: impl Iterator<Item = f64>) -> [f64; V] {
+        signed(row, &self.signs)
+    }
+
+    /// What the sums of a row of `A B` must be, from the row of A, and `sum |a||b|` over its
+    /// elements.
+    pub fn expected(&self, a: impl Iterator<Item = f64>) -> ([f64; V], f64) {
+        let (mut sums, mut magnitude) = ([0.0; V], 0.0);
+        for (a, (b, b_magnitude)) in a.zip(&self.b) {
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum += a * b;
+            }
+            magnitude += a.abs() * b_magnitude;
+        }
+        (sums, magnitude)
+    }
+}
+
+fn signed<const V: usize>(elements: impl Iterator<Item = f64>, signs: &[[f64; V]]) -> [f64; V] {
+    let mut sums = [0.0; V];
+    for (element, signs) in elements.zip(signs) {
+        for (sum, sign) in sums.iter_mut().zip(signs) {
+            *sum += element * sign;
+        }
+    }
+    sums
+}
+
+/// The sum of a row or a column of a result, and what it must be; its magnitude is that of all its
+/// elements together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LineSum {
+    pub got: f64,
+    pub expected: Expected,
+}
+
+/// The sum of each row of `got`.
+pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &Matrix<T>, seed: u64) -> Vec<LineSum> {
+    let sums = RowSums::<1>::new(&problem.b, T::to_f64, seed);
+    parallel::map(problem.shape().m, |row| {
+        let product = match problem.alpha == T::default() {
+            true => (0.0, 0.0),
+            false => {
+                let ([sum], magnitude) = sums.expected(values(&problem.a, row));
+                (sum, magnitude)
+            }
+        };
+        let [c] = sums.of(values(&problem.c, row));
+        let c_magnitude = values(&problem.c, row).map(f64::abs).sum();
+        let [got] = sums.of(values(got, row));
+        line_sum(problem, got, product, (c, c_magnitude))
+    })
+}
+
+fn values<T: Number>(matrix: &Matrix<T>, row: usize) -> impl Iterator<Item = f64> {
+    matrix.row(row).iter().map(|element| element.to_f64())
+}
+
+/// The sum of each column of `got`.
+pub(super) fn of_columns<T: Number>(
+    problem: &Problem<T>,
+    got: &Matrix<T>,
+    seed: u64,
+) -> Vec<LineSum> {
+    let shape = problem.shape();
+    let signs: Vec<(f64, f64)> = signs::<1>(shape.m, seed)
+        .into_iter()
+        .map(|[sign]| (sign, 1.0))
+        .collect();
+    let product = match problem.alpha == T::default() {
+        true => vec![(0.0, 0.0); shape.n],
+        false => weighted_rows(&problem.b, &weighted_rows(&problem.a, &signs)),
+    };
+    let c = weighted_rows(&problem.c, &signs);
+    weighted_rows(got, &signs)
+        .into_iter()
+        .zip(product.into_iter().zip(c))
+        .map(|((got, _), (product, c))| line_sum(problem, got, product, c))
+        .collect()
+}
+
+/// From sums and magnitudes of `A B` and of C.
+fn line_sum<T: Number>(
+    problem: &Problem<T>,
+    got: f64,
+    (sum, magnitude): (f64, f64),
+    (c, c_magnitude): (f64, f64),
+) -> LineSum {
+    let product = Sum {
+        rounded: sum,
+        correction: 0.0,
+        magnitude,
+    };
+    let mut expected = Expected::new(problem, product, c);
+    if problem.beta != T::default() {
+        // The magnitude of a signed sum is not the sum of magnitudes.
+        expected.magnitude =
+            problem.alpha.to_f64().abs() * magnitude + problem.beta.to_f64().abs() * c_magnitude;
+    }
+    LineSum { got, expected }
+}
+
+/// The sum of a matrix's rows, each times a weight, and of their magnitudes times the magnitude of
+/// the weight.
+fn weighted_rows<T: Number>(matrix: &Matrix<T>, weights: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    const PIECES: usize = 64;
+    let of_piece = matrix.rows().div_ceil(PIECES).max(1);
+    let pieces = parallel::map(matrix.rows().div_ceil(of_piece), |piece| {
+        let mut sums = vec![(0.0, 0.0); matrix.columns()];
+        let rows = piece * of_piece..matrix.rows().min((piece + 1) * of_piece);
+        for row in rows {
+            let (weight, of_magnitude) = weights[row];
+            for (sum, element) in sums.iter_mut().zip(matrix.row(row)) {
+                let element = element.to_f64();
+                sum.0 += weight * element;
+                sum.1 += of_magnitude * element.abs();
+            }
+        }
+        sums
+    });
+    let mut sums = vec![(0.0, 0.0); matrix.columns()];
+    for piece in pieces {
+        for (sum, of_piece) in sums.iter_mut().zip(piece) {
+            sum.0 += of_piece.0;
+            sum.1 += of_piece.1;
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Layout};
+    use crate::verify::reference::element;
+    use gpu_gemm::Shape;
+
+    /// The sums of a result that is right, element by element, from the reference.
+    #[test]
+    fn the_sums_are_those_of_the_expected_elements() {
+        let shape = Shape::new(5, 70, 9);
+        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+        for (alpha, beta) in [(1.5, 0.0), (-2.0, 0.5), (0.0, 3.0)] {
+            let problem =
+                Problem::<f64>::random(shape, layout, Data::Normal, 1, alpha, beta).unwrap();
+            let right =
+                Matrix::from_elements(5, 70, |row, col| element(&problem, row, col).want).unwrap();
+            let magnitude = |row, col| element(&problem, row, col).magnitude;
+            let of_row = |row| (0..70).map(|col| magnitude(row, col)).sum::<f64>();
+            let of_column = |col| (0..5).map(|row| magnitude(row, col)).sum::<f64>();
+            let rows = of_rows(&problem, &right, 1).into_iter().enumerate();
+            let columns = of_columns(&problem, &right, 1).into_iter().enumerate();
+            let with_magnitudes = rows
+                .map(|(row, sum)| (sum, of_row(row)))
+                .chain(columns.map(|(col, sum)| (sum, of_column(col))));
+            let mut count = 0;
+            for (sum, magnitude) in with_magnitudes {
+                let close = 1e-13 * magnitude;
+                assert!((sum.got - sum.expected.want).abs() <= close, "{sum:?}");
+                assert!(
+                    (sum.expected.magnitude - magnitude).abs() <= close,
+                    "{sum:?}"
+                );
+                count += 1;
+            }
+            assert_eq!(count, 75);
+            // A single error shows in its row and its column, in full.
+            let mut wrong = right.clone();
+            wrong.row_mut(2)[3] += 0.25;
+            let off =
+                |sums: Vec<LineSum>, line: usize| (sums[line].got - sums[line].expected.want).abs();
+            let of_row = off(of_rows(&problem, &wrong, 1), 2);
+            let of_column = off(of_columns(&problem, &wrong, 1), 3);
+            for off in [of_row, of_column] {
+                approx::assert_abs_diff_eq!(off, 0.25, epsilon = 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn signs_follow_the_seed_and_are_of_either_kind() {
+        let first = signs::<4>(100, 1);
+        assert_eq!(first, signs::<4>(100, 1));
+        assert_ne!(first, signs::<4>(100, 2));
+        for vector in 0..4 {
+            let positive = first.iter().filter(|signs| signs[vector] == 1.0).count();
+            assert!((25..75).contains(&positive), "{positive}");
+            assert!(first.iter().all(|signs| signs[vector].abs() == 1.0));
+        }
+    }
+}
