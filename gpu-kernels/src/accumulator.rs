@@ -71,8 +71,8 @@ impl Accumulator<f32> for Compensated {
 /// A sum as if in twice the precision of `f64`, rounded once: `Dot2` of T. Ogita, S. M. Rump and
 /// S. Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26(6), 2005.
 ///
-/// Each product and each addition leaves behind exactly what its rounding cost, and these remainders
-/// are added up beside the sum.
+/// Each product and each addition leaves behind exactly what its rounding cost, and these
+/// remainders are added up beside the sum.
 #[derive(Clone, Copy)]
 pub struct Dot2 {
     sum: f64,

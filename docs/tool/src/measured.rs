@@ -8,8 +8,8 @@ use crate::repository::{at_root, read};
 ///
 /// # Errors
 ///
-/// The file is missing, `host bench` did not write it, its figures do not agree with each other, or
-/// a kernel in it was not proven right.
+/// The file is missing, `host bench` did not write it, its figures do not agree with each other,
+/// or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     proven("results/h200.json")
 }

@@ -156,7 +156,8 @@ mod tests {
         fn scale(figure: &mut Option<f64>, factor: f64) {
             *figure = figure.map(|figure| figure * factor);
         }
-        let changes: [(&str, fn(&mut Results)); 12] = [
+        type Change = fn(&mut Results);
+        let changes: [(&str, Change); 12] = [
             ("2 m n k", |results| {
                 scale(&mut record(results).flops_per_s, 1.1)
             }),

@@ -1,15 +1,16 @@
-//! When errors are suspicious: within the bound, but larger than such data gives. A dropped term, or
-//! inputs of reduced precision, show here.
+//! When errors are suspicious: within the bound, but larger than such data gives. A dropped term,
+//! or inputs of reduced precision, show here.
 //!
-//! Errors are counted in units of rounding: u times the sum of the magnitudes of an element's terms.
-//! Of random data it is known how many sums reach. Sequential sums gave 5 and 16 at k = 256, 3 and
-//! 88 at k = 16384, on data of either sign and on positive data.
+//! Errors are counted in units of rounding: u times the sum of the magnitudes of an element's
+//! terms. Of random data it is known how many sums reach. Sequential sums gave 5 and 16 at k =
+//! 256, 3 and 88 at k = 16384, on data of either sign and on positive data.
 //!
-//! Other data has an alarm of its own. The errors of a sum follow its partial sums: where terms cancel,
-//! these stay near `sqrt(k)` of `k` terms; where none does, they grow with each term, and errors with
-//! `sqrt(k)` units, as for positive data. `|want|` over the magnitude says which. Where roundings are
-//! alike, as in sums of one number, they do not even partly cancel: so some elements are added up
-//! one term after the other, and the limit is four times what they lose, if that is more.
+//! Other data has an alarm of its own. The errors of a sum follow its partial sums: where terms
+//! cancel, these stay near `sqrt(k)` of `k` terms; where none does, they grow with each term, and
+//! errors with `sqrt(k)` units, as for positive data. `|want|` over the magnitude says which.
+//! Where roundings are alike, as in sums of one number, they do not even partly cancel: so some
+//! elements are added up one term after the other, and the limit is four times what they lose, if
+//! that is more.
 
 use gpu_gemm::Shape;
 use rand::RngExt;
@@ -66,7 +67,8 @@ impl Alarm {
 
     /// The limit of a sum of `count` elements with random signs, in units of rounding of their
     /// magnitudes together; `None` where these may be anything. Errors of either sign add up like
-    /// their root mean square times `sqrt(count)`, and the root mean square is far below the limit.
+    /// their root mean square times `sqrt(count)`, and the root mean square is far below the
+    /// limit.
     pub fn limit_of_sum(self, count: usize) -> Option<f64> {
         (self.slope == 0.0).then(|| self.base / (count as f64).sqrt().max(1.0))
     }

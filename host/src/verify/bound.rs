@@ -173,11 +173,11 @@ impl ErrorBound {
         }
     }
 
-    /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of each
-    /// element, so that a product may be off by 2 * 2^-10 of itself, and cut sums off, at a bit or
-    /// more below f32's last (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of
-    /// NVIDIA tensor cores", PeerJ Computer Science 7, 2021): four units of rounding a step are
-    /// enough.
+    /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of
+    /// each element, so that a product may be off by 2 * 2^-10 of itself, and cut sums off, at a
+    /// bit or more below f32's last (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical
+    /// behavior of NVIDIA tensor cores", PeerJ Computer Science 7, 2021): four units of rounding a
+    /// step are enough.
     fn on_tensor_cores(self, k: usize) -> Result<ErrorBound, Failure> {
         const PRODUCT: f64 = 1.0 / 512.0 + 1.0 / 1_048_576.0;
         let rounding = 4.0 * (k as f64 + 2.0) * self.unit_roundoff;
@@ -222,9 +222,9 @@ impl ErrorBound {
         (err - self.underflow) / (self.unit_roundoff * magnitude)
     }
 
-    /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs, within
-    /// the bounds of their elements together, and below the alarm where there is one. Returns how
-    /// many have a finite one.
+    /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs,
+    /// within the bounds of their elements together, and below the alarm where there is one.
+    /// Returns how many have a finite one.
     ///
     /// # Errors
     ///

@@ -310,8 +310,8 @@ mod tests {
         }
     }
 
-    /// A problem of f64, the product as the kernel that is accurate computes it, and as the one that
-    /// is not, and the magnitudes.
+    /// A problem of f64, the product as the kernel that is accurate computes it, and as the one
+    /// that is not, and the magnitudes.
     fn computed_f64(data: Data) -> (Problem<f64>, [Matrix<f64>; 3]) {
         let shape = Shape::new(35, 33, 500);
         let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);

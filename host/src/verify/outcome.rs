@@ -91,7 +91,7 @@ pub enum Failure {
         statistic: f64,
         limit: f64,
     },
-    #[error("The result was right, but that of a launch as the timed ones is not: {0}")]
+    #[error("The result was right, but that of a launch like the timed ones is not: {0}")]
     Timed(Box<Failure>),
     #[error("The result cannot be proven: {0}")]
     Unprovable(String),
@@ -102,7 +102,8 @@ pub enum Failure {
 /// What was shown of a result that passed a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// `exact`, `proven`, `sampled` (not every element was compared) or `wrapping`.
+    /// `exact`, `proven`, `sampled` (not every element was compared), `wrapping` or `timed` (of a
+    /// launch after the others).
     pub gate: &'static str,
     /// A clause that says what was compared, and with what outcome.
     pub statement: String,

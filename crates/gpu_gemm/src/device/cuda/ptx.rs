@@ -118,8 +118,8 @@ pub struct Header<'a> {
 
 impl Header<'_> {
     /// Whether a GPU of this architecture runs it: PTX for `sm_90a` runs only on 90, PTX for
-    /// `sm_100f` on 100 and 103, which are of one family, and PTX for `sm_80` on every architecture
-    /// from 80 on.
+    /// `sm_100f` on 100 and 103, which are of one family, and PTX for `sm_80` on every
+    /// architecture from 80 on.
     pub fn runs_on(&self, gpu: i32) -> bool {
         architecture(self.target).is_some_and(|target| {
             let is_allowed = match self.target.chars().last() {
