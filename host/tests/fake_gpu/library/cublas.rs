@@ -1,0 +1,162 @@
+//! cuBLAS's functions, as `cublas_api.h` documents them. Matrices are column-major.
+
+use crate::gemm::{Element, Gemm, Matrix};
+use crate::gpu::{Gpu, LAUNCH_FAILED, Outcome, call, put};
+
+const INVALID_VALUE: u32 = 7;
+const EXECUTION_FAILED: u32 = 13;
+
+/// `CUBLAS_TF32_TENSOR_OP_MATH`.
+const TF32: i32 = 3;
+
+/// What a handle stands for.
+#[derive(Default)]
+pub struct Handle {
+    stream: usize,
+    math_mode: i32,
+    has_run: bool,
+}
+
+/// [`call`] with a status of cuBLAS.
+fn cublas(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
+    match call(body) {
+        LAUNCH_FAILED => EXECUTION_FAILED,
+        status => status,
+    }
+}
+
+fn with_handle(handle: usize, change: impl FnOnce(&mut Handle)) -> u32 {
+    cublas(|gpu| {
+        change(gpu.cublas_handles.get_mut(&handle).expect("a handle"));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasCreate_v2(handle: *mut usize) -> u32 {
+    cublas(|gpu| {
+        let new = gpu.new_handle();
+        gpu.cublas_handles.insert(new, Handle::default());
+        put(handle, new)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasDestroy_v2(handle: usize) -> u32 {
+    cublas(|gpu| {
+        assert!(gpu.cublas_handles.remove(&handle).is_some());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGetVersion_v2(_handle: usize, version: *mut i32) -> u32 {
+    cublas(|_| put(version, 120_901))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasSetStream_v2(handle: usize, stream: usize) -> u32 {
+    with_handle(handle, |handle| handle.stream = stream)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasSetMathMode(handle: usize, mode: i32) -> u32 {
+    with_handle(handle, |handle| handle.math_mode = mode)
+}
+
+/// Exports `cublasSgemm` or `cublasDgemm`.
+macro_rules! gemm {
+    ($function:ident, $name:literal, $type:ty, $to_tf32:expr) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $function(
+            handle: usize,
+            transpose_a: i32,
+            transpose_b: i32,
+            m: i32,
+            n: i32,
+            k: i32,
+            alpha: *const $type,
+            a: u64,
+            lda: i32,
+            b: u64,
+            ldb: i32,
+            beta: *const $type,
+            c: u64,
+            ldc: i32,
+        ) -> u32 {
+            // SAFETY: the function's documentation asks for scalars that can be read.
+            let (alpha, beta) = unsafe { (alpha.read(), beta.read()) };
+            assert!(
+                (transpose_a, transpose_b) == (0, 0),
+                "transposed matrices are not known"
+            );
+            let leading = ([lda, ldb, ldc], [m, k, m]);
+            let is_long_enough = |(leading, rows): (i32, i32)| leading >= rows.max(1);
+            let has_shape = [m, n, k].into_iter().all(|size| size >= 0);
+            if !has_shape || !leading.0.into_iter().zip(leading.1).all(is_long_enough) {
+                return INVALID_VALUE;
+            }
+            let matrix = |start, leading: i32| Matrix::column_major(start, leading as usize);
+            let gemm = Gemm {
+                m: m as usize,
+                n: n as usize,
+                k: k as usize,
+                alpha,
+                a: matrix(a, lda),
+                b: matrix(b, ldb),
+                beta,
+                c: matrix(c, ldc),
+                is_wrong: false,
+            };
+            let shape =
+                format!("m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc}");
+            cublas(|gpu| {
+                multiply(
+                    gpu,
+                    handle,
+                    gemm,
+                    &format!("name={} {shape}", $name),
+                    $to_tf32,
+                )
+            })
+        }
+    };
+}
+
+gemm!(cublasSgemm_v2, "sgemm", f32, to_tf32);
+gemm!(cublasDgemm_v2, "dgemm", f64, |element| element);
+
+/// The nearest number with 10 bits of mantissa.
+fn to_tf32(element: f32) -> f32 {
+    f32::from_bits((element.to_bits() + (1 << 12)) & !((1 << 13) - 1))
+}
+
+fn multiply<T: Element>(
+    gpu: &mut Gpu,
+    handle: usize,
+    mut gemm: Gemm<T>,
+    description: &str,
+    to_tf32: impl Fn(T) -> T,
+) -> Outcome {
+    gpu.status("cublas")?;
+    gpu.cublas_launches += 1;
+    gemm.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
+    let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
+    let (stream, math_mode) = (known.stream, known.math_mode);
+    let is_first = !std::mem::replace(&mut known.has_run, true);
+    gpu.log(format_args!(
+        "cublas {description} mode={math_mode} stream={stream}"
+    ));
+    let time = match math_mode {
+        TF32 => {
+            gemm.compute(gpu, to_tf32);
+            gpu.setting("tf32_ns")
+        }
+        _ => {
+            gemm.compute(gpu, |element| element);
+            gpu.setting("cublas_ns")
+        }
+    };
+    gpu.work(stream, time, is_first);
+    Ok(())
+}

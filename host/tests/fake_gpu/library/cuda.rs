@@ -1,0 +1,281 @@
+//! The driver's functions, as `cuda.h` documents them.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use crate::gemm::{Element, Gemm, Matrix};
+use crate::gpu::{Gpu, INVALID_IMAGE, NOT_FOUND, Outcome, call, put};
+
+/// Exports functions, each with what it does on the GPU.
+macro_rules! driver {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> u32 {
+            call($body)
+        }
+    )*};
+}
+
+// The GPU and its context.
+driver! {
+    fn cuInit(_flags: u32) |gpu| gpu.status("init");
+    fn cuDriverGetVersion(version: *mut i32) |_| put(version, 13_000);
+    fn cuDeviceGetCount(count: *mut i32) |_| put(count, 1);
+    fn cuDeviceGet(device: *mut i32, ordinal: i32) |_| put(device, ordinal);
+    fn cuDeviceGetName(name: *mut [u8; 9], length: i32, _device: i32) |_| {
+        assert!(length >= 9);
+        put(name, *b"Fake GPU\0")
+    };
+    fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: i32) |gpu| put(bytes, gpu.free_and_total().1);
+    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, _device: i32) |gpu| {
+        // An H200's, besides the L2.
+        put(value, match attribute {
+            13 => 1_980_000, // the SMs' clock in kHz
+            16 => 132,       // SMs
+            36 => 3_201_000, // the memory's clock in kHz
+            37 => 6144,      // the memory's width in bits
+            38 => gpu.setting("l2_bytes") as i32,
+            75 => 9, // the compute capability
+            76 => 0,
+            other => panic!("attribute {other} is not known"),
+        })
+    };
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, _device: i32) |_| put(context, 1);
+    fn cuDevicePrimaryCtxRelease_v2(_device: i32) |_| Ok(());
+    fn cuCtxSetCurrent(_context: usize) |_| Ok(());
+}
+
+// Memory. Between the host and the GPU it is copied at once.
+driver! {
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) |gpu| {
+        let (bytes, all) = gpu.free_and_total();
+        put(free, bytes)?;
+        put(total, all)
+    };
+    fn cuMemAlloc_v2(start: *mut u64, bytes: usize) |gpu| put(start, gpu.allocate(bytes)?);
+    fn cuMemAllocPitch_v2(start: *mut u64, pitch: *mut usize, width: usize, height: usize, _access: u32) |gpu| {
+        let row = width.next_multiple_of(512);
+        put(pitch, row)?;
+        put(start, gpu.allocate(row * height)?)
+    };
+    fn cuMemFree_v2(start: u64) |gpu| gpu.free(start);
+    fn cuMemAllocHost_v2(start: *mut *mut u8, bytes: usize) |_| {
+        // It is small, and lives as long as the program.
+        put(start, vec![0_u64; bytes.div_ceil(8)].leak().as_mut_ptr().cast())
+    };
+    fn cuMemFreeHost(_start: *mut u8) |_| Ok(());
+    fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) |gpu| copy(from, gpu.memory(to, bytes), bytes);
+    fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) |gpu| copy(gpu.memory(from, bytes), to, bytes);
+    fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) |gpu| {
+        copy(gpu.memory(from, bytes), gpu.memory(to, bytes), bytes)
+    };
+    fn cuMemcpy2D_v2(rectangle: *const Rectangle) |gpu| {
+        // SAFETY: the function's documentation asks for one.
+        let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
+        for row in 0..height {
+            copy(from.row(gpu, row, width), to.row(gpu, row, width), width)?;
+        }
+        Ok(())
+    };
+}
+
+fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
+    // SAFETY: the GPU's side has been checked; the functions' documentation asks for the host's.
+    unsafe { ptr::copy(from, to, bytes) };
+    Ok(())
+}
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+struct Rectangle {
+    from: Side,
+    to: Side,
+    width: usize,
+    height: usize,
+}
+
+#[repr(C)]
+struct Side {
+    x_bytes: usize,
+    y: usize,
+    /// `CU_MEMORYTYPE_HOST` or `CU_MEMORYTYPE_DEVICE`.
+    memory: u32,
+    host: *mut u8,
+    device: u64,
+    array: usize,
+    pitch: usize,
+}
+
+impl Side {
+    fn row(&self, gpu: &Gpu, row: usize, width: usize) -> *mut u8 {
+        assert!((self.x_bytes, self.y, self.array) == (0, 0, 0));
+        let offset = row * self.pitch;
+        match self.memory {
+            1 => self.host.wrapping_add(offset),
+            2 => gpu.memory(self.device + offset as u64, width),
+            other => panic!("memory of type {other} is not known"),
+        }
+    }
+}
+
+// Streams and events.
+driver! {
+    fn cuStreamCreateWithPriority(stream: *mut usize, _flags: u32, _priority: i32) |gpu| put(stream, gpu.new_stream());
+    fn cuStreamSynchronize(stream: usize) |gpu| {
+        gpu.wait(stream);
+        Ok(())
+    };
+    fn cuStreamDestroy_v2(stream: usize) |gpu| {
+        gpu.remove_stream(stream);
+        Ok(())
+    };
+    fn cuEventCreate(event: *mut usize, _flags: u32) |gpu| put(event, gpu.new_event());
+    fn cuEventRecord(event: usize, stream: usize) |gpu| {
+        gpu.record(event, stream);
+        Ok(())
+    };
+    fn cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) |gpu| {
+        put(milliseconds, gpu.milliseconds_between(start, end)?)
+    };
+    fn cuEventDestroy_v2(event: usize) |gpu| {
+        gpu.remove_event(event);
+        Ok(())
+    };
+}
+
+// Modules and launches.
+driver! {
+    fn cuModuleLoadDataEx(
+        module: *mut usize,
+        image: *const c_char,
+        count: u32,
+        options: *const u32,
+        values: *const *mut c_void,
+    ) |gpu| {
+        // SAFETY: the function's documentation asks for text that ends with 0, or machine code,
+        // which begins with text and a 0.
+        let image = unsafe { CStr::from_ptr(image) };
+        if image.to_bytes().starts_with(b"\x7fELF") {
+            return Err(INVALID_IMAGE); // whoever has machine code has the PTX, too
+        }
+        for index in 0..count as usize {
+            const ERROR_LOG_BUFFER: u32 = 5;
+            // SAFETY: there are so many options and values, and a log that has room for this.
+            unsafe {
+                if *options.add(index) == ERROR_LOG_BUFFER {
+                    put((*values.add(index)).cast(), *b"the fake driver's log\0")?;
+                }
+            }
+        }
+        gpu.status("module")?;
+        let text = image.to_str().expect("PTX is text");
+        let names = text.lines().filter_map(|line| line.split_once(".entry "));
+        let names = names.map(|(_, name)| name.split('(').next().unwrap_or(name).trim().to_owned());
+        let handle = gpu.new_handle();
+        gpu.modules.insert(handle, names.collect());
+        put(module, handle)
+    };
+    fn cuModuleUnload(module: usize) |gpu| {
+        assert!(gpu.modules.remove(&module).is_some(), "no module {module}");
+        Ok(())
+    };
+    fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) |gpu| {
+        // SAFETY: the function's documentation asks for text that ends with 0.
+        let name = unsafe { CStr::from_ptr(name) }.to_str().expect("a name is text").to_owned();
+        if !gpu.modules[&module].contains(&name) {
+            return Err(NOT_FOUND);
+        }
+        gpu.functions.push(crate::gpu::Function { name, has_run: false });
+        put(function, gpu.functions.len())
+    };
+    fn cuLaunchKernel(
+        function: usize,
+        grid_x: u32,
+        grid_y: u32,
+        _grid_z: u32,
+        block_x: u32,
+        block_y: u32,
+        _block_z: u32,
+        _shared_bytes: u32,
+        stream: usize,
+        parameters: *const *const u8,
+        _extra: usize,
+    ) |gpu| {
+        let (grid, block) = ((grid_x, grid_y), (block_x, block_y));
+        launch(gpu, Launch { function, grid, block, stream, parameters })
+    };
+}
+
+struct Launch {
+    function: usize,
+    grid: (u32, u32),
+    block: (u32, u32),
+    stream: usize,
+    parameters: *const *const u8,
+}
+
+fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
+    gpu.status("launch")?;
+    gpu.kernel_launches += 1;
+    let function = &mut gpu.functions[launch.function - 1];
+    let is_first = !std::mem::replace(&mut function.has_run, true);
+    let name = function.name.clone();
+    match name.as_str() {
+        "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
+        "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
+        "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
+        _ => panic!("the fake GPU does not know the kernel `{name}`"),
+    }
+    gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
+    // A crash shows in the calls after the launch.
+    gpu.is_lost = gpu.kernel_launches == gpu.setting("crash_at");
+    Ok(())
+}
+
+/// A kernel with the parameters that every rung has: `spec::GemmFn`, a slice as two.
+fn multiply<T: Element>(gpu: &mut Gpu, name: &str, launch: &Launch) {
+    let &Launch {
+        grid,
+        block,
+        stream,
+        parameters,
+        ..
+    } = launch;
+    // SAFETY: each parameter's address lies in its place, and there are 13 parameters.
+    let at = |index| unsafe { *parameters.add(index) };
+    // SAFETY: the parameters are of these types.
+    let number = |index| unsafe { at(index).cast::<u64>().read() };
+    // SAFETY: the same.
+    let scalar = |index| unsafe { at(index).cast::<T>().read() };
+    let count = |index| number(index) as usize;
+    let (m, n, k) = (count(0), count(1), count(2));
+    let (a, lda) = (number(4), count(6));
+    let (b, ldb) = (number(7), count(9));
+    let (c, ldc) = (number(11), count(12));
+    gpu.log(format_args!(
+        "launch name={name} grid={}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
+         c={c} ldc={ldc}",
+        grid.0, grid.1, block.0, block.1
+    ));
+    // A CTA of `pitched` computes a row, and a thread of the others an element.
+    let (rows, columns) = match name {
+        "pitched" => (grid.0, u32::MAX),
+        _ => (grid.1 * block.1, grid.0 * block.0),
+    };
+    let gemm = Gemm {
+        m: m.min(rows as usize),
+        n: n.min(columns as usize),
+        k,
+        alpha: scalar(3),
+        a: Matrix::row_major(a, lda),
+        b: Matrix::row_major(b, ldb),
+        beta: scalar(10),
+        c: Matrix::row_major(c, ldc),
+        is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
+    };
+    if gemm.alpha != T::ZERO {
+        let (of_a, of_b) = (gemm.a.extent((m, k)), gemm.b.extent((k, n)));
+        assert!(of_a <= count(5) && of_b <= count(8), "a slice is too short");
+    }
+    gemm.compute(gpu, |element| element);
+}

@@ -1,0 +1,149 @@
+//! `C = alpha * A * B + beta * C`, element by element.
+
+use crate::gpu::Gpu;
+
+/// A matrix's element `(row, column)` lies `row * steps.0 + column * steps.1` elements after its
+/// first, which has this address.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    pub start: u64,
+    pub steps: (usize, usize),
+}
+
+impl Matrix {
+    pub fn row_major(start: u64, leading: usize) -> Matrix {
+        let steps = (leading, 1);
+        Matrix { start, steps }
+    }
+
+    pub fn column_major(start: u64, leading: usize) -> Matrix {
+        let steps = (1, leading);
+        Matrix { start, steps }
+    }
+
+    fn index(self, row: usize, column: usize) -> usize {
+        row * self.steps.0 + column * self.steps.1
+    }
+
+    /// Elements from the first to the last, of a matrix of this size.
+    pub fn extent(self, (rows, columns): (usize, usize)) -> usize {
+        match rows == 0 || columns == 0 {
+            true => 0,
+            false => self.index(rows - 1, columns - 1) + 1,
+        }
+    }
+}
+
+/// `A` is `m x k`, `B` is `k x n`.
+pub struct Gemm<T> {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub alpha: T,
+    pub a: Matrix,
+    pub b: Matrix,
+    pub beta: T,
+    pub c: Matrix,
+    /// Whether C's first element is to be wrong afterwards.
+    pub is_wrong: bool,
+}
+
+impl<T: Element> Gemm<T> {
+    /// Computes it, of A's and B's elements after `round`.
+    pub fn compute(&self, gpu: &Gpu, round: impl Fn(T) -> T) {
+        // As BLAS has it: what a zero scalar makes irrelevant is not read.
+        let k = if self.alpha == T::ZERO { 0 } else { self.k };
+        let (m, n) = (self.m, self.n);
+        if m == 0 || n == 0 {
+            return;
+        }
+        let located = |matrix: Matrix, size| match matrix.extent(size) * size_of::<T>() {
+            0 => std::ptr::null_mut(),
+            bytes => gpu.memory(matrix.start, bytes).cast::<T>(),
+        };
+        let a = located(self.a, (m, k));
+        let b = located(self.b, (k, n));
+        let c = located(self.c, (m, n));
+        let mut sums = vec![T::EMPTY; n];
+        for row in 0..m {
+            sums.fill(T::EMPTY);
+            for index in 0..k {
+                // SAFETY: A has this element, and memory as far as its last.
+                let factor = round(unsafe { a.add(self.a.index(row, index)).read() });
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: the same of B.
+                    let other = unsafe { b.add(self.b.index(index, column)).read() };
+                    *sum = T::plus_product(*sum, factor, round(other));
+                }
+            }
+            for (column, sum) in sums.iter().enumerate() {
+                // SAFETY: the same of C.
+                unsafe {
+                    let c = c.add(self.c.index(row, column));
+                    let old = if self.beta == T::ZERO {
+                        T::ZERO
+                    } else {
+                        c.read()
+                    };
+                    c.write(T::combined(self.alpha, *sum, self.beta, old));
+                }
+            }
+        }
+        if self.is_wrong {
+            // SAFETY: C has a first element.
+            unsafe { c.write(T::WRONG) };
+        }
+    }
+}
+
+pub trait Element: Copy + PartialEq {
+    const ZERO: Self;
+    /// What no product of a test is.
+    const WRONG: Self;
+    /// What a sum is kept in.
+    type Sum: Copy;
+    const EMPTY: Self::Sum;
+
+    fn plus_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
+
+    /// `alpha * sum + beta * old`.
+    fn combined(alpha: Self, sum: Self::Sum, beta: Self, old: Self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ty) => {
+        impl Element for $type {
+            const ZERO: $type = 0.0;
+            const WRONG: $type = 1234567.0;
+            type Sum = f64;
+            const EMPTY: f64 = 0.0;
+
+            fn plus_product(sum: f64, a: $type, b: $type) -> f64 {
+                sum + f64::from(a) * f64::from(b)
+            }
+
+            fn combined(alpha: $type, sum: f64, beta: $type, old: $type) -> $type {
+                (f64::from(alpha) * sum + f64::from(beta) * f64::from(old)) as $type
+            }
+        }
+    };
+}
+
+float!(f32);
+float!(f64);
+
+impl Element for i32 {
+    const ZERO: i32 = 0;
+    const WRONG: i32 = 1234567;
+    type Sum = i32;
+    const EMPTY: i32 = 0;
+
+    fn plus_product(sum: i32, a: i32, b: i32) -> i32 {
+        sum.wrapping_add(a.wrapping_mul(b))
+    }
+
+    fn combined(alpha: i32, sum: i32, beta: i32, old: i32) -> i32 {
+        let scaled = alpha.wrapping_mul(sum);
+        scaled.wrapping_add(beta.wrapping_mul(old))
+    }
+}

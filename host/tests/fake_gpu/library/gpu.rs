@@ -1,0 +1,290 @@
+//! The GPU: what it has been told, its memory, its streams and events, and its log.
+
+use std::alloc::{self, Layout};
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Errors of the driver (`CUresult`).
+pub const INVALID_VALUE: u32 = 1;
+pub const OUT_OF_MEMORY: u32 = 2;
+pub const INVALID_IMAGE: u32 = 200;
+pub const NOT_FOUND: u32 = 500;
+pub const NOT_READY: u32 = 600;
+pub const LAUNCH_FAILED: u32 = 719;
+
+/// A call's result: an error is a number of the library that was called.
+pub type Outcome = Result<(), u32>;
+
+/// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
+/// `log=path` it names a file that lines are appended to.
+const SETTINGS: [(&str, u64); 14] = [
+    // Nanoseconds of a launch.
+    ("kernel_ns", 125_000),
+    ("cublas_ns", 62_500),
+    ("tf32_ns", 31_250),
+    // Whether a wait for a stream lasts as long as its launches, by the clock on the wall.
+    ("waits", 1),
+    ("memory_bytes", 139 << 30),
+    ("l2_bytes", 50 << 20),
+    // What calls return: cuInit, cuModuleLoadDataEx, launches, cuBLAS's products.
+    ("init", 0),
+    ("module", 0),
+    ("launch", 0),
+    ("cublas", 0),
+    // The first allocation that fails, and the first launch that loses the context; the first
+    // launches of a kernel and of cuBLAS that leave C wrong. Counted from 1; 0 for none.
+    ("no_memory_at", 0),
+    ("crash_at", 0),
+    ("wrong_kernel_from", 0),
+    ("wrong_cublas_from", 0),
+];
+
+/// Nanoseconds that the first launch of anything takes in addition: it loads code.
+const LOADING_NS: u64 = 2_000_000;
+
+/// Bytes that every allocation begins at a multiple of.
+const ALIGNMENT: usize = 256;
+
+#[derive(Default)]
+pub struct Gpu {
+    settings: BTreeMap<String, u64>,
+    log: Option<File>,
+    /// Allocations: where each begins, and its bytes.
+    memory: BTreeMap<usize, usize>,
+    allocations: u64,
+    /// By handle; 0 is the default stream.
+    streams: BTreeMap<usize, Stream>,
+    /// By handle; `None` before it is recorded.
+    events: BTreeMap<usize, Option<Moment>>,
+    /// The kernels of each module, by handle.
+    pub modules: BTreeMap<usize, Vec<String>>,
+    /// A function's handle is its index plus 1.
+    pub functions: Vec<Function>,
+    pub kernel_launches: u64,
+    pub cublas_launches: u64,
+    pub cublas_handles: BTreeMap<usize, crate::cublas::Handle>,
+    /// Whether a kernel has crashed: every later call fails.
+    pub is_lost: bool,
+    handles: usize,
+}
+
+#[derive(Default)]
+struct Stream {
+    now_ns: u64,
+    waited_ns: u64,
+    /// Events that were recorded, and those of them that have been waited for.
+    recorded: u64,
+    waited: u64,
+}
+
+/// A recorded event.
+#[derive(Clone, Copy)]
+struct Moment {
+    stream: usize,
+    ns: u64,
+    /// Its number on the stream.
+    number: u64,
+}
+
+pub struct Function {
+    pub name: String,
+    pub has_run: bool,
+}
+
+static GPU: LazyLock<Mutex<Gpu>> = LazyLock::new(|| Mutex::new(Gpu::from_environment()));
+
+/// Carries out a call, unless the context is lost, and returns its status.
+pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
+    let mut gpu = GPU.lock().expect("nothing panics and goes on");
+    let outcome = match gpu.is_lost {
+        true => Err(LAUNCH_FAILED),
+        false => body(&mut gpu),
+    };
+    outcome.err().unwrap_or(0)
+}
+
+/// Writes what a caller asked for.
+pub fn put<T>(target: *mut T, value: T) -> Outcome {
+    // SAFETY: each function's documentation asks for a place that can be written.
+    unsafe { target.write(value) };
+    Ok(())
+}
+
+impl Gpu {
+    fn from_environment() -> Gpu {
+        let mut gpu = Gpu {
+            settings: SETTINGS.map(|(name, value)| (name.into(), value)).into(),
+            streams: [(0, Stream::default())].into(),
+            ..Gpu::default()
+        };
+        for word in env::var("FAKE_GPU").unwrap_or_default().split_whitespace() {
+            let (name, value) = word.split_once('=').expect("name=value");
+            if name == "log" {
+                let file = File::options().append(true).create(true).open(value);
+                gpu.log = Some(file.expect("a log that can be written"));
+                continue;
+            }
+            let value = value.parse().expect("a number");
+            let known = gpu.settings.insert(name.into(), value);
+            assert!(known.is_some(), "FAKE_GPU has no setting `{name}`");
+        }
+        gpu
+    }
+
+    pub fn setting(&self, name: &str) -> u64 {
+        self.settings[name]
+    }
+
+    /// The result of a call that this setting may let fail.
+    pub fn status(&self, name: &str) -> Outcome {
+        match self.setting(name) {
+            0 => Ok(()),
+            error => Err(error as u32),
+        }
+    }
+
+    /// Whether launch number `count` leaves C wrong.
+    pub fn is_wrong(&self, name: &str, count: u64) -> bool {
+        let from = self.setting(name);
+        from > 0 && count >= from
+    }
+
+    pub fn log(&mut self, line: impl Display) {
+        if let Some(log) = &mut self.log {
+            writeln!(log, "{line}").expect("the log can be written");
+        }
+    }
+
+    /// A number that is no other handle.
+    pub fn new_handle(&mut self) -> usize {
+        self.handles += 1;
+        self.handles
+    }
+
+    /// Free and total bytes.
+    pub fn free_and_total(&self) -> (usize, usize) {
+        let total = self.setting("memory_bytes") as usize;
+        (total - self.memory.values().sum::<usize>(), total)
+    }
+
+    /// Allocates memory that holds nothing meaningful: NaNs.
+    pub fn allocate(&mut self, bytes: usize) -> Result<u64, u32> {
+        self.allocations += 1;
+        let (free, total) = self.free_and_total();
+        if bytes > free || self.allocations == self.setting("no_memory_at") {
+            self.log(format_args!(
+                "no-memory bytes={bytes} free={free} total={total}"
+            ));
+            return Err(OUT_OF_MEMORY);
+        }
+        if bytes == 0 {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: it has a size.
+        let start = unsafe { alloc::alloc(layout(bytes)) };
+        assert!(!start.is_null(), "the host has no {bytes} bytes");
+        // SAFETY: it has so many bytes.
+        unsafe { start.write_bytes(0xff, bytes) };
+        self.memory.insert(start.expose_provenance(), bytes);
+        self.log(format_args!(
+            "allocate start={} bytes={bytes}",
+            start.addr()
+        ));
+        Ok(start.addr() as u64)
+    }
+
+    pub fn free(&mut self, start: u64) -> Outcome {
+        let bytes = self.memory.remove(&(start as usize));
+        let bytes = bytes.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
+        // SAFETY: `allocate` made it, and it is gone from the list.
+        unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
+        Ok(())
+    }
+
+    /// Memory of the GPU.
+    ///
+    /// # Panics
+    ///
+    /// If these bytes do not lie in one allocation.
+    pub fn memory(&self, start: u64, bytes: usize) -> *mut u8 {
+        let end = start as usize + bytes;
+        let around = self.memory.range(..=start as usize).next_back();
+        let is_inside = around.is_some_and(|(begin, length)| end <= begin + length);
+        assert!(is_inside, "{bytes} bytes at {start:#x} are no allocation's");
+        pointer(start)
+    }
+
+    pub fn new_stream(&mut self) -> usize {
+        let handle = self.new_handle();
+        self.streams.insert(handle, Stream::default());
+        handle
+    }
+
+    pub fn remove_stream(&mut self, stream: usize) {
+        assert!(stream != 0 && self.streams.remove(&stream).is_some());
+    }
+
+    fn stream(&mut self, stream: usize) -> &mut Stream {
+        let known = self.streams.get_mut(&stream);
+        known.unwrap_or_else(|| panic!("no stream {stream}"))
+    }
+
+    /// A stream is busy for so long, and longer if it is the first time.
+    pub fn work(&mut self, stream: usize, ns: u64, is_first: bool) {
+        self.stream(stream).now_ns += if is_first { ns + LOADING_NS } else { ns };
+    }
+
+    pub fn wait(&mut self, stream: usize) {
+        let waits = self.setting("waits") == 1;
+        let stream = self.stream(stream);
+        stream.waited = stream.recorded;
+        if waits {
+            thread::sleep(Duration::from_nanos(stream.now_ns - stream.waited_ns));
+            stream.waited_ns = stream.now_ns;
+        }
+    }
+
+    pub fn new_event(&mut self) -> usize {
+        let handle = self.new_handle();
+        self.events.insert(handle, None);
+        handle
+    }
+
+    pub fn remove_event(&mut self, event: usize) {
+        assert!(self.events.remove(&event).is_some(), "no event {event}");
+    }
+
+    pub fn record(&mut self, event: usize, stream: usize) {
+        let on = self.stream(stream);
+        on.recorded += 1;
+        let (ns, number) = (on.now_ns, on.recorded);
+        let moment = Moment { stream, ns, number };
+        let known = self.events.insert(event, Some(moment));
+        assert!(known.is_some(), "no event {event}");
+        self.log(format_args!("record stream={stream} ns={ns}"));
+    }
+
+    pub fn milliseconds_between(&self, start: usize, end: usize) -> Result<f32, u32> {
+        let [start, end] = [start, end].map(|event| self.events[&event]);
+        let (start, end) = start.zip(end).ok_or(INVALID_VALUE)?;
+        let has_ended = |event: Moment| event.number <= self.streams[&event.stream].waited;
+        match has_ended(start) && has_ended(end) {
+            true => Ok(((end.ns as f64 - start.ns as f64) / 1e6) as f32),
+            false => Err(NOT_READY),
+        }
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, ALIGNMENT).expect("a size that memory can have")
+}
+
+fn pointer(address: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}

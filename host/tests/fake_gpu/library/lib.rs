@@ -1,0 +1,24 @@
+//! A CUDA driver and a cuBLAS without a GPU, for tests of whatever uses one: the functions of
+//! `libcuda.so.1` and `libcublas.so` that the host calls, in one library. `main.rs`, one folder up,
+//! compiles it and runs the host on it.
+//!
+//! - Memory is the host's. Whatever lies outside of an allocation is an abort, and so is everything
+//!   else that this library does not know.
+//! - A launch computes at once, and then its stream's clock advances by a fixed time: what events
+//!   measure is known exactly. Times may be read only after a wait, as on a GPU.
+//! - The environment variable `FAKE_GPU` says how long launches take, what goes wrong, and where
+//!   to write a line for each allocation, launch and event: see `SETTINGS`.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `gpu.rs` | the GPU: settings, memory, streams, events, log |
+//! | `gemm.rs` | the product, which kernels and cuBLAS share |
+//! | `cuda.rs` | the driver's functions |
+//! | `cublas.rs` | cuBLAS's functions |
+
+#![allow(non_snake_case)] // NVIDIA's names
+
+mod cublas;
+mod cuda;
+mod gemm;
+mod gpu;

@@ -1,0 +1,514 @@
+//! The whole path of a GPU, without one: the program runs on a fake driver and a fake cuBLAS
+//! (`library/`), whose clock is known exactly, and whose log says what was launched on what.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fake;
+
+use std::collections::HashSet;
+use std::fs;
+use std::process::ExitCode;
+
+use gpu_gemm::device::ptx;
+use gpu_gemm::gpu_kernels::{naive, pitched};
+use gpu_gemm::{Choice, Device, DeviceChoice, Shape};
+use host::bench::Results;
+use host::data::{Data, Layout, Problem};
+use host::measure::Effort;
+use host::measure::cublas::{Cublas, Precision};
+use host::measure::gpu::{Contender, measure};
+use host::verify::{self, Coverage};
+use libtest_mimic::{Arguments, Trial};
+use serde_json::Value;
+
+use common::assert_contains;
+use fake::{Line, Ran, host, spans};
+
+/// Tests, each by its name.
+macro_rules! trials {
+    ($($test:ident),* $(,)?) => {
+        vec![$(Trial::test(stringify!($test), || {
+            $test();
+            Ok(())
+        })),*]
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = trials![
+        times_speeds_and_ratios_are_those_of_the_clock,
+        the_time_of_a_short_launch_is_the_mean_of_many,
+        slow_kernels_and_requested_runs_run_as_often_as_documented,
+        no_launch_finds_its_operands_in_the_l2,
+        cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises,
+        each_type_has_its_cublas_or_none,
+        padded_matrices_are_multiplied_in_place_and_in_pitched_copies,
+        a_benchmark_has_the_clocks_figures_in_every_file,
+        a_wrong_kernel_is_not_timed_and_not_proven,
+        what_is_wrong_only_while_it_is_timed_has_no_times,
+        a_time_that_no_gpu_can_reach_is_refused,
+        a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
+        out_of_memory_at_any_allocation_reports_sizes,
+        a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart,
+        a_driver_that_is_of_no_use_says_why,
+    ];
+    let why_not = ptx::why_absent();
+    if let Some(reason) = why_not {
+        println!("these tests are ignored here: {reason}");
+    }
+    let trials = trials
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(why_not.is_some()));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+const SHAPE: &str = "--m 33 --n 70 --k 19";
+const FLOPS: f64 = 2.0 * 33.0 * 70.0 * 19.0;
+
+/// The same product by `naive`, unless `more` names other kernels.
+fn multiply(settings: &str, more: &str) -> Ran {
+    let kernel = match more.contains("--kernel") {
+        true => "",
+        false => "--kernel naive",
+    };
+    host(settings, &format!("--device cuda {SHAPE} {kernel} {more}"))
+}
+
+/// The report of a run that succeeded, and the log.
+fn report(settings: &str, more: &str) -> (Value, Vec<Line>) {
+    let ran = multiply(settings, &format!("--format json {more}"));
+    let text = ran.ended.succeeded();
+    (serde_json::from_str(&text).unwrap(), ran.log)
+}
+
+/// What a run says that failed at run time and proved nothing.
+fn failure(settings: &str, more: &str) -> String {
+    multiply(settings, more).ended.refused(1)
+}
+
+/// Times that are exact in every unit: of a kernel 1/8 ms, of cuBLAS half of that.
+const EXACT: &str = "kernel_ns=125000 cublas_ns=62500";
+
+fn times_speeds_and_ratios_are_those_of_the_clock() {
+    let (report, _) = report(EXACT, "--baseline cublas");
+    assert_eq!(report["backend"], "cuda");
+    assert_contains(report["device"].as_str().unwrap(), &["Fake GPU", "9.0"]);
+    assert_contains(report["cublas"].as_str().unwrap(), &["12.9.1 from "]);
+    let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
+    assert_eq!(record["proven"], true);
+    assert_eq!(record["coverage"], "full");
+    for time in ["time_median_s", "time_min_s", "time_max_s"] {
+        assert_eq!([&record[time], &cublas[time]], [1.25e-4, 6.25e-5]);
+    }
+    assert_eq!(record["flops_per_s"], FLOPS / 1.25e-4);
+    assert_eq!(record["cublas_time_median_s"], 6.25e-5);
+    assert_eq!(record["ratio_to_cublas"], 0.5);
+    assert_eq!(cublas["name"], "cublas-fp32");
+    assert_eq!(cublas["flops_per_s"], FLOPS / 6.25e-5);
+    // Tiles of 4 x 64.
+    let launch = ["grid_x", "grid_y", "block_x", "block_y", "launches"];
+    assert_eq!(launch.map(|field| &record[field]), [2, 9, 64, 4, 1]);
+}
+
+fn the_time_of_a_short_launch_is_the_mean_of_many() {
+    let (report, log) = report("kernel_ns=1000 cublas_ns=2000", "--baseline cublas");
+    let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
+    let repeats = ["runs", "warmup", "launches_per_run"];
+    assert_eq!(repeats.map(|field| &record[field]), [20, 3, 100]);
+    assert_eq!(cublas["runs"], 20);
+    // A run takes a tenth of a millisecond, as near as the driver's f32 is to it.
+    let run = f64::from(0.1_f32) / 1e3;
+    assert_eq!(record["time_median_s"], run / 100.0);
+    assert_eq!(cublas["time_median_s"], run / 50.0);
+    assert_eq!(record["ratio_to_cublas"], (run / 50.0) / (run / 100.0));
+    for (contender, launches) in [("naive", 100), ("sgemm in mode 2", 50)] {
+        let spans = spans(&log).into_iter();
+        let timed = spans.filter(|span| span.len() == launches);
+        let is_alone = |span: &Vec<&Line>| span.iter().all(|line| line.contender() == contender);
+        assert_eq!(timed.filter(is_alone).count(), 20, "{contender}");
+        // Besides those that are timed: one that loads code, the warm-up, and one that is checked.
+        let all = log
+            .iter()
+            .filter(|line| line.is_launch() && line.contender() == contender);
+        let in_spans = spans_of(&log, contender);
+        assert_eq!(all.count() - in_spans, 1 + 3 * launches + 1, "{contender}");
+    }
+}
+
+/// Launches of a contender between two events.
+fn spans_of(log: &[Line], contender: &str) -> usize {
+    let launches = spans(log).into_iter().flatten();
+    launches
+        .filter(|line| line.contender() == contender)
+        .count()
+}
+
+fn slow_kernels_and_requested_runs_run_as_often_as_documented() {
+    let (report, log) = report(EXACT, "--runs 4 --warmup 2");
+    let record = &report["results"][0];
+    assert_eq!([&record["runs"], &record["warmup"]], [4, 2]);
+    // Besides these: two that are proven, and one that decides how often.
+    assert_eq!(spans_of(&log, "naive"), 4 + 3);
+    // These would take minutes by the clock on the wall, and so the host does not believe them.
+    for (seconds, runs, why) in [
+        (1, 10, "1.000e0 s a launch, 1.000e1 s in all, but only "),
+        (60, 3, "6.000e1 s a launch, 1.800e2 s in all, but only "),
+    ] {
+        let settings = format!("kernel_ns={seconds}000000000 waits=0");
+        let ran = multiply(&settings, "--baseline none");
+        assert_eq!(ran.ended.code, Some(1));
+        let error = format!("error: The measurement is wrong: naive took {why}");
+        assert_contains(&ran.ended.err, &[&error]);
+        assert_eq!(spans_of(&ran.log, "naive"), runs + 3);
+    }
+}
+
+fn no_launch_finds_its_operands_in_the_l2() {
+    const L2: u64 = 1 << 16;
+    let settings = format!("kernel_ns=40000 cublas_ns=50000 l2_bytes={L2}");
+    let (_, log) = report(&settings, "--kernel naive,pitched --baseline cublas");
+    let spans = spans(&log).into_iter();
+    // What is proven, or decides how often, is launched once.
+    let timed: Vec<&Line> = spans.filter(|span| span.len() > 1).flatten().collect();
+    assert_eq!(timed.len(), 20 * (3 + 3 + 2));
+    for matrix in ["a", "b", "c"] {
+        for pair in timed.windows(2) {
+            assert_ne!(pair[0].number(matrix), pair[1].number(matrix));
+        }
+    }
+    let bytes = 4 * (33 * 19 + 19 * 70 + 33 * 70);
+    let enough = (2 * L2).div_ceil(bytes) as usize;
+    for launches in timed.windows(enough) {
+        let matrices = launches.iter().map(|line| line.numbers(["a", "b", "c"]));
+        assert_eq!(matrices.collect::<HashSet<_>>().len(), enough);
+    }
+}
+
+fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
+    let arguments = "bench --device cuda --kernel naive --shape 33x70x19 --baseline cublas";
+    // Two copies of the matrices, for all.
+    let settings = "kernel_ns=50000 cublas_ns=50000 tf32_ns=50000 l2_bytes=1000";
+    let ran = host(settings, arguments);
+    assert_contains(&ran.ended.succeeded(), &["cublas-fp32", "cublas-tf32"]);
+    let of = |kind| ran.log.iter().filter(move |line: &&Line| line.kind == kind);
+    let matrices: HashSet<[u64; 3]> = of("launch")
+        .map(|line| line.numbers(["a", "b", "c"]))
+        .collect();
+    let streams: HashSet<u64> = of("launch").map(|line| line.number("stream")).collect();
+    assert_eq!(streams.len(), 1);
+    for line in of("cublas") {
+        // Its matrices are column-major: C^T = B^T * A^T.
+        let arguments = line.numbers(["m", "n", "k", "lda", "ldb", "ldc"]);
+        assert_eq!(arguments, [70, 33, 19, 70, 19, 70]);
+        assert_eq!(line.text("name"), "sgemm");
+        assert!(matrices.contains(&line.numbers(["b", "a", "c"])));
+        assert!(streams.contains(&line.number("stream")));
+    }
+    // Those on tensor cores, which draw most power, come last, and all others alternate.
+    let timed: Vec<String> = spans(&ran.log)
+        .iter()
+        .filter(|span| span.len() == 2)
+        .map(|span| span[0].contender())
+        .collect();
+    let (others, last) = timed.split_at(40);
+    assert_eq!(last, vec!["sgemm in mode 3"; 20]);
+    for pair in others.chunks(2) {
+        let pair: HashSet<&str> = pair.iter().map(String::as_str).collect();
+        assert_eq!(pair, HashSet::from(["naive", "sgemm in mode 2"]));
+    }
+}
+
+fn each_type_has_its_cublas_or_none() {
+    let (double, log) = report(EXACT, "--kernel tiled --dtype f64 --baseline cublas");
+    assert_eq!(double["yardsticks"][0]["name"], "cublas-fp64");
+    assert_eq!(double["results"][0]["ratio_to_cublas"], 0.5);
+    let mut calls = log.iter().filter(|line| line.kind == "cublas");
+    assert!(calls.all(|line| line.contender() == "dgemm in mode 2"));
+    for more in ["--kernel tiled --dtype i32", "--baseline none"] {
+        let (other, log) = report(EXACT, more);
+        assert_eq!(other["yardsticks"], Value::Array(Vec::new()));
+        assert_eq!(other["results"][0]["ratio_to_cublas"], Value::Null);
+        assert_eq!(other["results"][0]["time_median_s"], 1.25e-4);
+        assert!(log.iter().all(|line| line.kind != "cublas"));
+    }
+    let error = failure(EXACT, "--kernel tiled --dtype i32 --baseline cublas");
+    assert_eq!(error, "error: cuBLAS does not multiply i32.\n");
+}
+
+fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
+    if !fake::is_loaded() {
+        let log = fake::again(
+            EXACT,
+            "padded_matrices_are_multiplied_in_place_and_in_pitched_copies",
+        );
+        for line in log.iter().filter(|line| line.is_launch()) {
+            let leading = line.numbers(["lda", "ldb", "ldc"]);
+            match line.text("name") {
+                "naive" => assert_eq!(leading, [21, 73, 71]),
+                "pitched" => assert_eq!(leading, [128; 3]),
+                _ => assert_eq!(leading, [73, 21, 71]),
+            }
+        }
+        return;
+    }
+    let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
+    let Device::Cuda(device) = &opened else {
+        panic!("not a GPU");
+    };
+    let shape = Shape::new(33, 70, 19);
+    let layout = Layout::padded(shape, [2, 3, 1], [3, 2, 1]);
+    let data = Data::SmallIntegers { largest: 4 };
+    let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
+    let kernels =
+        [&naive::KERNEL, &pitched::KERNEL].map(|kernel| Choice::even(&kernel.variants[0]));
+    for kernel in kernels {
+        let run = host::run::run(&opened, kernel, &problem, &|| ()).unwrap();
+        verify::exact(&problem, &run.c, kernel.variant.tile, Coverage::Full).unwrap();
+    }
+    let cublas = Cublas::load(device, Precision::Single).unwrap();
+    let [naive, pitched] = kernels.map(Contender::Kernel);
+    let contenders = [naive, Contender::Cublas(&cublas), pitched];
+    let mut checked = 0;
+    let mut check = |index, c| {
+        let tile = naive::KERNEL.variants[0].tile;
+        verify::exact(&problem, &c, tile, Coverage::Full).unwrap();
+        assert_eq!(index, checked);
+        checked += 1;
+    };
+    let timings = measure(device, &contenders, &problem, Effort::default(), &mut check).unwrap();
+    assert_eq!(checked, 3);
+    let medians: Vec<f64> = timings.iter().map(|timing| timing.median()).collect();
+    assert_eq!(medians, [1.25e-4, 6.25e-5, 1.25e-4]);
+}
+
+fn a_benchmark_has_the_clocks_figures_in_every_file() {
+    let arguments = "--kernel naive,tiled-16 --sizes 24 --shape 33x70x19 --json b.json --csv b.csv";
+    let settings = format!("{EXACT} tf32_ns=31250");
+    let ran = host(&settings, &format!("bench --device cuda {arguments}"));
+    ran.ended.succeeded();
+    let read = |name| fs::read_to_string(ran.folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    assert!(results.all_proven());
+    assert_eq!(results.machine.device, "Fake GPU");
+    assert_eq!(results.machine.cuda.as_deref(), Some("13.0"));
+    // 128 multiply-adds a clock of 1.98 GHz on each of 132 SMs; 6144 bits at 2 * 3.201 GHz.
+    assert_eq!(
+        results.machine.peak_flops_per_s,
+        Some(2.0 * 128.0 * 1.98e9 * 132.0)
+    );
+    assert_eq!(
+        results.machine.bandwidth_bytes_per_s,
+        Some(768.0 * 2.0 * 3.201e9)
+    );
+    assert_eq!(results.sizes.len(), 2);
+    let mut lines = Vec::new();
+    for size in &results.sizes {
+        let flops = 2.0 * (size.m * size.n * size.k) as f64;
+        let mut line = |name: &str, seconds: f64, ratio: f64| {
+            lines.push((
+                name.to_string(),
+                size.m,
+                [seconds, flops / seconds, ratio].map(Some),
+            ));
+        };
+        for (record, name) in size.results.iter().zip(["naive", "tiled-16"]) {
+            assert_eq!(record.kernel, name);
+            line(name, 1.25e-4, 0.5);
+            assert_eq!(record.time_median_s, Some(1.25e-4));
+            assert_eq!(record.flops_per_s, Some(flops / 1.25e-4));
+            assert_eq!(record.ratio_to_cublas, Some(0.5));
+            assert_eq!(record.cublas_time_median_s, Some(6.25e-5));
+        }
+        let yardsticks = [
+            ("cublas-fp32", 6.25e-5, 1.0),
+            ("cublas-tf32", 3.125e-5, 2.0),
+        ];
+        for (yardstick, (name, seconds, ratio)) in size.yardsticks.iter().zip(yardsticks) {
+            assert_eq!(yardstick.name, name);
+            line(name, seconds, ratio);
+            assert_eq!(yardstick.time_median_s, seconds);
+            assert_eq!(yardstick.flops_per_s, flops / seconds);
+        }
+    }
+    assert_eq!(lines.len(), 2 * 4);
+    let csv = read("b.csv");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let columns = reader.headers().unwrap().clone();
+    let in_csv = reader.records().map(|line| {
+        let line = line.unwrap();
+        let field = |name| &line[columns.iter().position(|column| column == name).unwrap()];
+        let number = |name| field(name).parse::<f64>().ok();
+        let figures = ["time_median_s", "flops_per_s", "ratio_to_cublas"].map(number);
+        (
+            field("contender").to_string(),
+            field("m").parse().unwrap(),
+            figures,
+        )
+    });
+    assert_eq!(in_csv.collect::<Vec<_>>(), lines);
+}
+
+fn a_wrong_kernel_is_not_timed_and_not_proven() {
+    // In the exact gate and, if it is right there, in that of rounding.
+    for (first, gate) in [(1, "exact"), (2, "proven")] {
+        let settings = format!("{EXACT} wrong_kernel_from={first}");
+        let ran = multiply(&settings, "--format json");
+        assert_eq!(ran.ended.code, Some(1), "{gate}: {}", ran.ended.err);
+        let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+        let record = &report["results"][0];
+        assert_eq!(record["proven"], false, "{gate}");
+        for figure in ["time_median_s", "flops_per_s", "ratio_to_cublas"] {
+            assert_eq!(record[figure], Value::Null, "{gate}");
+        }
+        assert_eq!(
+            ran.log.iter().filter(|line| line.is_launch()).count(),
+            first
+        );
+        let ran = host(&settings, "bench --device cuda --kernel naive --sizes 24");
+        assert_eq!(ran.ended.code, Some(1), "{gate}: {}", ran.ended.err);
+        assert_contains(&ran.ended.out, &["NOT PROVEN"]);
+    }
+}
+
+fn what_is_wrong_only_while_it_is_timed_has_no_times() {
+    let ran = multiply(&format!("{EXACT} wrong_kernel_from=3"), "--format json");
+    assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.err);
+    let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+    let record = &report["results"][0];
+    assert_eq!(record["proven"], false);
+    assert_eq!(record["time_median_s"], Value::Null);
+    let why = "The result was right, but that of a launch as the timed ones is not: C[0][0] is ";
+    assert_contains(record["verification"].as_str().unwrap(), &[why]);
+    // A wrong cuBLAS is nothing to compare with.
+    for (kernels, name) in [
+        ("", "cublas-fp32"),
+        ("--kernel tiled --dtype f64", "cublas-fp64"),
+    ] {
+        let ran = multiply(&format!("{EXACT} wrong_cublas_from=2"), kernels);
+        assert_eq!(ran.ended.code, Some(1));
+        assert_contains(&ran.ended.err, &[name, "C[0][0] is "]);
+    }
+}
+
+fn a_time_that_no_gpu_can_reach_is_refused() {
+    for (settings, shape, why) in [
+        (
+            "kernel_ns=1",
+            SHAPE,
+            "naive took 1.000e-9 s a launch, 87.78 TFLOP/s, but",
+        ),
+        (
+            "cublas_ns=1",
+            SHAPE,
+            "cublas-fp32 took 1.000e-9 s a launch, 87.78 TFLOP/s, but",
+        ),
+        (
+            "kernel_ns=1",
+            "--m 330 --n 70 --k 1",
+            "but its matrices cannot pass through memory in",
+        ),
+    ] {
+        let ran = host(settings, &format!("--device cuda --kernel naive {shape}"));
+        assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.out);
+        assert_contains(&ran.ended.err, &["error: The measurement is wrong: ", why]);
+    }
+}
+
+fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
+    // B has more than 2^25 elements, so the host alone would only compare a sample.
+    let shape = "--m 1 --n 524300 --k 64";
+    let options = "--kernel naive --baseline none --runs 1 --warmup 0 --format json";
+    let run = |settings| host(settings, &format!("--device cuda {shape} {options}"));
+    let ran = run(EXACT);
+    let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
+    assert_eq!(report["results"][0]["coverage"], "full");
+    let launches = ran.log.iter().filter(|line| line.is_launch());
+    let names: Vec<String> = launches.map(Line::contender).collect();
+    let reference = "tiled_32_f64";
+    assert_eq!(names[..4], ["naive", reference, reference, "naive"]);
+    // A wrong reference proves nothing.
+    let ran = run("wrong_kernel_from=2");
+    assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.err);
+    assert_contains(&ran.ended.out, &["\"proven\": false"]);
+}
+
+fn out_of_memory_at_any_allocation_reports_sizes() {
+    // Two proofs, each with A, B, C and a workspace between guard bands; then two copies of A, B and C.
+    for allocation in 1..=8 + 6 {
+        let settings = format!("{EXACT} no_memory_at={allocation}");
+        let ran = multiply(&settings, "");
+        let failed = ran.log.iter().find(|line| line.kind == "no-memory");
+        let [bytes, free, total] = failed.unwrap().numbers(["bytes", "free", "total"]);
+        let expected = format!(
+            "The GPU is out of memory: there is no room for {bytes} bytes, since only {free} of {total} are free."
+        );
+        assert_eq!(ran.ended.code, Some(1));
+        assert_contains(&ran.ended.err, &[&expected]);
+    }
+}
+
+fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
+    let crashed =
+        "error: Kernel `naive` crashed on the GPU: 719 (LaunchFailed). It recorded no panic;";
+    for launch in [1, 2] {
+        let error = failure(&format!("crash_at={launch}"), "");
+        assert!(error.starts_with(crashed), "{error}");
+    }
+    // What was proven before stands in the report.
+    let ran = multiply("crash_at=10", "");
+    let lost =
+        "error: The GPU's context was lost when an earlier kernel crashed: 719 (LaunchFailed).";
+    assert_eq!(ran.ended.code, Some(1));
+    assert_contains(&ran.ended.err, &[lost]);
+    assert_contains(&ran.ended.out, &["naive: proven right"]);
+    let refused = failure("launch=701", "");
+    let kernel = "error: Kernel `naive` cannot be launched with 256 threads a CTA on this GPU: CUDA error 701";
+    assert!(refused.starts_with(kernel), "{refused}");
+    let ran = multiply("cublas=13", "");
+    assert_eq!(ran.ended.code, Some(1));
+    let status = "error: cuBLAS failed in cublasSgemm with status 13.\n";
+    assert_contains(&ran.ended.err, &[status]);
+}
+
+fn a_driver_that_is_of_no_use_says_why() {
+    for (settings, why) in [
+        (
+            "init=100",
+            "The NVIDIA driver finds no GPU (CUDA error 100).",
+        ),
+        (
+            "init=999",
+            "The NVIDIA driver does not start: CUDA error 999 (UnknownError).",
+        ),
+        (
+            "module=222",
+            "The driver (CUDA 13.0) is too old for this build's PTX ISA ",
+        ),
+        (
+            "module=209",
+            "The GPU has compute capability 9.0, but this build's PTX is for sm_90",
+        ),
+        (
+            "module=218",
+            "The driver refuses this build's PTX (CUDA error 218).",
+        ),
+    ] {
+        let error = failure(settings, "");
+        assert!(error.starts_with(&format!("error: {why}")), "{error}");
+        assert_eq!(
+            error.contains("the fake driver's log"),
+            settings == "module=218"
+        );
+    }
+    let gpu = "error: There is no GPU 1: the driver finds 1, counted from 0.";
+    let error = host("", "--kernel naive --device cuda:1 --size 8")
+        .ended
+        .refused(1);
+    assert!(error.starts_with(gpu), "{error}");
+    // Without `--device`, the simulator takes over, and the report says why.
+    let ran = host("init=100", "--kernel naive --size 8");
+    assert_contains(
+        &ran.ended.succeeded(),
+        &["device  simulator", "finds no GPU"],
+    );
+}
