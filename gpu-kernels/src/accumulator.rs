@@ -66,24 +66,3 @@ impl Accumulator<f32> for Compensated {
         self.sum
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Accumulator, Compensated, Plain};
-
-    /// 2^24 and five times 1, each of which is half a unit of it.
-    fn sum<A: Accumulator<f32>>() -> f32 {
-        let mut sum = A::EMPTY;
-        sum.add(4096.0, 4096.0);
-        for _ in 0..5 {
-            sum.add(1.0, 1.0);
-        }
-        sum.value()
-    }
-
-    #[test]
-    fn a_compensated_sum_keeps_what_a_plain_one_loses() {
-        assert_eq!(sum::<Plain<f32>>(), 16_777_216.0);
-        assert_eq!(sum::<Compensated>(), 16_777_220.0);
-    }
-}

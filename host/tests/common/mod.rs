@@ -22,13 +22,7 @@ pub fn command(folder: &Path, arguments: &str) -> Command {
 }
 
 pub fn run_in(folder: &Path, arguments: &str) -> Ended {
-    let output = command(folder, arguments).output();
-    let output = output.expect("the program starts");
-    Ended {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout).expect("the report is UTF-8"),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Ended::of(&mut command(folder, arguments))
 }
 
 pub fn run(arguments: &str) -> Ended {
@@ -36,6 +30,16 @@ pub fn run(arguments: &str) -> Ended {
 }
 
 impl Ended {
+    /// Runs the command to its end.
+    pub fn of(command: &mut Command) -> Ended {
+        let output = command.output().expect("the program starts");
+        Ended {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("the report is UTF-8"),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// The report of a run that succeeded.
     #[track_caller]
     pub fn succeeded(self) -> String {
