@@ -80,36 +80,3 @@ compat::unless_published! {
         variants().find(|variant| variant.name == name)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{remainder_variant, variants};
-    use crate::spec::{Grid, OperandLayout, Rounding};
-
-    #[test]
-    fn the_rungs_that_compensate_say_so() {
-        for variant in variants() {
-            let compensates = ["naive-kahan", "tiled-kahan", "row-shared", "pitched"]
-                .iter()
-                .any(|rung| variant.name.starts_with(rung));
-            let says_so = variant.rounding == Rounding::Compensated;
-            assert_eq!(says_so, compensates, "{}", variant.name);
-        }
-    }
-
-    #[test]
-    fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
-        for variant in variants().filter(|variant| variant.n_remainder.is_some()) {
-            let remainder = remainder_variant(variant).expect(variant.name);
-            assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
-            for other in [variant, remainder] {
-                assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
-            }
-            let (tile, other) = (variant.tile, remainder.tile);
-            assert_eq!((other.m, other.k), (tile.m, tile.k));
-            assert_eq!(remainder.exact_tiles, variant.exact_tiles);
-            assert_eq!(remainder.n_remainder, None);
-            assert!(other.n < tile.n, "{}", variant.name);
-        }
-    }
-}

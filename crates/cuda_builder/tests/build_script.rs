@@ -10,6 +10,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
+    sync::OnceLock,
     time::SystemTime,
 };
 
@@ -60,6 +61,10 @@ macro_rules! trials {
     };
 }
 
+/// The `target` of the build scripts whose kernels use `cuda_std`: the first compiles what its
+/// macros are made of, and the others find it there.
+static TARGET: OnceLock<PathBuf> = OnceLock::new();
+
 fn run_tests() -> ExitCode {
     let arguments = Arguments::from_args();
     let missing = nvvm::Toolkit::find_or_fetch().err();
@@ -105,6 +110,14 @@ fn run_tests() -> ExitCode {
         ptx_that_is_not_wanted_makes_an_empty_file_without_a_warning,
         a_folder_without_a_crate_is_an_error,
     ]);
+    let target = match tempfile::tempdir() {
+        Ok(folder) => folder,
+        Err(error) => {
+            eprintln!("There is no temporary folder: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    TARGET.get_or_init(|| target.path().to_owned());
     libtest_mimic::run(&arguments, all).exit_code()
 }
 
@@ -199,7 +212,7 @@ impl Kernels {
         let mut command = Command::new(env::current_exe()?);
         command
             .env(PLAYS_BUILD_SCRIPT, self.path("kernels"))
-            .env("OUT_DIR", out_dir)
+            .env("OUT_DIR", out_dir.canonicalize()?)
             .env("HOST", host()?)
             .env("TARGET", host()?)
             .env("CARGO", env!("CARGO"))
@@ -328,6 +341,11 @@ stable_cuda_std = {{ path = "{crates}/cuda_std", features = [{features}] }}
         crates = crates.display()
     );
     kernels.write("kernels/Cargo.toml", &manifest)?;
+    let name = kernels.folder.path().file_name();
+    let script = TARGET.get().ok_or("no target")?.join("debug/build");
+    let out_dir = script.join(name.ok_or("no name")?).join("out");
+    fs::create_dir_all(&out_dir)?;
+    std::os::unix::fs::symlink(out_dir, kernels.path("out"))?;
     let prelude = "#![cfg_attr(cuda_device, no_std)]\nuse cuda_std::prelude::*;\n";
     kernels.write("kernels/src/lib.rs", &format!("{prelude}{source}"))?;
     // The versions that this workspace uses: they are on this machine.

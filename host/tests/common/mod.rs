@@ -30,6 +30,7 @@ pub fn run(arguments: &str) -> Ended {
 }
 
 impl Ended {
+    /// Runs the command to its end.
     pub fn of(mut command: Command) -> Ended {
         let output = command.output().expect("the program starts");
         Ended {

@@ -1,0 +1,76 @@
+//! What the kernels say of themselves agrees with what they do and with each other.
+
+use cuda_std::simulator::Launch;
+use gpu_kernels::naive::naive;
+use gpu_kernels::naive_kahan::naive_kahan;
+use gpu_kernels::reference::reference_f64;
+use gpu_kernels::spec::{GemmFn, Grid, OperandLayout, Rounding};
+use gpu_kernels::{remainder_variant, variants};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[test]
+fn the_rungs_that_compensate_say_so() {
+    for variant in variants() {
+        let compensates = ["naive-kahan", "tiled-kahan", "row-shared", "pitched"]
+            .iter()
+            .any(|rung| variant.name.starts_with(rung));
+        let says_so = variant.rounding == Rounding::Compensated;
+        assert_eq!(says_so, compensates, "{}", variant.name);
+    }
+}
+
+#[test]
+fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
+    for variant in variants().filter(|variant| variant.n_remainder.is_some()) {
+        let remainder = remainder_variant(variant).expect(variant.name);
+        assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
+        for other in [variant, remainder] {
+            assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
+        }
+        let (tile, other) = (variant.tile, remainder.tile);
+        assert_eq!((other.m, other.k), (tile.m, tile.k));
+        assert_eq!(remainder.exact_tiles, variant.exact_tiles);
+        assert_eq!(remainder.n_remainder, None);
+        assert!(other.n < tile.n, "{}", variant.name);
+    }
+}
+
+/// A kernel's sum of 2^24 and five times 1, each of which is half a unit of it.
+fn sum(kernel: GemmFn<f32>) -> f32 {
+    let factors = [4096.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let bits = AtomicU32::new(f32::NAN.to_bits());
+    let result = Launch::new(1, (64, 4)).run(|| {
+        let c = bits.as_ptr().cast();
+        // SAFETY: C has one element, which one thread writes.
+        unsafe { kernel(1, 1, 6, 1.0, &factors, 6, &factors, 1, 0.0, c, 1) };
+    });
+    result.expect("the kernel runs");
+    f32::from_bits(bits.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_compensated_sum_keeps_what_a_plain_one_loses() {
+    assert_eq!(sum(naive), 16_777_216.0);
+    assert_eq!(sum(naive_kahan), 16_777_220.0);
+}
+
+/// The square of 1 + 2^-40, less 1 + 2^-39, beside a number that comes and goes.
+#[test]
+fn a_reference_keeps_what_is_far_below_the_last_bit_of_its_sums() {
+    let two_to = |exponent| 2f64.powi(exponent);
+    let factor = 1.0 + two_to(-40);
+    let a = [two_to(30), factor, -two_to(30), -1.0 - two_to(-39)];
+    let b = [1.0, factor, 1.0, 1.0];
+    let of = |a: [f64; 4]| {
+        let bits = AtomicU64::new(f64::NAN.to_bits());
+        let result = Launch::new(1, (64, 4)).run(|| {
+            let c = bits.as_ptr().cast();
+            // SAFETY: C has one element, which one thread writes.
+            unsafe { reference_f64(1, 1, 4, 1.0, &a, 4, &b, 1, 0.0, c, 1) };
+        });
+        result.expect("the kernel runs");
+        f64::from_bits(bits.load(Ordering::Relaxed))
+    };
+    assert_eq!(of(a), two_to(-80));
+    assert_eq!(of([f64::INFINITY, 1.0, 1.0, 1.0]), f64::INFINITY);
+}
