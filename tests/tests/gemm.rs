@@ -357,7 +357,8 @@ fn takes_sides_that_16_bits_cannot_count<T: Element>(bench: &Bench) -> Result<()
     let (tile, long) = (bench.tile(), 1 << 16);
     for extents in [
         [3, long + tile.n + 1, 2],
-        [2, 3, long + tile.k + 1],
+        // Where a tile is split, its last segment begins beyond 16 bits as well.
+        [2, 3, long + long / 4 + tile.k + 1],
         [long + tile.m + 1, 3, 2],
     ] {
         bench.exact(&integers::<T>(shape(extents), [1, 0])?)?;
