@@ -3,6 +3,7 @@
 
 pub mod built;
 pub mod devices;
+pub mod pages;
 pub mod probes;
 
 use std::process::ExitCode;

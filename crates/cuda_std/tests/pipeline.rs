@@ -266,3 +266,47 @@ fn copies_that_no_gpu_can_make_are_faults_that_name_thread_and_place() {
         assert!(elsewhere.contains(part), "{elsewhere}");
     }
 }
+
+#[test]
+fn copies_read_no_byte_beside_the_memories_that_they_may_read() {
+    // Its 22 readable bytes begin in the first float4 and end in the second.
+    let source = Aligned([5_u32; 12]);
+    let start = source.0.as_ptr().cast::<u8>();
+    let launch = Launch::new(1, 1).readable_by_copies([
+        start..start,
+        start.wrapping_add(8)..start.wrapping_add(30),
+        start.wrapping_add(32)..start.wrapping_add(48),
+    ]);
+    let copied = |word: usize, valid_bytes: u32| {
+        launch.run(|| {
+            let staged = shared_array![u32; 4];
+            let from = source.0.as_ptr().wrapping_add(word);
+            unsafe {
+                match word % 4 {
+                    0 => pipeline::memcpy_async_zfill::<[u32; 4]>(
+                        staged.cast(),
+                        from.cast(),
+                        valid_bytes,
+                    ),
+                    _ => pipeline::memcpy_async_zfill(staged, from, valid_bytes),
+                }
+            }
+            pipeline::commit();
+            pipeline::wait_prior::<0>();
+        })
+    };
+    for (word, valid_bytes) in [(0, 0), (2, 4), (4, 14), (7, 2), (8, 16), (8, 3)] {
+        let result = copied(word, valid_bytes);
+        assert!(result.is_ok(), "{valid_bytes} bytes at {word}: {result:?}");
+    }
+    // Before the first byte, after the last, and across two memories' gap.
+    for (word, valid_bytes) in [(0, 1), (0, 16), (1, 4), (4, 15), (4, 16), (7, 3), (7, 4)] {
+        match copied(word, valid_bytes) {
+            Err(fault @ Fault::InvalidCopy { .. }) => {
+                let reads = format!("a copy that reads {valid_bytes} bytes from ");
+                assert!(fault.to_string().contains(&reads), "{fault}");
+            }
+            other => panic!("{valid_bytes} bytes at {word}: {other:?}"),
+        }
+    }
+}

@@ -377,7 +377,7 @@ fn what_is_wrong_only_while_it_is_timed_has_no_times() {
     let record = &report["results"][0];
     assert_eq!(record["proven"], false);
     assert_eq!(record["time_median_s"], Value::Null);
-    let why = "The result was right, but that of a launch as the timed ones is not: C[0][0] is ";
+    let why = "The result was right, but that of a launch like the timed ones is not: C[0][0] is ";
     assert_contains(record["verification"].as_str().unwrap(), &[why]);
     // A wrong cuBLAS is nothing to compare with.
     for (kernels, name) in [

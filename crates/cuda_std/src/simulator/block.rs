@@ -5,9 +5,10 @@ use super::barrier::{Barrier, BarrierCall};
 use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
 use super::warp::{WarpCall, complete_warp};
-use super::{BarrierSite, Dim3, Fault, Place, WARP_SIZE, Waiting};
+use super::{BarrierSite, Dim3, Fault, Launch, Place, WARP_SIZE, Waiting};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::ptr;
 
 /// What a simulated thread is doing.
@@ -72,6 +73,8 @@ pub(super) struct Block {
     pub threads: Vec<Thread>,
     pub barrier: Barrier,
     pub waits: Waits,
+    /// The addresses that asynchronous copies may read: all if `None`.
+    pub readable_by_copies: Option<Vec<Range<usize>>>,
     pub shared_memory: RefCell<SharedMemory>,
     /// Set while the stacks of suspended threads are unwound: their destructors must not wait for
     /// anyone.
@@ -79,13 +82,9 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub fn new(
-        grid: Dim3,
-        size: Dim3,
-        left_out: &[BarrierSite],
-        waits: Waits,
-        shared_memory: SharedMemory,
-    ) -> Self {
+    /// A block of this launch.
+    pub fn new(launch: &Launch, shared_memory: SharedMemory) -> Self {
+        let (grid, size) = (launch.grid, launch.block);
         let threads = (0..size.count() as u32).map(|number| Thread {
             index: size.place(u64::from(number)),
             number,
@@ -99,10 +98,11 @@ impl Block {
             index: Cell::new(grid.place(0)),
             size,
             grid,
-            left_out: left_out.to_vec(),
+            left_out: launch.barriers_left_out.clone(),
             threads: threads.collect(),
             barrier: Barrier::default(),
-            waits,
+            waits: Waits::new(&launch.waits_left_out),
+            readable_by_copies: launch.readable_by_copies.clone(),
             shared_memory: RefCell::new(shared_memory),
             is_unwinding: Cell::new(false),
         }

@@ -67,7 +67,8 @@ pub enum Fault {
         site: BarrierSite,
         problem: String,
     },
-    /// A thread issued an asynchronous copy that no GPU can perform. The sentence says why.
+    /// A thread issued an asynchronous copy that no GPU can perform, or that reads what the launch
+    /// does not let it read. The sentence says why.
     InvalidCopy {
         block: Dim3,
         thread: Dim3,

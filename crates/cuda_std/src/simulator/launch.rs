@@ -4,6 +4,7 @@ use super::worker::{Usage, Worker};
 use super::{BarrierSite, Dim3, Fault, ThreadOrder, current, panic_hook, shared_memory};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -25,6 +26,8 @@ pub struct Launch {
     pub(super) order: ThreadOrder,
     pub(super) barriers_left_out: Vec<BarrierSite>,
     pub(super) waits_left_out: Vec<BarrierSite>,
+    /// The addresses that asynchronous copies may read: all if `None`.
+    pub(super) readable_by_copies: Option<Vec<Range<usize>>>,
 }
 
 /// What a launch did.
@@ -51,6 +54,7 @@ impl Launch {
             order: ThreadOrder::default(),
             barriers_left_out: Vec::new(),
             waits_left_out: Vec::new(),
+            readable_by_copies: None,
         }
     }
 
@@ -63,6 +67,19 @@ impl Launch {
     /// Runs the threads of a block in this order; without this call, forward.
     pub fn thread_order(mut self, order: ThreadOrder) -> Self {
         self.order = order;
+        self
+    }
+
+    /// Lets asynchronous copies read only these memories: any other byte that one reads is a
+    /// [`Fault::InvalidCopy`]. Without this call, they may read whatever the kernel can.
+    ///
+    /// A GPU stops such a read only where it has no memory at all.
+    pub fn readable_by_copies(
+        mut self,
+        memories: impl IntoIterator<Item = Range<*const u8>>,
+    ) -> Self {
+        let addresses = |memory: Range<*const u8>| memory.start.addr()..memory.end.addr();
+        self.readable_by_copies = Some(memories.into_iter().map(addresses).collect());
         self
     }
 

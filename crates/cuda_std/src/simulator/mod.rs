@@ -24,10 +24,10 @@
 //! late as a GPU may perform them.
 //!
 //! What is undefined on a GPU is a [`Fault`] here: a barrier that only some threads reach, a warp
-//! operation that not all of its lanes reach, an asynchronous copy that is not aligned, more
-//! shared memory than there is. A panic in a thread, for example an index out of bounds, is a
-//! fault too. The first fault ends the launch; of several, the one in the lowest block is
-//! reported.
+//! operation that not all of its lanes reach, an asynchronous copy that is not aligned or reads
+//! what the launch does not let it read, more shared memory than there is. A panic in a thread,
+//! for example an index out of bounds, is a fault too. The first fault ends the launch; of
+//! several, the one in the lowest block is reported.
 //!
 //! Not simulated: races within a pass, the order of memory accesses between blocks, caches,
 //! timing. Each thread has 256 KiB of stack; one that needs more ends the process, as any stack

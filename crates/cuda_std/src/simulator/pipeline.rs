@@ -1,11 +1,13 @@
 //! Asynchronous copies of a thread: they are issued, put into groups, and performed as late as a
 //! GPU may.
 
+use super::block::Block;
 use super::current;
 use super::shared_memory::POISON;
 use super::{BarrierSite, Fault};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::Location;
 
 /// A copy that has been issued and not yet performed.
@@ -79,11 +81,7 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
         bytes: size_of::<T>(),
         valid_bytes: valid_bytes as usize,
     };
-    let is_in_shared_memory = block
-        .shared_memory
-        .borrow()
-        .contains(copy.shared, copy.bytes);
-    if let Some(problem) = problem_of(&copy, is_in_shared_memory) {
+    if let Some(problem) = problem_of(&copy, block) {
         current::fail(Fault::InvalidCopy {
             block: block.index.get(),
             thread: thread.index,
@@ -97,7 +95,7 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
 }
 
 /// What would be a fault or undefined on a GPU.
-fn problem_of(copy: &PendingCopy, is_in_shared_memory: bool) -> Option<String> {
+fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
     let PendingCopy {
         shared,
         global,
@@ -108,7 +106,7 @@ fn problem_of(copy: &PendingCopy, is_in_shared_memory: bool) -> Option<String> {
         Some(format!(
             "a copy of {bytes} bytes of which {valid_bytes} are to be valid."
         ))
-    } else if !is_in_shared_memory {
+    } else if !block.shared_memory.borrow().contains(shared, bytes) {
         Some(format!(
             "a copy to {shared:p}, which is not in the block's shared memory."
         ))
@@ -116,9 +114,24 @@ fn problem_of(copy: &PendingCopy, is_in_shared_memory: bool) -> Option<String> {
         Some(format!(
             "a copy of {bytes} bytes from {global:p} to {shared:p}; both must be multiples of {bytes}."
         ))
+    } else if !is_readable(global.addr(), valid_bytes, block) {
+        Some(format!(
+            "a copy that reads {valid_bytes} bytes from {global:p}, not all of which it may read."
+        ))
     } else {
         None
     }
+}
+
+/// Whether all bytes that a copy reads lie in one memory that the launch lets copies read.
+fn is_readable(global: usize, valid_bytes: usize, block: &Block) -> bool {
+    let Some(memories) = &block.readable_by_copies else {
+        return true;
+    };
+    let contains = |memory: &Range<usize>| {
+        global >= memory.start && global <= memory.end && valid_bytes <= memory.end - global
+    };
+    valid_bytes == 0 || memories.iter().any(contains)
 }
 
 /// Closes the current thread's group of copies.

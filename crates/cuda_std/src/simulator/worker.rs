@@ -4,7 +4,6 @@ use super::block::{Block, State};
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
-use super::pipeline::Waits;
 use super::shared_memory::SharedMemory;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
@@ -44,13 +43,7 @@ impl<'launch> Worker<'launch> {
             mut shared_memory,
         } = spare.unwrap_or_default();
         shared_memory.begin_launch(launch.dynamic_shared_bytes);
-        let block = Block::new(
-            launch.grid,
-            launch.block,
-            &launch.barriers_left_out,
-            Waits::new(&launch.waits_left_out),
-            shared_memory,
-        );
+        let block = Block::new(launch, shared_memory);
         Self {
             launch,
             coroutines: Coroutines::new(block.threads.len(), stacks),

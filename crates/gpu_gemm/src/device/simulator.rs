@@ -1,5 +1,7 @@
 //! Launches on the CPU: kernels as Rust functions, on `cuda_std`'s simulator.
 
+use std::ops::Range;
+
 use cuda_std::simulator::{self, Report};
 use gpu_kernels::spec::Function;
 
@@ -85,12 +87,18 @@ struct Observed<'a> {
 impl Backend for Observed<'_> {
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let kernel = launch.kernel.name;
+        let mut arguments = Arguments {
+            remaining: launch.arguments.iter(),
+            bindings,
+            slices: Vec::new(),
+        };
         // SAFETY: the caller vouches for the memory, and that nothing else touches it until the
         // launch has ended, below.
-        let thread =
-            unsafe { thread_of(launch, bindings) }.ok_or(DeviceError::WrongArguments { kernel })?;
+        let thread = unsafe { thread_of(launch, &mut arguments) }
+            .ok_or(DeviceError::WrongArguments { kernel })?;
         let simulated = simulator::Launch::new(launch.grid, launch.block)
-            .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize);
+            .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize)
+            .readable_by_copies(arguments.slices);
         let simulated = (self.simulator.configure)(simulated);
         let report = simulated
             .run_observed(thread, self.cta_done)
@@ -111,11 +119,7 @@ type Thread = Box<dyn Fn() + Sync>;
 /// # Safety
 ///
 /// As for [`Backend::launch`], for as long as the result is used.
-unsafe fn thread_of(launch: &Launch, bindings: &Bindings) -> Option<Thread> {
-    let arguments = &mut Arguments {
-        remaining: launch.arguments.iter(),
-        bindings,
-    };
+unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Thread> {
     // A kernel, and for each of its parameters a name and the kind of argument that it takes.
     macro_rules! thread {
         ($kernel:ident: $($parameter:ident $kind:ident),*) => {{
@@ -160,6 +164,8 @@ struct Arguments<'a> {
     remaining: std::slice::Iter<'a, Argument>,
     /// The memories outlive whatever is taken.
     bindings: &'a Bindings,
+    /// The memories of the slices that were taken: of A and B, or of their copies.
+    slices: Vec<Range<*const u8>>,
 }
 
 impl Arguments<'_> {
@@ -185,7 +191,10 @@ impl Arguments<'_> {
                 let start = self.bindings.pointer(address).cast();
                 // SAFETY: who made `self` vouches that these are elements which nothing writes
                 // while the slice is used.
-                Some(Shared(unsafe { std::slice::from_raw_parts(start, length) }))
+                let slice: &[T] = unsafe { std::slice::from_raw_parts(start, length) };
+                let Range { start, end } = slice.as_ptr_range();
+                self.slices.push(start.cast()..end.cast());
+                Some(Shared(slice))
             }
             _ => None,
         }
