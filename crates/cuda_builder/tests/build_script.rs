@@ -372,7 +372,7 @@ pub unsafe fn fill(y: *mut f32, value: f32) {
 fn kernels_may_use_the_types_of_half_and_glam() -> Result<(), Failed> {
     let kernels = with_features(
         r#""half", "glam""#,
-        "use cuda_std::{bf16, f16, glam::Vec3};
+        "use cuda_std::{bf16, f16, glam::Vec3, warp};
 #[kernel]
 pub unsafe fn lengths(x: *const f16, y: *mut bf16) {
     let first = unsafe { *x.add(thread::index_1d() as usize) };
