@@ -52,10 +52,21 @@ fn trials() -> Result<Vec<Trial>, String> {
         trials.push(page("links_lead_somewhere", links_lead_somewhere));
         trials.push(page("commands_are_taken", commands_are_taken));
         trials.push(page("tags_are_closed", tags_are_closed));
+        // The ledger is where measured figures are kept that no file of results has.
+        if chapter.file != "tuning.md" {
+            trials.push(page(
+                "measured_figures_have_a_home",
+                measured_figures_have_a_home,
+            ));
+        }
     }
     trials.push(Trial::test("links_lead_somewhere::README.md", || {
         links_lead_somewhere(&at_root(""), &read(&at_root("README.md"))?)
     }));
+    trials.push(Trial::test(
+        "measured_figures_have_a_home::README.md",
+        || measured_figures_have_a_home(&at_root(""), &read(&at_root("README.md"))?),
+    ));
     for (claim, check) in claims![
         every_file_is_part_of_the_book,
         every_picture_stands_alone,
@@ -155,6 +166,63 @@ fn is_heading(line: &str, anchor: &str) -> bool {
     line.starts_with('#') && slug == anchor
 }
 
+/// What follows from data sheets and counts of instructions by the arithmetic beside it, or is assumed.
+const NOT_MEASURED: [&str; 5] = [
+    "66.9 TFLOP/s",
+    "1.2 TFLOP/s",
+    "38 TFLOP/s",
+    "13 TFLOP/s",
+    "takes 0.8 µs",
+];
+
+/// Speeds and times are written by the tool from `results`, or lead to the ledger.
+fn measured_figures_have_a_home(_: &Path, text: &str) -> Result<(), Failed> {
+    const UNITS: [&str; 4] = [" TFLOP/s", " GFLOP/s", " µs", " ms"];
+    let mut prose = String::new();
+    let (mut in_part, mut in_code) = (false, false);
+    for piece in text
+        .split_inclusive('\n')
+        .flat_map(|line| line.split_inclusive("-->"))
+    {
+        let begins = piece.rfind("<!-- ").map(|at| &piece[at + 5..]);
+        if piece.starts_with("```") {
+            in_code = !in_code;
+        }
+        let is_indented = piece.starts_with("    ");
+        match begins {
+            Some(tag) if tag.starts_with('/') => in_part = false,
+            Some(tag) if tag.ends_with("-->") => {
+                prose.push_str(&piece[..piece.len() - tag.len() - 5]);
+                in_part = true;
+            }
+            _ if in_part || in_code || is_indented => (),
+            _ => prose.push_str(piece),
+        }
+    }
+    for paragraph in prose.split("\n\n") {
+        let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rest = NOT_MEASURED
+            .iter()
+            .fold(words.clone(), |text, known| text.replace(known, ""));
+        let figure = UNITS.iter().find(|unit| {
+            let mut before = rest.match_indices(**unit).map(|(at, _)| &rest[..at]);
+            before.any(|before| {
+                before
+                    .rsplit(' ')
+                    .next()
+                    .is_some_and(|word| word.parse::<f64>().is_ok())
+            })
+        });
+        if let Some(unit) = figure
+            && !words.contains("tuning.md#")
+        {
+            let why = "is neither generated from results nor a link to the ledger";
+            return Err(format!("a figure in{unit} {why}: {words}").into());
+        }
+    }
+    Ok(())
+}
+
 /// Each tag of HTML is closed, in the order that they nest in, before its block ends.
 fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
     let after_comments = text
@@ -201,6 +269,15 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
             continue;
         }
         if words == ["-p", "book"] {
+            continue;
+        }
+        if let ["-p", "mutants", options @ ..] = &words[..] {
+            if let ["--", "--file", file] = options {
+                assert!(
+                    at_root(file).is_file(),
+                    "`{command}`: there is no such file"
+                );
+            }
             continue;
         }
         let split = words.iter().position(|&word| word == "--");

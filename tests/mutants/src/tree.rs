@@ -1,0 +1,364 @@
+//! A copy of the workspace with every mutant in it, switched off, and its test programs.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::mutant::Mutant;
+use crate::operators::{self, mutate};
+use crate::scope::{LEFT_OUT, Scope, Test, tests_of};
+
+/// What is appended to the root of a mutated crate. The variable is read before `main`.
+pub const SWITCH: &str = r#"
+#[allow(warnings, clippy::all)]
+#[cfg(not(cuda_device))]
+pub mod mutation {
+    static mut ON: u32 = 0;
+    #[inline(always)]
+    pub fn on() -> u32 {
+        unsafe { ON }
+    }
+    extern "C" fn read() {
+        let id = std::env::var("MUTANT").ok().and_then(|id| id.parse().ok());
+        unsafe { ON = id.unwrap_or(0) };
+    }
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static READ: extern "C" fn() = read;
+}
+#[allow(warnings, clippy::all)]
+#[cfg(cuda_device)]
+mod mutation {
+    pub const fn on() -> u32 {
+        0
+    }
+}
+"#;
+
+/// Mutants that were built, and how to test them.
+#[derive(Serialize, Deserialize)]
+pub struct Built {
+    pub mutants: Vec<Mutant>,
+    /// Found, but the program would not compile with them.
+    pub not_compiled: usize,
+    pub programs: Vec<Program>,
+}
+
+/// A test program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    pub package: String,
+    pub target: String,
+    pub executable: PathBuf,
+    /// Where it is run: the folder of its package.
+    pub folder: PathBuf,
+}
+
+impl Built {
+    pub fn program(&self, test: &Test) -> Option<&Program> {
+        let is =
+            |program: &&Program| program.package == test.package && program.target == test.target;
+        self.programs.iter().find(is)
+    }
+}
+
+/// The sources of `scope`, relative to `root`, in order.
+pub fn sources(root: &Path, scope: &Scope) -> Result<Vec<String>> {
+    let mut files: Vec<String> = tracked(root)?
+        .into_iter()
+        .filter(|file| file.ends_with(".rs") && !LEFT_OUT.contains(&file.as_str()))
+        .filter(|file| {
+            let within = |source: &str| file == source || file.starts_with(&format!("{source}/"));
+            scope.sources.iter().any(|source| within(source))
+        })
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The files of the repository, and those that are new and not ignored.
+fn tracked(root: &Path) -> Result<Vec<String>> {
+    let listed = Command::new("git")
+        .current_dir(root)
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .output()
+        .context("git cannot be started")?;
+    if !listed.status.success() {
+        bail!(
+            "git ls-files failed: {}",
+            String::from_utf8_lossy(&listed.stderr)
+        );
+    }
+    let names = String::from_utf8(listed.stdout).context("a file's name is not UTF-8")?;
+    Ok(names
+        .split('\0')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// All mutants of `scope` that `keep` keeps; they are written to `tree`, if there is one.
+pub fn find(
+    root: &Path,
+    scope: &Scope,
+    tree: Option<&Path>,
+    keep: &dyn Fn(&Mutant) -> bool,
+) -> Result<Vec<Mutant>> {
+    let mut mutants = Vec::new();
+    let mut next_id = 1;
+    for file in sources(root, scope)? {
+        let text = fs::read_to_string(root.join(&file)).with_context(|| file.clone())?;
+        let mutated = mutate(&file, &text, next_id, keep).with_context(|| file.clone())?;
+        next_id += mutated.found;
+        if let Some(tree) = tree {
+            fs::write(tree.join(&file), mutated.source)?;
+        }
+        mutants.extend(mutated.mutants);
+    }
+    Ok(mutants)
+}
+
+/// Builds the tests of `scope` with all of `mutants` in `folder`, except those that do not compile.
+pub fn build(root: &Path, folder: &Path, scope: &Scope, mutants: Vec<Mutant>) -> Result<Built> {
+    let tree = folder.join("tree");
+    copy(root, &tree)?;
+    let mut wanted: HashMap<u32, Mutant> = mutants
+        .into_iter()
+        .map(|mutant| (mutant.id, mutant))
+        .collect();
+    let found = wanted.len();
+    let mut lines_at_fault = HashSet::new();
+    loop {
+        find(root, scope, Some(&tree), &|mutant| {
+            wanted.contains_key(&mutant.id)
+        })?;
+        let library = tree.join(folder_of(scope.package)).join("src/lib.rs");
+        let text = fs::read_to_string(&library)?;
+        // Written again above, or never: then there is a switch in it.
+        if !text.contains("pub mod mutation") {
+            fs::write(&library, text + SWITCH)?;
+        }
+        eprintln!(
+            "checking that {} mutants of {} compile",
+            wanted.len(),
+            scope.name
+        );
+        let errors = errors(&tree, folder, scope)?;
+        if errors.is_empty() {
+            break;
+        }
+        let before = wanted.len();
+        for error in &errors {
+            let text = fs::read_to_string(tree.join(&error.file)).unwrap_or_default();
+            let again = !lines_at_fault.insert((error.file.clone(), error.line));
+            for id in at_fault(&text, error, again) {
+                wanted.remove(&id);
+            }
+        }
+        if wanted.len() == before {
+            bail!(
+                "the mutated sources do not compile, and no mutant is at fault: {}",
+                errors[0].rendered
+            );
+        }
+    }
+    let programs = programs(&tree, folder, scope)?;
+    let mut mutants: Vec<Mutant> = wanted.into_values().collect();
+    mutants.sort_by_key(|mutant| mutant.id);
+    let built = Built {
+        not_compiled: found - mutants.len(),
+        mutants,
+        programs,
+    };
+    for test in built
+        .mutants
+        .iter()
+        .flat_map(|mutant| tests_of(&mutant.file))
+    {
+        if built.program(&test).is_none() {
+            bail!(
+                "no test program `{}` of the package `{}` was built",
+                test.target,
+                test.package
+            );
+        }
+    }
+    Ok(built)
+}
+
+/// A package's folder in the repository.
+fn folder_of(package: &str) -> &str {
+    match package {
+        "gpu_gemm" => "crates/gpu_gemm",
+        package => package,
+    }
+}
+
+/// An error of the compiler's, and where.
+struct Error {
+    /// Relative to the tree.
+    file: String,
+    line: usize,
+    bytes: (usize, usize),
+    rendered: String,
+}
+
+/// The ids of the mutants that an error is put down to: those within it and the one before it on its line; if that
+/// did not help, all of the line's.
+fn at_fault(text: &str, error: &Error, again: bool) -> Vec<u32> {
+    let Some(before) = text.get(..error.bytes.0) else {
+        return Vec::new();
+    };
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = text[error.bytes.1..]
+        .find('\n')
+        .map_or(text.len(), |at| error.bytes.1 + at);
+    let ids = |text: &str| -> Vec<u32> {
+        let behind = text
+            .match_indices(operators::SWITCH)
+            .map(|(at, _)| &text[at + operators::SWITCH.len()..]);
+        behind
+            .filter_map(|rest| rest.split(')').next()?.parse().ok())
+            .collect()
+    };
+    if again {
+        return ids(&text[begin..end]);
+    }
+    let mut found = ids(&text[error.bytes.0..error.bytes.1]);
+    found.extend(ids(&text[begin..error.bytes.0]).pop());
+    if found.is_empty() {
+        ids(&text[begin..end])
+    } else {
+        found
+    }
+}
+
+fn cargo(tree: &Path, folder: &Path, scope: &Scope, command: &[&str]) -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(tree)
+        .args(command)
+        .arg("--message-format=json")
+        .arg("--target-dir")
+        .arg(folder.with_file_name("target"))
+        .envs(scope.environment.iter().copied())
+        .env("CARGO_INCREMENTAL", "0")
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("MUTANT")
+        .stdout(Stdio::piped());
+    cargo
+}
+
+/// What the compiler has against the mutated package.
+fn errors(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Error>> {
+    let checked = cargo(
+        tree,
+        folder,
+        scope,
+        &["check", "--quiet", "--lib", "-p", scope.package],
+    )
+    .output()
+    .context("cargo cannot be started")?;
+    let mut errors = Vec::new();
+    for message in messages(&checked.stdout) {
+        let message = &message["message"];
+        if message["level"] != "error" {
+            continue;
+        }
+        for span in message["spans"].as_array().into_iter().flatten() {
+            if span["is_primary"] == true {
+                errors.push(Error {
+                    file: span["file_name"].as_str().unwrap_or_default().to_owned(),
+                    line: number(&span["line_start"]),
+                    bytes: (number(&span["byte_start"]), number(&span["byte_end"])),
+                    rendered: message["rendered"].as_str().unwrap_or_default().to_owned(),
+                });
+            }
+        }
+    }
+    if errors.is_empty() && !checked.status.success() {
+        bail!(
+            "cargo check failed: {}",
+            String::from_utf8_lossy(&checked.stderr)
+        );
+    }
+    Ok(errors)
+}
+
+/// Builds the test programs, and says where they are.
+fn programs(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Program>> {
+    eprintln!("building the tests of {}", scope.tested.join(", "));
+    let mut arguments = vec!["test", "--no-run"];
+    for package in scope.tested {
+        arguments.extend(["-p", *package]);
+    }
+    let built = cargo(tree, folder, scope, &arguments)
+        .output()
+        .context("cargo cannot be started")?;
+    if !built.status.success() {
+        let rendered = messages(&built.stdout)
+            .filter_map(|message| Some(message["message"]["rendered"].as_str()?.to_owned()));
+        bail!(
+            "the tests do not compile: {}{}",
+            rendered.collect::<String>(),
+            String::from_utf8_lossy(&built.stderr)
+        );
+    }
+    let programs = messages(&built.stdout).filter_map(|message| {
+        let executable = message["executable"].as_str()?;
+        if message["profile"]["test"] != true {
+            return None;
+        }
+        let manifest = Path::new(message["manifest_path"].as_str()?);
+        let package = message["package_id"].as_str()?;
+        // path+file:///folder#name@version, or #version where the folder has the package's name.
+        let (path, name) = package.rsplit_once('#')?;
+        let name = match name.split_once('@') {
+            Some((name, _)) => name,
+            None => path.rsplit('/').next()?,
+        };
+        Some(Program {
+            package: name.to_owned(),
+            target: message["target"]["name"].as_str()?.to_owned(),
+            executable: executable.into(),
+            folder: manifest.parent()?.to_owned(),
+        })
+    });
+    Ok(programs.collect())
+}
+
+fn messages(output: &[u8]) -> impl Iterator<Item = serde_json::Value> + '_ {
+    output
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+fn number(value: &serde_json::Value) -> usize {
+    value.as_u64().unwrap_or(0) as usize
+}
+
+fn copy(root: &Path, tree: &Path) -> Result<()> {
+    for file in tracked(root)? {
+        let (from, to) = (root.join(&file), tree.join(&file));
+        // Deleted, and not yet committed.
+        let Ok(text) = fs::read(&from) else { continue };
+        if fs::read(&to).is_ok_and(|there| there == text) {
+            continue;
+        }
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(&from, &to).with_context(|| file.clone())?;
+    }
+    Ok(())
+}
