@@ -1,5 +1,6 @@
-//! No dependency has a known vulnerability, is unsound or is abandoned, as far as the RustSec Advisory Database knew
-//! when `advisories.csv` was made of it. `cargo deny check advisories` asks the newest one; it needs a network.
+//! No dependency has a known vulnerability, is unsound or is abandoned, as far as the RustSec
+//! Advisory Database knew when `advisories.csv` was made of it. `cargo deny check advisories` asks
+//! the newest one; it needs a network.
 
 use std::path::Path;
 use std::{fs, io};

@@ -105,8 +105,8 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         }
         trials.push(trial(Backend::Gpu, case));
     }
-    // Takes minutes and 40 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
-    for case in claims![indexes_beyond_two_to_the_31] {
+    // Takes minutes and 80 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
+    for case in claims![indexes_beyond_two_to_the_32] {
         trials.push(trial(Backend::Gpu, case).with_ignored_flag(true));
     }
     // A million rows take the simulator a while. The host does the splitting, so one kernel
@@ -488,9 +488,9 @@ fn takes_more_rows_than_a_grid_has_blocks<T: Element>(bench: &Bench) -> Result<(
     bench.all_gates::<T>(Shape { m, n: 2, k: 3 }, 41)
 }
 
-/// Matrices of exactly 2^31 elements, and of 512 more: A, then B, then C.
-fn indexes_beyond_two_to_the_31<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    for long in [1 << 22, (1 << 22) + 1] {
+/// Matrices of exactly 2^31 elements, of 512 more, and of 2^32 and 512: A, then B, then C.
+fn indexes_beyond_two_to_the_32<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    for long in [1 << 22, (1 << 22) + 1, (1 << 23) + 1] {
         for extents in [[long, 4, 512], [4, long, 512], [long, 512, 4]] {
             bench.exact(&integers::<T>(shape(extents), [1, 0])?)?;
         }

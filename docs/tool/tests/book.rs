@@ -166,7 +166,8 @@ fn is_heading(line: &str, anchor: &str) -> bool {
     line.starts_with('#') && slug == anchor
 }
 
-/// What follows from data sheets and counts of instructions by the arithmetic beside it, or is assumed.
+/// What follows from data sheets and counts of instructions by the arithmetic beside it, or is
+/// assumed.
 const NOT_MEASURED: [&str; 5] = [
     "66.9 TFLOP/s",
     "1.2 TFLOP/s",

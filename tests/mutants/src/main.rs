@@ -1,11 +1,13 @@
-//! Mutation testing: plants small errors in the kernels and in what proves and measures them, one at a time, and runs
-//! the tests. A test suite that does not notice an error has a hole, or the error is none: `survivors.txt` says which.
+//! Mutation testing: plants small errors in the kernels and in what proves and measures them, one
+//! at a time, and runs the tests. A test suite that does not notice an error has a hole, or the
+//! error is none: `survivors.txt` says which.
 //!
 //! ```sh
 //! cargo run -p mutants -- --file gpu-kernels/src/naive.rs
 //! ```
 //!
-//! All of them are in one build, each behind a condition, so that a mutant costs a run of tests and no compilation.
+//! All of them are in one build, each behind a condition, so that a mutant costs a run of tests
+//! and no compilation.
 
 mod changed;
 mod mutant;
@@ -38,7 +40,8 @@ const OUTCOMES: &str = "outcomes.jsonl";
 
 /// Plants errors in the sources, one at a time, and says which no test notices.
 ///
-/// Exit code: 0 if each is noticed or listed in tests/mutants/survivors.txt, 1 if not, 2 if something else went wrong.
+/// Exit code: 0 if each is noticed or listed in tests/mutants/survivors.txt, 1 if not, 2 if
+/// something else went wrong.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

@@ -1,10 +1,10 @@
-//! The mutation operators: which errors are planted, and how they are written beside the code so that one build
-//! has them all.
+//! The mutation operators: which errors are planted, and how they are written beside the code so
+//! that one build has them all.
 //!
-//! Each becomes a condition in the source. What must be known when the program is
-//! compiled cannot depend on one: constants, array lengths, const generics, `const fn`. Macros are left alone too.
-//! The technique, all mutants in one program, is Untch, Offutt and Harrold's: "Mutation analysis using mutant
-//! schemata", ISSTA 1993.
+//! Each becomes a condition in the source. What must be known when the program is compiled cannot
+//! depend on one: constants, array lengths, const generics, `const fn`. Macros are left alone too.
+//! The technique, all mutants in one program, is Untch, Offutt and Harrold's: "Mutation analysis
+//! using mutant schemata", ISSTA 1993.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ struct Edit {
     order: usize,
 }
 
-/// At one place: what goes behind the text that ends there, then what goes before the text that begins there, then
-/// what takes the place of that.
+/// At one place: what goes behind the text that ends there, then what goes before the text that
+/// begins there, then what takes the place of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     End,
@@ -46,8 +46,8 @@ pub struct Mutated {
     pub source: String,
 }
 
-/// Finds the mutants of `source`, the text of `file`, whose ids begin with `first_id`, and writes those that `keep`
-/// wants.
+/// Finds the mutants of `source`, the text of `file`, whose ids begin with `first_id`, and writes
+/// those that `keep` wants.
 ///
 /// # Errors
 ///
@@ -166,7 +166,8 @@ impl Finder<'_> {
         });
     }
 
-    /// Writes `before` in front of `span` and, when `inner` has written what is within, `after` behind it.
+    /// Writes `before` in front of `span` and, when `inner` has written what is within, `after`
+    /// behind it.
     fn wrap(&mut self, span: Span, before: String, after: String, inner: impl FnOnce(&mut Self)) {
         let (begin, end) = self.bytes(span);
         self.edit((begin, begin), Side::Begin, before);

@@ -17,7 +17,8 @@ use crate::mutant::Mutant;
 use crate::scope::{TOO_SLOW, Test, tests_of};
 use crate::tree::Built;
 
-/// A test that computes for so many times as long as without a mutant, and at least so long, will not end.
+/// A test that computes for so many times as long as without a mutant, and at least so long, will
+/// not end.
 const PATIENCE: u32 = 4;
 const PATIENCE_AT_LEAST: Duration = Duration::from_secs(10);
 /// One that waits will not end either. Not less, for the machine may have other things to do.
@@ -41,7 +42,8 @@ pub struct Caught {
     pub how: String,
 }
 
-/// Runs the tests of `mutants` on each, `jobs` at a time. `report` is called with what became of each.
+/// Runs the tests of `mutants` on each, `jobs` at a time. `report` is called with what became of
+/// each.
 ///
 /// # Errors
 ///
@@ -154,7 +156,8 @@ fn each<T: Sync, R: Send>(
     })
 }
 
-/// Runs a test with a mutant on; `limit` is for what it computes. `None` if it passes, else how it did not.
+/// Runs a test with a mutant on; `limit` is for what it computes. `None` if it passes, else how it
+/// did not.
 fn attempt(built: &Built, test: &Test, id: u32, limit: Duration) -> Result<Option<String>> {
     let program = built.program(test).context("the program was built")?;
     let mut shell = Command::new("sh");
@@ -199,7 +202,8 @@ fn watch(mut child: Child) -> Result<Option<String>> {
         thread::spawn(move || {
             if over.recv_timeout(WAIT) == Err(mpsc::RecvTimeoutError::Timeout) {
                 ended.store(true, Ordering::Relaxed);
-                // SAFETY: a signal to processes started here; none of this process's memory is concerned.
+                // SAFETY: a signal to processes started here; none of this process's memory is
+                // concerned.
                 unsafe { libc::kill(group, libc::SIGKILL) };
             }
         })
@@ -218,7 +222,8 @@ fn watch(mut child: Child) -> Result<Option<String>> {
         }
     }
     if failed.is_some() {
-        // SAFETY: as above; the group's first process was not yet waited for, so the number is still its own.
+        // SAFETY: as above; the group's first process was not yet waited for, so the number is
+        // still its own.
         unsafe { libc::kill(group, libc::SIGKILL) };
     }
     let status = child.wait()?;

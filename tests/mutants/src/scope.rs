@@ -24,7 +24,8 @@ pub struct Test {
 
 /// In this order they are built.
 pub const SCOPES: &[Scope] = &[
-    // On the simulator; PTX would be compiled from the same text, and is tested for what it says elsewhere.
+    // On the simulator; PTX would be compiled from the same text, and is tested for what it says
+    // elsewhere.
     Scope {
         name: "kernels",
         package: "gpu-kernels",
@@ -41,8 +42,8 @@ pub const SCOPES: &[Scope] = &[
     },
 ];
 
-/// Tests that are not run on mutants, by parts of their names: with all the conditions in them the kernels are ten
-/// times as slow, and these claims go over more of the same.
+/// Tests that are not run on mutants, by parts of their names: with all the conditions in them the
+/// kernels are ten times as slow, and these claims go over more of the same.
 pub const TOO_SLOW: &[&str] = &[
     "is_proven_on_awkward_shapes",
     "sides_that_16_bits_cannot_count",

@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 pub struct Survivors(HashMap<String, String>);
 
 impl Survivors {
-    /// Reads a list: the reason, behind `#`, then the names of those that live for it, then an empty line.
+    /// Reads a list: the reason, behind `#`, then the names of those that live for it, then an
+    /// empty line.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let mut reasons = HashMap::new();

@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::operators::mutate;
 use crate::tree::SWITCH;
 
-/// Every operator at least once; each function's value is printed, and depends on all that is in it.
+/// Every operator at least once; each function's value is printed, and depends on all that is in
+/// it.
 const PROGRAM: &str = r#"
 fn arithmetic(a: i32, b: i32) -> i32 { (a + b) * 3 - a / b % 7 }
 fn bits(a: u32) -> u32 { a << 3 | (a & 12) ^ a >> 1 }

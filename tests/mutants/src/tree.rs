@@ -128,7 +128,8 @@ pub fn find(
     Ok(mutants)
 }
 
-/// Builds the tests of `scope` with all of `mutants` in `folder`, except those that do not compile.
+/// Builds the tests of `scope` with all of `mutants` in `folder`, except those that do not
+/// compile.
 pub fn build(root: &Path, folder: &Path, scope: &Scope, mutants: Vec<Mutant>) -> Result<Built> {
     let tree = folder.join("tree");
     copy(root, &tree)?;
@@ -213,16 +214,17 @@ struct Error {
     rendered: String,
 }
 
-/// The ids of the mutants that an error is put down to: those within it and the one before it on its line; if that
-/// did not help, all of the line's.
+/// The ids of the mutants that an error is put down to: those within it and the one before it on
+/// its line; if that did not help, all of the line's.
 fn at_fault(text: &str, error: &Error, again: bool) -> Vec<u32> {
-    let Some(before) = text.get(..error.bytes.0) else {
-        return Vec::new();
+    let (begins, ends) = error.bytes;
+    let (Some(before), Some(within), Some(after)) =
+        (text.get(..begins), text.get(begins..ends), text.get(ends..))
+    else {
+        return Vec::new(); // in another file, such as one of the standard library's
     };
     let begin = before.rfind('\n').map_or(0, |at| at + 1);
-    let end = text[error.bytes.1..]
-        .find('\n')
-        .map_or(text.len(), |at| error.bytes.1 + at);
+    let end = after.find('\n').map_or(text.len(), |at| ends + at);
     let ids = |text: &str| -> Vec<u32> {
         let behind = text
             .match_indices(operators::SWITCH)
@@ -234,8 +236,8 @@ fn at_fault(text: &str, error: &Error, again: bool) -> Vec<u32> {
     if again {
         return ids(&text[begin..end]);
     }
-    let mut found = ids(&text[error.bytes.0..error.bytes.1]);
-    found.extend(ids(&text[begin..error.bytes.0]).pop());
+    let mut found = ids(within);
+    found.extend(ids(&text[begin..begins]).pop());
     if found.is_empty() {
         ids(&text[begin..end])
     } else {
