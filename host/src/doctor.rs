@@ -129,7 +129,8 @@ fn toolkit() -> Vec<Finding> {
                       the Python package nvidia-cuda-nvcc-cu12, or set LIBNVVM_PATH, and build again.";
         return vec![missing("libNVVM", advice.to_string())];
     };
-    let libnvvm = match Compiler::load(&toolkit) {
+    // SAFETY: it has libNVVM's name, in a folder of a CUDA toolkit or one that the user has named.
+    let libnvvm = match unsafe { Compiler::load(&toolkit) } {
         Ok(compiler) => found_is(
             "libNVVM",
             format!("{} from {}", compiler.version(), toolkit.libnvvm.display()),

@@ -101,6 +101,11 @@ macro_rules! __entry_point {
     };
 }
 
+/// Of `#[address_space(constant)]`: what is `Copy` has no interior mutability, so that safe code
+/// cannot write to memory that a GPU only reads.
+#[doc(hidden)]
+pub const fn __assert_constant<T: Copy>() {}
+
 /// A static in an address space of the GPU.
 #[cfg(cuda_device)]
 #[doc(hidden)]

@@ -95,7 +95,7 @@ pub mod simulator;
 pub use cuda_std_macros::{address_space, externally_visible, gpu_only, kernel, print, println};
 pub use entry_point::launch_bounds;
 #[doc(hidden)]
-pub use entry_point::{__cluster_dim, __max_registers};
+pub use entry_point::{__assert_constant, __cluster_dim, __max_registers};
 pub use float::GpuFloat;
 pub use float_ext::FloatExt;
 #[cfg(feature = "glam")]

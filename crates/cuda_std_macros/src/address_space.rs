@@ -31,9 +31,15 @@ pub fn expand(space: TokenStream, item: TokenStream) -> syn::Result<TokenStream>
     } = syn::parse2(item)?;
     // What is `mut` is unsafe to use, whatever it holds.
     let is_safe = matches!(mutability, syn::StaticMutability::None);
-    let check = (is_safe && space == "shared").then(|| {
-        quote! { const _: () = ::cuda_std::shared::__assert_content::<#ty>(); }
-    });
+    let check = if !is_safe {
+        None
+    } else if space == "shared" {
+        Some(quote! { const _: () = ::cuda_std::shared::__assert_content::<#ty>(); })
+    } else if space == "constant" {
+        Some(quote! { const _: () = ::cuda_std::__assert_constant::<#ty>(); })
+    } else {
+        None
+    };
     Ok(quote! {
         #check
         ::cuda_std::__static_in! { #space, [#(#attrs)* #vis static #mutability], #ident, #ty, #expr }

@@ -46,7 +46,12 @@ impl Compiler {
     /// # Errors
     ///
     /// [`Error::Load`] if the dynamic linker rejects it, or if it is not a libNVVM.
-    pub fn load(toolkit: &Toolkit) -> Result<Compiler, Error> {
+    ///
+    /// # Safety
+    ///
+    /// The file `toolkit.libnvvm` is a libNVVM, if it can be loaded: to load a library runs code of
+    /// it, and its functions are called with libNVVM's arguments.
+    pub unsafe fn load(toolkit: &Toolkit) -> Result<Compiler, Error> {
         let functions = Functions::load(&toolkit.libnvvm).map_err(|source| Error::Load {
             path: toolkit.libnvvm.clone(),
             origin: toolkit.origin.clone(),

@@ -8,7 +8,8 @@
 //!
 //! # fn main() -> Result<(), nvvm::Error> {
 //! let toolkit = Toolkit::find_or_fetch()?; // an installed one, else the wheel's, fetched once
-//! let compiler = Compiler::load(&toolkit)?;
+//! // SAFETY: what was found, or came with the wheel, is a libNVVM.
+//! let compiler = unsafe { Compiler::load(&toolkit)? };
 //! let ir = std::fs::read("kernels.ll").unwrap_or_default();
 //! let ptx = compiler.compile(&[("kernels.ll", &ir)], NvvmArch::Compute75, &["-opt=3"])?;
 //! let assembled = nvvm::ptxas::assemble(&toolkit, &ptx, NvvmArch::Compute75)?;

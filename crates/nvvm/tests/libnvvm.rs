@@ -74,9 +74,14 @@ define void @kernel({parameter}) {{
 
 const STORE_ZERO: &str = "  store float 0.0, FLOAT_POINTER %p, align 4";
 
+fn load(toolkit: &Toolkit) -> Result<Compiler, Error> {
+    // SAFETY: what was found is a libNVVM.
+    unsafe { Compiler::load(toolkit) }
+}
+
 fn compiles_for(toolkit: &Toolkit, arch: NvvmArch) -> Result<(), Failed> {
     let ir = module(arch, "", STORE_ZERO);
-    let ptx = Compiler::load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-opt=3"])?;
+    let ptx = load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-opt=3"])?;
     assert!(ptx.contains(&format!(".target {}\n", arch.sm())), "{ptx}");
     assert!(ptx.contains(".visible .entry kernel("), "{ptx}");
     assert!(ptx.ends_with("}\n\n") || ptx.ends_with("}\n"), "{ptx:?}");
@@ -107,13 +112,13 @@ fn what_is_fetched_has_libdevice_and_ptxas(toolkit: &Toolkit) -> Result<(), Fail
     for path in [&toolkit.libdevice, &toolkit.ptxas] {
         assert!(path.as_ref().is_some_and(|path| path.is_file()), "{path:?}");
     }
-    let compiler = Compiler::load(toolkit)?;
+    let compiler = load(toolkit)?;
     assert_eq!(compiler.version().to_string(), "2.0");
     Ok(())
 }
 
 fn bad_ir_is_rejected_with_the_log_of_libnvvm(toolkit: &Toolkit) -> Result<(), Failed> {
-    let compiler = Compiler::load(toolkit)?;
+    let compiler = load(toolkit)?;
     let arch = NvvmArch::Compute75;
     let ir = module(arch, "", "  store float 0.0, gibberish %p");
     match compiler.compile(&[("bad.ll", ir.as_bytes())], arch, &[]) {
@@ -138,7 +143,7 @@ fn bad_ir_is_rejected_with_the_log_of_libnvvm(toolkit: &Toolkit) -> Result<(), F
 }
 
 fn only_what_is_used_of_libdevice_goes_into_the_ptx(toolkit: &Toolkit) -> Result<(), Failed> {
-    let compiler = Compiler::load(toolkit)?;
+    let compiler = load(toolkit)?;
     let libdevice = std::fs::read(toolkit.libdevice.as_ref().ok_or("no libdevice")?)?;
     for arch in [
         NvvmArch::Compute75,
@@ -161,7 +166,7 @@ fn only_what_is_used_of_libdevice_goes_into_the_ptx(toolkit: &Toolkit) -> Result
 fn an_unknown_option_is_rejected_by_name(toolkit: &Toolkit) -> Result<(), Failed> {
     let arch = NvvmArch::Compute80;
     let ir = module(arch, "", STORE_ZERO);
-    match Compiler::load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-no-such"]) {
+    match load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-no-such"]) {
         Err(Error::Rejected { log, .. }) => assert!(log.contains("-no-such"), "{log}"),
         other => return Err(format!("not rejected: {other:?}").into()),
     }
@@ -181,7 +186,7 @@ attributes #0 = { convergent nounwind }";
   %value = load volatile float, float addrspace(3)* %slot, align 4
   store float %value, FLOAT_POINTER %p, align 4";
     let ir = module(arch, globals, body);
-    let ptx = Compiler::load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-opt=3"])?;
+    let ptx = load(toolkit)?.compile(&[("m.ll", ir.as_bytes())], arch, &["-opt=3"])?;
     let kernel = ptxas::assemble(toolkit, &ptx, arch)?.kernels.remove(0);
     assert_eq!(kernel.shared_bytes, 1024, "{kernel:?}");
     assert_eq!(kernel.barriers, 1, "{kernel:?}");

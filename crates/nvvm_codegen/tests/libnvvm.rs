@@ -59,7 +59,8 @@ struct Tools {
 /// Why a libNVVM was found or not, as text.
 fn tools() -> Result<Tools, String> {
     let toolkit = Toolkit::find().ok_or("no libNVVM is installed")?;
-    let compiler = Compiler::load(&toolkit).map_err(|error| error.to_string())?;
+    // SAFETY: what was found is a libNVVM.
+    let compiler = unsafe { Compiler::load(&toolkit) }.map_err(|error| error.to_string())?;
     Ok(Tools { toolkit, compiler })
 }
 

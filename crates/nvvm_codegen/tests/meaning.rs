@@ -344,7 +344,11 @@ fn main() {
     let arguments = Arguments::from_args();
     let available = Toolkit::find()
         .ok_or("no libNVVM is installed".to_owned())
-        .and_then(|toolkit| Compiler::load(&toolkit).map_err(|error| error.to_string()));
+        .and_then(|toolkit| {
+            // SAFETY: what was found is a libNVVM.
+            let compiler = unsafe { Compiler::load(&toolkit) };
+            compiler.map_err(|error| error.to_string())
+        });
     let available = available.map(std::sync::Arc::new);
     let mut trials = Vec::new();
     for (name, fill) in probes() {

@@ -9,7 +9,7 @@ use host::bench::bars;
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
-use crate::{excerpts, figures, ladder, listings, measured, pictures, readme, traffic};
+use crate::{excerpts, figures, ladder, listings, measured, mutants, pictures, readme, traffic};
 
 /// The command that writes every generated file.
 pub const COMMAND: &str = "cargo run -p book";
@@ -144,6 +144,8 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
     match part.kind {
         "figure" => figures::figure(part.arguments).map(Some),
         "shapes" => figures::of_shapes(part.arguments).map(Some),
+        "mutants" => mutants::figure(part.arguments).map(Some),
+        "caught" => mutants::table().map(Some),
         "measured" => figures::table(part.arguments).map(Some),
         "chosen" => figures::chosen(part.arguments).map(Some),
         "traffic" => traffic::table(part.arguments).map(Some),

@@ -20,6 +20,7 @@
 //! | `traffic KERNEL` | launch shape and memory traffic of its variants | `traffic.rs` |
 //! | `source FILE: ITEM; ITEM` | items of a Rust file | `excerpts.rs` |
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
+//! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `ladder`, `overview`, `report` | the README's tables | `readme.rs` |
 //!
 //! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
@@ -32,6 +33,7 @@ pub mod generated;
 mod ladder;
 mod listings;
 mod measured;
+mod mutants;
 mod parts;
 mod pictures;
 mod readme;

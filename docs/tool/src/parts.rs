@@ -13,12 +13,12 @@ pub struct Part<'a> {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 2] = ["figure", "shapes"];
+const INLINE: [&str; 3] = ["figure", "shapes", "mutants"];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 11] = [
+const BLOCKS: [&str; 12] = [
     "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "ladder", "overview",
-    "report",
+    "report", "caught",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

@@ -7,13 +7,16 @@
 //! ```
 //!
 //! All of them are in one build, each behind a condition, so that a mutant costs a run of tests
-//! and no compilation.
+//! and no compilation. Functions whose mutants were all caught, or may live, are written down in
+//! `record.csv`, so that `--changed` tries those of new and changed functions alone.
 
-mod changed;
 mod mutant;
 mod operators;
+mod process;
+mod record;
 mod run;
 mod scope;
+mod suite;
 mod survivors;
 #[cfg(test)]
 mod tests;
@@ -30,8 +33,10 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::mutant::Mutant;
+use crate::record::Record;
 use crate::run::Outcome;
 use crate::scope::SCOPES;
+use crate::suite::{SUITE, Suite};
 use crate::survivors::Survivors;
 use crate::tree::Built;
 
@@ -48,9 +53,9 @@ struct Arguments {
     /// Only in files whose path contains this.
     #[arg(long, value_name = "PATH")]
     file: Vec<String>,
-    /// Only in lines that are other than in this commit.
-    #[arg(long, value_name = "COMMIT")]
-    changed: Option<String>,
+    /// Only in functions that tests/mutants/record.csv does not have as they are now.
+    #[arg(long)]
+    changed: bool,
     /// Only every Nth, from the Kth on.
     #[arg(long, value_name = "K/N", value_parser = shard, default_value = "1/1")]
     shard: (u32, u32),
@@ -100,23 +105,17 @@ fn mutants(arguments: &Arguments) -> Result<bool> {
         .canonicalize()
         .context("the repository that this was built in is gone")?;
     let survivors = Survivors::read(&root.join("tests/mutants/survivors.txt"))?;
-    let changed = match &arguments.changed {
-        None => None,
-        Some(commit) => Some(changed::since(&root, commit)?),
-    };
+    let mut record = Record::read(&root.join("tests/mutants/record.csv"))?;
     let (k, n) = arguments.shard;
     let wanted = |mutant: &Mutant| {
         let in_a_file = arguments.file.is_empty()
             || arguments.file.iter().any(|file| mutant.file.contains(file));
-        let is_changed = changed.as_ref().is_none_or(|changed| {
-            let lines = changed.get(&mutant.file);
-            lines.is_some_and(|lines| lines.iter().any(|lines| lines.contains(&mutant.line)))
-        });
+        let is_changed = !arguments.changed || !record.has(mutant);
         in_a_file && is_changed && mutant.id % n == k % n
     };
 
     let mut outcomes = Vec::new();
-    let mut not_compiled = 0;
+    let mut not_compiled = Vec::new();
     for scope in SCOPES {
         let mutants = tree::find(&root, scope, None, &wanted)?;
         if mutants.is_empty() {
@@ -124,21 +123,33 @@ fn mutants(arguments: &Arguments) -> Result<bool> {
         }
         if arguments.list {
             for mutant in &mutants {
-                println!("{}:{}: {}", mutant.file, mutant.line, mutant.name());
+                println!("{mutant}");
             }
             continue;
         }
         let folder = root.join("target/mutants").join(scope.name);
         let built = built(arguments, &root, &folder, scope, mutants)?;
-        not_compiled += built.not_compiled;
+        not_compiled.extend_from_slice(&built.not_compiled);
         if !arguments.build_only {
-            outcomes.extend(test(arguments, &folder, &built, &wanted)?);
+            let may_live = |mutant: &Mutant| survivors.reason(&mutant.name()).is_some();
+            outcomes.extend(test(arguments, &folder, &built, &wanted, &may_live)?);
         }
     }
     if arguments.list || arguments.build_only {
         return Ok(true);
     }
-    Ok(summarize(&outcomes, not_compiled, &survivors))
+    if outcomes.is_empty() {
+        println!("no mutants to try");
+        return Ok(true);
+    }
+    let well = summarize(&outcomes, not_compiled.len(), &survivors);
+    let mut all = Vec::new();
+    for scope in SCOPES {
+        all.extend(tree::find(&root, scope, None, &|_| true)?);
+    }
+    record.update(&all, &not_compiled, &outcomes, &survivors);
+    record.write()?;
+    Ok(well)
 }
 
 fn built(
@@ -157,7 +168,9 @@ fn built(
     }
     fs::create_dir_all(folder)?;
     let built = tree::build(root, folder, scope, mutants)?;
-    let _ = fs::remove_file(folder.join(OUTCOMES)); // there may be none
+    for of_another_build in [OUTCOMES, SUITE] {
+        let _ = fs::remove_file(folder.join(of_another_build)); // there may be none
+    }
     fs::write(&description, serde_json::to_vec(&built)?)?;
     Ok(built)
 }
@@ -167,6 +180,7 @@ fn test(
     folder: &Path,
     built: &Built,
     wanted: &dyn Fn(&Mutant) -> bool,
+    may_live: &(dyn Fn(&Mutant) -> bool + Sync),
 ) -> Result<Vec<Outcome>> {
     let jobs = match arguments.jobs {
         Some(jobs) => jobs.max(1),
@@ -192,11 +206,16 @@ fn test(
         .append(true)
         .open(&path)
         .with_context(|| path.display().to_string())?;
-    outcomes.extend(run::run(built, &mutants, jobs, &mut |outcome| {
+    if mutants.is_empty() {
+        return Ok(outcomes);
+    }
+    let suite = Suite::of(built, folder, jobs)?;
+    let report = &mut |outcome: &Outcome| {
         let mut line = serde_json::to_vec(outcome)?;
         line.push(b'\n');
         Ok(file.write_all(&line)?)
-    })?);
+    };
+    outcomes.extend(run::run(built, &suite, &mutants, jobs, may_live, report)?);
     outcomes.sort_by_key(|outcome| outcome.mutant.id);
     Ok(outcomes)
 }
@@ -232,12 +251,7 @@ fn summarize(outcomes: &[Outcome], not_compiled: usize, survivors: &Survivors) -
     );
     println!("{not_compiled} more do not compile");
     for mutant in &unexplained {
-        println!(
-            "survived: {}:{}: {}",
-            mutant.file,
-            mutant.line,
-            mutant.name()
-        );
+        println!("survived: {mutant}");
     }
     unexplained.is_empty()
 }

@@ -1,5 +1,7 @@
 //! A mutant: the program with one small error in it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// One error that is planted, and where.
@@ -13,12 +15,25 @@ pub struct Mutant {
     pub line: usize,
     /// The function that it is in.
     pub function: String,
+    /// A digest of that function's text: of its tokens, so that comments and line breaks are not in
+    /// it.
+    pub version: String,
+    /// What the function tells `mutation::on` of itself when it is called: the id of its first
+    /// mutant.
+    pub entry: u32,
     /// The text that is changed, shortened.
     pub text: String,
     /// What the change does.
     pub change: String,
     /// Which it is of those in the function that are called the same. Counted from 1.
     pub occurrence: u32,
+}
+
+/// Its place and its name.
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.name())
+    }
 }
 
 impl Mutant {

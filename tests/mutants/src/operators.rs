@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 
 use proc_macro2::{LineColumn, Span};
+use quote::quote;
+use sha2::{Digest, Sha256};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, BinOp, Block, Expr, Lit, ReturnType, Stmt, Type, UnOp};
@@ -66,6 +68,7 @@ pub fn mutate(
             .chain(source.match_indices('\n').map(|(at, _)| at + 1))
             .collect(),
         functions: Vec::new(),
+        versions: Vec::new(),
         next_id: first_id,
         names: HashMap::new(),
         keep,
@@ -101,6 +104,8 @@ struct Finder<'a> {
     /// Where each line begins.
     lines: Vec<usize>,
     functions: Vec<String>,
+    /// Of those functions that are being visited, one within the other.
+    versions: Vec<String>,
     next_id: u32,
     /// How many have a name.
     names: HashMap<String, u32>,
@@ -139,6 +144,8 @@ impl Finder<'_> {
             file: self.file.to_owned(),
             line: at.start().line,
             function: self.functions.join("::"),
+            version: self.versions.last().cloned().unwrap_or_default(),
+            entry: 0,
             text,
             change: change.into(),
             occurrence: 1,
@@ -314,11 +321,11 @@ impl Finder<'_> {
 
     /// A function that does nothing, or returns what is easily returned.
     fn body(&mut self, name: String, signature: &syn::Signature, body: &Block) {
-        self.functions.push(name);
         if signature.constness.is_some() {
-            self.functions.pop();
             return;
         }
+        self.functions.push(name);
+        self.versions.push(version(signature, body));
         let begin = self.bytes(body.brace_token.span.open()).1;
         let first = self.mutants.len();
         let switch = self.edits.len();
@@ -340,9 +347,17 @@ impl Finder<'_> {
             }
         }
         self.visit_block(body);
-        if self.mutants.len() > first {
-            self.edits[switch].text = " let mutation__ = crate::mutation::on();".into();
+        // Those of a function within this one have their entry.
+        let mut entry = None;
+        for mutant in &mut self.mutants[first..] {
+            if mutant.entry == 0 {
+                mutant.entry = *entry.get_or_insert(mutant.id);
+            }
         }
+        if let Some(entry) = entry {
+            self.edits[switch].text = format!(" let mutation__ = crate::mutation::on({entry});");
+        }
+        self.versions.pop();
         self.functions.pop();
     }
 }
@@ -636,6 +651,16 @@ fn is_assignment(operator: &BinOp) -> bool {
             | ShlAssign(_)
             | ShrAssign(_)
     )
+}
+
+/// A digest of a function's tokens, 16 hexadecimal digits.
+fn version(signature: &syn::Signature, body: &Block) -> String {
+    let tokens = quote!(#signature #body).to_string();
+    let digest = Sha256::digest(tokens.as_bytes());
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Whether it is, or joins, a `let` of a condition.

@@ -1,6 +1,6 @@
 //! A copy of the workspace with every mutant in it, switched off, and its test programs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -10,30 +10,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::mutant::Mutant;
 use crate::operators::{self, mutate};
-use crate::scope::{LEFT_OUT, Scope, Test, tests_of};
+use crate::scope::{LEFT_OUT, Scope};
 
-/// What is appended to the root of a mutated crate. The variable is read before `main`.
+/// What is appended to the root of a mutated crate. `MUTANT`, the id of the mutant that is on, is
+/// read before `main`. If it is `u32::MAX`, none is, and the entries of all functions that were
+/// called are written, at the end, to the file that `MUTANT_TRACE` names.
 pub const SWITCH: &str = r#"
 #[allow(warnings, clippy::all)]
 #[cfg(not(cuda_device))]
 pub mod mutation {
+    use std::sync::atomic::{AtomicBool, Ordering};
     static mut ON: u32 = 0;
+    static CALLED: [AtomicBool; 1 << 16] = [const { AtomicBool::new(false) }; 1 << 16];
     #[inline(always)]
-    pub fn on() -> u32 {
-        unsafe { ON }
+    pub fn on(function: u32) -> u32 {
+        let on = unsafe { ON };
+        if on == u32::MAX {
+            CALLED[function as usize].store(true, Ordering::Relaxed);
+        }
+        on
     }
     extern "C" fn read() {
         let id = std::env::var("MUTANT").ok().and_then(|id| id.parse().ok());
         unsafe { ON = id.unwrap_or(0) };
     }
+    extern "C" fn write() {
+        let Some(path) = std::env::var_os("MUTANT_TRACE") else { return };
+        let called = CALLED.iter().enumerate().filter(|(_, called)| called.load(Ordering::Relaxed));
+        let text: String = called.map(|(function, _)| format!("{function}\n")).collect();
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    }
     #[used]
     #[unsafe(link_section = ".init_array")]
     static READ: extern "C" fn() = read;
+    #[used]
+    #[unsafe(link_section = ".fini_array")]
+    static WRITE: extern "C" fn() = write;
 }
 #[allow(warnings, clippy::all)]
 #[cfg(cuda_device)]
 mod mutation {
-    pub const fn on() -> u32 {
+    pub const fn on(_: u32) -> u32 {
         0
     }
 }
@@ -44,26 +62,20 @@ mod mutation {
 pub struct Built {
     pub mutants: Vec<Mutant>,
     /// Found, but the program would not compile with them.
-    pub not_compiled: usize,
+    pub not_compiled: Vec<Mutant>,
+    /// In the order of the scope's.
     pub programs: Vec<Program>,
 }
 
-/// A test program.
+/// A test program, and which of its tests are run: those whose names begin with `begin`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     pub package: String,
     pub target: String,
+    pub begin: String,
     pub executable: PathBuf,
     /// Where it is run: the folder of its package.
     pub folder: PathBuf,
-}
-
-impl Built {
-    pub fn program(&self, test: &Test) -> Option<&Program> {
-        let is =
-            |program: &&Program| program.package == test.package && program.target == test.target;
-        self.programs.iter().find(is)
-    }
 }
 
 /// The sources of `scope`, relative to `root`, in order.
@@ -130,18 +142,14 @@ pub fn find(
 
 /// Builds the tests of `scope` with all of `mutants` in `folder`, except those that do not
 /// compile.
-pub fn build(root: &Path, folder: &Path, scope: &Scope, mutants: Vec<Mutant>) -> Result<Built> {
+pub fn build(root: &Path, folder: &Path, scope: &Scope, all: Vec<Mutant>) -> Result<Built> {
     let tree = folder.join("tree");
     copy(root, &tree)?;
-    let mut wanted: HashMap<u32, Mutant> = mutants
-        .into_iter()
-        .map(|mutant| (mutant.id, mutant))
-        .collect();
-    let found = wanted.len();
+    let mut wanted: HashSet<u32> = all.iter().map(|mutant| mutant.id).collect();
     let mut lines_at_fault = HashSet::new();
     loop {
         find(root, scope, Some(&tree), &|mutant| {
-            wanted.contains_key(&mutant.id)
+            wanted.contains(&mutant.id)
         })?;
         let library = tree.join(folder_of(scope.package)).join("src/lib.rs");
         let text = fs::read_to_string(&library)?;
@@ -174,27 +182,14 @@ pub fn build(root: &Path, folder: &Path, scope: &Scope, mutants: Vec<Mutant>) ->
         }
     }
     let programs = programs(&tree, folder, scope)?;
-    let mut mutants: Vec<Mutant> = wanted.into_values().collect();
-    mutants.sort_by_key(|mutant| mutant.id);
-    let built = Built {
-        not_compiled: found - mutants.len(),
+    let (mutants, not_compiled) = all
+        .into_iter()
+        .partition(|mutant| wanted.contains(&mutant.id));
+    Ok(Built {
         mutants,
+        not_compiled,
         programs,
-    };
-    for test in built
-        .mutants
-        .iter()
-        .flat_map(|mutant| tests_of(&mutant.file))
-    {
-        if built.program(&test).is_none() {
-            bail!(
-                "no test program `{}` of the package `{}` was built",
-                test.target,
-                test.package
-            );
-        }
-    }
-    Ok(built)
+    })
 }
 
 /// A package's folder in the repository.
@@ -299,10 +294,12 @@ fn errors(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Error>> {
 
 /// Builds the test programs, and says where they are.
 fn programs(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Program>> {
-    eprintln!("building the tests of {}", scope.tested.join(", "));
+    let packages: BTreeSet<&str> = scope.tests.iter().map(|program| program.package).collect();
+    let packages: Vec<&str> = packages.into_iter().collect();
+    eprintln!("building the tests of {}", packages.join(", "));
     let mut arguments = vec!["test", "--no-run"];
-    for package in scope.tested {
-        arguments.extend(["-p", *package]);
+    for package in packages {
+        arguments.extend(["-p", package]);
     }
     let built = cargo(tree, folder, scope, &arguments)
         .output()
@@ -316,27 +313,41 @@ fn programs(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Program>> {
             String::from_utf8_lossy(&built.stderr)
         );
     }
-    let programs = messages(&built.stdout).filter_map(|message| {
-        let executable = message["executable"].as_str()?;
-        if message["profile"]["test"] != true {
-            return None;
-        }
-        let manifest = Path::new(message["manifest_path"].as_str()?);
-        let package = message["package_id"].as_str()?;
-        // path+file:///folder#name@version, or #version where the folder has the package's name.
-        let (path, name) = package.rsplit_once('#')?;
-        let name = match name.split_once('@') {
-            Some((name, _)) => name,
-            None => path.rsplit('/').next()?,
+    // By package and target: the program, and where it is run.
+    let executables: HashMap<(String, String), (PathBuf, PathBuf)> = messages(&built.stdout)
+        .filter_map(|message| {
+            let executable = message["executable"].as_str()?;
+            if message["profile"]["test"] != true {
+                return None;
+            }
+            let manifest = Path::new(message["manifest_path"].as_str()?);
+            let package = message["package_id"].as_str()?;
+            // path+file:///folder#name@version, or #version where the folder has the package's
+            // name.
+            let (path, name) = package.rsplit_once('#')?;
+            let name = match name.split_once('@') {
+                Some((name, _)) => name,
+                None => path.rsplit('/').next()?,
+            };
+            let target = message["target"]["name"].as_str()?;
+            let folder = manifest.parent()?.to_owned();
+            Some(((name.into(), target.into()), (executable.into(), folder)))
+        })
+        .collect();
+    let wanted = scope.tests.iter().map(|program| {
+        let (package, target) = (program.package.to_owned(), program.target.to_owned());
+        let Some((executable, folder)) = executables.get(&(package.clone(), target.clone())) else {
+            bail!("no test program `{target}` of the package `{package}` was built");
         };
-        Some(Program {
-            package: name.to_owned(),
-            target: message["target"]["name"].as_str()?.to_owned(),
-            executable: executable.into(),
-            folder: manifest.parent()?.to_owned(),
+        Ok(Program {
+            package,
+            target,
+            begin: program.begin.to_owned(),
+            executable: executable.clone(),
+            folder: folder.clone(),
         })
     });
-    Ok(programs.collect())
+    wanted.collect()
 }
 
 fn messages(output: &[u8]) -> impl Iterator<Item = serde_json::Value> + '_ {

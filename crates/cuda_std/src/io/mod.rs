@@ -52,10 +52,10 @@ mod text;
 pub use arguments::{Debug, Hexadecimal, PrintArgument, UpperHexadecimal};
 #[doc(hidden)]
 pub use runtime::are_equal;
+pub use runtime::{__assertfail, vprintf};
 #[cfg(cuda_device)]
 #[doc(hidden)]
-pub use runtime::assertion_failed;
-pub use runtime::{__assertfail, vprintf};
+pub use runtime::{assertion_failed, c_str};
 
 /// A format string, split by the macros. The code that they expand to implements this trait.
 #[doc(hidden)]

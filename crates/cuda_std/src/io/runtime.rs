@@ -1,5 +1,7 @@
 //! What the CUDA runtime gives to every kernel: C's `printf`, and the end of a failed assertion.
 
+#[cfg(cuda_device)]
+use core::ffi::CStr;
 use core::ffi::c_void;
 
 /// Prints C's `format`, which ends in NUL, with the values that `valist` points to, each at its
@@ -54,14 +56,29 @@ pub unsafe fn __assertfail(
     }
 }
 
-/// What a failed `assert_eq!` or `assert_ne!` does on a GPU. The texts end in NUL.
+/// What a failed `assert_eq!` or `assert_ne!` does on a GPU.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[cold]
-pub fn assertion_failed(message: &'static str, file: &'static str, line: u32) {
-    let function = c"".as_ptr().cast();
-    // SAFETY: the macros add the NULs.
-    unsafe { __assertfail(message.as_ptr(), file.as_ptr(), line, function, 1) };
+pub fn assertion_failed(message: &'static CStr, file: &'static CStr, line: u32) {
+    let [message, file, function] = [message, file, c""].map(|text| text.as_ptr().cast());
+    // SAFETY: each text ends in NUL.
+    unsafe { __assertfail(message, file, line, function, 1) };
+}
+
+/// A text that ends in NUL.
+///
+/// # Panics
+///
+/// If it does not, or another NUL is in it: when the program is compiled, as that is when it is
+/// called.
+#[cfg(cuda_device)]
+#[doc(hidden)]
+pub const fn c_str(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("an assertion's text or file name has a NUL in it"),
+    }
 }
 
 /// Whether two values are equal, and what `assert_eq!` requires of them on either machine.
@@ -87,11 +104,13 @@ macro_rules! assertions {
                         (left, right) => {
                             if $dollar crate::io::are_equal(left, right) != $is_equal {
                                 $dollar crate::io::assertion_failed(
-                                    ::core::concat!(
+                                    const { $dollar crate::io::c_str(::core::concat!(
                                         ::core::stringify!($dollar left), $operator,
                                         ::core::stringify!($dollar right), "\0"
-                                    ),
-                                    ::core::concat!(::core::file!(), "\0"),
+                                    )) },
+                                    const { $dollar crate::io::c_str(
+                                        ::core::concat!(::core::file!(), "\0")
+                                    ) },
                                     ::core::line!(),
                                 );
                             }

@@ -29,4 +29,7 @@ unsafe fn hidden(_x: impl Copy) {}
 #[kernel(instantiate(one = twice::<u8>), instantiate(two = twice::<u16>))]
 unsafe fn twice<T: Copy>(_x: T) {}
 
+#[kernel(instantiate(free = named::<u8>))]
+unsafe fn named<T: Copy>(_x: *const T) {}
+
 fn main() {}

@@ -33,6 +33,12 @@ impl Holder {
 }
 
 #[kernel]
+unsafe fn malloc(_bytes: u64) {}
+
+#[kernel]
+unsafe fn __nv_sinf(_x: f32) {}
+
+#[kernel]
 fn two_mistakes() -> u32 {
     0
 }

@@ -44,6 +44,7 @@ pub fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStr
 
 /// One entry point. `properties` are statements for the head of its body.
 fn entry_point(function: ItemFn, properties: &TokenStream) -> syn::Result<TokenStream> {
+    signature::check_name(&function.sig.ident)?;
     let Received {
         for_cpu,
         for_gpu,

@@ -1,7 +1,32 @@
 //! What a kernel's signature must be.
 
 use syn::spanned::Spanned;
-use syn::{Error, FnArg, GenericParam, ReturnType, Safety, Signature, Type};
+use syn::{Error, FnArg, GenericParam, Ident, ReturnType, Safety, Signature, Type};
+
+/// Functions that a GPU's runtime has, or that LLVM calls.
+const TAKEN: &[&str] = &[
+    "__assertfail",
+    "free",
+    "malloc",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "vprintf",
+];
+
+/// Rejects the name of another function of the program: a kernel's is seen in all of it.
+pub fn check_name(name: &Ident) -> syn::Result<()> {
+    let text = name.to_string();
+    if TAKEN.contains(&text.as_str()) || text.starts_with("__nv") {
+        let message = format!(
+            "a kernel cannot be called `{text}`: a function of this name comes with the GPU's runtime, and calls of it \
+             would be calls of the kernel"
+        );
+        return Err(Error::new(name.span(), message));
+    }
+    Ok(())
+}
 
 /// Reports everything that is wrong with the signature, each at its own place.
 pub fn check(signature: &Signature, has_instances: bool) -> syn::Result<()> {
