@@ -46,6 +46,14 @@ plant racecheck misses_a_barrier
 plant initcheck reads_uninitialized_memory
 plant synccheck leaves_itself_out
 
+if sanitize memcheck "$folder/probe" ragged_rows cuda; then
+    echo "ok      memcheck: few rows, and a B whose last row ends within 16 bytes"
+else
+    echo "FAILED  memcheck: few rows, and a B whose last row ends within 16 bytes:"
+    grep -m 5 'Invalid\|ERROR\|error' "$log" || tail -n 5 "$log"
+    failures=$((failures + 1))
+fi
+
 for tool in memcheck racecheck initcheck synccheck; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"

@@ -18,13 +18,13 @@ mod compat;
 mod element;
 pub mod fix_up;
 mod float4;
-mod gemm;
+pub mod gemm;
 mod kernel;
-mod raster;
+pub mod raster;
 pub mod reference;
 pub mod spec;
 pub mod stream_k;
-mod tile_loader;
+pub mod tile_loader;
 pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line

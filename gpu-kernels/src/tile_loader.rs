@@ -319,7 +319,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
 /// The distance from `start` to `end`: 0 if `end` comes first, and at most 2^30, which is more
 /// than a segment is deep.
 #[inline(always)]
-fn distance(start: usize, end: usize) -> i32 {
+pub fn distance(start: usize, end: usize) -> i32 {
     let distance = end.saturating_sub(start);
     if distance < 1 << 30 {
         distance as i32

@@ -115,3 +115,27 @@ fn more_shared_memory_than_a_block_can_have_is_a_fault() {
     let report = fits.run(|| _ = shared_array![u8; 48 * 1024]).unwrap();
     assert_eq!(report.shared_bytes, 227 * 1024);
 }
+
+#[test]
+fn a_block_that_writes_past_the_end_of_its_shared_memory_is_stopped() {
+    let past_by = |elements: usize| {
+        let launch = Launch::new(3, 32).dynamic_shared_bytes(64);
+        launch.run(|| {
+            let array = shared_array![u32; 8];
+            if thread::block_idx_x() == 1 && thread::thread_idx_x() == 5 {
+                unsafe { *array.add(8 - 1 + elements) = 7 };
+            }
+        })
+    };
+    assert_eq!(past_by(0).unwrap().shared_bytes, 64 + 32);
+    let error = past_by(3).unwrap_err();
+    let message = error.to_string();
+    let Fault::SharedMemoryOverrun { block, bytes, at } = error else {
+        panic!("{message}");
+    };
+    assert_eq!((block.x, bytes, at), (1, 96, 104));
+    assert!(
+        message.ends_with("to byte 104 of 96, counted from 0."),
+        "{message}"
+    );
+}

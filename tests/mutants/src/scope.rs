@@ -37,9 +37,12 @@ pub const SCOPES: &[Scope] = &[
         sources: &["gpu-kernels/src"],
         environment: &[("GEMM_NO_PTX", "1")],
         tests: &[
+            program("gpu-kernels", "parts", ""),
             program("gpu-kernels", "ladder", ""),
             program("gpu_gemm", "gpu_gemm", ""),
             program("host", "host", "verify::"),
+            program("tests", "barriers", "simulator::"),
+            program("tests", "copies", ""),
             program("tests", "fix_up", ""),
             program("tests", "gemm", "simulator::"),
             program("tests", "library", "simulator::"),

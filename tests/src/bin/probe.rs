@@ -4,6 +4,7 @@
 //! because what a kernel prints goes to its process's standard output, and for
 //! `compute-sanitizer` to watch.
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use device_kernels::PROBES;
@@ -11,6 +12,7 @@ use device_kernels::planted::PLANTED;
 use device_kernels::print::print_lines;
 use device_kernels::print_texts::print_texts;
 use device_kernels::probe::{ProbeFn, one_block, scrambled};
+use gpu_gemm::{Context, Device, DeviceChoice, WORKSPACE, gemm};
 use tests::devices::Backend;
 use tests::probes::Job;
 
@@ -37,6 +39,9 @@ fn main() -> ExitCode {
 }
 
 fn run(name: &str, backend: Backend) -> Result<Vec<u32>, String> {
+    if name == RAGGED_ROWS {
+        return ragged_rows(backend).map_err(|error| error.to_string());
+    }
     let mut probes = PROBES.iter().copied().flatten();
     if let Some(probe) = probes.find(|probe| probe.entry == name) {
         let input = (probe.input)();
@@ -59,4 +64,32 @@ fn run(name: &str, backend: Backend) -> Result<Vec<u32>, String> {
         fill,
     }
     .run(backend)
+}
+
+/// Products of few rows with a B whose rows begin at multiples of 16 bytes and do not end at one,
+/// in as much memory as B has elements: a float4 at its end would be past the end.
+const RAGGED_ROWS: &str = "ragged_rows";
+
+fn ragged_rows(backend: Backend) -> Result<Vec<u32>, Box<dyn Error>> {
+    let choice = match backend {
+        Backend::Gpu => DeviceChoice::Cuda(0),
+        Backend::Simulator => DeviceChoice::Simulator,
+    };
+    let opened = Device::open(choice)?;
+    let context = Context::new(&opened.device, WORKSPACE)?;
+    let mut words = Vec::new();
+    for (m, n, ldb, k) in [(1, 2110, 2112, 513), (3, 65, 68, 1031), (1, 130, 132, 64)] {
+        let a = context.upload(&vec![1.0f32; m * k])?;
+        let b = context.upload(&vec![1.0f32; (k - 1) * ldb + n])?;
+        let mut c = context.upload(&vec![f32::NAN; m * n])?;
+        // SAFETY: the buffers live until `download` has waited for the product, and nothing else
+        // touches them.
+        unsafe { gemm(&context, 1.0, &a, k, &b, ldb, 0.0, &mut c, n, m, n, k)? };
+        let c = context.download(&c)?;
+        if let Some(wrong) = c.iter().find(|sum| **sum != k as f32) {
+            return Err(format!("{m} x {n} x {k}: {wrong} instead of {k}").into());
+        }
+        words.extend(c.into_iter().map(f32::to_bits));
+    }
+    Ok(words)
 }

@@ -44,6 +44,13 @@ pub enum Fault {
         static_bytes: usize,
         dynamic_bytes: usize,
     },
+    /// A block has written past the end of its shared memory, to byte `at` of its `bytes`, counted
+    /// from 0.
+    SharedMemoryOverrun {
+        block: Dim3,
+        bytes: usize,
+        at: usize,
+    },
     /// Some threads of a block wait at a place that the others will never reach.
     DivergentBarrier {
         block: Dim3,
@@ -137,6 +144,10 @@ impl fmt::Display for Fault {
                  or use dynamic shared memory for what is above {0} bytes.",
                 super::shared_memory::MOST_STATIC_BYTES,
                 super::shared_memory::MOST_BYTES,
+            ),
+            Self::SharedMemoryOverrun { block, bytes, at } => write!(
+                f,
+                "Block {block} has written past the end of its shared memory, to byte {at} of {bytes}, counted from 0."
             ),
             Self::DivergentBarrier {
                 block,

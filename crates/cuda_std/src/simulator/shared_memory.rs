@@ -1,16 +1,19 @@
 //! The shared memory of the block that a worker runs.
 //!
 //! ```text
-//!   |<-- dynamic -->|<- first array ->|   |<- second array ->|            |
-//!   +---------------+-----------------+---+------------------+------------+
+//!   |<-- dynamic -->|<- first array ->|   |<- second array ->|<- guard ->|            |
+//!   +---------------+-----------------+---+------------------+-----------+------------+
 //!   0               ^ 16-byte boundary    ^ handed out as the block's threads first name them
 //! ```
+//!
+//! A block that writes to the guard has written past the end of its shared memory.
 
 use super::{Fault, current};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::slice;
 
 /// The maximum for arrays: what `ptxas` accepts.
 pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
@@ -21,12 +24,15 @@ pub(super) const MOST_BYTES: usize = 227 * 1024;
 /// What a block reads from memory that it has not written: NaN in every float format.
 pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
+/// Bytes behind what a block has.
+const GUARD: usize = 1024;
 
 /// Room for all of it, at the greatest alignment that dynamic shared memory can have.
-const ARENA: Layout = match Layout::from_size_align(MOST_BYTES + MOST_STATIC_BYTES, 1024) {
-    Ok(layout) => layout,
-    Err(_) => panic!("the arena's layout is valid"),
-};
+const ARENA: Layout =
+    match Layout::from_size_align(MOST_BYTES + ALIGNMENT + MOST_STATIC_BYTES + GUARD, 1024) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the arena's layout is valid"),
+    };
 
 pub(super) struct SharedMemory {
     start: NonNull<u8>,
@@ -71,7 +77,7 @@ impl SharedMemory {
     pub fn begin_block(&mut self) {
         self.arrays.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
-        self.poison(0, self.dynamic_bytes);
+        self.poison(0, self.end + GUARD);
     }
 
     fn poison(&mut self, offset: usize, bytes: usize) {
@@ -83,6 +89,15 @@ impl SharedMemory {
     /// memory.
     pub fn most_bytes(&self) -> usize {
         self.most_static_bytes + self.dynamic_bytes
+    }
+
+    /// How many bytes the block has, and the first behind them that it has written to, if there is
+    /// one. The first of all is byte 0.
+    pub fn overrun(&self) -> Option<(usize, usize)> {
+        // SAFETY: within the arena; poisoned, or written by the block, whose threads have returned.
+        let guard = unsafe { slice::from_raw_parts(self.start.add(self.end).as_ptr(), GUARD) };
+        let written = guard.iter().position(|byte| *byte != POISON)?;
+        Some((self.end, self.end + written))
     }
 
     /// Whether this many bytes from `start` on belong to the block.
@@ -107,7 +122,8 @@ impl SharedMemory {
         if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
             return Err(static_bytes);
         }
-        self.poison(offset, layout.size());
+        // What a thread has written there already, past the end of another array, goes unnoticed.
+        self.poison(offset, layout.size() + GUARD);
         self.arrays.push(Array { key, offset });
         self.end = end;
         self.most_static_bytes = self.most_static_bytes.max(static_bytes);

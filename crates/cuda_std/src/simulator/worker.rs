@@ -82,7 +82,13 @@ impl<'launch> Worker<'launch> {
         // panic's payload does when it is dropped, nor by unwinding.
         block.is_unwinding.set(true);
         let fault = match result {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => match block.shared_memory.borrow().overrun() {
+                None => return Ok(()),
+                Some((bytes, at)) => {
+                    let block = block.index.get();
+                    return Err(Fault::SharedMemoryOverrun { block, bytes, at });
+                }
+            },
             Ok(Err(fault)) => fault,
             Err(payload) => fault_of(payload, block),
         };
