@@ -3,6 +3,8 @@
 mod common;
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -219,10 +221,128 @@ fn a_target_that_cannot_be_written_fails_before_anything_is_run() {
     for (target, why) in [
         ("none/d.npy", no_folder),
         (&absolute, no_folder),
-        ("/dev/null", "it is no regular file"),
+        (
+            "/proc/d.npy",
+            "cannot be written: no file can be made in `/proc`: no such file or directory",
+        ),
     ] {
         let arguments = format!("--size 100000 --kernel naive --out {target}");
         folder.refuses(&arguments, 1, why);
+    }
+}
+
+/// A small problem, whose C is the same in every run.
+const SMALL: &str = "--device sim --kernel naive --size 16";
+
+/// The .npy file of [`SMALL`]'s C.
+fn small_npy(folder: &Folder) -> Vec<u8> {
+    run_in(folder.0.path(), &format!("{SMALL} --out plain.npy")).succeeded();
+    fs::read(folder.path("plain.npy")).unwrap()
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_is_followed_and_stays() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    symlink("there.npy", folder.path("link.npy")).unwrap();
+    run_in(folder.0.path(), &format!("{SMALL} --out link.npy")).succeeded();
+    let link = fs::symlink_metadata(folder.path("link.npy")).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(folder.path("there.npy")).unwrap(), npy);
+    assert_eq!(folder.names(), ["link.npy", "plain.npy", "there.npy"]);
+}
+
+#[test]
+fn standard_output_gets_c_where_it_stands_and_standard_error_the_report() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    for target in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        // As in a shell: ( echo before; host ...; echo after ) > log
+        let mut log = File::create(folder.path("log")).unwrap();
+        log.write_all(b"before\n").unwrap();
+        let output = command(folder.0.path(), &format!("{SMALL} --out {target}"))
+            .stdout(log.try_clone().unwrap())
+            .output()
+            .unwrap();
+        log.write_all(b"after\n").unwrap();
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert_contains(
+            &report,
+            &["naive: proven right", &format!("C is in {target}")],
+        );
+        let expected = [b"before\n", &npy[..], b"after\n"].concat();
+        assert!(
+            fs::read(folder.path("log")).unwrap() == expected,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn a_pipe_gets_c_and_nothing_else() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let output = command(
+        folder.0.path(),
+        &format!("{SMALL} --out /dev/stdout --format json"),
+    )
+    .output()
+    .unwrap();
+    assert!(output.status.success() && output.stdout == npy);
+    serde_json::from_slice::<Value>(&output.stderr).expect("the report is on standard error");
+}
+
+#[test]
+fn standard_error_gets_c_and_standard_output_the_report() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let output = command(folder.0.path(), &format!("{SMALL} --out /dev/stderr"))
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr == npy);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert_contains(&report, &["naive: proven right"]);
+}
+
+#[test]
+fn a_named_pipe_is_written_to_and_stays() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
+    assert!(made.unwrap().success());
+    // Open for both, so that neither side waits for the other; C has room in the pipe.
+    let mut pipe = File::options()
+        .read(true)
+        .write(true)
+        .open(folder.path("pipe"))
+        .unwrap();
+    let ended = run_in(folder.0.path(), &format!("{SMALL} --out pipe"));
+    assert_contains(&ended.succeeded(), &["C is in pipe"]);
+    let mut received = vec![0; npy.len()];
+    pipe.read_exact(&mut received).unwrap();
+    assert!(received == npy);
+    let kind = fs::symlink_metadata(folder.path("pipe"))
+        .unwrap()
+        .file_type();
+    assert!(kind.is_fifo());
+}
+
+#[test]
+fn a_device_is_written_to() {
+    let folder = Folder::new();
+    let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/null"));
+    assert_contains(&report.succeeded(), &["C is in /dev/null"]);
+    let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/full"));
+    let why = "error: `/dev/full` cannot be written: no space left on device.\n";
+    assert_eq!((report.code, report.err.as_str()), (Some(1), why));
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_for_writing_is_refused() {
+    let folder = Folder::new();
+    for target in ["/dev/stdin", "/dev/fd/99"] {
+        let arguments = format!("--size 100000 --kernel naive --out {target}");
+        folder.refuses(&arguments, 1, &format!("`{target}` cannot be written: "));
     }
 }
 
