@@ -5,11 +5,11 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use common::signals::{Started, in_shell, send, wait_until};
 use common::{Ended, assert_contains, command, run, run_in};
 use host::data::Matrix;
 use host::npy::{self, NpyFile, NpyNumber};
@@ -425,25 +425,6 @@ fn every_data_is_proven_and_named() {
     }
 }
 
-/// Ends the program, however the test ends.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Waits until `ready`, at most a minute.
-fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !ready() {
-        assert!(start.elapsed() < Duration::from_secs(60), "never {what}");
-        thread::yield_now();
-    }
-}
-
 /// Whether a process has a file in this folder open that has no name there.
 fn writes_in(process: u32, folder: &Path) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fd")) else {
@@ -455,48 +436,75 @@ fn writes_in(process: u32, folder: &Path) -> bool {
         .any(|file| file.to_string_lossy().ends_with(" (deleted)"))
 }
 
-/// Minutes of work, ended by a signal once its output is open; how it ends, and what it says.
-fn ended_by(signal: &str, code: Option<i32>, says: &str) {
+/// Minutes of work, ended by the last of these signals once its output is open; what it says.
+fn ended_by(signals: &[&str], number: i32, says: &str) {
     let folder = Folder::new();
     fs::write(folder.path("d.npy"), "old").unwrap();
-    let mut program = Killed(
-        command(
-            folder.0.path(),
-            "--device sim --kernel naive --size 4096 --out d.npy",
-        )
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts"),
-    );
-    let process = program.0.id();
-    wait_until("opened", || writes_in(process, folder.0.path()));
-    // A shell has this command even where there is no program of its name.
-    let sent = Command::new("sh")
-        .args(["-c", "kill -s \"$0\" \"$1\"", signal, &process.to_string()])
-        .status();
-    assert!(sent.expect("a shell").success());
-    wait_until("ended", || program.0.try_wait().unwrap().is_some());
-    let status = program.0.wait().unwrap();
-    let read = |stream: &mut dyn std::io::Read| std::io::read_to_string(stream).unwrap();
-    assert_eq!(status.code(), code);
-    assert_eq!(read(program.0.stdout.as_mut().unwrap()), "");
-    assert_eq!(read(program.0.stderr.as_mut().unwrap()), says);
+    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+    let mut program = Started::new(command(folder.0.path(), arguments));
+    wait_until("opened", || writes_in(program.id(), folder.0.path()));
+    for signal in signals {
+        program.send(signal);
+    }
+    assert_eq!(program.ended().signal(), Some(number));
+    assert_eq!(program.rest_of_stdout(), "");
+    assert_eq!(program.stderr(), says);
     assert_eq!(folder.names(), ["d.npy"]);
     assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
 }
 
 #[test]
 fn ctrl_c_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("INT", Some(130), "interrupted\n");
+    ended_by(&["INT"], 2, "interrupted\n");
 }
 
 #[test]
 fn a_polite_kill_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("TERM", Some(130), "interrupted\n");
+    ended_by(&["TERM"], 15, "interrupted\n");
+}
+
+#[test]
+fn a_terminal_that_is_closed_leaves_the_target_as_it_was_and_nothing_else() {
+    ended_by(&["HUP"], 1, "interrupted\n");
 }
 
 #[test]
 fn a_kill_that_no_program_can_handle_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("KILL", None, "");
+    ended_by(&["KILL"], 9, "");
+}
+
+#[test]
+fn a_shell_reports_the_statuses_of_a_program_that_a_signal_ended() {
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let folder = Folder::new();
+        let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+        // The shell stays, as it has something to say afterwards.
+        let mut shell = Started::new(in_shell("\"$@\"; echo $?", folder.0.path(), arguments));
+        let mut process = None;
+        wait_until("opened", || {
+            process = child_of(shell.id());
+            process.is_some_and(|process| writes_in(process, folder.0.path()))
+        });
+        send(signal, process.unwrap());
+        assert_eq!(shell.rest_of_stdout(), format!("{status}\n"));
+    }
+}
+
+/// The first process that another started.
+fn child_of(process: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    children.ok()?.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn a_signal_that_it_was_told_to_ignore_does_not_end_it() {
+    let folder = Folder::new();
+    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+    // As `nohup` does.
+    let script = "trap '' HUP; exec \"$@\"";
+    let mut program = Started::new(in_shell(script, folder.0.path(), arguments));
+    wait_until("opened", || writes_in(program.id(), folder.0.path()));
+    program.send("HUP");
+    program.send("TERM");
+    assert_eq!(program.ended().signal(), Some(15));
 }
