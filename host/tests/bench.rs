@@ -4,6 +4,7 @@ mod common;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -159,6 +160,31 @@ fn a_file_on_standard_output_is_alone_there() {
     assert_contains(&ended.err, &["8 x 8 x 8 (m x n x k) of f32"]);
     let results: Results = serde_json::from_str(&ended.succeeded()).unwrap();
     assert!(results.all_proven());
+}
+
+#[test]
+fn two_options_that_name_the_same_file_are_a_usage_error() {
+    let folder = tempfile::tempdir().unwrap();
+    symlink("x", folder.path().join("link")).unwrap();
+    symlink(".", folder.path().join("here")).unwrap();
+    fs::write(folder.path().join("speed.svg"), "").unwrap();
+    for (options, named) in [
+        ("--csv x --json x", "--json and --csv"),
+        ("--json x --json-lines x", "--json and --json-lines"),
+        ("--csv x --markdown ./x", "--csv and --markdown"),
+        ("--csv link --markdown x", "--csv and --markdown"),
+        ("--csv here/x --markdown link", "--csv and --markdown"),
+        ("--csv speed.svg --plots .", "--csv and --plots"),
+        ("--csv /dev/stdout --json /dev/fd/1", "--json and --csv"),
+    ] {
+        // More than any memory holds: it would fail if it ran.
+        let error = bench(folder.path(), &format!("--sizes 1000000000 {options}")).refused(2);
+        let why = format!("error: {named} name the same file, ");
+        assert!(error.starts_with(&why), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    let options = "--kernel naive --sizes 8 --csv /dev/null --json /dev/null";
+    bench(folder.path(), options).succeeded();
 }
 
 #[test]

@@ -99,6 +99,17 @@ impl Exports {
         named.chain(plots).collect()
     }
 
+    /// Two options that name the same file, and the file as each of them names it, if there are
+    /// any.
+    pub fn clash(&self, layout: Layout) -> Option<[(&'static str, PathBuf); 2]> {
+        let paths = self.paths(layout);
+        paths.iter().enumerate().find_map(|(index, one)| {
+            let mut before = paths[..index].iter();
+            let other = before.find(|other| output::are_same(&one.1, &other.1))?;
+            Some([other.clone(), one.clone()])
+        })
+    }
+
     /// Whether a file is this process's standard output, where nothing else may then be written.
     pub fn take_stdout(&self, layout: Layout) -> bool {
         let paths = self.paths(layout);

@@ -137,6 +137,13 @@ fn bench_asked(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let (exports, layout) = (arguments.exports(), arguments.layout());
+    if let Some([(one, path), (other, same)]) = exports.clash(layout) {
+        return Err(usage(format!(
+            "{one} and {other} name the same file, `{}` and `{}`; give each its own.",
+            path.display(),
+            same.display()
+        )));
+    }
     let opened = Device::open(arguments.running.device).map_err(failed)?;
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
