@@ -67,6 +67,11 @@ impl Progress {
         self.bar.set_message(what);
     }
 
+    /// Writes to a terminal, where the bar may be, without mixing with it.
+    pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
     /// Counts one step as done. May be called from any thread.
     pub fn step(&self) {
         self.bar.inc(1);

@@ -2,18 +2,25 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Command;
 
-use common::{Ended, assert_contains, run_in};
+use common::signals::{Started, wait_until};
+use common::{Ended, assert_contains, command, run_in};
 use host::bench::Results;
+use host::report::Record;
 
 fn bench(folder: &Path, arguments: &str) -> Ended {
     run_in(folder, &format!("bench --device sim {arguments}"))
 }
 
 /// The options for every file.
-const FILES: &str = "--json b.json --csv b.csv --markdown b.md --plots new/plots";
+const FILES: &str =
+    "--json b.json --json-lines b.jsonl --csv b.csv --markdown b.md --plots new/plots";
 
 #[test]
 fn a_table_for_each_shape_and_every_requested_file_are_written() {
@@ -31,6 +38,13 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert_eq!(results.sizes.len(), 3);
     // Two kernels at three shapes, after the names of the columns.
     assert_eq!(read("b.csv").lines().count(), 7);
+    let lines = read("b.jsonl");
+    let records = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let records: Vec<Record> = records.collect();
+    let found = results.sizes.iter().flat_map(|size| size.results.clone());
+    assert_eq!(records, found.collect::<Vec<Record>>());
     assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
     for plot in ["new/plots/speed.svg", "new/plots/roofline.svg"] {
         let svg = read(plot);
@@ -38,7 +52,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
         assert!(is_whole, "{plot}");
     }
     let names = fs::read_dir(folder.path()).unwrap();
-    assert_eq!(names.count(), 4, "a temporary file was left behind");
+    assert_eq!(names.count(), 5, "a temporary file was left behind");
 }
 
 #[test]
@@ -61,6 +75,116 @@ fn a_run_that_fails_leaves_files_as_they_were() {
     assert_contains(&ended.out, &["8 x 8 x 8"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_interrupt_keeps_the_shapes_that_are_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    // The second size takes minutes.
+    let arguments = format!("bench --device sim --kernel naive --sizes 8,4096 {FILES}");
+    let mut program = Started::new(command(folder.path(), &arguments));
+    program.wait_for_line("| naive ");
+    program.send("INT");
+    assert_eq!(program.ended().signal(), Some(2));
+    assert_eq!(
+        program.stderr(),
+        "note: 1 of 2 shapes were finished, and the files hold them.\ninterrupted\n"
+    );
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    assert!(results.all_proven());
+    assert_eq!(results.sizes.len(), 1);
+    assert_eq!(read("b.csv").lines().count(), 2);
+    assert_eq!(read("b.jsonl").lines().count(), 1);
+    assert_contains(&read("b.md"), &["| kernel | 8 |\n"]);
+    assert!(read("new/plots/speed.svg").ends_with("</svg>\n"));
+    let names = fs::read_dir(folder.path()).unwrap();
+    assert_eq!(names.count(), 5, "a temporary file was left behind");
+}
+
+#[test]
+fn an_interrupt_before_the_first_shape_is_finished_leaves_files_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| folder.path().join(name);
+    let names = ["b.json", "b.jsonl", "b.csv", "b.md"];
+    for name in names {
+        fs::write(path(name), "before").unwrap();
+    }
+    let files = FILES.replace("new/plots", ".");
+    let arguments = format!("bench --device sim --kernel naive --sizes 4096 {files}");
+    let mut program = Started::new(command(folder.path(), &arguments));
+    // The last file that is opened.
+    let descriptors = format!("/proc/{}/fd", program.id());
+    wait_until("opened", || {
+        let entries = fs::read_dir(&descriptors).unwrap().flatten();
+        let mut opened = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+        opened.any(|file| file.ends_with("b.jsonl"))
+    });
+    program.send("TERM");
+    assert_eq!(program.ended().signal(), Some(15));
+    assert_eq!(program.stderr(), "interrupted\n");
+    for name in names {
+        assert_eq!(fs::read_to_string(path(name)).unwrap(), "before");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), names.len());
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_reader_that_the_first_waits_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    // As much as a pipe holds, which nobody reads.
+    let mut pipe = File::options().read(true).write(true).open(path).unwrap();
+    pipe.write_all(&[0; 1 << 16]).unwrap();
+    let arguments = "--kernel naive --sizes 8,4096 --json b.json --csv pipe";
+    let arguments = format!("bench --device sim {arguments}");
+    let mut program = Started::new(command(folder.path(), &arguments));
+    program.wait_for_line("| naive ");
+    program.send("INT");
+    // The first file is written, and the second, after it, cannot be.
+    let json = folder.path().join("b.json");
+    wait_until("written", || json.exists());
+    program.send("TERM");
+    assert_eq!(program.ended().signal(), Some(15));
+    assert_eq!(program.stderr(), "interrupted\n");
+}
+
+#[test]
+fn a_file_on_standard_output_is_alone_there() {
+    let ended = bench(
+        Path::new("."),
+        "--kernel naive --sizes 8 --json /dev/stdout",
+    );
+    assert_contains(&ended.err, &["8 x 8 x 8 (m x n x k) of f32"]);
+    let results: Results = serde_json::from_str(&ended.succeeded()).unwrap();
+    assert!(results.all_proven());
+}
+
+#[test]
+fn two_options_that_name_the_same_file_are_a_usage_error() {
+    let folder = tempfile::tempdir().unwrap();
+    symlink("x", folder.path().join("link")).unwrap();
+    symlink(".", folder.path().join("here")).unwrap();
+    fs::write(folder.path().join("speed.svg"), "").unwrap();
+    for (options, named) in [
+        ("--csv x --json x", "--json and --csv"),
+        ("--json x --json-lines x", "--json and --json-lines"),
+        ("--csv x --markdown ./x", "--csv and --markdown"),
+        ("--csv link --markdown x", "--csv and --markdown"),
+        ("--csv here/x --markdown link", "--csv and --markdown"),
+        ("--csv speed.svg --plots .", "--csv and --plots"),
+        ("--csv /dev/stdout --json /dev/fd/1", "--json and --csv"),
+    ] {
+        // More than any memory holds: it would fail if it ran.
+        let error = bench(folder.path(), &format!("--sizes 1000000000 {options}")).refused(2);
+        let why = format!("error: {named} name the same file, ");
+        assert!(error.starts_with(&why), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    let options = "--kernel naive --sizes 8 --csv /dev/null --json /dev/null";
+    bench(folder.path(), options).succeeded();
 }
 
 #[test]

@@ -3,11 +3,13 @@
 mod common;
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use common::signals::{Started, in_shell, send, wait_until};
 use common::{Ended, assert_contains, command, run, run_in};
 use host::data::Matrix;
 use host::npy::{self, NpyFile, NpyNumber};
@@ -219,10 +221,128 @@ fn a_target_that_cannot_be_written_fails_before_anything_is_run() {
     for (target, why) in [
         ("none/d.npy", no_folder),
         (&absolute, no_folder),
-        ("/dev/null", "it is no regular file"),
+        (
+            "/proc/d.npy",
+            "cannot be written: no file can be made in `/proc`: no such file or directory",
+        ),
     ] {
         let arguments = format!("--size 100000 --kernel naive --out {target}");
         folder.refuses(&arguments, 1, why);
+    }
+}
+
+/// A small problem, whose C is the same in every run.
+const SMALL: &str = "--device sim --kernel naive --size 16";
+
+/// The .npy file of [`SMALL`]'s C.
+fn small_npy(folder: &Folder) -> Vec<u8> {
+    run_in(folder.0.path(), &format!("{SMALL} --out plain.npy")).succeeded();
+    fs::read(folder.path("plain.npy")).unwrap()
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_is_followed_and_stays() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    symlink("there.npy", folder.path("link.npy")).unwrap();
+    run_in(folder.0.path(), &format!("{SMALL} --out link.npy")).succeeded();
+    let link = fs::symlink_metadata(folder.path("link.npy")).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(folder.path("there.npy")).unwrap(), npy);
+    assert_eq!(folder.names(), ["link.npy", "plain.npy", "there.npy"]);
+}
+
+#[test]
+fn standard_output_gets_c_where_it_stands_and_standard_error_the_report() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    for target in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        // As in a shell: ( echo before; host ...; echo after ) > log
+        let mut log = File::create(folder.path("log")).unwrap();
+        log.write_all(b"before\n").unwrap();
+        let output = command(folder.0.path(), &format!("{SMALL} --out {target}"))
+            .stdout(log.try_clone().unwrap())
+            .output()
+            .unwrap();
+        log.write_all(b"after\n").unwrap();
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert_contains(
+            &report,
+            &["naive: proven right", &format!("C is in {target}")],
+        );
+        let expected = [b"before\n", &npy[..], b"after\n"].concat();
+        assert!(
+            fs::read(folder.path("log")).unwrap() == expected,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn a_pipe_gets_c_and_nothing_else() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let output = command(
+        folder.0.path(),
+        &format!("{SMALL} --out /dev/stdout --format json"),
+    )
+    .output()
+    .unwrap();
+    assert!(output.status.success() && output.stdout == npy);
+    serde_json::from_slice::<Value>(&output.stderr).expect("the report is on standard error");
+}
+
+#[test]
+fn standard_error_gets_c_and_standard_output_the_report() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let output = command(folder.0.path(), &format!("{SMALL} --out /dev/stderr"))
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr == npy);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert_contains(&report, &["naive: proven right"]);
+}
+
+#[test]
+fn a_named_pipe_is_written_to_and_stays() {
+    let folder = Folder::new();
+    let npy = small_npy(&folder);
+    let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
+    assert!(made.unwrap().success());
+    // Open for both, so that neither side waits for the other; C has room in the pipe.
+    let mut pipe = File::options()
+        .read(true)
+        .write(true)
+        .open(folder.path("pipe"))
+        .unwrap();
+    let ended = run_in(folder.0.path(), &format!("{SMALL} --out pipe"));
+    assert_contains(&ended.succeeded(), &["C is in pipe"]);
+    let mut received = vec![0; npy.len()];
+    pipe.read_exact(&mut received).unwrap();
+    assert!(received == npy);
+    let kind = fs::symlink_metadata(folder.path("pipe"))
+        .unwrap()
+        .file_type();
+    assert!(kind.is_fifo());
+}
+
+#[test]
+fn a_device_is_written_to() {
+    let folder = Folder::new();
+    let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/null"));
+    assert_contains(&report.succeeded(), &["C is in /dev/null"]);
+    let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/full"));
+    let why = "error: `/dev/full` cannot be written: no space left on device.\n";
+    assert_eq!((report.code, report.err.as_str()), (Some(1), why));
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_for_writing_is_refused() {
+    let folder = Folder::new();
+    for target in ["/dev/stdin", "/dev/fd/99"] {
+        let arguments = format!("--size 100000 --kernel naive --out {target}");
+        folder.refuses(&arguments, 1, &format!("`{target}` cannot be written: "));
     }
 }
 
@@ -305,25 +425,6 @@ fn every_data_is_proven_and_named() {
     }
 }
 
-/// Ends the program, however the test ends.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Waits until `ready`, at most a minute.
-fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !ready() {
-        assert!(start.elapsed() < Duration::from_secs(60), "never {what}");
-        thread::yield_now();
-    }
-}
-
 /// Whether a process has a file in this folder open that has no name there.
 fn writes_in(process: u32, folder: &Path) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fd")) else {
@@ -335,48 +436,75 @@ fn writes_in(process: u32, folder: &Path) -> bool {
         .any(|file| file.to_string_lossy().ends_with(" (deleted)"))
 }
 
-/// Minutes of work, ended by a signal once its output is open; how it ends, and what it says.
-fn ended_by(signal: &str, code: Option<i32>, says: &str) {
+/// Minutes of work, ended by the last of these signals once its output is open; what it says.
+fn ended_by(signals: &[&str], number: i32, says: &str) {
     let folder = Folder::new();
     fs::write(folder.path("d.npy"), "old").unwrap();
-    let mut program = Killed(
-        command(
-            folder.0.path(),
-            "--device sim --kernel naive --size 4096 --out d.npy",
-        )
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts"),
-    );
-    let process = program.0.id();
-    wait_until("opened", || writes_in(process, folder.0.path()));
-    // A shell has this command even where there is no program of its name.
-    let sent = Command::new("sh")
-        .args(["-c", "kill -s \"$0\" \"$1\"", signal, &process.to_string()])
-        .status();
-    assert!(sent.expect("a shell").success());
-    wait_until("ended", || program.0.try_wait().unwrap().is_some());
-    let status = program.0.wait().unwrap();
-    let read = |stream: &mut dyn std::io::Read| std::io::read_to_string(stream).unwrap();
-    assert_eq!(status.code(), code);
-    assert_eq!(read(program.0.stdout.as_mut().unwrap()), "");
-    assert_eq!(read(program.0.stderr.as_mut().unwrap()), says);
+    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+    let mut program = Started::new(command(folder.0.path(), arguments));
+    wait_until("opened", || writes_in(program.id(), folder.0.path()));
+    for signal in signals {
+        program.send(signal);
+    }
+    assert_eq!(program.ended().signal(), Some(number));
+    assert_eq!(program.rest_of_stdout(), "");
+    assert_eq!(program.stderr(), says);
     assert_eq!(folder.names(), ["d.npy"]);
     assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
 }
 
 #[test]
 fn ctrl_c_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("INT", Some(130), "interrupted\n");
+    ended_by(&["INT"], 2, "interrupted\n");
 }
 
 #[test]
 fn a_polite_kill_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("TERM", Some(130), "interrupted\n");
+    ended_by(&["TERM"], 15, "interrupted\n");
+}
+
+#[test]
+fn a_terminal_that_is_closed_leaves_the_target_as_it_was_and_nothing_else() {
+    ended_by(&["HUP"], 1, "interrupted\n");
 }
 
 #[test]
 fn a_kill_that_no_program_can_handle_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by("KILL", None, "");
+    ended_by(&["KILL"], 9, "");
+}
+
+#[test]
+fn a_shell_reports_the_statuses_of_a_program_that_a_signal_ended() {
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let folder = Folder::new();
+        let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+        // The shell stays, as it has something to say afterwards.
+        let mut shell = Started::new(in_shell("\"$@\"; echo $?", folder.0.path(), arguments));
+        let mut process = None;
+        wait_until("opened", || {
+            process = child_of(shell.id());
+            process.is_some_and(|process| writes_in(process, folder.0.path()))
+        });
+        send(signal, process.unwrap());
+        assert_eq!(shell.rest_of_stdout(), format!("{status}\n"));
+    }
+}
+
+/// The first process that another started.
+fn child_of(process: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    children.ok()?.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn a_signal_that_it_was_told_to_ignore_does_not_end_it() {
+    let folder = Folder::new();
+    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
+    // As `nohup` does.
+    let script = "trap '' HUP; exec \"$@\"";
+    let mut program = Started::new(in_shell(script, folder.0.path(), arguments));
+    wait_until("opened", || writes_in(program.id(), folder.0.path()));
+    program.send("HUP");
+    program.send("TERM");
+    assert_eq!(program.ended().signal(), Some(15));
 }

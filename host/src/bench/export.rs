@@ -1,22 +1,25 @@
 //! The files that `bench` writes. They are opened before the run, so that a long run does not
-//! end in an error, and then written completely or not at all.
+//! end in an error, and then written completely or not at all; only JSON Lines are written as the
+//! results come.
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use super::ladder::Sort;
 use super::results::Results;
-use super::{bars, csv, markdown, plots, preset, ratios};
-use crate::output::{Output, OutputError};
+use super::{bars, csv, lines, markdown, plots, preset, ratios};
+use crate::output::{self, Lines, Output, OutputError};
 
 /// Which files to write.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
     /// Everything that was found, as JSON.
     pub json: Option<PathBuf>,
+    /// A line of JSON for each kernel and size, as soon as it is known.
+    pub json_lines: Option<PathBuf>,
     /// A line for each kernel and size.
     pub csv: Option<PathBuf>,
     /// Tables for a document.
@@ -64,8 +67,66 @@ pub struct Opened {
     layout: Layout,
 }
 
+/// The file of JSON Lines, opened.
+pub struct OpenedLines(Lines);
+
+/// The files of plots, in their folder.
+fn plots(layout: Layout) -> &'static [(Content, &'static str)] {
+    match layout {
+        Layout::Ladder(_) | Layout::Report => &[
+            (Content::Speed, "speed.svg"),
+            (Content::Roofline, "roofline.svg"),
+        ],
+        Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
+    }
+}
+
 impl Exports {
-    /// Opens every requested file.
+    /// Every requested file, and the option that requests it.
+    fn paths(&self, layout: Layout) -> Vec<(&'static str, PathBuf)> {
+        let named = [
+            ("--json", &self.json),
+            ("--json-lines", &self.json_lines),
+            ("--csv", &self.csv),
+            ("--markdown", &self.markdown),
+        ];
+        let named = named.into_iter();
+        let named = named.filter_map(|(option, path)| Some((option, path.clone()?)));
+        let plots = self.plots.iter().flat_map(|folder| {
+            let names = plots(layout).iter();
+            names.map(|(_, name)| ("--plots", folder.join(name)))
+        });
+        named.chain(plots).collect()
+    }
+
+    /// Two options that name the same file, and the file as each of them names it, if there are
+    /// any.
+    pub fn clash(&self, layout: Layout) -> Option<[(&'static str, PathBuf); 2]> {
+        let paths = self.paths(layout);
+        paths.iter().enumerate().find_map(|(index, one)| {
+            let mut before = paths[..index].iter();
+            let other = before.find(|other| output::are_same(&one.1, &other.1))?;
+            Some([other.clone(), one.clone()])
+        })
+    }
+
+    /// Whether a file is this process's standard output, where nothing else may then be written.
+    pub fn take_stdout(&self, layout: Layout) -> bool {
+        let paths = self.paths(layout);
+        paths.iter().any(|(_, path)| output::is_stdout(path))
+    }
+
+    /// Opens the file of JSON Lines, if it is requested.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn open_lines(&self) -> Result<Option<OpenedLines>, ExportError> {
+        let open = |path: &Path| Ok(OpenedLines(Lines::open(path)?));
+        self.json_lines.as_deref().map(open).transpose()
+    }
+
+    /// Opens every other requested file.
     ///
     /// # Errors
     ///
@@ -86,14 +147,7 @@ impl Exports {
                 path: folder.clone(),
                 reason: error.to_string(),
             })?;
-            let plots = match layout {
-                Layout::Ladder(_) | Layout::Report => &[
-                    (Content::Speed, "speed.svg"),
-                    (Content::Roofline, "roofline.svg"),
-                ][..],
-                Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
-            };
-            for &(content, name) in plots {
+            for &(content, name) in plots(layout) {
                 files.push((content, Output::open(&folder.join(name))?));
             }
         }
@@ -101,14 +155,39 @@ impl Exports {
     }
 }
 
+impl OpenedLines {
+    /// Writes the lines of the last size.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written.
+    pub fn write_last(&mut self, results: &Results) -> Result<(), ExportError> {
+        let Some(size) = results.sizes.last() else {
+            return Ok(());
+        };
+        let text =
+            lines::text(results, size).map_err(|error| ExportError::Content(error.to_string()))?;
+        Ok(self.0.write(&text)?)
+    }
+}
+
 impl Opened {
-    /// Writes the files, each in one step.
+    /// Whether there is no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Writes the files, each in one step, once: then there are none.
     ///
     /// # Errors
     ///
     /// One cannot be written, or drawn; those before it are there.
-    pub fn write(self, results: &Results) -> Result<(), ExportError> {
-        for (content, mut output) in self.files {
+    pub fn write(&mut self, results: &Results) -> Result<(), ExportError> {
+        for (content, mut output) in self.files.drain(..) {
             let text = match content {
                 Content::Json => serde_json::to_string_pretty(results)
                     .map(|text| text + "\n")

@@ -7,16 +7,20 @@
 //! | `consistency.rs` | whether results agree with themselves |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
+//! | `lines.rs` | a line of JSON for each result, to be read while the rest is measured |
 //! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, bars of ratios, as SVG |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
+//! | `kept.rs` | what outlives an interrupt |
 
 pub mod bars;
 mod consistency;
 mod csv;
 pub mod export;
+pub mod kept;
 mod ladder;
+mod lines;
 pub mod markdown;
 mod plots;
 pub mod preset;
@@ -93,11 +97,13 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
 }
 
 /// Proves and times every kernel at every shape. The results hold what was known when an error,
-/// if any, ended it.
+/// if any, ended it. `finished` is called after each shape that no error ended, with the results
+/// so far.
 pub fn run(
     opened: &Opened,
     chooser: &Chooser,
     plan: &Plan,
+    finished: &mut dyn FnMut(&Results, &Progress),
 ) -> (Results, Result<(), EvaluateError>) {
     let requests: Vec<Request> = plan
         .targets
@@ -128,12 +134,13 @@ pub fn run(
             yardsticks: report.yardsticks,
             results: report.results,
         });
+        if plan.targets.iter().any(|target| target.named.is_some()) {
+            results.summaries = ratios::summaries(&results);
+        }
         if outcome.is_err() {
             return (results, outcome);
         }
-    }
-    if plan.targets.iter().any(|target| target.named.is_some()) {
-        results.summaries = ratios::summaries(&results);
+        finished(&results, &progress);
     }
     (results, Ok(()))
 }
@@ -157,7 +164,15 @@ mod tests {
             baseline: Baseline::Auto,
         };
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        run(&opened, &Chooser::untuned(DeviceFacts::simulator()), &plan)
+        let chooser = Chooser::untuned(DeviceFacts::simulator());
+        let mut known = 0;
+        let ran = run(&opened, &chooser, &plan, &mut |results, _| {
+            known += 1;
+            assert_eq!(results.sizes.len(), known);
+        });
+        let ended_early = usize::from(ran.1.is_err());
+        assert_eq!(ran.0.sizes.len(), known + ended_early);
+        ran
     }
 
     fn first_of(kernel: &Kernel) -> Asked {

@@ -12,27 +12,60 @@ use crate::report::new_table;
 ///
 /// Writing fails.
 pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "device  {}", results.machine.description())?;
-    writeln!(out, "why     {why}")?;
+    write_head(results, why, out)?;
     for size in &results.sizes {
-        let Some(first) = size.results.first() else {
-            continue;
-        };
+        write_size(&results.machine, size, sort, out)?;
+    }
+    write_foot(out)
+}
+
+/// Writes what is above the tables.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "device  {}", results.machine.description())?;
+    writeln!(out, "why     {why}")
+}
+
+/// Writes the table of one size, if it has results, and what was wrong.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write_size(
+    machine: &Machine,
+    size: &Size,
+    sort: Sort,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(first) = size.results.first() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "\n{} (m x n x k) of {}\n\n{}",
+        size.shape(),
+        first.dtype,
+        size_table(machine, size, sort)
+    )?;
+    for record in size.results.iter().filter(|record| !record.proven) {
         writeln!(
             out,
-            "\n{} (m x n x k) of {}\n\n{}",
-            size.shape(),
-            first.dtype,
-            size_table(&results.machine, size, sort)
+            "{}: NOT PROVEN: {}",
+            record.kernel, record.verification
         )?;
-        for record in size.results.iter().filter(|record| !record.proven) {
-            writeln!(
-                out,
-                "{}: NOT PROVEN: {}",
-                record.kernel, record.verification
-            )?;
-        }
     }
+    Ok(())
+}
+
+/// Writes what is below the tables.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write_foot(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{STEP}")
 }
 

@@ -19,8 +19,8 @@ use crate::report::Format;
     version,
     args_conflicts_with_subcommands = true,
     after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
-                  something failed at run time; 2 if the command line requests what does not exist; 130 if it was \
-                  interrupted."
+                  something failed at run time; 2 if the command line requests what does not exist. SIGINT \
+                  (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129."
 )]
 pub struct Arguments {
     #[command(subcommand)]

@@ -1,6 +1,6 @@
 //! `host bench`: kernels x sizes, as a table and as files.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -10,7 +10,9 @@ use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::running::Running;
 use super::values;
 use crate::bench::export::Exports;
-use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
+use crate::bench::kept::{Context, Kept};
+use crate::bench::{self, Layout, Plan, Results, Sort, Target, preset, ratios, shapes, table};
+use crate::interrupt;
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
 use gpu_gemm::{Chooser, Device, ElementType, KERNELS, Shape};
@@ -50,6 +52,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Write a line of JSON for each kernel and size, as soon as the size is finished
+    #[arg(long, value_name = "FILE")]
+    json_lines: Option<PathBuf>,
+
     /// Write a line for each kernel and size, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -67,9 +73,18 @@ impl Arguments {
     fn exports(&self) -> Exports {
         Exports {
             json: self.json.clone(),
+            json_lines: self.json_lines.clone(),
             csv: self.csv.clone(),
             markdown: self.markdown.clone(),
             plots: self.plots.clone(),
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        match self.preset {
+            Some(Preset::Report) => Layout::Report,
+            Some(Preset::Shapes) => Layout::Ratios,
+            None => Layout::Ladder(self.sort),
         }
     }
 }
@@ -121,13 +136,17 @@ fn bench_asked(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
+    let (exports, layout) = (arguments.exports(), arguments.layout());
+    if let Some([(one, path), (other, same)]) = exports.clash(layout) {
+        return Err(usage(format!(
+            "{one} and {other} name the same file, `{}` and `{}`; give each its own.",
+            path.display(),
+            same.display()
+        )));
+    }
     let opened = Device::open(arguments.running.device).map_err(failed)?;
-    let layout = match arguments.preset {
-        Some(Preset::Report) => Layout::Report,
-        Some(Preset::Shapes) => Layout::Ratios,
-        None => Layout::Ladder(arguments.sort),
-    };
-    let files = arguments.exports().open(layout).map_err(failed)?;
+    let files = exports.open(layout).map_err(failed)?;
+    let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
         asked,
         data_type: arguments.dtype,
@@ -137,29 +156,93 @@ fn bench_asked(
         baseline: arguments.running.baseline,
     };
     let chooser = noted(Chooser::of(&opened.device), notes);
-    let (results, outcome) = bench::run(&opened, &chooser, &plan);
-    let written = match layout {
+    let context = Context {
+        why: opened.reason.clone(),
+        shapes: plan.targets.len(),
+        is_aside: exports.take_stdout(layout),
+    };
+    let is_on_terminal = match context.is_aside {
+        true => io::stderr().is_terminal(),
+        false => io::stdout().is_terminal(),
+    };
+    let report: &mut dyn Write = match context.is_aside {
+        true => &mut *notes,
+        false => out,
+    };
+    let kept = Kept::new(files, context);
+    let at_end = interrupt::before_end({
+        let kept = kept.clone();
+        move || kept.write_finished()
+    });
+    let (mut written, mut lined) = (Ok(()), Ok(()));
+    let mut tables = Tables {
+        count: 0,
+        why: &opened.reason,
+        sort: arguments.sort,
+    };
+    let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
+        if let Some(lines) = lines.as_mut().filter(|_| lined.is_ok()) {
+            lined = lines.write_last(results);
+        }
+        kept.keep(results);
+        if !matches!(layout, Layout::Ladder(_)) || written.is_err() {
+            return;
+        }
+        written = match is_on_terminal {
+            true => progress.suspend(|| tables.write_new(results, report)),
+            // A pipe may take long, and the bar is elsewhere.
+            false => tables.write_new(results, report),
+        };
+    });
+    let written = written.and_then(|()| match layout {
         // An error before the first result leaves nothing to show.
         _ if results.kernels().is_empty() => Ok(()),
         Layout::Report if results.all_proven() => {
             let machine = results.machine.description();
-            write!(out, "{machine}\n\n{}", preset::table(&results))
+            write!(report, "{machine}\n\n{}", preset::table(&results))
         }
-        Layout::Ratios => ratios::write(&results, &opened.reason, out),
+        Layout::Ratios => ratios::write(&results, &opened.reason, report),
         Layout::Ladder(_) | Layout::Report => {
-            table::write(&results, &opened.reason, arguments.sort, out)
+            tables.write_new(&results, report)?;
+            table::write_foot(report)
         }
-    };
-    // Incomplete results replace no file.
+    });
+    // Results that an error ended replace no file.
     let finished = outcome
         .map_err(Stop::from)
-        .and_then(|()| files.write(&results).map_err(failed));
+        .and_then(|()| kept.write(&results).and(lined).map_err(failed));
+    drop(at_end);
     let code = match finished {
         Err(stop) => stop.tell(notes),
         Ok(()) if results.all_proven() => PROVEN,
         Ok(()) => FAILED,
     };
     Ok(finish(written, notes, code))
+}
+
+/// The tables of sizes, written as the sizes are finished.
+struct Tables<'a> {
+    /// Those that are written.
+    count: usize,
+    why: &'a str,
+    sort: Sort,
+}
+
+impl Tables<'_> {
+    /// Writes those that are not written yet.
+    fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
+        if results.kernels().is_empty() {
+            return Ok(());
+        }
+        if self.count == 0 {
+            table::write_head(results, self.why, out)?;
+        }
+        for size in &results.sizes[self.count..] {
+            table::write_size(&results.machine, size, self.sort, out)?;
+        }
+        self.count = results.sizes.len();
+        Ok(())
+    }
 }
 
 /// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's

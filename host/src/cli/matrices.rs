@@ -62,7 +62,8 @@ pub(super) struct MatrixArguments {
     c: Option<PathBuf>,
 
     /// Write the resulting C to this .npy file, in C order, if it is proven right; else the file
-    /// stays as it was
+    /// stays as it was. A pipe or a device, such as /dev/stdout, is written to; the report then
+    /// goes to standard error
     #[arg(long, value_name = "D.npy")]
     pub(super) out: Option<PathBuf>,
 

@@ -1,6 +1,6 @@
 //! What the program does without a subcommand: multiplies, proves and times, and writes a report.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::thread;
 
 use super::arguments::Arguments;
@@ -8,7 +8,7 @@ use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::matrices;
 use crate::cpu;
 use crate::measure::cublas;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::Rung;
@@ -83,7 +83,16 @@ pub(super) fn multiply(
         Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
         _ => PROVEN,
     };
-    Ok(conclude(&report, result, arguments.format, out, notes).max(written))
+    let code = match options.out.as_deref().is_some_and(output::is_stdout) {
+        // There the report would follow the bytes of C.
+        true => {
+            let mut text = Vec::new();
+            let code = conclude(&report, result, arguments.format, &mut text, notes);
+            finish(notes.write_all(&text), &mut io::sink(), code)
+        }
+        false => conclude(&report, result, arguments.format, out, notes),
+    };
+    Ok(code.max(written))
 }
 
 /// The request for this shape.
@@ -156,8 +165,6 @@ fn conclude(
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::super::exit::USAGE;
     use super::*;
     use crate::report;

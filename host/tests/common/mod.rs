@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // no file of tests needs all of it
 
+pub mod signals;
+
 use std::path::Path;
 use std::process::Command;
 

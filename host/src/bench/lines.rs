@@ -1,0 +1,89 @@
+//! The results as JSON Lines, one for each kernel or yardstick at each size, so that what is
+//! finished can be read while the rest is measured.
+
+use serde::Serialize;
+
+use super::results::{Results, Size};
+use crate::report::Record;
+
+/// A line: the fields of [`Record`], and what is needed to understand it alone.
+#[derive(Serialize)]
+struct Line<'a> {
+    schema: u32,
+    device: &'a str,
+    /// The shape's, if it has one.
+    name: Option<&'a str>,
+    /// Whether it is cuBLAS, which is not proven, and not a kernel.
+    is_yardstick: bool,
+    #[serde(flatten)]
+    record: Record,
+}
+
+/// The lines of one size.
+///
+/// # Errors
+///
+/// None that memory has room for.
+pub(super) fn text(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
+    let mut text = String::new();
+    for (record, proven) in size.contenders() {
+        let line = Line {
+            schema: results.schema,
+            device: &results.machine.device,
+            name: size.name.as_deref(),
+            is_yardstick: proven.is_none(),
+            record: of_size(record, size),
+        };
+        text += &serde_json::to_string(&line)?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A yardstick's record with the problem that it shares with the kernels.
+fn of_size(record: Record, size: &Size) -> Record {
+    match size.results.first() {
+        Some(kernel) if record.dtype.is_empty() => Record {
+            dtype: kernel.dtype.clone(),
+            m: size.m,
+            n: size.n,
+            k: size.k,
+            alpha: kernel.alpha,
+            beta: kernel.beta,
+            seed: kernel.seed,
+            backend: kernel.backend.clone(),
+            data: kernel.data.clone(),
+            ..record
+        },
+        _ => record,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+    use serde_json::Value;
+
+    #[test]
+    fn a_line_is_an_object_with_the_fields_of_a_record() {
+        let results = sample();
+        let text = text(&results, &results.sizes[1]).unwrap();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 5 + 2);
+        for line in &lines {
+            assert_eq!(line["schema"], 1);
+            assert_eq!(line["device"], "NVIDIA H200");
+            assert_eq!((&line["m"], &line["dtype"]), (&4096.into(), &"f32".into()));
+        }
+        assert_eq!(lines[1]["kernel"], "tiled-32");
+        assert_eq!(lines[1]["is_yardstick"], false);
+        let record: Record = serde_json::from_value(lines[1].clone()).unwrap();
+        assert_eq!(record, results.sizes[1].results[1]);
+        assert_eq!(lines[5]["kernel"], "cublas-fp32");
+        assert_eq!(lines[5]["is_yardstick"], true);
+    }
+}

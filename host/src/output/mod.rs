@@ -1,0 +1,479 @@
+//! Files that the program writes: completely or not at all.
+//!
+//! An [`Output`] is a file without a name in the target's folder, made before the long run
+//! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts
+//! it in the target's place; until then the target stays as it is. A file without a name leaves
+//! nothing behind however the process ends. Where the file system has no such files (NFS), it is
+//! a temporary file with a name, which the signals of [`crate::interrupt`] remove (see
+//! [`abandon_all`]) and others leave behind.
+//!
+//! A target that is no regular file (a pipe, a device, an open descriptor such as `/dev/stdout`)
+//! is never replaced: [`Output::commit`] writes to it, behind what is there.
+//!
+//! [`Lines`] is a file that grows while the program runs.
+
+mod place;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use atomic_write_file::AtomicWriteFile;
+use thiserror::Error;
+
+use place::Place;
+pub use place::{are_same, is_stdout};
+
+/// Why a file cannot be written.
+#[derive(Debug, Error)]
+#[error("`{}` cannot be written: {reason}.", path.display())]
+pub struct OutputError {
+    path: PathBuf,
+    /// A clause.
+    reason: String,
+}
+
+/// A file that is being written.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::io::Write;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("report.csv");
+/// let mut output = host::output::Output::open(&path)?;
+/// writeln!(output, "kernel,time")?;
+/// assert!(!path.exists());
+/// output.commit()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "kernel,time\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Output {
+    /// As the user named it.
+    path: PathBuf,
+    sink: Sink,
+}
+
+/// What holds the bytes until they are committed.
+#[derive(Debug)]
+enum Sink {
+    /// A new file, which is to replace `target`.
+    File {
+        /// Its path without links.
+        target: PathBuf,
+        writer: BufWriter<OpenFile>,
+    },
+    /// Memory, since a stream takes nothing back.
+    Stream { stream: File, held: Vec<u8> },
+}
+
+/// The files that are being written. The lock is held while one is made, written, removed, or
+/// put in its target's place.
+static OPEN_FILES: Mutex<Vec<Option<AtomicWriteFile>>> = Mutex::new(Vec::new());
+
+fn open_files() -> MutexGuard<'static, Vec<Option<AtomicWriteFile>>> {
+    // A list of files is intact, whatever panicked beside it.
+    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives up all outputs, for a process that is about to end: afterwards none can be opened,
+/// written or committed, and a thread that tries waits for the end.
+pub fn abandon_all() {
+    let mut files = open_files();
+    files.clear();
+    // Locked for good.
+    std::mem::forget(files);
+}
+
+/// The index of a file in [`OPEN_FILES`], where it stays until it is committed or dropped.
+#[derive(Debug)]
+struct OpenFile(usize);
+
+impl OpenFile {
+    fn with<T>(&self, act: impl FnOnce(&mut AtomicWriteFile) -> io::Result<T>) -> io::Result<T> {
+        match open_files().get_mut(self.0) {
+            Some(Some(file)) => act(file),
+            _ => Err(ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Write for OpenFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if let Some(file) = open_files().get_mut(self.0) {
+            // To drop a file that was not committed discards it.
+            *file = None;
+        }
+    }
+}
+
+impl Output {
+    /// Makes sure that `path` can be written, and makes the file or opens the stream. A file that
+    /// is there already keeps its permissions, and a link to a file stays one.
+    ///
+    /// # Errors
+    ///
+    /// It is a folder or may not be written; or its folder does not exist or may not be written.
+    pub fn open(path: &Path) -> Result<Output, OutputError> {
+        let refuse = |reason: String| OutputError {
+            path: path.to_path_buf(),
+            reason,
+        };
+        let sink = match Place::of(path).map_err(refuse)? {
+            Place::File(target) => Sink::replacing(target),
+            stream => stream
+                .stream()
+                .map_err(|error| clause(&error))
+                .map(|stream| {
+                    let held = Vec::new();
+                    Sink::Stream { stream, held }
+                }),
+        };
+        Ok(Output {
+            path: path.to_path_buf(),
+            sink: sink.map_err(refuse)?,
+        })
+    }
+
+    /// The file that is being written, as the user named it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts what was written in the target's place, in one step, once it has reached the disk; or
+    /// writes it to the stream, whose reader may go away when it has read enough.
+    ///
+    /// # Errors
+    ///
+    /// For example, the disk is full. A target that is a file is then as it was.
+    pub fn commit(self) -> Result<(), OutputError> {
+        let Output { path, sink } = self;
+        let committed = match sink {
+            Sink::File { target, writer } => put_in_place(&target, writer),
+            Sink::Stream { mut stream, held } => unless_unread(stream.write_all(&held)),
+        };
+        committed.map_err(|error| OutputError {
+            path,
+            reason: clause(&error),
+        })
+    }
+}
+
+/// What became of a write to a stream. That its reader has gone away is no error.
+fn unless_unread(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+impl Sink {
+    /// Makes a file that is to replace `target`. An error is a clause.
+    fn replacing(target: PathBuf) -> Result<Sink, String> {
+        // A file in a folder that may be written could be replaced, even if the file itself may
+        // not be written.
+        match OpenOptions::new().write(true).open(&target) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(clause(&error)),
+            _ => {}
+        }
+        let mut files = open_files();
+        let file = AtomicWriteFile::open(&target).map_err(|error| {
+            let folder = target.parent().unwrap_or(&target).display();
+            format!("no file can be made in `{folder}`: {}", clause(&error))
+        })?;
+        files.push(Some(file));
+        Ok(Sink::File {
+            target,
+            writer: BufWriter::new(OpenFile(files.len() - 1)),
+        })
+    }
+}
+
+fn put_in_place(target: &Path, mut writer: BufWriter<OpenFile>) -> io::Result<()> {
+    writer.flush()?;
+    // The disk may take long, and an interrupt must not wait for it.
+    let written = writer.get_ref().with(|file| file.as_file().try_clone())?;
+    written.sync_all()?;
+    // Something else may be there by now.
+    match fs::symlink_metadata(target) {
+        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => {
+            return Err(io::Error::other("it is no longer a regular file"));
+        }
+        _ => {}
+    }
+    let mut files = open_files();
+    match files.get_mut(writer.get_ref().0).and_then(Option::take) {
+        // Under the lock: between its two steps, the file has a temporary name.
+        Some(file) => file.commit(),
+        None => Err(ErrorKind::NotFound.into()),
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File { writer, .. } => writer.write(bytes),
+            Sink::Stream { held, .. } => {
+                held.try_reserve(bytes.len())?;
+                held.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File { writer, .. } => writer.flush(),
+            Sink::Stream { .. } => Ok(()),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// A file that grows: each text is in it as soon as it is written, and stays there however the
+/// process ends. The first text replaces what the file held before.
+#[derive(Debug)]
+pub struct Lines {
+    path: PathBuf,
+    file: File,
+    /// Whether the file still holds what was there before.
+    is_old: bool,
+}
+
+impl Lines {
+    /// Makes sure that `path` can be written. A file that is there stays as it is for now.
+    ///
+    /// # Errors
+    ///
+    /// It is a folder or may not be written; or its folder does not exist or may not be written.
+    pub fn open(path: &Path) -> Result<Lines, OutputError> {
+        let refuse = |reason: String| OutputError {
+            path: path.to_path_buf(),
+            reason,
+        };
+        let place = Place::of(path).map_err(refuse)?;
+        let opened = match &place {
+            Place::File(file) => OpenOptions::new().append(true).create(true).open(file),
+            stream => stream.stream(),
+        };
+        Ok(Lines {
+            path: path.to_path_buf(),
+            file: opened.map_err(|error| refuse(clause(&error)))?,
+            is_old: matches!(place, Place::File(_)),
+        })
+    }
+
+    /// Writes at the end.
+    ///
+    /// # Errors
+    ///
+    /// For example, the disk is full.
+    pub fn write(&mut self, text: &str) -> Result<(), OutputError> {
+        let emptied = match std::mem::take(&mut self.is_old) {
+            true => self.file.set_len(0),
+            false => Ok(()),
+        };
+        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
+        unless_unread(written).map_err(|error| OutputError {
+            path: self.path.clone(),
+            reason: clause(&error),
+        })
+    }
+}
+
+/// Standard output for a thread that must not wait for the one that has locked it.
+///
+/// # Errors
+///
+/// It is closed.
+pub fn unlocked_stdout() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// What the system says of an error, as a clause, without the number.
+pub(crate) fn clause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_lowercase(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn refusal(path: &Path) -> String {
+        Output::open(path).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_target_is_untouched_until_the_commit_and_then_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, "old").unwrap();
+        let mut output = Output::open(&path).unwrap();
+        output.write_all(&[b'n'; 100_000]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        output.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [b'n'; 100_000]);
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn an_output_that_is_dropped_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut output = Output::open(&folder.path().join("out")).unwrap();
+        output.write_all(&[b'h'; 100_000]).unwrap();
+        output.flush().unwrap();
+        drop(output);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_commit_that_fails_leaves_the_target_and_no_temporary() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = Output::open(&path).unwrap();
+        // No file takes a folder's place.
+        fs::create_dir(&path).unwrap();
+        let error = output.commit().unwrap_err().to_string();
+        assert!(
+            error.ends_with("cannot be written: is a directory."),
+            "{error}"
+        );
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_at_once_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display();
+        assert_eq!(
+            refusal(folder.path()),
+            format!("`{path}` cannot be written: it is a folder.")
+        );
+        assert_eq!(
+            refusal(&folder.path().join("none/out")),
+            format!("`{path}/none/out` cannot be written: there is no folder `{path}/none`.")
+        );
+        assert_eq!(
+            refusal(&folder.path().join("new/")),
+            format!("`{path}/new/` cannot be written: there is no such folder.")
+        );
+        assert_eq!(
+            refusal(Path::new("/proc/out")),
+            "`/proc/out` cannot be written: no file can be made in `/proc`: no such file or directory."
+        );
+        assert_eq!(
+            refusal(Path::new("")),
+            "`` cannot be written: it names no file."
+        );
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_its_file_is_written_with_the_permissions_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        let mut output = Output::open(&link).unwrap();
+        output.write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_not_there_stays_and_the_file_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        symlink("file", &link).unwrap();
+        let mut output = Output::open(&link).unwrap();
+        output.write_all(b"new").unwrap();
+        output.commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_is_no_file_by_the_time_of_the_commit_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        let output = Output::open(&link).unwrap();
+        symlink("file", &link).unwrap();
+        let error = output.commit().unwrap_err().to_string();
+        assert!(
+            error.ends_with(": it is no longer a regular file."),
+            "{error}"
+        );
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !file.exists());
+    }
+
+    #[test]
+    fn lines_are_in_the_file_at_once_and_the_first_replaces_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "old and long").unwrap();
+        let read = || fs::read_to_string(&path).unwrap();
+        let mut lines = Lines::open(&path).unwrap();
+        assert_eq!(read(), "old and long");
+        lines.write("one\n").unwrap();
+        assert_eq!(read(), "one\n");
+        lines.write("two\n").unwrap();
+        assert_eq!(read(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn a_new_file_has_the_permissions_of_any_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |name| {
+            let metadata = fs::metadata(folder.path().join(name)).unwrap();
+            metadata.permissions().mode()
+        };
+        Output::open(&folder.path().join("ours"))
+            .unwrap()
+            .commit()
+            .unwrap();
+        fs::write(folder.path().join("plain"), "").unwrap();
+        assert_eq!(mode("ours"), mode("plain"));
+    }
+}
