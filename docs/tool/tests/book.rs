@@ -10,6 +10,7 @@ use book::chapters::{self, Chapter};
 use book::generated::{self, Generated, Origin};
 use book::repository::{at_root, read};
 use clap::Parser;
+use clap::error::ErrorKind;
 use gpu_gemm::ElementType;
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Kernel;
@@ -41,32 +42,31 @@ fn trials() -> Result<Vec<Trial>, String> {
     }
     let mut trials: Vec<Trial> = generated::all()?.into_iter().map(is_current).collect();
     let chapters = chapters::all()?;
-    for chapter in &chapters {
-        let folder = chapters::folder();
+    let readme = (
+        "README.md".to_owned(),
+        read(&at_root("README.md"))?,
+        at_root(""),
+    );
+    let of_book = chapters.iter().map(|chapter| {
+        let Chapter { file, text, .. } = chapter;
+        (file.clone(), text.clone(), chapters::folder())
+    });
+    for (file, text, folder) in of_book.chain([readme]) {
         let page = |claim: &str, check: fn(&Path, &str) -> Result<(), Failed>| {
-            let (text, folder) = (chapter.text.clone(), folder.clone());
-            Trial::test(format!("{claim}::{}", chapter.file), move || {
-                check(&folder, &text)
-            })
+            let (text, folder) = (text.clone(), folder.clone());
+            Trial::test(format!("{claim}::{file}"), move || check(&folder, &text))
         };
         trials.push(page("links_lead_somewhere", links_lead_somewhere));
         trials.push(page("commands_are_taken", commands_are_taken));
         trials.push(page("tags_are_closed", tags_are_closed));
         // The ledger is where measured figures are kept that no file of results has.
-        if chapter.file != "tuning.md" {
+        if file != "tuning.md" {
             trials.push(page(
                 "measured_figures_have_a_home",
                 measured_figures_have_a_home,
             ));
         }
     }
-    trials.push(Trial::test("links_lead_somewhere::README.md", || {
-        links_lead_somewhere(&at_root(""), &read(&at_root("README.md"))?)
-    }));
-    trials.push(Trial::test(
-        "measured_figures_have_a_home::README.md",
-        || measured_figures_have_a_home(&at_root(""), &read(&at_root("README.md"))?),
-    ));
     for (claim, check) in claims![
         every_file_is_part_of_the_book,
         every_picture_stands_alone,
@@ -253,8 +253,8 @@ fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
     }
 }
 
-/// Each `cargo run -p host -- ...` of a chapter is a command line that the program takes, with
-/// kernels that exist.
+/// Each `cargo run -p host -- ...` of a page, and each `host ...`, is a command line that the
+/// program takes, with kernels that exist.
 fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
     for (at, start) in text.match_indices("cargo run ") {
         let line = text[at..].split(['\n', '`']).next();
@@ -285,18 +285,32 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         let (cargo, arguments) = words.split_at(split.unwrap_or(words.len()));
         let runs_host = matches!(cargo, ["-p", "host"] | ["--release", "-p", "host"]);
         assert!(runs_host, "`{command}` does not run the host");
-        let arguments = arguments.get(1..).unwrap_or_default();
-        cli::Arguments::try_parse_from(["host"].iter().chain(arguments))
-            .map_err(|error| format!("`{command}`: {error}"))?;
-        let kernels = arguments
-            .iter()
-            .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
-            .nth(1);
-        for name in kernels.iter().flat_map(|names| names.split(',')) {
-            let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
-            let is_there = ElementType::ALL.into_iter().any(is_there);
-            assert!(is_there, "`{command}`: there is no kernel `{name}`");
-        }
+        is_taken(command, arguments.get(1..).unwrap_or_default())?;
+    }
+    for (at, _) in text.match_indices("`host ") {
+        let command = text[at + 1..].split(['\n', '`']).next();
+        let command = command.unwrap_or_default().trim();
+        let kernel_is_any = command.replace("KERNEL", "naive");
+        let words: Vec<&str> = kernel_is_any.split_whitespace().collect();
+        is_taken(command, words.get(1..).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn is_taken(command: &str, arguments: &[&str]) -> Result<(), Failed> {
+    match cli::Arguments::try_parse_from(["host"].iter().chain(arguments)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {}
+        Err(error) => return Err(format!("`{command}`: {error}").into()),
+    }
+    let kernels = arguments
+        .iter()
+        .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
+        .nth(1);
+    for name in kernels.iter().flat_map(|names| names.split(',')) {
+        let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
+        let is_there = ElementType::ALL.into_iter().any(is_there);
+        assert!(is_there, "`{command}`: there is no kernel `{name}`");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ pub struct Scope {
     pub name: &'static str,
     /// The package that they belong to.
     pub package: &'static str,
-    /// Folders and files, relative to the root of the repository.
+    /// Folders, relative to the root of the repository.
     pub sources: &'static [&'static str],
     /// For the build.
     pub environment: &'static [(&'static str, &'static str)],

@@ -79,44 +79,38 @@ pub struct Program {
 }
 
 /// The sources of `scope`, relative to `root`, in order.
-pub fn sources(root: &Path, scope: &Scope) -> Result<Vec<String>> {
-    let mut files: Vec<String> = tracked(root)?
-        .into_iter()
-        .filter(|file| file.ends_with(".rs") && !LEFT_OUT.contains(&file.as_str()))
-        .filter(|file| {
-            let within = |source: &str| file == source || file.starts_with(&format!("{source}/"));
-            scope.sources.iter().any(|source| within(source))
-        })
-        .collect();
-    files.sort();
-    Ok(files)
+fn sources(root: &Path, scope: &Scope) -> Result<Vec<String>> {
+    let mut sources = Vec::new();
+    for folder in scope.sources {
+        for file in files(&root.join(folder))? {
+            let file = file.strip_prefix(root)?.to_str();
+            let file = file.context("a file's name is not UTF-8")?;
+            if file.ends_with(".rs") && !LEFT_OUT.contains(&file) {
+                sources.push(file.to_owned());
+            }
+        }
+    }
+    sources.sort();
+    Ok(sources)
 }
 
-/// The files of the repository, and those that are new and not ignored.
-fn tracked(root: &Path) -> Result<Vec<String>> {
-    let listed = Command::new("git")
-        .current_dir(root)
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
-        .output()
-        .context("git cannot be started")?;
-    if !listed.status.success() {
-        bail!(
-            "git ls-files failed: {}",
-            String::from_utf8_lossy(&listed.stderr)
-        );
+/// The files in `folder` and the folders in it, without what is hidden or built.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let at = || folder.display().to_string();
+    for entry in fs::read_dir(folder).with_context(at)? {
+        let entry = entry.with_context(at)?;
+        let name = entry.file_name();
+        if name == "target" || name.as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if entry.file_type().with_context(at)?.is_dir() {
+            found.extend(files(&entry.path())?);
+        } else {
+            found.push(entry.path());
+        }
     }
-    let names = String::from_utf8(listed.stdout).context("a file's name is not UTF-8")?;
-    Ok(names
-        .split('\0')
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect())
+    Ok(found)
 }
 
 /// All mutants of `scope` that `keep` keeps; they are written to `tree`, if there is one.
@@ -361,17 +355,16 @@ fn number(value: &serde_json::Value) -> usize {
 }
 
 fn copy(root: &Path, tree: &Path) -> Result<()> {
-    for file in tracked(root)? {
-        let (from, to) = (root.join(&file), tree.join(&file));
-        // Deleted, and not yet committed.
-        let Ok(text) = fs::read(&from) else { continue };
+    for from in files(root)? {
+        let to = tree.join(from.strip_prefix(root)?);
+        let text = fs::read(&from).with_context(|| from.display().to_string())?;
         if fs::read(&to).is_ok_and(|there| there == text) {
             continue;
         }
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::copy(&from, &to).with_context(|| file.clone())?;
+        fs::copy(&from, &to).with_context(|| from.display().to_string())?;
     }
     Ok(())
 }
