@@ -64,6 +64,11 @@ fn tuning_needs_a_gpu() {
     let error = run("tune --device sim --sizes 64").refused(2);
     let why = "error: `host tune` measures GPUs, ";
     assert!(error.starts_with(why), "{error}");
+    // Whatever is missing here, the simulator does not replace it.
+    for arguments in ["tune --device cuda:99 --sizes 64", "tune --list"] {
+        let error = run(arguments).err;
+        assert!(!error.contains("--device sim"), "{error}");
+    }
 }
 
 #[test]
@@ -121,9 +126,21 @@ fn a_request_that_makes_no_sense_is_a_usage_error() {
 }
 
 #[test]
+fn a_factor_that_the_type_cannot_represent_is_named_in_plain_english() {
+    let error = small("--dtype i32 --kernel tiled-32 --alpha -1.3").refused(2);
+    let why = "error: alpha is -1.3, but for matrices of i32 it must be a whole number that i32 can represent.\n";
+    assert_eq!(error, why);
+    let error = small("--kernel naive --beta nan").refused(2);
+    let why = "error: beta is NaN, but for matrices of f32 it must be a finite number ";
+    assert!(error.starts_with(why), "{error}");
+}
+
+#[test]
 fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
     let error = run("--device sim --kernel naive --size 1000000000000").refused(1);
     assert!(error.starts_with("error: "), "{error}");
+    let error = run("--device sim --size 18446744073709551615").refused(1);
+    assert_contains(&error, &[" needs about 1.1e31 GiB of memory"]);
 }
 
 #[test]
@@ -151,6 +168,44 @@ fn json_holds_every_documented_field() {
     assert!(0.0 < times[0] && times.is_sorted());
     assert!(number("flops_per_s") > 0.0);
     assert_eq!(result["ratio_to_cublas"], Value::Null);
+}
+
+#[test]
+fn without_a_product_there_is_no_speed() {
+    for options in ["--alpha 0 --beta 2", "--k 0"] {
+        let run = |format: &str| {
+            let rest = format!("--device sim --kernel naive,cpu-ijk --size 9 {options}");
+            run(&format!("{rest} --format {format}")).succeeded()
+        };
+        let report: Value = serde_json::from_str(&run("json")).unwrap();
+        for result in report["results"].as_array().unwrap() {
+            assert_eq!(result["flops_per_s"], Value::Null, "{options}");
+            assert!(result["time_median_s"].as_f64() > Some(0.0) || options == "--k 0");
+        }
+        assert!(!run("table").contains("FLOP/s"), "{options}");
+        let csv = run("csv");
+        let mut lines = csv::Reader::from_reader(csv.as_bytes());
+        let columns = lines.headers().unwrap().clone();
+        let speed = columns.iter().position(|column| column == "flops_per_s");
+        for line in lines.records() {
+            assert_eq!(&line.unwrap()[speed.unwrap()], "", "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_single_thing_is_counted_in_the_singular() {
+    let report = run("--device sim --kernel naive,cpu-rows --threads 1 --size 1").succeeded();
+    assert_contains(
+        &report,
+        &["| 1 thread", "the one element equal on integers"],
+    );
+    assert!(!report.contains("1 elements"), "{report}");
+    let text = run("explain async-pipeline-16x128-nn --size 1 --gpu h200").succeeded();
+    for word in ["elements", "bytes", "CTAs", "tiles", "threads", "segments"] {
+        let wrong = format!(" 1 {word}");
+        assert!(!text.contains(&wrong), "{wrong} in:\n{text}");
+    }
 }
 
 #[test]

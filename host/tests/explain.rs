@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Ended, command, run};
+use common::{Ended, assert_contains, command, run};
 use gpu_gemm::gpu_kernels::variants;
 use serde_json::Value;
 
@@ -73,6 +73,19 @@ fn json_has_the_numbers_of_the_requested_shape() {
     let unknown = |key: &str| found[key].is_null();
     assert_eq!(unknown("resources"), unknown("occupancy"));
     assert_ne!(unknown("resources"), unknown("no_resources"));
+}
+
+#[test]
+fn counts_that_are_not_what_their_formulas_give_are_explained() {
+    // 6250 by the formula, which is for tiles of 256 columns, and 400 000 elements.
+    let cut = explain("row-shared --m 4 --n 4 --k 100000 --gpu h200").succeeded();
+    let note = "Tiles do not divide this shape, and the formulas are for shapes that they divide";
+    assert_contains(&cut, &["M*N*K / ", note]);
+    // A C of five rows has two thread tiles of four.
+    let rows = explain("few-rows-4 --m 5 --n 1024 --k 1024 --gpu h200").succeeded();
+    assert_contains(&rows, &[note]);
+    let divided = explain("row-shared --size 1024 --gpu h200").succeeded();
+    assert!(!divided.contains("Tiles do not divide"), "{divided}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::tune::{self, Measured, Settings};
 use gpu_gemm::choose::tuned::Entry;
 use gpu_gemm::choose::{Found, Key, Tuned};
 use gpu_gemm::device::driver;
-use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, Opened, Shape};
+use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceError, Opened, Shape};
 
 /// Measures on this GPU which kernels `--kernel auto` and the library are to run, for f32 matrices
 /// of the given shapes, and keeps the answer in the cache folder, for this GPU, driver and build.
@@ -62,7 +62,7 @@ pub(super) fn tune(
     if arguments.list {
         return list(out, notes);
     }
-    let opened = Device::open(arguments.device).map_err(failed)?;
+    let opened = Device::open(arguments.device).map_err(for_gpus)?;
     let key = Key::of(tune::gpu_of(&opened).map_err(usage)?.properties());
     let mut tuned = match Tuned::find(&key) {
         Found::Usable(tuned) => tuned,
@@ -90,6 +90,11 @@ pub(super) fn tune(
         ),
     };
     Ok(finish(written, notes, code))
+}
+
+/// What failed, without the advice to use the simulator: it is not measured.
+fn for_gpus(error: DeviceError) -> Stop {
+    failed(DeviceError::without_simulator(&error.to_string()))
 }
 
 /// Measures at every shape, and keeps what it finds in `tuned` and `measured`.
@@ -196,7 +201,7 @@ fn table(measured: &[Measured]) -> String {
 
 /// What was kept for each GPU of this machine.
 fn list(out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
-    let gpus = driver::probe().map_err(failed)?;
+    let gpus = driver::probe().map_err(for_gpus)?;
     let mut text = String::new();
     let mut keys: Vec<Key> = gpus.iter().map(Key::of).collect();
     keys.dedup();

@@ -129,6 +129,9 @@ pub struct Moved {
     /// For this shape.
     pub elements: u128,
     pub bytes: u128,
+    /// Whether that is not what the formula gives.
+    #[serde(skip)]
+    is_beside_formula: bool,
 }
 
 /// Where a kernel stands below the roofs of a GPU.
@@ -222,6 +225,11 @@ impl Explanation {
         })
     }
 
+    /// Whether some element count is not what its formula gives.
+    pub(super) fn is_beside_formulas(&self) -> bool {
+        self.traffic.iter().any(|moved| moved.is_beside_formula)
+    }
+
     /// Bytes that are moved in one way.
     pub(super) fn bytes(&self, memory: &str, direction: &str) -> u128 {
         self.traffic
@@ -266,6 +274,7 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
         formula: access.formula.clone(),
         elements: access.elements,
         bytes: access.elements * element_bytes as u128,
+        is_beside_formula: access.is_beside_formula,
     };
     accesses.map(of).collect()
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
 use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::text::plural;
 
 use super::corner;
 use super::record::{Record, Report};
@@ -116,8 +117,7 @@ fn is_native(record: &Record) -> bool {
 /// What a CPU rung ran on.
 fn threads(record: &Record) -> String {
     let threads = match record.threads {
-        Some(1) => "1 thread".to_string(),
-        Some(threads) => format!("{threads} threads"),
+        Some(threads) => plural(threads, "thread"),
         None => "its own threads".to_string(),
     };
     match &record.schedule {
