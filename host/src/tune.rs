@@ -1,11 +1,10 @@
 //! Measures the plans that might be the fastest at a shape, alternating their runs, and proves
 //! the fastest.
 
-use gpu_gemm::choose::{candidates, model};
+use gpu_gemm::choose::predictions;
 use gpu_gemm::text::plural;
 use gpu_gemm::{
-    Call, Choice, Chooser, CudaDevice, Device, DeviceError, ElementType, Opened, Plan, Shape,
-    Transpose,
+    Call, Choice, Chooser, CudaDevice, Device, DeviceError, ElementType, Opened, Shape, Transpose,
 };
 use thiserror::Error;
 
@@ -134,12 +133,7 @@ pub fn shape(
 
 /// The plans worth measuring: those that the model predicts to be the fastest, best first.
 fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Choice> {
-    let plans = candidates(call, chooser.facts());
-    let mut expected: Vec<(&Plan, f64)> = plans
-        .iter()
-        .filter_map(|plan| Some((plan, model::seconds(plan, chooser.facts())?)))
-        .collect();
-    expected.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let expected = predictions(call, chooser.facts());
     let choices = expected.iter().map(|(plan, _)| Choice::of(plan));
     choices.take(most.max(1)).collect()
 }

@@ -20,6 +20,9 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         cut,
         ..
     } = explanation;
+    if let Some(auto) = &explanation.auto {
+        auto.write(&explanation.roofline.gpu, out)?;
+    }
     writeln!(out, "{kernel}: {idea}")?;
     writeln!(
         out,

@@ -9,7 +9,7 @@ use gpu_gemm::text::plural;
 
 use super::corner;
 use super::record::{Record, Report};
-use crate::cpu::{Algorithm, Threads};
+use crate::cpu::Algorithm;
 use gpu_gemm::ElementType;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -178,16 +178,10 @@ pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
     table.set_header(["CPU rung", "types", "threads", "idea"]);
     for algorithm in algorithms {
         let types = algorithm.types().into_iter().map(ElementType::name);
-        let threads = match algorithm.threads {
-            Threads::One => "1",
-            Threads::Team => "--threads",
-            Threads::Scheduled => "--threads, --schedule",
-            Threads::Library => "its own",
-        };
         table.add_row([
             algorithm.name,
             &types.collect::<Vec<_>>().join(", "),
-            threads,
+            algorithm.threads.description(),
             algorithm.idea,
         ]);
     }
