@@ -87,6 +87,24 @@ fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
     );
 }
 
+#[test]
+fn options_that_change_nothing_are_noted() {
+    let options = "--threads 2 --schedule guided --cutoff 64";
+    for command in [SMALL, "bench --device sim --sizes 8"] {
+        let notes = |kernel: &str| run(&format!("{command} --kernel {kernel} {options}")).err;
+        let noted = notes("naive");
+        let all: Vec<&str> = noted.lines().collect();
+        assert_eq!(all.len(), 3, "{noted}");
+        for (line, option) in all.iter().zip(["--threads", "--schedule", "--cutoff"]) {
+            let start = format!("note: {option} changes nothing here");
+            assert!(line.starts_with(&start), "{line}");
+        }
+        let noted = notes("naive,cpu-rows");
+        assert!(noted.starts_with("note: --cutoff ") && noted.lines().count() == 1);
+        assert_eq!(notes("cpu"), "");
+    }
+}
+
 fn json(more: &str) -> Value {
     let report = small(&format!("--format json {more}")).succeeded();
     serde_json::from_str(&report).expect("the report is JSON")
@@ -106,10 +124,23 @@ fn a_gpu_kernel_and_a_cpu_rung_stand_in_one_report() {
 }
 
 #[test]
-fn an_unknown_kernel_is_a_usage_error_that_lists_the_known_ones() {
+fn an_unknown_kernel_is_a_usage_error_that_suggests_what_was_meant() {
     let error = small("--kernel naive,tilde").refused(2);
-    let why = "error: There is no kernel `tilde`; did you mean `tiled`? There are: ";
-    assert!(error.starts_with(why), "{error}");
+    let why = "error: There is no kernel `tilde`; did you mean `tiled`? `host --list` shows all.\n";
+    assert_eq!(error, why);
+}
+
+#[test]
+fn kernels_are_named_in_any_case_and_by_patterns() {
+    let report = json("--kernel TILED-*,cpu-r*");
+    let results = report["results"].as_array().unwrap().iter();
+    let names: Vec<&str> = results
+        .map(|result| result["kernel"].as_str().unwrap())
+        .collect();
+    for name in ["tiled-32", "tiled-16", "tiled-kahan-32", "cpu-rows"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    small("--kernel sync*").refused(2);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::matrices::{MatrixArguments, ProblemArguments};
+use super::native::NativeArguments;
 use super::running::Running;
 use super::{bench, explain, ptx, tune};
-use crate::cpu::{self, CUTOFF, Schedule};
 use crate::report::Format;
 
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
@@ -27,8 +27,9 @@ pub struct Arguments {
     pub(super) command: Option<Command>,
 
     /// Kernels, variants or CPU rungs to run; `auto` for the kernel that suits the shape, `all`
-    /// for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default: double-buffer,
-    /// or else the highest rung that multiplies the type]
+    /// for the GPU's ladder, `cpu` for the CPU's, a pattern such as `async-*` for all that it
+    /// matches; `--list` shows them [default: double-buffer, or else the highest rung that
+    /// multiplies the type]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) kernel: Vec<String>,
 
@@ -46,31 +47,11 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) running: Running,
 
-    /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-
-    /// How CPU rungs share out their work
-    #[arg(long, value_enum, default_value_t = Schedule::Static)]
-    schedule: Schedule,
-
-    /// The size that `cpu-strassen` no longer halves
-    #[arg(long, default_value_t = CUTOFF)]
-    cutoff: usize,
+    #[command(flatten)]
+    pub(super) native: NativeArguments,
 
     #[command(flatten)]
     pub(super) matrices: MatrixArguments,
-}
-
-impl Arguments {
-    /// What is chosen for the CPU rungs.
-    pub(super) fn cpu(&self) -> cpu::Settings {
-        cpu::Settings {
-            threads: self.threads.map(usize::from),
-            schedule: self.schedule,
-            cutoff: self.cutoff,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]

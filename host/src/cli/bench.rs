@@ -7,19 +7,23 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::native::NativeArguments;
 use super::running::Running;
 use super::values;
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
+use crate::cpu::RUNGS;
+use crate::prove::{Baseline, NATIVE};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, Device, ElementType, KERNELS, Shape};
+use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list`
-    /// shows them [default: all; auto with `--preset shapes`]
+    /// Kernels, variants or CPU rungs to run, `all`, `cpu`, a pattern such as `async-*`, or `auto`
+    /// for the kernel that suits each shape; `--list` shows them [default: all; auto with
+    /// `--preset shapes`]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
@@ -45,6 +49,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     running: Running,
+
+    #[command(flatten)]
+    native: NativeArguments,
 
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
@@ -110,7 +117,7 @@ pub(super) fn bench(
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let asked = select::ask(KERNELS, &[], &kernels, arguments.dtype).map_err(usage)?;
+    let asked = select::ask(KERNELS, RUNGS, &kernels, arguments.dtype).map_err(usage)?;
     bench_asked(arguments, asked, out, notes)
 }
 
@@ -121,7 +128,20 @@ fn bench_asked(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let opened = Device::open(arguments.running.device).map_err(failed)?;
+    for text in arguments.native.without_effect(&asked) {
+        note(notes, text);
+    }
+    // CPU rungs need no device, and so none that might not open.
+    let is_native = asked.iter().all(|asked| asked.is_native())
+        && arguments.running.baseline != Baseline::Cublas;
+    let device = match is_native {
+        true => DeviceChoice::Simulator,
+        false => arguments.running.device,
+    };
+    let mut opened = Device::open(device).map_err(failed)?;
+    if is_native {
+        opened.reason = NATIVE.to_string();
+    }
     let layout = match arguments.preset {
         Some(Preset::Report) => Layout::Report,
         Some(Preset::Shapes) => Layout::Ratios,
@@ -135,6 +155,7 @@ fn bench_asked(
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
+        cpu: arguments.native.settings(),
     };
     let chooser = noted(Chooser::of(&opened.device), notes);
     let (results, outcome) = bench::run(&opened, &chooser, &plan);

@@ -6,6 +6,7 @@ mod exit;
 mod explain;
 mod matrices;
 mod multiply;
+mod native;
 mod ptx;
 mod running;
 mod tune;
@@ -106,7 +107,8 @@ mod tests {
         assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.running.baseline, Baseline::Auto);
-        assert_eq!(arguments.cpu(), cpu::Settings::default());
+        assert_eq!(arguments.native.settings(), cpu::Settings::default());
+        assert_eq!(cpu::CUTOFF, 1024); // as the help says
     }
 
     #[test]

@@ -36,6 +36,9 @@ use crate::rung::Element;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 
+/// Why there is no device for CPU rungs alone.
+pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
+
 /// [`evaluate`], as a part of a longer operation whose progress is shown: advances it by as many
 /// steps as [`steps`] says.
 pub fn evaluate_observed(
@@ -79,7 +82,7 @@ fn run(
     if request.is_native() {
         report.backend = "cpu";
         report.device = cpu::description(&team);
-        report.reason = "CPU rungs run natively, whatever --device says".to_string();
+        report.reason = NATIVE.to_string();
     }
     let machine = Machine {
         device: &opened.device,

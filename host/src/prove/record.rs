@@ -39,6 +39,8 @@ pub(super) fn record(
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
+    // A CPU's time says nothing beside a GPU's.
+    let cublas = cublas.filter(|_| rung.choice().is_some());
     let Shape { m, n, k } = request.shape;
     let record = Record {
         kernel: rung.name().to_string(),
@@ -141,6 +143,14 @@ mod tests {
         };
         let idle = super::record(machine, &scaled, &candidate, Some(&cublas)).unwrap();
         assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
+        let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
+        native.timing = candidate.timing.take();
+        let beside = super::record(machine, &request, &native, Some(&cublas)).unwrap();
+        assert_eq!(
+            (beside.ratio_to_cublas, beside.cublas_time_median_s),
+            (None, None)
+        );
+        assert!(beside.flops_per_s.is_some());
         candidate.proofs = vec![Proof {
             gate: "sampled",
             statement: "2 of 3 elements".to_string(),

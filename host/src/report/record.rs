@@ -111,7 +111,7 @@ pub struct Record {
     pub time_max_s: Option<f64>,
     /// `2 * m * n * k` over the median time; null if no product is computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
-    /// cuBLAS's median time on the same problem, in the same process.
+    /// cuBLAS's median time on the same problem, in the same process; null for CPU rungs.
     pub cublas_time_median_s: Option<f64>,
     /// cuBLAS's median time over the kernel's: above 1 the kernel is faster.
     pub ratio_to_cublas: Option<f64>,
