@@ -42,6 +42,24 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
 }
 
 #[test]
+fn sizes_are_numbers_multiples_and_ranges() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json";
+    bench(folder.path(), what).succeeded();
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    let sizes: Vec<usize> = results.sizes.iter().map(|size| size.m).collect();
+    assert_eq!(sizes, [8, 16, 24, 4]);
+    for wrong in ["8:24", "24:8:8", "8:24:0", "many"] {
+        let error = bench(folder.path(), &format!("--sizes {wrong}")).refused(2);
+        assert_contains(
+            &error,
+            &["a range of sizes is FROM:TO:STEP, such as 64:256:64"],
+        );
+    }
+}
+
+#[test]
 fn cpu_rungs_are_measured_beside_kernels_and_alone() {
     let folder = tempfile::tempdir().unwrap();
     let beside = "--kernel naive,cpu-ikj,cpu-rows --sizes 16 --threads 2";

@@ -274,7 +274,49 @@ fn doctor_says_what_is_there_and_where_kernels_will_run() {
 #[test]
 fn help_is_no_error_and_documents_the_exit_codes() {
     let help = run("--help").succeeded();
-    assert_contains(&help, &["Exit codes: 0 if every result is proven right"]);
+    let variables = "Environment variables:\n  GEMM_CACHE_DIR\n";
+    assert_contains(
+        &help,
+        &["Exit codes: 0 if every result is proven right", variables],
+    );
+    let brief = run("-h").succeeded();
+    assert_contains(&brief, &["Exit codes: 0 if every result is proven right"]);
+    assert!(!brief.contains("GEMM_CACHE_DIR"), "{brief}");
+}
+
+#[test]
+fn a_list_fits_80_columns_and_comes_in_every_format() {
+    let list = run("--list").succeeded();
+    for line in list.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let json = run("--list --format json").succeeded();
+    let json: Value = serde_json::from_str(&json).expect("the list is JSON");
+    let variants = json["kernels"].as_array().unwrap().iter();
+    let variants: usize = variants
+        .map(|kernel| kernel["variants"].as_array().unwrap().len())
+        .sum();
+    let csv = run("--list --format csv").succeeded();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let is_gpu = |row: &&csv::StringRecord| !row[0].starts_with("cpu-");
+    assert_eq!(rows.iter().filter(is_gpu).count(), variants);
+    assert_eq!(
+        json["cpu_rungs"].as_array().unwrap().len(),
+        host::cpu::RUNGS.len()
+    );
+}
+
+#[test]
+fn sizes_are_spelled_with_k_too_and_a_wrong_one_is_explained() {
+    let report = run("--device sim --kernel cpu-ikj --size 1k --m 3 --n 2 --format json");
+    let report: Value = serde_json::from_str(&report.succeeded()).unwrap();
+    assert_eq!(report["results"][0]["k"], 1024);
+    let error = small("--size 1.5k").refused(2);
+    assert_contains(
+        &error,
+        &["a size is a whole number such as 1000, or 4k for 4096"],
+    );
 }
 
 /// Runs with a reader that goes away at once.

@@ -5,8 +5,12 @@ use clap::{Parser, Subcommand};
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
-use super::{bench, explain, ptx, tune};
+use super::{bench, environment, explain, ptx, tune};
 use crate::report::Format;
+
+const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
+                          or something failed at run time; 2 if the command line requests what does not exist; 130 if \
+                          it was interrupted.";
 
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///
@@ -18,9 +22,8 @@ use crate::report::Format;
     name = "host",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
-                  something failed at run time; 2 if the command line requests what does not exist; 130 if it was \
-                  interrupted."
+    after_help = EXIT_CODES,
+    after_long_help = format!("{EXIT_CODES}\n\n{}", environment::help())
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -33,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) kernel: Vec<String>,
 
-    /// Show the kernels with their variants, and the CPU rungs
+    /// Show the kernels with their variants, and the CPU rungs, as `--format` says
     #[arg(long)]
     pub(super) list: bool,
 

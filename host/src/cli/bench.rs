@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
 use super::running::Running;
+use super::sizes::{self, Sizes, size};
 use super::values;
 use crate::bench::export::Exports;
 use crate::bench::{self, Layout, Plan, Sort, Target, preset, ratios, shapes, table};
@@ -27,9 +27,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
-    /// Values of m = n = k [default: 1024,2048,4096 on a GPU, 128,256,512 on the simulator]
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
-    sizes: Vec<usize>,
+    /// Values of m = n = k: numbers such as 1000 or 4k (k is 1024), and ranges FROM:TO:STEP such
+    /// as 2k:8k:2k [default: 1024,2048,4096 on a GPU, 128,256,512 on the simulator]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Sizes>,
 
     /// Shapes, as 4096x64x512 (m x n x k), after the sizes
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
@@ -93,7 +94,7 @@ enum Preset {
 
 /// A shape as the command line spells it.
 pub(super) fn shape(text: &str) -> Result<Shape, String> {
-    let sizes: Result<Vec<usize>, _> = text.split('x').map(usize::from_str).collect();
+    let sizes: Result<Vec<usize>, _> = text.split('x').map(size).collect();
     match sizes.as_deref() {
         Ok(&[m, n, k]) => Ok(Shape { m, n, k }),
         _ => Err("a shape is three numbers, m x n x k, as in 4096x64x512".to_string()),
@@ -202,7 +203,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         }
         (None, _) => {}
     }
-    let sizes = arguments.sizes.iter().copied().map(Shape::cube);
+    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
     let shapes = match asked.is_empty() {
         true => bench::default_sizes(device).map(Shape::cube).to_vec(),
@@ -250,6 +251,7 @@ mod tests {
     #[test]
     fn a_shape_is_three_numbers() {
         assert_eq!(shape("4096x64x512"), Ok(Shape::new(4096, 64, 512)));
+        assert_eq!(shape("4kx64x512"), shape("4096x64x512"));
         for text in ["", "4096", "1x2", "1x2x3x4", "1x2x", "1X2X3", "-1x2x3"] {
             assert!(shape(text).is_err(), "{text}");
         }

@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::exit::{PROVEN, Stop, failed, finish, noted, usage};
+use super::sizes::dimension;
 use super::values;
 use crate::cpu::RUNGS;
 use crate::explain::data_sheets;
@@ -27,20 +28,20 @@ pub(super) struct Arguments {
     kernel: String,
 
     /// m, n and k, where they are not given themselves
-    #[arg(long, default_value_t = 4096, value_parser = dimension())]
-    size: u32,
+    #[arg(long, default_value_t = 4096, value_parser = dimension)]
+    size: usize,
 
     /// Rows of A and C
-    #[arg(long, value_parser = dimension())]
-    m: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    m: Option<usize>,
 
     /// Columns of B and C
-    #[arg(long, value_parser = dimension())]
-    n: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    n: Option<usize>,
 
     /// Columns of A, rows of B
-    #[arg(long, value_parser = dimension())]
-    k: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    k: Option<usize>,
 
     /// The type of the elements
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
@@ -65,11 +66,6 @@ enum Format {
     Text,
     /// One object; see the documentation of `Explanation` and `CpuExplanation`
     Json,
-}
-
-/// A dimension that is not 0: an empty problem has nothing to explain.
-fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=i64::from(i32::MAX))
 }
 
 /// The explanation of a GPU kernel or of a CPU rung.
@@ -118,7 +114,7 @@ pub(super) fn explain(
         .first()
         .and_then(|found| Some((found, Gpu::of(found)?)));
     let [m, n, k] = [arguments.m, arguments.n, arguments.k]
-        .map(|dimension| dimension.unwrap_or(arguments.size) as usize);
+        .map(|dimension| dimension.unwrap_or(arguments.size));
     let (shape, reads_c) = (Shape { m, n, k }, arguments.beta != 0.0);
     let reasoned = match asked.contains(&Asked::Auto) {
         false => None,

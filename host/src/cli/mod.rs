@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+pub mod environment;
 mod exit;
 mod explain;
 mod matrices;
@@ -9,6 +10,7 @@ mod multiply;
 mod native;
 mod ptx;
 mod running;
+mod sizes;
 mod tune;
 mod values;
 
@@ -66,8 +68,8 @@ pub fn run(
         Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
         None if arguments.list => {
-            let kernels = report::list(gpu_gemm::KERNELS);
-            let written = writeln!(out, "{kernels}\n\n{}", report::list_cpu(cpu::RUNGS));
+            let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
+            let written = list.write(arguments.format, report::list_width(), out);
             Ok(finish(written, notes, PROVEN))
         }
         None => multiply::multiply(&arguments, out, notes),

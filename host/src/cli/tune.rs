@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
+use super::sizes::{self, Sizes};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
 use crate::output::{Output, OutputError, clause};
@@ -24,9 +25,9 @@ use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceError, Opened, Shape
 /// of the given shapes, and keeps the answer in the cache folder, for this GPU, driver and build.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Values of m = n = k
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
-    sizes: Vec<usize>,
+    /// Values of m = n = k: numbers such as 1000 or 4k (k is 1024), and ranges FROM:TO:STEP
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Sizes>,
 
     /// Shapes, as 4096x64x512 (m x n x k), after the sizes [default, if there are no sizes:
     /// those of `bench --preset shapes`]
@@ -162,7 +163,7 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, KeepError> {
 
 /// What to measure at.
 fn shapes(arguments: &Arguments) -> Vec<Shape> {
-    let sizes = arguments.sizes.iter().copied().map(Shape::cube);
+    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shapes.iter().copied()).collect();
     match asked.is_empty() {
         true => SHAPES.iter().map(|named| named.shape).collect(),

@@ -4,13 +4,10 @@
 use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
-use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
 use gpu_gemm::text::plural;
 
 use super::corner;
 use super::record::{Record, Report};
-use crate::cpu::Algorithm;
-use gpu_gemm::ElementType;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -126,37 +123,6 @@ fn threads(record: &Record) -> String {
     }
 }
 
-/// Every kernel with its variants, as `--list` prints them.
-pub fn list(kernels: &[&Kernel]) -> String {
-    let mut table = new_table();
-    table.set_header([
-        "kernel",
-        "variant",
-        "type",
-        "block",
-        "block tile (m x n x k)",
-        "idea",
-        "next rung adds",
-    ]);
-    let next = kernels.iter().skip(1).map(|kernel| kernel.idea);
-    for (kernel, next) in kernels.iter().zip(next.chain([""])) {
-        for (index, variant) in kernel.variants.iter().enumerate() {
-            let Variant { block, tile, .. } = variant;
-            let first = |text| if index == 0 { text } else { "" };
-            table.add_row([
-                first(kernel.name),
-                variant.name,
-                variant.types.c.name(),
-                &format!("{} x {}", block.x, block.y),
-                &format!("{} x {} x {}", tile.m, tile.n, tile.k),
-                first(kernel.idea),
-                first(next),
-            ]);
-        }
-    }
-    table.to_string()
-}
-
 /// What was not measured is a dash.
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_string())
@@ -170,22 +136,6 @@ pub fn percent(ratio: f64) -> String {
 /// The shortest and the longest time.
 pub fn spread((min, max): (f64, f64)) -> String {
     format!("{} .. {}", duration(min), duration(max))
-}
-
-/// Every CPU rung, as `--list` prints them.
-pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
-    let mut table = new_table();
-    table.set_header(["CPU rung", "types", "threads", "idea"]);
-    for algorithm in algorithms {
-        let types = algorithm.types().into_iter().map(ElementType::name);
-        table.add_row([
-            algorithm.name,
-            &types.collect::<Vec<_>>().join(", "),
-            algorithm.threads.description(),
-            algorithm.idea,
-        ]);
-    }
-    table.to_string()
 }
 
 /// A table that looks the same wherever it is written to, and can be pasted into Markdown.
@@ -239,24 +189,5 @@ mod tests {
         assert_eq!(duration(1e-12), "0.001 ns");
         assert_eq!(speed(42.42e12), "42.42 TFLOP/s");
         assert_eq!(speed(999.96e9), "1000.0 GFLOP/s");
-    }
-
-    #[test]
-    fn the_list_names_every_variant() {
-        let list = list(gpu_gemm::gpu_kernels::KERNELS);
-        for kernel in gpu_gemm::gpu_kernels::KERNELS {
-            assert!(list.contains(kernel.idea));
-            for variant in kernel.variants {
-                assert!(list.contains(variant.name));
-            }
-        }
-    }
-
-    #[test]
-    fn the_list_of_cpu_rungs_names_every_one_with_its_idea() {
-        let list = list_cpu(crate::cpu::RUNGS);
-        for rung in crate::cpu::RUNGS {
-            assert!(list.contains(rung.name) && list.contains(rung.idea));
-        }
     }
 }
