@@ -9,6 +9,7 @@ use gpu_gemm::Simulator;
 use gpu_gemm::choose::{Found, Key, Tuned};
 use gpu_gemm::device::{driver, ptx};
 use gpu_gemm::gpu::Properties;
+use gpu_gemm::text::plural;
 
 use crate::measure::cublas;
 
@@ -82,7 +83,10 @@ fn tuned(gpu: &Properties) -> Finding {
             let count = tuned.entries().len();
             found_is(
                 "tuned",
-                format!("{count} shapes were measured on {}", gpu.name),
+                match count {
+                    1 => format!("1 shape was measured on {}", gpu.name),
+                    _ => format!("{count} shapes were measured on {}", gpu.name),
+                },
             )
         }
         Found::Useless(why) => missing("tuned", why),
@@ -110,7 +114,8 @@ fn embedded_ptx() -> Vec<Finding> {
         found_is(
             "PTX",
             format!(
-                "{entries} kernels for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer"
+                "{} for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer",
+                plural(entries, "kernel")
             ),
         )
     };

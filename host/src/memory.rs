@@ -8,17 +8,28 @@ use gpu_gemm::Shape;
 /// A problem and its copies need more memory than the machine has.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
-    "{shape} needs about {needed} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
-     this machine has {total} GiB; choose a smaller shape."
+    "{shape} needs about {} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
+     this machine has {total} GiB; choose a smaller shape.",
+    gibibytes(*.needed_bytes)
 )]
 pub struct TooLarge {
     shape: Shape,
-    needed: u64,
+    needed_bytes: f64,
+    /// In GiB.
     total: u64,
 }
 
 /// Each matrix exists up to three times: in the problem, between guard bands, and in the result.
-const COPIES: u128 = 3;
+const COPIES: f64 = 3.0;
+
+/// A whole number, or a power of ten for what no machine has.
+fn gibibytes(bytes: f64) -> String {
+    let gibibytes = bytes / f64::from(1 << 30);
+    match gibibytes {
+        1e6.. => format!("{gibibytes:.1e}"),
+        _ => format!("{:.0}", gibibytes.floor()),
+    }
+}
 
 /// Checks that matrices of elements of `element_bytes` fit.
 ///
@@ -33,17 +44,13 @@ pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
 }
 
 fn check_against(shape: Shape, element_bytes: usize, total: Option<u64>) -> Result<(), TooLarge> {
-    let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as u128);
-    let elements = [(m, k), (k, n), (m, n)]
-        .iter()
-        .fold(0u128, |sum, (rows, columns)| {
-            sum.saturating_add(rows.saturating_mul(*columns))
-        });
-    let needed = elements.saturating_mul(COPIES * element_bytes as u128);
+    // Floating-point numbers do not overflow, and a byte more or less decides nothing.
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
+    let needed_bytes = (m * k + k * n + m * n) * COPIES * element_bytes as f64;
     match total {
-        Some(total) if needed > u128::from(total) => Err(TooLarge {
+        Some(total) if needed_bytes > total as f64 => Err(TooLarge {
             shape,
-            needed: u64::try_from(needed >> 30).unwrap_or(u64::MAX),
+            needed_bytes,
             total: total >> 30,
         }),
         _ => Ok(()),
@@ -89,6 +96,8 @@ mod tests {
 
     #[test]
     fn sizes_beyond_any_memory_do_not_overflow() {
-        assert!(check_against(Shape::cube(usize::MAX), 8, Some(GIB)).is_err());
+        let error = check_against(Shape::cube(usize::MAX), 4, Some(GIB)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }
 }

@@ -13,12 +13,16 @@ pub const DEFAULT: &str = "double-buffer";
 /// A name that stands for no kernel.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SelectError {
-    #[error("There is no kernel `{name}`{} There are: {}.", suggestion(.similar), .known.join(", "))]
+    #[error("There is no kernel `{name}`{} `host --list` shows all.", suggestion(.similar))]
     Unknown {
         name: String,
-        similar: Option<String>,
-        known: Vec<&'static str>,
+        /// The names that are nearest to it, if any is near.
+        similar: Vec<&'static str>,
     },
+    #[error("No kernel's name matches `{pattern}`. `host --list` shows all.")]
+    NoMatch { pattern: String },
+    #[error("No kernel whose name matches `{pattern}` multiplies {asked}.")]
+    NoMatchOfType { pattern: String, asked: ElementType },
     #[error("Kernel `{name}` does not multiply {asked}; these do: {}.", .others.join(", "))]
     WrongType {
         name: String,
@@ -27,10 +31,16 @@ pub enum SelectError {
     },
 }
 
-fn suggestion(similar: &Option<String>) -> String {
+/// The name that stands for every GPU kernel.
+const ALL: &str = "all";
+/// The name that stands for every CPU rung.
+const CPU: &str = "cpu";
+
+fn suggestion(similar: &[&str]) -> String {
     match similar {
-        Some(name) => format!("; did you mean `{name}`?"),
-        None => ".".to_string(),
+        [] => ".".to_string(),
+        [one] => format!("; did you mean `{one}`?"),
+        [first @ .., last] => format!("; did you mean `{}` or `{last}`?", first.join("`, `")),
     }
 }
 
@@ -59,7 +69,9 @@ pub fn default_for(
 
 /// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for
 /// its first variant of the element type, a variant's for itself, `all` for every variant of the
-/// element type, and `cpu` for every CPU rung that has it.
+/// element type, and `cpu` for every CPU rung that has it. In a pattern such as `async-*`, each
+/// `*` stands for any characters; it stands for every variant whose name, or whose kernel's name,
+/// it matches, and for such CPU rungs. Upper and lower case are the same.
 ///
 /// # Errors
 ///
@@ -71,27 +83,47 @@ pub fn select(
     data_type: ElementType,
 ) -> Result<Vec<Rung>, SelectError> {
     each_once(names, |name| {
-        select_one(kernels, algorithms, name, data_type)
+        select_one(kernels, algorithms, &[], name, data_type)
     })
 }
 
+/// What one name stands for. `others` are names that the caller knows, and may have been meant.
 fn select_one(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
+    others: &[&'static str],
     name: &str,
     data_type: ElementType,
 ) -> Result<Vec<Rung>, SelectError> {
+    let is = |known: &str| name.eq_ignore_ascii_case(known);
     let of_type = |mut rungs: Vec<Rung>| {
         rungs.retain(|rung| rung.multiplies(data_type));
         rungs
     };
     match name {
-        "all" => Ok(of_type(gpu(kernels))),
-        "cpu" if !algorithms.is_empty() => Ok(of_type(cpu(algorithms))),
-        _ => {
-            let named = named(kernels, algorithms, name);
+        _ if is(ALL) => Ok(of_type(gpu(kernels))),
+        _ if is(CPU) && !algorithms.is_empty() => Ok(of_type(cpu(algorithms))),
+        pattern if pattern.contains('*') => {
+            let pattern = pattern.to_ascii_lowercase();
+            let named = named(kernels, algorithms, |known| matches(&pattern, known));
             if named.is_empty() {
-                return Err(unknown(kernels, algorithms, name));
+                return Err(SelectError::NoMatch { pattern });
+            }
+            match of_type(named) {
+                found if found.is_empty() => Err(SelectError::NoMatchOfType {
+                    pattern,
+                    asked: data_type,
+                }),
+                found => Ok(found),
+            }
+        }
+        _ => {
+            let named = named(kernels, algorithms, is);
+            if named.is_empty() {
+                return Err(SelectError::Unknown {
+                    name: name.to_string(),
+                    similar: similar(kernels, algorithms, others, name),
+                });
             }
             let others = || of_type([gpu(kernels), cpu(algorithms)].concat());
             match of_type(named).first() {
@@ -157,10 +189,10 @@ pub fn ask(
     names: &[String],
     data_type: ElementType,
 ) -> Result<Vec<Asked>, SelectError> {
-    each_once(names, |name| match name {
-        AUTO => Ok(vec![Asked::Auto]),
-        _ => {
-            let rungs = select_one(kernels, algorithms, name, data_type)?;
+    each_once(names, |name| match name.eq_ignore_ascii_case(AUTO) {
+        true => Ok(vec![Asked::Auto]),
+        false => {
+            let rungs = select_one(kernels, algorithms, &[AUTO], name, data_type)?;
             Ok(rungs.into_iter().map(Asked::Rung).collect())
         }
     })
@@ -190,40 +222,75 @@ fn cpu(algorithms: &[&'static Algorithm]) -> Vec<Rung> {
     algorithms.iter().copied().map(Rung::Cpu).collect()
 }
 
-/// Whatever a name stands for, of every type: all variants of a kernel, or one rung.
-fn named(kernels: &[&'static Kernel], algorithms: &[&'static Algorithm], name: &str) -> Vec<Rung> {
-    let of_kernel = kernels.iter().filter(|kernel| kernel.name == name);
+/// Whatever a name stands for, of every type: all variants of a kernel whose name is meant, and
+/// each variant or CPU rung whose own name is.
+fn named(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    is_meant: impl Fn(&str) -> bool,
+) -> Vec<Rung> {
+    let of_kernel = kernels.iter().filter(|kernel| is_meant(kernel.name));
     let mut named = gpu(&of_kernel.copied().collect::<Vec<_>>());
     let rungs = [gpu(kernels), cpu(algorithms)].concat();
-    named.extend(rungs.into_iter().filter(|rung| rung.name() == name));
+    for rung in rungs.into_iter().filter(|rung| is_meant(rung.name())) {
+        if !named.contains(&rung) {
+            named.push(rung);
+        }
+    }
     named
 }
 
-fn unknown(
+/// Whether all of `text` is what `pattern` describes, where each `*` stands for any characters.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(rest) = text.strip_prefix(before) else {
+        return false;
+    };
+    // The star may stand for nothing, or for one character and what it stands for after that.
+    let mut ends = rest.char_indices().map(|(index, _)| index);
+    ends.any(|index| matches(after, &rest[index..])) || matches(after, "")
+}
+
+/// How many names to suggest at most.
+const SUGGESTIONS: usize = 3;
+
+/// The known names that are the nearest to `name`, if any is near; the nearest first.
+fn similar(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
+    others: &[&'static str],
     name: &str,
-) -> SelectError {
-    let mut known: Vec<&'static str> = kernels
-        .iter()
-        .flat_map(|kernel| {
-            std::iter::once(kernel.name).chain(kernel.variants.iter().map(|variant| variant.name))
-        })
+) -> Vec<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let of_kernels = kernels.iter().flat_map(|kernel| {
+        let variants = kernel.variants.iter().map(|variant| variant.name);
+        std::iter::once(kernel.name).chain(variants)
+    });
+    let groups = [ALL, CPU].into_iter();
+    let known = of_kernels
         .chain(algorithms.iter().map(|algorithm| algorithm.name))
-        .collect();
-    let mut seen = std::collections::HashSet::new();
-    known.retain(|name| seen.insert(*name));
-    let similar = known
-        .iter()
-        .map(|known| (strsim::levenshtein(name, known), known))
-        .min()
-        .filter(|&(distance, known)| distance <= known.len() / 2)
-        .map(|(_, known)| known.to_string());
-    SelectError::Unknown {
-        name: name.to_string(),
-        similar,
-        known,
+        .chain(groups.filter(|group| *group != CPU || !algorithms.is_empty()))
+        .chain(others.iter().copied());
+    let mut ranked: Vec<(usize, &'static str)> = Vec::new();
+    for known in known {
+        // The beginning of a name is as near as a name with one letter wrong.
+        let is_beginning = name.len() >= 3 && known.starts_with(&name);
+        let distance = match is_beginning {
+            true => 1,
+            false => strsim::osa_distance(&name, known),
+        };
+        let is_near = is_beginning || distance <= name.len().min(known.len()) / 2;
+        if is_near && !ranked.contains(&(distance, known)) {
+            ranked.push((distance, known));
+        }
     }
+    ranked.sort_by_key(|(distance, _)| *distance);
+    let nearest = ranked.first().map_or(0, |(distance, _)| *distance);
+    ranked.retain(|(distance, _)| *distance <= nearest + 1);
+    let names = ranked.into_iter().map(|(_, known)| known);
+    names.take(SUGGESTIONS).collect()
 }
 
 #[cfg(test)]
@@ -322,21 +389,97 @@ mod tests {
         );
     }
 
+    /// What `ask` says to a name that stands for nothing.
+    fn refused(name: &str) -> String {
+        let asked = ask(KERNELS, RUNGS, &[name.to_string()], ElementType::F32);
+        asked.unwrap_err().to_string()
+    }
+
     #[test]
-    fn an_unknown_name_is_answered_with_a_similar_one_and_the_list() {
-        let message = names(&["duble-bufer"], ElementType::F32)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.starts_with(
-                "There is no kernel `duble-bufer`; did you mean `double-buffer`? There are: "
-            ),
-            "{message}"
+    fn an_unknown_name_is_answered_with_the_nearest_ones_and_how_to_list_all() {
+        assert_eq!(
+            refused("duble-bufer"),
+            "There is no kernel `duble-bufer`; did you mean `double-buffer`? `host --list` shows all."
         );
-        let message = names(&["quicksort"], ElementType::F32)
-            .unwrap_err()
-            .to_string();
-        assert!(!message.contains("did you mean"), "{message}");
+        for (name, meant) in [
+            ("aut", "auto"),
+            ("al", "all"),
+            ("cp", "cpu"),
+            ("NAVE", "naive"),
+        ] {
+            let message = refused(name);
+            let suggested = message.split('?').next().unwrap();
+            assert!(suggested.contains(&format!("`{meant}`")), "{message}");
+        }
+        assert_eq!(
+            refused("quicksort"),
+            "There is no kernel `quicksort`. `host --list` shows all."
+        );
+        // The beginning of many names.
+        let message = refused("async");
+        assert_eq!(message.matches('`').count(), 2 * (1 + SUGGESTIONS + 1));
+        // Where there is no `auto`, it is not suggested.
+        let message = names(&["auto"], ElementType::F32).unwrap_err().to_string();
+        assert!(!message.contains("did you mean `auto`"), "{message}");
+    }
+
+    #[test]
+    fn upper_and_lower_case_are_the_same() {
+        let upper = ["NAIVE", "Cpu-Ikj", "TILED-32"];
+        let found = names(&upper, ElementType::F32);
+        assert_eq!(found, Ok(vec!["naive", "cpu-ikj", "tiled-32"]));
+        assert_eq!(
+            names(&["ALL"], ElementType::F32),
+            names(&["all"], ElementType::F32)
+        );
+        let asked = ask(KERNELS, RUNGS, &["Auto".to_string()], ElementType::F32);
+        assert_eq!(asked, Ok(vec![Asked::Auto]));
+    }
+
+    #[test]
+    fn a_pattern_stands_for_every_variant_and_cpu_rung_of_the_type_that_it_matches() {
+        for data_type in ElementType::ALL {
+            let all = names(&["all", "cpu"], data_type).unwrap();
+            let kernels = KERNELS
+                .iter()
+                .filter(|kernel| kernel.name.starts_with("tiled"));
+            let variants = kernels.flat_map(|kernel| kernel.variants);
+            let expected = variants.filter(|variant| variant.types.c == data_type);
+            let expected: Vec<&str> = expected.map(|variant| variant.name).collect();
+            assert_eq!(names(&["tiled*"], data_type), Ok(expected));
+            assert_eq!(names(&["*"], data_type), Ok(all));
+            let rungs = names(&["CPU-*"], data_type);
+            assert_eq!(rungs, names(&["cpu"], data_type));
+        }
+        let nn = names(&["async-*-nn"], ElementType::F32).unwrap();
+        assert!(nn.len() > 2 && nn.iter().all(|name| name.ends_with("-nn")));
+        assert_eq!(
+            refused("sync*"),
+            "No kernel's name matches `sync*`. `host --list` shows all."
+        );
+        assert_eq!(
+            names(&["async-*"], ElementType::I32)
+                .unwrap_err()
+                .to_string(),
+            "No kernel whose name matches `async-*` multiplies i32."
+        );
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text, is_match) in [
+            ("a*c", "abbc", true),
+            ("a*c", "ac", true),
+            ("a*c", "acb", false),
+            ("*b*", "abc", true),
+            ("**", "", true),
+            ("a*", "", false),
+            ("*a*a", "aa", true),
+            ("*a*a", "a", false),
+            ("*", "ä", true),
+        ] {
+            assert_eq!(matches(pattern, text), is_match, "{pattern} and {text}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use gpu_gemm::text::plural;
 use thiserror::Error;
 
 use crate::data::{Data, Layout, Matrix, Number, Problem, ProblemError, Random};
@@ -90,8 +91,8 @@ pub enum FilesError {
     )]
     InnerSizesDiffer { a: Box<NpyFile>, b: Box<NpyFile> },
     #[error(
-        "`{}` is {} x {}, but C must be {m} x {n}: A has {m} rows and B has {n} columns.",
-        c.path().display(), c.rows(), c.columns()
+        "`{}` is {} x {}, but C must be {m} x {n}: A has {} and B has {}.",
+        c.path().display(), c.rows(), c.columns(), plural(.m, "row"), plural(.n, "column")
     )]
     CDiffers { c: Box<NpyFile>, m: usize, n: usize },
     #[error(

@@ -1,9 +1,10 @@
 //! Measures the plans that might be the fastest at a shape, alternating their runs, and proves
 //! the fastest.
 
-use gpu_gemm::choose::{candidates, model};
+use gpu_gemm::choose::predictions;
+use gpu_gemm::text::plural;
 use gpu_gemm::{
-    Call, Choice, Chooser, CudaDevice, Device, ElementType, Opened, Plan, Shape, Transpose,
+    Call, Choice, Chooser, CudaDevice, Device, DeviceError, ElementType, Opened, Shape, Transpose,
 };
 use thiserror::Error;
 
@@ -40,7 +41,7 @@ pub struct Measured {
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    #[error("`host tune` measures GPUs, and this is the simulator: {}.", .0.trim_end_matches('.'))]
+    #[error("`host tune` measures GPUs, and this is the simulator: {}.", for_gpus(.0))]
     NoGpu(String),
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
@@ -58,6 +59,12 @@ pub enum TuneError {
         shape: Shape,
         why: String,
     },
+}
+
+/// Why there is only the simulator, as a clause that does not advise to use it.
+fn for_gpus(why: &str) -> String {
+    let why = DeviceError::without_simulator(why);
+    why.trim_end_matches('.').to_string()
 }
 
 /// The GPU that was opened.
@@ -95,7 +102,7 @@ pub fn shape(
     let Some(&of_model) = choices.first() else {
         return Err(TuneError::NoPlan(shape));
     };
-    progress.doing(format!("{shape}: timing {} plans", choices.len()));
+    progress.doing(format!("{shape}: timing {}", plural(choices.len(), "plan")));
     let layout = Layout::compact(shape);
     let problem = Problem::<f32>::random(shape, layout, Data::Normal, settings.seed, 1.0, 0.0)?;
     let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
@@ -126,12 +133,7 @@ pub fn shape(
 
 /// The plans worth measuring: those that the model predicts to be the fastest, best first.
 fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Choice> {
-    let plans = candidates(call, chooser.facts());
-    let mut expected: Vec<(&Plan, f64)> = plans
-        .iter()
-        .filter_map(|plan| Some((plan, model::seconds(plan, chooser.facts())?)))
-        .collect();
-    expected.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let expected = predictions(call, chooser.facts());
     let choices = expected.iter().map(|(plan, _)| Choice::of(plan));
     choices.take(most.max(1)).collect()
 }
@@ -186,6 +188,17 @@ mod tests {
         let error = gpu_of(&opened).err().unwrap().to_string();
         let why = "is the simulator: chosen with --device.";
         assert!(error.ends_with(why), "{error}");
+    }
+
+    #[test]
+    fn who_has_no_gpu_is_not_sent_to_the_simulator() {
+        let opened = Opened {
+            device: Device::open(DeviceChoice::Simulator).unwrap().device,
+            reason: DeviceError::NoDriver.to_string(),
+        };
+        let error = gpu_of(&opened).err().unwrap().to_string();
+        assert!(!error.contains("--device sim"), "{error}");
+        assert!(error.ends_with("Install one."), "{error}");
     }
 
     #[test]

@@ -56,6 +56,56 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
 }
 
 #[test]
+fn sizes_are_numbers_multiples_and_ranges() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json";
+    bench(folder.path(), what).succeeded();
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    let sizes: Vec<usize> = results.sizes.iter().map(|size| size.m).collect();
+    assert_eq!(sizes, [8, 16, 24, 4]);
+    for wrong in ["8:24", "24:8:8", "8:24:0", "many"] {
+        let error = bench(folder.path(), &format!("--sizes {wrong}")).refused(2);
+        assert_contains(
+            &error,
+            &["a range of sizes is FROM:TO:STEP, such as 64:256:64"],
+        );
+    }
+}
+
+#[test]
+fn cpu_rungs_are_measured_beside_kernels_and_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = "--kernel naive,cpu-ikj,cpu-rows --sizes 16 --threads 2";
+    let ended = bench(folder.path(), &format!("{beside} {FILES}"));
+    assert_eq!(ended.err, "");
+    let table = ended.succeeded();
+    assert_contains(
+        &table,
+        &["device  simulator", "| naive", "| cpu-ikj", "| cpu-rows"],
+    );
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    let records = &results.sizes[0].results;
+    assert_eq!((records[1].threads, records[2].threads), (Some(1), Some(2)));
+    assert!(
+        records
+            .iter()
+            .all(|record| record.ratio_to_cublas.is_none())
+    );
+    results.check_figures().unwrap();
+    // There is no such GPU; it is never used.
+    let alone = run_in(
+        folder.path(),
+        "bench --device cuda:99 --kernel cpu --sizes 16",
+    );
+    let table = alone.succeeded();
+    let why = "why     CPU rungs run natively, whatever --device says\n";
+    assert_contains(&table, &["| cpu-strassen", why]);
+    assert!(!table.contains("simulator"), "{table}");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
     let error = bench(Path::new("."), "--sizes 8 --json /no/such/folder/b.json").refused(1);
     let why = "error: `/no/such/folder/b.json` cannot be written: ";

@@ -64,6 +64,11 @@ fn tuning_needs_a_gpu() {
     let error = run("tune --device sim --sizes 64").refused(2);
     let why = "error: `host tune` measures GPUs, ";
     assert!(error.starts_with(why), "{error}");
+    // Whatever is missing here, the simulator does not replace it.
+    for arguments in ["tune --device cuda:99 --sizes 64", "tune --list"] {
+        let error = run(arguments).err;
+        assert!(!error.contains("--device sim"), "{error}");
+    }
 }
 
 #[test]
@@ -80,6 +85,24 @@ fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
             "cpu-strassen: proven right",
         ],
     );
+}
+
+#[test]
+fn options_that_change_nothing_are_noted() {
+    let options = "--threads 2 --schedule guided --cutoff 64";
+    for command in [SMALL, "bench --device sim --sizes 8"] {
+        let notes = |kernel: &str| run(&format!("{command} --kernel {kernel} {options}")).err;
+        let noted = notes("naive");
+        let all: Vec<&str> = noted.lines().collect();
+        assert_eq!(all.len(), 3, "{noted}");
+        for (line, option) in all.iter().zip(["--threads", "--schedule", "--cutoff"]) {
+            let start = format!("note: {option} changes nothing here");
+            assert!(line.starts_with(&start), "{line}");
+        }
+        let noted = notes("naive,cpu-rows");
+        assert!(noted.starts_with("note: --cutoff ") && noted.lines().count() == 1);
+        assert_eq!(notes("cpu"), "");
+    }
 }
 
 fn json(more: &str) -> Value {
@@ -101,10 +124,23 @@ fn a_gpu_kernel_and_a_cpu_rung_stand_in_one_report() {
 }
 
 #[test]
-fn an_unknown_kernel_is_a_usage_error_that_lists_the_known_ones() {
+fn an_unknown_kernel_is_a_usage_error_that_suggests_what_was_meant() {
     let error = small("--kernel naive,tilde").refused(2);
-    let why = "error: There is no kernel `tilde`; did you mean `tiled`? There are: ";
-    assert!(error.starts_with(why), "{error}");
+    let why = "error: There is no kernel `tilde`; did you mean `tiled`? `host --list` shows all.\n";
+    assert_eq!(error, why);
+}
+
+#[test]
+fn kernels_are_named_in_any_case_and_by_patterns() {
+    let report = json("--kernel TILED-*,cpu-r*");
+    let results = report["results"].as_array().unwrap().iter();
+    let names: Vec<&str> = results
+        .map(|result| result["kernel"].as_str().unwrap())
+        .collect();
+    for name in ["tiled-32", "tiled-16", "tiled-kahan-32", "cpu-rows"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    small("--kernel sync*").refused(2);
 }
 
 #[test]
@@ -121,9 +157,21 @@ fn a_request_that_makes_no_sense_is_a_usage_error() {
 }
 
 #[test]
+fn a_factor_that_the_type_cannot_represent_is_named_in_plain_english() {
+    let error = small("--dtype i32 --kernel tiled-32 --alpha -1.3").refused(2);
+    let why = "error: alpha is -1.3, but for matrices of i32 it must be a whole number that i32 can represent.\n";
+    assert_eq!(error, why);
+    let error = small("--kernel naive --beta nan").refused(2);
+    let why = "error: beta is NaN, but for matrices of f32 it must be a finite number ";
+    assert!(error.starts_with(why), "{error}");
+}
+
+#[test]
 fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
     let error = run("--device sim --kernel naive --size 1000000000000").refused(1);
     assert!(error.starts_with("error: "), "{error}");
+    let error = run("--device sim --size 18446744073709551615").refused(1);
+    assert_contains(&error, &[" needs about 1.1e31 GiB of memory"]);
 }
 
 #[test]
@@ -151,6 +199,44 @@ fn json_holds_every_documented_field() {
     assert!(0.0 < times[0] && times.is_sorted());
     assert!(number("flops_per_s") > 0.0);
     assert_eq!(result["ratio_to_cublas"], Value::Null);
+}
+
+#[test]
+fn without_a_product_there_is_no_speed() {
+    for options in ["--alpha 0 --beta 2", "--k 0"] {
+        let run = |format: &str| {
+            let rest = format!("--device sim --kernel naive,cpu-ijk --size 9 {options}");
+            run(&format!("{rest} --format {format}")).succeeded()
+        };
+        let report: Value = serde_json::from_str(&run("json")).unwrap();
+        for result in report["results"].as_array().unwrap() {
+            assert_eq!(result["flops_per_s"], Value::Null, "{options}");
+            assert!(result["time_median_s"].as_f64() > Some(0.0) || options == "--k 0");
+        }
+        assert!(!run("table").contains("FLOP/s"), "{options}");
+        let csv = run("csv");
+        let mut lines = csv::Reader::from_reader(csv.as_bytes());
+        let columns = lines.headers().unwrap().clone();
+        let speed = columns.iter().position(|column| column == "flops_per_s");
+        for line in lines.records() {
+            assert_eq!(&line.unwrap()[speed.unwrap()], "", "{options}");
+        }
+    }
+}
+
+#[test]
+fn a_single_thing_is_counted_in_the_singular() {
+    let report = run("--device sim --kernel naive,cpu-rows --threads 1 --size 1").succeeded();
+    assert_contains(
+        &report,
+        &["| 1 thread", "the one element equal on integers"],
+    );
+    assert!(!report.contains("1 elements"), "{report}");
+    let text = run("explain async-pipeline-16x128-nn --size 1 --gpu h200").succeeded();
+    for word in ["elements", "bytes", "CTAs", "tiles", "threads", "segments"] {
+        let wrong = format!(" 1 {word}");
+        assert!(!text.contains(&wrong), "{wrong} in:\n{text}");
+    }
 }
 
 #[test]
@@ -188,7 +274,49 @@ fn doctor_says_what_is_there_and_where_kernels_will_run() {
 #[test]
 fn help_is_no_error_and_documents_the_exit_codes() {
     let help = run("--help").succeeded();
-    assert_contains(&help, &["Exit codes: 0 if every result is proven right"]);
+    let variables = "Environment variables:\n  GEMM_CACHE_DIR\n";
+    assert_contains(
+        &help,
+        &["Exit codes: 0 if every result is proven right", variables],
+    );
+    let brief = run("-h").succeeded();
+    assert_contains(&brief, &["Exit codes: 0 if every result is proven right"]);
+    assert!(!brief.contains("GEMM_CACHE_DIR"), "{brief}");
+}
+
+#[test]
+fn a_list_fits_80_columns_and_comes_in_every_format() {
+    let list = run("--list").succeeded();
+    for line in list.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let json = run("--list --format json").succeeded();
+    let json: Value = serde_json::from_str(&json).expect("the list is JSON");
+    let variants = json["kernels"].as_array().unwrap().iter();
+    let variants: usize = variants
+        .map(|kernel| kernel["variants"].as_array().unwrap().len())
+        .sum();
+    let csv = run("--list --format csv").succeeded();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let is_gpu = |row: &&csv::StringRecord| !row[0].starts_with("cpu-");
+    assert_eq!(rows.iter().filter(is_gpu).count(), variants);
+    assert_eq!(
+        json["cpu_rungs"].as_array().unwrap().len(),
+        host::cpu::RUNGS.len()
+    );
+}
+
+#[test]
+fn sizes_are_spelled_with_k_too_and_a_wrong_one_is_explained() {
+    let report = run("--device sim --kernel cpu-ikj --size 1k --m 3 --n 2 --format json");
+    let report: Value = serde_json::from_str(&report.succeeded()).unwrap();
+    assert_eq!(report["results"][0]["k"], 1024);
+    let error = small("--size 1.5k").refused(2);
+    assert_contains(
+        &error,
+        &["a size is a whole number such as 1000, or 4k for 4096"],
+    );
 }
 
 /// Runs with a reader that goes away at once.

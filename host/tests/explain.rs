@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Ended, command, run};
+use common::{Ended, assert_contains, command, run};
 use gpu_gemm::gpu_kernels::variants;
 use serde_json::Value;
 
@@ -73,6 +73,70 @@ fn json_has_the_numbers_of_the_requested_shape() {
     let unknown = |key: &str| found[key].is_null();
     assert_eq!(unknown("resources"), unknown("occupancy"));
     assert_ne!(unknown("resources"), unknown("no_resources"));
+}
+
+#[test]
+fn counts_that_are_not_what_their_formulas_give_are_explained() {
+    // 6250 by the formula, which is for tiles of 256 columns, and 400 000 elements.
+    let cut = explain("row-shared --m 4 --n 4 --k 100000 --gpu h200").succeeded();
+    let note = "Tiles do not divide this shape, and the formulas are for shapes that they divide";
+    assert_contains(&cut, &["M*N*K / ", note]);
+    // A C of five rows has two thread tiles of four.
+    let rows = explain("few-rows-4 --m 5 --n 1024 --k 1024 --gpu h200").succeeded();
+    assert_contains(&rows, &[note]);
+    let divided = explain("row-shared --size 1024 --gpu h200").succeeded();
+    assert!(!divided.contains("Tiles do not divide"), "{divided}");
+}
+
+#[test]
+fn auto_is_explained_by_what_it_chooses_and_why() {
+    let text = explain("auto --gpu h200 --size 4096").succeeded();
+    assert!(text.starts_with("auto: runs wide-thread-tile ("), "{text}");
+    assert_contains(
+        &text,
+        &[
+            " on NVIDIA H200\nwhy   it is predicted to be the fastest",
+            "| predicted time |",
+            "| async-pipeline (",
+            "\nwide-thread-tile: ",
+            "\nroofline ",
+        ],
+    );
+    // Another GPU, another choice: the T4 has no asynchronous copies.
+    let text = explain("auto --gpu t4 --m 100 --n 200 --k 3000").succeeded();
+    assert!(!text.contains("async-pipeline"), "{text}");
+    let text = explain("auto --gpu h200 --m 3 --n 4096 --k 4096 --format json").succeeded();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["kernel"], "few-rows-4");
+    assert_eq!(found["auto"]["by"], "predicted");
+    let candidates = found["auto"]["candidates"].as_array().unwrap();
+    let times: Vec<f64> = candidates
+        .iter()
+        .map(|candidate| candidate["predicted_s"].as_f64().unwrap())
+        .collect();
+    assert!(times.len() > 5 && times.is_sorted() && times[0] > 0.0);
+    assert_eq!(found["auto"]["chosen"], candidates[0]["plan"]);
+    let text = explain("auto --dtype i32 --gpu h200 --size 100").succeeded();
+    assert_contains(&text, &["of the highest rung that multiplies this type"]);
+}
+
+#[test]
+fn a_cpu_rung_is_explained_as_its_file_does() {
+    let text = explain("cpu-ikj --size 512").succeeded();
+    assert_contains(
+        &text,
+        &[
+            "cpu-ikj: the loops in another order",
+            "host/src/cpu/ikj.rs; 512 x 512 x 512 of f32",
+            "Cache lines fetched for B: M*N*K / L",
+        ],
+    );
+    let all = explain("cpu").succeeded();
+    assert_eq!(all.matches("\nthreads    ").count(), host::cpu::RUNGS.len());
+    let text = explain("cpu-rows --dtype f64 --format json").succeeded();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["threads"], "--threads, --schedule");
+    assert_eq!(found["operations"], 2.0 * 4096f64.powi(3));
 }
 
 #[test]

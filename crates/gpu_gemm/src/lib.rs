@@ -50,6 +50,8 @@ pub mod plan;
 mod product;
 #[cfg(test)]
 mod tests;
+#[doc(hidden)]
+pub mod text;
 
 pub use cuda_std::simulator;
 pub use gpu_kernels::spec::{ElementType, Variant};

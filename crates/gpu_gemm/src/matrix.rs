@@ -10,6 +10,7 @@ use crate::buffer::{Buffer, Space};
 use crate::call::{Transpose, extent};
 use crate::device::DeviceError;
 use crate::plan::PlanError;
+use crate::text::plural;
 
 /// A or B, row-major: a [`Buffer`] of the context; on a GPU also a [`DeviceBuffer`], a
 /// [`DeviceSlice`] or a part of one; on the simulator also a slice. It also says whether the
@@ -195,11 +196,12 @@ impl fmt::Display for StoredMatrix {
 #[derive(Debug, Error)]
 pub enum GemmError {
     #[error(
-        "ld{} is {}, shorter than the rows of {columns} elements that it must hold: {} is stored as {} x {columns}.",
-        .0.name.to_ascii_lowercase(), .0.leading, .0.name, .0.rows, columns = .0.columns
+        "ld{} is {}, shorter than the rows of {} that it must hold: {} is stored as {} x {columns}.",
+        .0.name.to_ascii_lowercase(), .0.leading, plural(.0.columns, "element"), .0.name, .0.rows,
+        columns = .0.columns
     )]
     ShortLeadingDimension(StoredMatrix),
-    #[error("{matrix}, takes {needed} elements, but its memory has only {length}.")]
+    #[error("{matrix}, takes {}, but its memory has only {length}.", plural(.needed, "element"))]
     ShortBuffer {
         matrix: StoredMatrix,
         needed: usize,

@@ -35,6 +35,7 @@ pub use ladder::Sort;
 pub use results::{Machine, Results, Size};
 use shapes::Named;
 
+use crate::cpu;
 use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
@@ -50,6 +51,8 @@ pub struct Plan {
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
+    /// What was chosen for the CPU rungs.
+    pub cpu: cpu::Settings,
 }
 
 /// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
@@ -82,6 +85,7 @@ impl Plan {
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
+            cpu: self.cpu,
             ..Request::new(rungs.collect(), self.data_type, shape, self.seed)
         }
     }
@@ -124,6 +128,10 @@ pub fn run(
     for (request, target) in requests.iter().zip(&plan.targets) {
         let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
         results.machine.cublas = report.cublas;
+        if report.backend == "cpu" {
+            results.machine.backend = report.backend.to_string();
+            results.machine.device = report.device;
+        }
         let Shape { m, n, k } = request.shape;
         results.sizes.push(Size {
             name: target.named.map(|named| named.name.to_string()),
@@ -162,6 +170,7 @@ mod tests {
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
+            cpu: cpu::Settings::default(),
         };
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let chooser = Chooser::untuned(DeviceFacts::simulator());

@@ -46,9 +46,9 @@ pub struct Summary {
 /// Where it was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// `cuda` or `simulator`.
+    /// `cuda` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: String,
-    /// The GPU's name, or the simulator and its threads.
+    /// The GPU's name, or the simulator and its threads, or the CPU's name.
     pub device: String,
     /// Such as `9.0`.
     pub compute_capability: Option<String>,

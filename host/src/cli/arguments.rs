@@ -3,10 +3,14 @@
 use clap::{Parser, Subcommand};
 
 use super::matrices::{MatrixArguments, ProblemArguments};
+use super::native::NativeArguments;
 use super::running::Running;
-use super::{bench, explain, ptx, tune};
-use crate::cpu::{self, CUTOFF, Schedule};
+use super::{bench, environment, explain, ptx, tune};
 use crate::report::Format;
+
+const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
+                          or something failed at run time; 2 if the command line requests what does not exist. SIGINT \
+                          (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129.";
 
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///
@@ -18,21 +22,21 @@ use crate::report::Format;
     name = "host",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong or \
-                  something failed at run time; 2 if the command line requests what does not exist. SIGINT \
-                  (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129."
+    after_help = EXIT_CODES,
+    after_long_help = format!("{EXIT_CODES}\n\n{}", environment::help())
 )]
 pub struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 
     /// Kernels, variants or CPU rungs to run; `auto` for the kernel that suits the shape, `all`
-    /// for the GPU's ladder, `cpu` for the CPU's; `--list` shows them [default: double-buffer,
-    /// or else the highest rung that multiplies the type]
+    /// for the GPU's ladder, `cpu` for the CPU's, a pattern such as `async-*` for all that it
+    /// matches; `--list` shows them [default: double-buffer, or else the highest rung that
+    /// multiplies the type]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) kernel: Vec<String>,
 
-    /// Show the kernels with their variants, and the CPU rungs
+    /// Show the kernels with their variants, and the CPU rungs, as `--format` says
     #[arg(long)]
     pub(super) list: bool,
 
@@ -46,31 +50,11 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) running: Running,
 
-    /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-
-    /// How CPU rungs share out their work
-    #[arg(long, value_enum, default_value_t = Schedule::Static)]
-    schedule: Schedule,
-
-    /// The size that `cpu-strassen` no longer halves
-    #[arg(long, default_value_t = CUTOFF)]
-    cutoff: usize,
+    #[command(flatten)]
+    pub(super) native: NativeArguments,
 
     #[command(flatten)]
     pub(super) matrices: MatrixArguments,
-}
-
-impl Arguments {
-    /// What is chosen for the CPU rungs.
-    pub(super) fn cpu(&self) -> cpu::Settings {
-        cpu::Settings {
-            threads: self.threads.map(usize::from),
-            schedule: self.schedule,
-            cutoff: self.cutoff,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,32 +2,37 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::native::NativeArguments;
 use super::running::Running;
+use super::sizes::{self, Sizes, size};
 use super::values;
 use crate::bench::export::Exports;
 use crate::bench::kept::{Context, Kept};
 use crate::bench::{self, Layout, Plan, Results, Sort, Target, preset, ratios, shapes, table};
+use crate::cpu::RUNGS;
 use crate::interrupt;
+use crate::prove::{Baseline, NATIVE};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, Device, ElementType, KERNELS, Shape};
+use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Kernels or variants to run, `all`, or `auto` for the one that suits each shape; `--list`
-    /// shows them [default: all; auto with `--preset shapes`]
+    /// Kernels, variants or CPU rungs to run, `all`, `cpu`, a pattern such as `async-*`, or `auto`
+    /// for the kernel that suits each shape; `--list` shows them [default: all; auto with
+    /// `--preset shapes`]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
-    /// Values of m = n = k [default: 1024,2048,4096 on a GPU, 128,256,512 on the simulator]
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
-    sizes: Vec<usize>,
+    /// Values of m = n = k: numbers such as 1000 or 4k (k is 1024), and ranges FROM:TO:STEP such
+    /// as 2k:8k:2k [default: 1024,2048,4096 on a GPU, 128,256,512 on the simulator]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Sizes>,
 
     /// Shapes, as 4096x64x512 (m x n x k), after the sizes
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
@@ -47,6 +52,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     running: Running,
+
+    #[command(flatten)]
+    native: NativeArguments,
 
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
@@ -101,7 +109,7 @@ enum Preset {
 
 /// A shape as the command line spells it.
 pub(super) fn shape(text: &str) -> Result<Shape, String> {
-    let sizes: Result<Vec<usize>, _> = text.split('x').map(usize::from_str).collect();
+    let sizes: Result<Vec<usize>, _> = text.split('x').map(size).collect();
     match sizes.as_deref() {
         Ok(&[m, n, k]) => Ok(Shape { m, n, k }),
         _ => Err("a shape is three numbers, m x n x k, as in 4096x64x512".to_string()),
@@ -125,7 +133,7 @@ pub(super) fn bench(
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let asked = select::ask(KERNELS, &[], &kernels, arguments.dtype).map_err(usage)?;
+    let asked = select::ask(KERNELS, RUNGS, &kernels, arguments.dtype).map_err(usage)?;
     bench_asked(arguments, asked, out, notes)
 }
 
@@ -136,6 +144,9 @@ fn bench_asked(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
+    for text in arguments.native.without_effect(&asked) {
+        note(notes, text);
+    }
     let (exports, layout) = (arguments.exports(), arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
         return Err(usage(format!(
@@ -144,7 +155,17 @@ fn bench_asked(
             same.display()
         )));
     }
-    let opened = Device::open(arguments.running.device).map_err(failed)?;
+    // CPU rungs need no device, and so none that might not open.
+    let is_native = asked.iter().all(|asked| asked.is_native())
+        && arguments.running.baseline != Baseline::Cublas;
+    let device = match is_native {
+        true => DeviceChoice::Simulator,
+        false => arguments.running.device,
+    };
+    let mut opened = Device::open(device).map_err(failed)?;
+    if is_native {
+        opened.reason = NATIVE.to_string();
+    }
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
@@ -154,6 +175,7 @@ fn bench_asked(
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
+        cpu: arguments.native.settings(),
     };
     let chooser = noted(Chooser::of(&opened.device), notes);
     let context = Context {
@@ -264,7 +286,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         }
         (None, _) => {}
     }
-    let sizes = arguments.sizes.iter().copied().map(Shape::cube);
+    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
     let shapes = match asked.is_empty() {
         true => bench::default_sizes(device).map(Shape::cube).to_vec(),
@@ -312,6 +334,7 @@ mod tests {
     #[test]
     fn a_shape_is_three_numbers() {
         assert_eq!(shape("4096x64x512"), Ok(Shape::new(4096, 64, 512)));
+        assert_eq!(shape("4kx64x512"), shape("4096x64x512"));
         for text in ["", "4096", "1x2", "1x2x3x4", "1x2x", "1X2X3", "-1x2x3"] {
             assert!(shape(text).is_err(), "{text}");
         }

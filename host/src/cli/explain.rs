@@ -1,42 +1,47 @@
-//! `host explain KERNEL`: a kernel's numbers for a shape and a GPU.
+//! `host explain KERNEL`: a kernel's numbers for a shape and a GPU, or what is known of a CPU rung.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::exit::{PROVEN, Stop, failed, finish, usage};
+use super::exit::{PROVEN, Stop, failed, finish, noted, usage};
+use super::sizes::dimension;
 use super::values;
+use crate::cpu::RUNGS;
 use crate::explain::data_sheets;
-use crate::explain::{self, Explanation, Question};
+use crate::explain::{self, Auto, CpuExplanation, ExplainError, Explanation, Question};
 use crate::parallel;
 use crate::progress::Progress;
-use crate::select;
+use crate::rung::Rung;
+use crate::select::{self, Asked};
 use gpu_gemm::device::driver;
-use gpu_gemm::gpu::Gpu;
-use gpu_gemm::{ElementType, KERNELS, Shape};
+use gpu_gemm::gpu::{Gpu, Properties};
+use gpu_gemm::{Choice, Chooser, DeviceFacts, ElementType, KERNELS, Shape};
+use serde::Serialize;
 
 /// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The kernel or variant; `--list` shows them
+    /// The kernel, variant or CPU rung, `auto` for the one that suits the shape, `all`, `cpu`, or
+    /// a pattern such as `tiled-*`; `--list` shows them
     kernel: String,
 
     /// m, n and k, where they are not given themselves
-    #[arg(long, default_value_t = 4096, value_parser = dimension())]
-    size: u32,
+    #[arg(long, default_value_t = 4096, value_parser = dimension)]
+    size: usize,
 
     /// Rows of A and C
-    #[arg(long, value_parser = dimension())]
-    m: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    m: Option<usize>,
 
     /// Columns of B and C
-    #[arg(long, value_parser = dimension())]
-    n: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    n: Option<usize>,
 
     /// Columns of A, rows of B
-    #[arg(long, value_parser = dimension())]
-    k: Option<u32>,
+    #[arg(long, value_parser = dimension)]
+    k: Option<usize>,
 
     /// The type of the elements
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
@@ -59,13 +64,41 @@ pub(super) struct Arguments {
 enum Format {
     /// For people, with a drawing
     Text,
-    /// One object; see the documentation of `Explanation`
+    /// One object; see the documentation of `Explanation` and `CpuExplanation`
     Json,
 }
 
-/// A dimension that is not 0: an empty problem has nothing to explain.
-fn dimension() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=i64::from(i32::MAX))
+/// The explanation of a GPU kernel or of a CPU rung.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Explained {
+    Gpu(Box<Explanation>),
+    Cpu(CpuExplanation),
+}
+
+impl Explained {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Explained::Gpu(explanation) => explain::write(explanation, out),
+            Explained::Cpu(explanation) => explanation.write(out),
+        }
+    }
+}
+
+/// What chooses kernels for the GPU that is explained: with what was tuned, if that is the one
+/// that is here.
+fn chooser(
+    arguments: &Arguments,
+    here: Option<&Properties>,
+    notes: &mut dyn Write,
+) -> Result<Chooser, Stop> {
+    if let (None, Some(here)) = (&arguments.gpu, here) {
+        return Ok(noted(Chooser::of_properties(here), notes));
+    }
+    let key = arguments.gpu.as_deref().unwrap_or(data_sheets::DEFAULT);
+    let no_such = || failed(ExplainError::NoSuchGpu(key.to_string()));
+    let gpu = data_sheets::find(key).ok_or_else(no_such)?;
+    Ok(Chooser::untuned(DeviceFacts::of_gpu(&gpu)))
 }
 
 pub(super) fn explain(
@@ -74,34 +107,59 @@ pub(super) fn explain(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&arguments.kernel);
-    let variants = select::kernels(KERNELS, names, arguments.dtype).map_err(usage)?;
+    let asked = select::ask(KERNELS, RUNGS, names, arguments.dtype).map_err(usage)?;
     // A GPU that cannot be used counts as none: the figures then come from a data sheet.
-    let here = driver::probe()
-        .ok()
-        .and_then(|found| Gpu::of(found.first()?));
+    let gpus = driver::probe().unwrap_or_default();
+    let here = gpus
+        .first()
+        .and_then(|found| Some((found, Gpu::of(found)?)));
     let [m, n, k] = [arguments.m, arguments.n, arguments.k]
-        .map(|dimension| dimension.unwrap_or(arguments.size) as usize);
-    let progress = Progress::start(variants.len() as u64);
+        .map(|dimension| dimension.unwrap_or(arguments.size));
+    let (shape, reads_c) = (Shape { m, n, k }, arguments.beta != 0.0);
+    let reasoned = match asked.contains(&Asked::Auto) {
+        false => None,
+        true => {
+            let chooser = chooser(arguments, here.as_ref().map(|(found, _)| *found), notes)?;
+            chooser.reasoned(arguments.dtype, shape)
+        }
+    };
+    let here = here.map(|(_, gpu)| gpu);
+    let progress = Progress::start(asked.len() as u64);
     progress.doing("assembling kernels".to_string());
-    let explained = parallel::map(variants.len(), |index| {
-        let question = Question {
-            variant: variants[index],
-            shape: Shape { m, n, k },
-            reads_c: arguments.beta != 0.0,
-            gpu: arguments.gpu.clone(),
-        };
-        let explanation = Explanation::of(&question, here.clone());
-        progress.step();
-        explanation
-    });
+    let explained =
+        parallel::map(asked.len(), |index| {
+            let of_gpu = |choice: Choice, auto: Option<Auto>| {
+                let question = Question {
+                    choice,
+                    auto,
+                    shape,
+                    reads_c,
+                    gpu: arguments.gpu.clone(),
+                };
+                Explanation::of(&question, here.clone()).map(Box::new)
+            };
+            let explained =
+                match (asked[index], &reasoned) {
+                    (Asked::Rung(Rung::Cpu(algorithm)), _) => Ok(Explained::Cpu(
+                        CpuExplanation::of(algorithm, arguments.dtype, shape, reads_c),
+                    )),
+                    (Asked::Rung(Rung::Gpu(choice) | Rung::Auto(choice)), _) => {
+                        of_gpu(choice, None).map(Explained::Gpu)
+                    }
+                    (Asked::Auto, Some(reasoned)) => {
+                        of_gpu(reasoned.choice, Some(Auto::of(reasoned))).map(Explained::Gpu)
+                    }
+                    (Asked::Auto, None) => Err(ExplainError::NoChoice(shape)),
+                };
+            progress.step();
+            explained
+        });
     drop(progress);
     for (index, explanation) in explained.into_iter().enumerate() {
         let explanation = explanation.map_err(failed)?;
         let written = match arguments.format {
-            Format::Text if index > 0 => {
-                writeln!(out).and_then(|()| explain::write(&explanation, out))
-            }
-            Format::Text => explain::write(&explanation, out),
+            Format::Text if index > 0 => writeln!(out).and_then(|()| explanation.write(out)),
+            Format::Text => explanation.write(out),
             Format::Json => serde_json::to_string_pretty(&explanation)
                 .map_err(Into::into)
                 .and_then(|text| writeln!(out, "{text}")),

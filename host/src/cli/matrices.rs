@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit::{Stop, usage};
+use super::sizes::size;
 use super::values;
 use crate::report::Corner;
 use crate::source::{Files, Filling, Source};
@@ -16,20 +17,20 @@ use gpu_gemm::Shape;
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
 #[derive(Debug, Args)]
 pub(super) struct ProblemArguments {
-    /// m, n and k, where they are not given themselves
-    #[arg(long, default_value_t = 1024, conflicts_with = "a")]
+    /// m, n and k, where they are not given themselves: a number, or 4k for 4096
+    #[arg(long, default_value_t = 1024, value_parser = size, conflicts_with = "a")]
     pub(super) size: usize,
 
     /// Rows of A and C
-    #[arg(long)]
+    #[arg(long, value_parser = size)]
     pub(super) m: Option<usize>,
 
     /// Columns of B and C
-    #[arg(long)]
+    #[arg(long, value_parser = size)]
     pub(super) n: Option<usize>,
 
     /// Columns of A, rows of B
-    #[arg(long)]
+    #[arg(long, value_parser = size)]
     pub(super) k: Option<usize>,
 
     /// The type of the elements [default: that of the files, or f32]

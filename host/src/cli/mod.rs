@@ -2,12 +2,15 @@
 
 mod arguments;
 mod bench;
+pub mod environment;
 mod exit;
 mod explain;
 mod matrices;
 mod multiply;
+mod native;
 mod ptx;
 mod running;
+mod sizes;
 mod tune;
 mod values;
 
@@ -65,8 +68,8 @@ pub fn run(
         Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
         None if arguments.list => {
-            let kernels = report::list(gpu_gemm::KERNELS);
-            let written = writeln!(out, "{kernels}\n\n{}", report::list_cpu(cpu::RUNGS));
+            let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
+            let written = list.write(arguments.format, report::list_width(), out);
             Ok(finish(written, notes, PROVEN))
         }
         None => multiply::multiply(&arguments, out, notes),
@@ -106,7 +109,8 @@ mod tests {
         assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.running.baseline, Baseline::Auto);
-        assert_eq!(arguments.cpu(), cpu::Settings::default());
+        assert_eq!(arguments.native.settings(), cpu::Settings::default());
+        assert_eq!(cpu::CUTOFF, 1024); // as the help says
     }
 
     #[test]

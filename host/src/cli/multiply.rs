@@ -40,6 +40,9 @@ pub(super) fn multiply(
             "--show goes with the formats table and json: a line of CSV has no place for rows.",
         ));
     }
+    for text in arguments.native.without_effect(&asked) {
+        note(notes, text);
+    }
     // Before anything that takes long, so that a file that cannot be written is known at once.
     let output = options.out.as_deref().map(Output::open).transpose();
     let mut output = output.map_err(failed)?;
@@ -75,7 +78,7 @@ pub(super) fn multiply(
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
         tensor_cores: false,
-        cpu: arguments.cpu(),
+        cpu: arguments.native.settings(),
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
     let (mut report, result) = prove::evaluate(&opened, &request, writer);

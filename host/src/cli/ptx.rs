@@ -15,7 +15,7 @@ use gpu_gemm::{ElementType, KERNELS};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
-    /// A kernel or a variant, as `--list` shows them, or `all`
+    /// A kernel or a variant, as `--list` shows them, `all`, or a pattern such as `tiled-*`
     #[arg(value_name = "KERNEL")]
     kernel: String,
 

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
+use super::sizes::{self, Sizes};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
 use crate::output::{Output, OutputError, clause};
@@ -18,15 +19,15 @@ use crate::tune::{self, Measured, Settings};
 use gpu_gemm::choose::tuned::Entry;
 use gpu_gemm::choose::{Found, Key, Tuned};
 use gpu_gemm::device::driver;
-use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, Opened, Shape};
+use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceError, Opened, Shape};
 
 /// Measures on this GPU which kernels `--kernel auto` and the library are to run, for f32 matrices
 /// of the given shapes, and keeps the answer in the cache folder, for this GPU, driver and build.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Values of m = n = k
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
-    sizes: Vec<usize>,
+    /// Values of m = n = k: numbers such as 1000 or 4k (k is 1024), and ranges FROM:TO:STEP
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Sizes>,
 
     /// Shapes, as 4096x64x512 (m x n x k), after the sizes [default, if there are no sizes:
     /// those of `bench --preset shapes`]
@@ -62,7 +63,7 @@ pub(super) fn tune(
     if arguments.list {
         return list(out, notes);
     }
-    let opened = Device::open(arguments.device).map_err(failed)?;
+    let opened = Device::open(arguments.device).map_err(for_gpus)?;
     let key = Key::of(tune::gpu_of(&opened).map_err(usage)?.properties());
     let mut tuned = match Tuned::find(&key) {
         Found::Usable(tuned) => tuned,
@@ -90,6 +91,11 @@ pub(super) fn tune(
         ),
     };
     Ok(finish(written, notes, code))
+}
+
+/// What failed, without the advice to use the simulator: it is not measured.
+fn for_gpus(error: DeviceError) -> Stop {
+    failed(DeviceError::without_simulator(&error.to_string()))
 }
 
 /// Measures at every shape, and keeps what it finds in `tuned` and `measured`.
@@ -157,7 +163,7 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, KeepError> {
 
 /// What to measure at.
 fn shapes(arguments: &Arguments) -> Vec<Shape> {
-    let sizes = arguments.sizes.iter().copied().map(Shape::cube);
+    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shapes.iter().copied()).collect();
     match asked.is_empty() {
         true => SHAPES.iter().map(|named| named.shape).collect(),
@@ -196,7 +202,7 @@ fn table(measured: &[Measured]) -> String {
 
 /// What was kept for each GPU of this machine.
 fn list(out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
-    let gpus = driver::probe().map_err(failed)?;
+    let gpus = driver::probe().map_err(for_gpus)?;
     let mut text = String::new();
     let mut keys: Vec<Key> = gpus.iter().map(Key::of).collect();
     keys.dedup();

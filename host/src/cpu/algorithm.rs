@@ -44,6 +44,18 @@ pub enum Threads {
     Library,
 }
 
+impl Threads {
+    /// `1`, or the options that decide.
+    pub fn description(self) -> &'static str {
+        match self {
+            Threads::One => "1",
+            Threads::Team => "--threads",
+            Threads::Scheduled => "--threads, --schedule",
+            Threads::Library => "its own",
+        }
+    }
+}
+
 /// A rung's function for each element type that it multiplies.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {

@@ -35,6 +35,9 @@ macro_rules! rungs {
 
         /// Every rung, in teaching order.
         pub static RUNGS: &[&Algorithm] = &[$(&$module::RUNG),*];
+
+        /// The text of each rung's file, in the same order.
+        static TEXTS: &[&str] = &[$(include_str!(concat!(stringify!($module), ".rs"))),*];
     };
 }
 
@@ -49,6 +52,23 @@ rungs! {
     blocks,
     partial,
     library,
+}
+
+/// How a rung works, as the comment at the head of its file says, without the commands that run
+/// it; empty for a rung that is not in the table.
+pub fn about(algorithm: &Algorithm) -> String {
+    let rungs = RUNGS.iter().zip(TEXTS);
+    let text = rungs
+        .filter(|(rung, _)| rung.name == algorithm.name)
+        .map(|(_, text)| *text)
+        .next()
+        .unwrap_or_default();
+    let comment = text.lines().map_while(|line| line.strip_prefix("//!"));
+    let lines = comment.map(str::trim).take_while(|line| *line != "```sh");
+    let text: Vec<&str> = lines.collect();
+    // Links to items are for the documentation of the code.
+    let text = text.join("\n").replace("[`", "`").replace("`]", "`");
+    text.trim_end().to_string()
 }
 
 /// Runs a rung on `problem` and returns C, which lies between guard bands. The time is that of

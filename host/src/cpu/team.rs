@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gpu_gemm::text::plural;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use thiserror::Error;
 
@@ -37,7 +38,7 @@ impl Default for Settings {
 
 /// Why there are no threads.
 #[derive(Debug, Error)]
-#[error("{threads} threads cannot be started: {source}. Choose fewer with `--threads`.")]
+#[error("{} cannot be started: {source}. Choose fewer with `--threads`.", plural(.threads, "thread"))]
 pub struct TeamError {
     threads: usize,
     source: ThreadPoolBuildError,

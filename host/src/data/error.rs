@@ -1,16 +1,19 @@
 //! What can be wrong with matrices.
 
+use gpu_gemm::text::plural;
 use thiserror::Error;
 
 /// Why a problem cannot be launched.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ProblemError {
     #[error(
-        "The leading dimension {leading} is shorter than the rows of {columns} elements that it must hold."
+        "The leading dimension {leading} is shorter than the rows of {} that it must hold.",
+        plural(.columns, "element")
     )]
     ShortLeadingDimension { columns: usize, leading: usize },
     #[error(
-        "A matrix of {rows} x {columns} ends {needed} elements into its buffer, but the buffer holds only {length}."
+        "A matrix of {rows} x {columns} ends {} into its buffer, but the buffer holds only {length}.",
+        plural(.needed, "element")
     )]
     ShortBuffer {
         rows: usize,
@@ -19,7 +22,8 @@ pub enum ProblemError {
         length: usize,
     },
     #[error(
-        "{rows} rows with a leading dimension of {leading} are more elements than memory can address."
+        "A matrix of {} with a leading dimension of {leading} has more elements than memory can address.",
+        plural(.rows, "row")
     )]
     Overflow { rows: usize, leading: usize },
     #[error("There is no memory for a matrix of {rows} x {columns}: {bytes} bytes are needed.")]

@@ -9,6 +9,7 @@ use gpu_gemm::{Choice, DeviceFacts, ElementType, Launch, Plan, PlanError, Shape,
 use serde::Serialize;
 use thiserror::Error;
 
+use super::auto::Auto;
 use super::data_sheets;
 use super::resources::{Occupancy, Resources, Waves};
 use super::work::{Copied, Remainder, Work};
@@ -17,7 +18,9 @@ use crate::traffic::{self, By, Direction, Space, Traffic};
 /// What to explain.
 #[derive(Clone, Debug)]
 pub struct Question {
-    pub variant: &'static Variant,
+    pub choice: Choice,
+    /// For `auto`, why that is what it runs.
+    pub auto: Option<Auto>,
     pub shape: Shape,
     /// Whether C is read: unless beta is zero.
     pub reads_c: bool,
@@ -32,6 +35,8 @@ pub enum ExplainError {
     Plan(#[from] PlanError),
     #[error("There is no data sheet of `{0}`.")]
     NoSuchGpu(String),
+    #[error("No kernel multiplies {0}: no memory holds such matrices.")]
+    NoChoice(Shape),
 }
 
 /// Everything about a kernel, a shape and a GPU. This is the layout of its JSON; what is not
@@ -43,6 +48,8 @@ pub struct Explanation {
     /// The kernel's variant, such as `tiled-32`, and the rung that it belongs to.
     pub kernel: &'static str,
     pub rung: &'static str,
+    /// For `auto`, what it chose and why; else null.
+    pub auto: Option<Auto>,
     pub idea: &'static str,
     pub source: &'static str,
     pub dtype: &'static str,
@@ -129,6 +136,9 @@ pub struct Moved {
     /// For this shape.
     pub elements: u128,
     pub bytes: u128,
+    /// Whether that is not what the formula gives.
+    #[serde(skip)]
+    is_beside_formula: bool,
 }
 
 /// Where a kernel stands below the roofs of a GPU.
@@ -167,7 +177,7 @@ impl Explanation {
                 (data_sheets::find(key).ok_or_else(no_such)?, false)
             }
         };
-        let (variant, shape) = (question.variant, question.shape);
+        let (variant, shape) = (question.choice.variant, question.shape);
         let element = variant.types.a;
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
             Ok(resources) => (Some(resources), None),
@@ -177,7 +187,7 @@ impl Explanation {
             let dynamic = variant.dynamic_shared_bytes(shape.k);
             Occupancy::of(gpu.capability, variant, resources, dynamic)
         });
-        let plan = Choice::even(variant).plan_compact(shape, &DeviceFacts::of_gpu(&gpu))?;
+        let plan = (question.choice).plan_compact(shape, &DeviceFacts::of_gpu(&gpu))?;
         let cut = Cut::of(&plan);
         let traffic = Traffic::of_plan(&plan, question.reads_c);
         let intensity = traffic.intensity(shape, element.bytes());
@@ -188,6 +198,7 @@ impl Explanation {
         Ok(Explanation {
             schema: 2,
             kernel: variant.name,
+            auto: question.auto.clone(),
             rung: kernel.map_or(variant.name, |kernel| kernel.name),
             idea: kernel.map_or("", |kernel| kernel.idea),
             source: kernel.map_or("", |kernel| kernel.source),
@@ -220,6 +231,11 @@ impl Explanation {
             waves,
             variant,
         })
+    }
+
+    /// Whether some element count is not what its formula gives.
+    pub(super) fn is_beside_formulas(&self) -> bool {
+        self.traffic.iter().any(|moved| moved.is_beside_formula)
     }
 
     /// Bytes that are moved in one way.
@@ -266,6 +282,7 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
         formula: access.formula.clone(),
         elements: access.elements,
         bytes: access.elements * element_bytes as u128,
+        is_beside_formula: access.is_beside_formula,
     };
     accesses.map(of).collect()
 }
@@ -347,7 +364,8 @@ pub(super) mod tests {
         let names = [kernel.to_string()];
         let found = crate::select::kernels(gpu_kernels::KERNELS, &names, ElementType::F32).unwrap();
         let question = Question {
-            variant: found[0],
+            choice: Choice::even(found[0]),
+            auto: None,
             shape: Shape::cube(4096),
             reads_c: false,
             gpu: Some("h200".to_string()),
@@ -374,7 +392,8 @@ pub(super) mod tests {
     fn the_gpu_that_is_here_is_spoken_of_unless_another_is_named() {
         let here = data_sheets::find("t4");
         let mut question = Question {
-            variant: &gpu_kernels::naive::KERNEL.variants[0],
+            choice: Choice::even(&gpu_kernels::naive::KERNEL.variants[0]),
+            auto: None,
             shape: Shape::cube(16),
             reads_c: false,
             gpu: None,

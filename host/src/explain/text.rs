@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::explanation::Explanation;
 use crate::report::{new_table, speed};
+use gpu_gemm::text::plural;
 
 /// Writes the explanation.
 ///
@@ -19,6 +20,9 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         cut,
         ..
     } = explanation;
+    if let Some(auto) = &explanation.auto {
+        auto.write(&explanation.roofline.gpu, out)?;
+    }
     writeln!(out, "{kernel}: {idea}")?;
     writeln!(
         out,
@@ -77,13 +81,6 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     table
 }
 
-fn plural(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
-}
-
 /// Operand copies, and each CTA's work, if that is not one tile.
 fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     for copy in &explanation.copies {
@@ -107,7 +104,7 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
         writeln!(
             out,
             "stream-K   waves of {}{}; the last one divides {} of {} each: {:.1} a CTA",
-            plural(work.ctas.into(), "CTA"),
+            plural(work.ctas, "CTA"),
             match work.data_parallel_waves {
                 0 => String::new(),
                 1 => ", the first with a tile each".to_string(),
@@ -183,6 +180,12 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             "           Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in\n\
              \x20          shared memory, and what is computed from them, are rounded up to full ones."
         )?;
+    } else if explanation.is_beside_formulas() {
+        writeln!(
+            out,
+            "           Tiles do not divide this shape, and the formulas are for shapes that they divide: what is read for\n\
+             \x20          a full tile is read for one that C cuts off, too."
+        )?;
     }
     writeln!(
         out,
@@ -195,13 +198,13 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     let roofline = &explanation.roofline;
     writeln!(
         out,
-        "GPU        {}{}: {} SMs at {} MHz, peak {}, memory {:.2} TB/s",
+        "GPU        {}{}: {} at {} MHz, peak {}, memory {:.2} TB/s",
         roofline.gpu,
         match roofline.gpu_is_here {
             true => "",
             false => " (not here: figures of its data sheet)",
         },
-        roofline.sms,
+        plural(roofline.sms, "SM"),
         roofline.clock_mhz,
         speed(roofline.peak_flops_per_s),
         roofline.bandwidth_bytes_per_s / 1e12
@@ -226,7 +229,8 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
         let why = explanation.no_resources.as_deref().unwrap_or_default();
         return writeln!(
             out,
-            "registers  unknown, and so is occupancy. {why}\nshared     {dynamic} bytes of dynamic shared memory a CTA"
+            "registers  unknown, and so is occupancy. {why}\nshared     {} of dynamic shared memory a CTA",
+            plural(dynamic, "byte")
         );
     };
     writeln!(
@@ -236,16 +240,22 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
         resources.architecture,
         match (resources.spill_store_bytes, resources.spill_load_bytes) {
             (0, 0) => "none spilled".to_string(),
-            (stored, loaded) => format!("{stored} bytes of spills stored, {loaded} loaded"),
+            (stored, loaded) => {
+                format!(
+                    "{} of spills stored, {loaded} loaded",
+                    plural(stored, "byte")
+                )
+            }
         }
     )?;
     if resources.stack_bytes > 0 {
-        writeln!(out, "stack      {} bytes a thread", resources.stack_bytes)?;
+        let stack = plural(resources.stack_bytes, "byte");
+        writeln!(out, "stack      {stack} a thread")?;
     }
     writeln!(
         out,
-        "shared     {} bytes static and {dynamic} dynamic a CTA",
-        resources.static_shared_bytes
+        "shared     {} static and {dynamic} dynamic a CTA",
+        plural(resources.static_shared_bytes, "byte")
     )?;
     if let Some(occupancy) = &explanation.occupancy {
         let shared = occupancy
@@ -255,8 +265,8 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
             out,
             "occupancy  {:.0} %: {} of {} an SM, limited by {} (warps allow {}, CTAs {}, registers {}{shared})",
             occupancy.occupancy * 100.0,
-            plural(occupancy.ctas.into(), "CTA"),
-            plural(explanation.cut.warps().into(), "warp"),
+            plural(occupancy.ctas, "CTA"),
+            plural(explanation.cut.warps(), "warp"),
             occupancy.limited_by.join(" and "),
             occupancy.by_warps,
             occupancy.by_ctas,
@@ -292,7 +302,7 @@ fn grouped(number: u128) -> String {
 fn bytes(count: u128) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
-        return format!("{count} bytes");
+        return plural(count, "byte");
     }
     let mut value = count as f64 / 1024.0;
     let mut unit = 0;
@@ -355,6 +365,7 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(123), "123");
+        assert_eq!(bytes(1), "1 byte");
         assert_eq!(bytes(1023), "1023 bytes");
         assert_eq!(bytes(64 << 20), "64.0 MiB");
     }

@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn copies_that_no_memory_holds_are_an_error() {
         let question = Question {
-            variant: &gpu_kernels::async_pipeline::KERNEL.variants[0],
+            choice: Choice::even(&gpu_kernels::async_pipeline::KERNEL.variants[0]),
+            auto: None,
             shape: Shape::cube(i32::MAX as usize),
             reads_c: false,
             gpu: Some("h200".to_string()),

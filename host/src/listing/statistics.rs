@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::sass::{Instruction, Item};
+use gpu_gemm::text::plural;
 
 /// Opcodes of multiply-adds, in order of preference: a kernel of floats also has integer ones,
 /// for addresses.
@@ -189,7 +190,8 @@ fn is_register(operand: &str) -> bool {
 
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "kernel      {} instructions", self.instructions)?;
+        let instructions = |count| plural(count, "instruction");
+        writeln!(f, "kernel      {}", instructions(self.instructions))?;
         writeln!(
             f,
             "spills      {} LDL, {} STL",
@@ -205,8 +207,8 @@ impl fmt::Display for Statistics {
         let (first, last) = body.addresses;
         writeln!(
             f,
-            "main loop   {} instructions (/*{first:04x}*/ to /*{last:04x}*/)",
-            body.instructions
+            "main loop   {} (/*{first:04x}*/ to /*{last:04x}*/)",
+            instructions(body.instructions)
         )?;
         writeln!(
             f,

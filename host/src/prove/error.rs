@@ -45,10 +45,22 @@ pub enum EvaluateError {
     Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
-    #[error(
-        "{scalar} is not representable as {data_type}, so alpha or beta cannot have this value."
-    )]
-    Scalar { scalar: f64, data_type: ElementType },
+    #[error("{name} is {scalar}, but {}.", required(*.data_type))]
+    Scalar {
+        /// `alpha` or `beta`.
+        name: &'static str,
+        scalar: f64,
+        data_type: ElementType,
+    },
+}
+
+/// What a factor of matrices of this type must be.
+fn required(data_type: ElementType) -> String {
+    let number = match data_type {
+        ElementType::I32 => "a whole number",
+        ElementType::F32 | ElementType::F64 => "a finite number",
+    };
+    format!("for matrices of {data_type} it must be {number} that {data_type} can represent")
 }
 
 impl From<MeasureError> for EvaluateError {

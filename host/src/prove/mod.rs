@@ -36,6 +36,9 @@ use crate::rung::Element;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 
+/// Why there is no device for CPU rungs alone.
+pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
+
 /// [`evaluate`], as a part of a longer operation whose progress is shown: advances it by as many
 /// steps as [`steps`] says.
 pub fn evaluate_observed(
@@ -79,7 +82,7 @@ fn run(
     if request.is_native() {
         report.backend = "cpu";
         report.device = cpu::description(&team);
-        report.reason = "CPU rungs run natively, whatever --device says".to_string();
+        report.reason = NATIVE.to_string();
     }
     let machine = Machine {
         device: &opened.device,
@@ -100,15 +103,19 @@ fn evaluate_as<T: Element>(
     progress: &Progress,
     report: &mut Report,
 ) -> Result<(), EvaluateError> {
-    let scalar = |scalar: f64| {
+    let scalar = |name, scalar: f64| {
         T::from_scalar(scalar)
             .filter(|_| scalar.is_finite())
             .ok_or(EvaluateError::Scalar {
+                name,
                 scalar,
                 data_type: T::TYPE,
             })
     };
-    let (alpha, beta) = (scalar(request.alpha)?, scalar(request.beta)?);
+    let (alpha, beta) = (
+        scalar("alpha", request.alpha)?,
+        scalar("beta", request.beta)?,
+    );
     memory::check(request.shape, size_of::<T>())?;
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Vec::new(),
@@ -136,7 +143,7 @@ fn evaluate_as<T: Element>(
             time_median_s: timing.median(),
             time_min_s: Some(timing.min()),
             time_max_s: Some(timing.max()),
-            flops_per_s: request.shape.flops() / timing.median(),
+            flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         })
         .collect();
     for candidate in candidates {

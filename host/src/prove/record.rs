@@ -39,6 +39,8 @@ pub(super) fn record(
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
+    // A CPU's time says nothing beside a GPU's.
+    let cublas = cublas.filter(|_| rung.choice().is_some());
     let Shape { m, n, k } = request.shape;
     let record = Record {
         kernel: rung.name().to_string(),
@@ -60,7 +62,7 @@ pub(super) fn record(
         time_median_s: median,
         time_min_s: timing.as_ref().map(Timing::min),
         time_max_s: timing.as_ref().map(Timing::max),
-        flops_per_s: median.map(|seconds| request.shape.flops() / seconds),
+        flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
         cublas_time_median_s: cublas.map(Timing::median),
         ratio_to_cublas: cublas
             .zip(median)
@@ -133,6 +135,22 @@ mod tests {
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
         assert_eq!(record.coverage.as_deref(), Some("full"));
+        // With alpha 0 no product is computed, and so there is no speed of one.
+        let scaled = Request {
+            alpha: 0.0,
+            beta: 1.0,
+            ..request.clone()
+        };
+        let idle = super::record(machine, &scaled, &candidate, Some(&cublas)).unwrap();
+        assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
+        let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
+        native.timing = candidate.timing.take();
+        let beside = super::record(machine, &request, &native, Some(&cublas)).unwrap();
+        assert_eq!(
+            (beside.ratio_to_cublas, beside.cublas_time_median_s),
+            (None, None)
+        );
+        assert!(beside.flops_per_s.is_some());
         candidate.proofs = vec![Proof {
             gate: "sampled",
             statement: "2 of 3 elements".to_string(),

@@ -67,6 +67,13 @@ impl Request {
         }
     }
 
+    /// Operations a second, if a run takes so long; `None` if no product is computed, since alpha
+    /// or k is 0.
+    pub(super) fn flops_per_s(&self, seconds: f64) -> Option<f64> {
+        let flops = self.shape_read().flops();
+        (flops > 0.0).then_some(flops / seconds)
+    }
+
     /// Whether no device is needed: CPU rungs need none.
     pub fn is_native(&self) -> bool {
         self.rungs.iter().all(|rung| rung.choice().is_none())

@@ -5,14 +5,16 @@
 
 mod corner;
 mod csv;
+mod list;
 mod record;
 mod table;
 
 use std::io::{self, Write};
 
 pub use corner::Corner;
+pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use record::{Record, Report, Yardstick};
-pub use table::{duration, list, list_cpu, new_table, or_dash, percent, speed, spread};
+pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What is known of a run.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -34,8 +34,21 @@ pub struct Yardstick {
     pub time_median_s: f64,
     pub time_min_s: Option<f64>,
     pub time_max_s: Option<f64>,
-    /// `2 * m * n * k` over the median time.
+    /// `2 * m * n * k` over the median time; 0, and null in JSON, if no product is computed, since
+    /// alpha or k is 0.
+    #[serde(serialize_with = "or_null", deserialize_with = "or_zero")]
     pub flops_per_s: f64,
+}
+
+/// A speed in JSON: null instead of 0.
+fn or_null<S: Serializer>(speed: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(*speed)
+        .filter(|speed| *speed > 0.0)
+        .serialize(serializer)
+}
+
+fn or_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(0.0))
 }
 
 impl Yardstick {
@@ -47,8 +60,8 @@ impl Yardstick {
             time_median_s: Some(self.time_median_s),
             time_min_s: self.time_min_s,
             time_max_s: self.time_max_s,
-            flops_per_s: Some(self.flops_per_s),
-            ratio_to_cublas: cublas.map(|cublas| self.flops_per_s / cublas.flops_per_s),
+            flops_per_s: Some(self.flops_per_s).filter(|speed| *speed > 0.0),
+            ratio_to_cublas: cublas.map(|cublas| cublas.time_median_s / self.time_median_s),
             ..Record::default()
         }
     }
@@ -96,9 +109,9 @@ pub struct Record {
     pub time_median_s: Option<f64>,
     pub time_min_s: Option<f64>,
     pub time_max_s: Option<f64>,
-    /// `2 * m * n * k` over the median time.
+    /// `2 * m * n * k` over the median time; null if no product is computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
-    /// cuBLAS's median time on the same problem, in the same process.
+    /// cuBLAS's median time on the same problem, in the same process; null for CPU rungs.
     pub cublas_time_median_s: Option<f64>,
     /// cuBLAS's median time over the kernel's: above 1 the kernel is faster.
     pub ratio_to_cublas: Option<f64>,

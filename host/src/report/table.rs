@@ -4,12 +4,10 @@
 use std::io::{self, Write};
 
 use comfy_table::{Table, presets};
-use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::text::plural;
 
 use super::corner;
 use super::record::{Record, Report};
-use crate::cpu::{Algorithm, Threads};
-use gpu_gemm::ElementType;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -116,45 +114,13 @@ fn is_native(record: &Record) -> bool {
 /// What a CPU rung ran on.
 fn threads(record: &Record) -> String {
     let threads = match record.threads {
-        Some(1) => "1 thread".to_string(),
-        Some(threads) => format!("{threads} threads"),
+        Some(threads) => plural(threads, "thread"),
         None => "its own threads".to_string(),
     };
     match &record.schedule {
         Some(schedule) => format!("{threads}, {schedule}"),
         None => threads,
     }
-}
-
-/// Every kernel with its variants, as `--list` prints them.
-pub fn list(kernels: &[&Kernel]) -> String {
-    let mut table = new_table();
-    table.set_header([
-        "kernel",
-        "variant",
-        "type",
-        "block",
-        "block tile (m x n x k)",
-        "idea",
-        "next rung adds",
-    ]);
-    let next = kernels.iter().skip(1).map(|kernel| kernel.idea);
-    for (kernel, next) in kernels.iter().zip(next.chain([""])) {
-        for (index, variant) in kernel.variants.iter().enumerate() {
-            let Variant { block, tile, .. } = variant;
-            let first = |text| if index == 0 { text } else { "" };
-            table.add_row([
-                first(kernel.name),
-                variant.name,
-                variant.types.c.name(),
-                &format!("{} x {}", block.x, block.y),
-                &format!("{} x {} x {}", tile.m, tile.n, tile.k),
-                first(kernel.idea),
-                first(next),
-            ]);
-        }
-    }
-    table.to_string()
 }
 
 /// What was not measured is a dash.
@@ -170,28 +136,6 @@ pub fn percent(ratio: f64) -> String {
 /// The shortest and the longest time.
 pub fn spread((min, max): (f64, f64)) -> String {
     format!("{} .. {}", duration(min), duration(max))
-}
-
-/// Every CPU rung, as `--list` prints them.
-pub fn list_cpu(algorithms: &[&Algorithm]) -> String {
-    let mut table = new_table();
-    table.set_header(["CPU rung", "types", "threads", "idea"]);
-    for algorithm in algorithms {
-        let types = algorithm.types().into_iter().map(ElementType::name);
-        let threads = match algorithm.threads {
-            Threads::One => "1",
-            Threads::Team => "--threads",
-            Threads::Scheduled => "--threads, --schedule",
-            Threads::Library => "its own",
-        };
-        table.add_row([
-            algorithm.name,
-            &types.collect::<Vec<_>>().join(", "),
-            threads,
-            algorithm.idea,
-        ]);
-    }
-    table.to_string()
 }
 
 /// A table that looks the same wherever it is written to, and can be pasted into Markdown.
@@ -245,24 +189,5 @@ mod tests {
         assert_eq!(duration(1e-12), "0.001 ns");
         assert_eq!(speed(42.42e12), "42.42 TFLOP/s");
         assert_eq!(speed(999.96e9), "1000.0 GFLOP/s");
-    }
-
-    #[test]
-    fn the_list_names_every_variant() {
-        let list = list(gpu_gemm::gpu_kernels::KERNELS);
-        for kernel in gpu_gemm::gpu_kernels::KERNELS {
-            assert!(list.contains(kernel.idea));
-            for variant in kernel.variants {
-                assert!(list.contains(variant.name));
-            }
-        }
-    }
-
-    #[test]
-    fn the_list_of_cpu_rungs_names_every_one_with_its_idea() {
-        let list = list_cpu(crate::cpu::RUNGS);
-        for rung in crate::cpu::RUNGS {
-            assert!(list.contains(rung.name) && list.contains(rung.idea));
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a kernel has no result: the device failed, or the kernel wrote where it must not.
 
+use gpu_gemm::text::plural;
 use gpu_gemm::{DeviceError, ElementType, PlanError};
 use thiserror::Error;
 
@@ -38,7 +39,7 @@ fn names(types: &[ElementType]) -> String {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Trespass {
     /// Outside of a buffer: `distance` elements from its end, or before its start if negative.
-    #[error("wrote {} elements {} of {matrix}'s buffer", distance.unsigned_abs(), side(*distance))]
+    #[error("wrote {} {} of {matrix}'s buffer", plural(distance.unsigned_abs(), "element"), side(*distance))]
     Guard { matrix: char, distance: isize },
     /// Into A or B.
     #[error("wrote into {matrix}, which it may only read, at element {index} of its buffer")]
@@ -66,6 +67,7 @@ mod tests {
             Trespass::Guard { matrix, distance }.to_string()
         };
         assert_eq!(guard(-2), "wrote 2 elements before the start of C's buffer");
+        assert_eq!(guard(1), "wrote 1 element past the end of C's buffer");
         assert_eq!(guard(0), "wrote 0 elements past the end of C's buffer");
     }
 }

@@ -41,6 +41,8 @@ pub struct Access {
     pub formula: String,
     /// For this shape, edges included.
     pub elements: u128,
+    /// Whether that is not what the formula gives, because tiles do not divide the shape.
+    pub is_beside_formula: bool,
 }
 
 /// All accesses of a kernel that computes one result.
@@ -57,16 +59,22 @@ impl Traffic {
             [variant.tile.m, variant.tile.n, variant.tile.k].map(u128::from);
         let (thread_m, thread_n) = variant.thread_tile;
         let (thread_m, thread_n) = (u128::from(thread_m), u128::from(thread_n));
-        let per = |divisor: u128| match divisor {
-            1 => "M*N*K".to_string(),
-            divisor => format!("M*N*K / {divisor}"),
+        // A formula, and what it gives for this shape: a dividend and a divisor.
+        let per = |divisor: u128| {
+            let formula = match divisor {
+                1 => "M*N*K".to_string(),
+                divisor => format!("M*N*K / {divisor}"),
+            };
+            (formula, m * n * k, divisor)
         };
+        let once = |formula: &str, elements: u128| (formula.to_string(), elements, 1);
         // The dimensions, rounded up to full tiles.
         let [full_m, full_n, full_k] =
             [(m, tile_m), (n, tile_n), (k, tile_k)].map(|(size, tile)| size.next_multiple_of(tile));
 
         let mut accesses = Vec::new();
-        let mut add = |space, direction, matrix, formula: String, elements| {
+        let mut add = |space, direction, matrix, formula: (String, u128, u128), elements: u128| {
+            let (formula, dividend, divisor) = formula;
             accesses.push(Access {
                 by: By::Kernel,
                 space,
@@ -74,6 +82,7 @@ impl Traffic {
                 matrix,
                 formula,
                 elements,
+                is_beside_formula: elements * divisor != dividend,
             });
         };
         use Direction::{Read, Write};
@@ -88,7 +97,7 @@ impl Traffic {
                 // A row that fits stays in shared memory; the parts of a longer one are loaded
                 // again for each tile of columns.
                 let (formula, staged) = match k <= tile_k {
-                    true => ("M*K".to_string(), m * k),
+                    true => (once("M*K", m * k), m * k),
                     false => (per(tile_n), m * k * n.div_ceil(tile_n)),
                 };
                 let (a, b) = (m * k * n.div_ceil(thread_n), n * k * m.div_ceil(thread_m));
@@ -113,9 +122,9 @@ impl Traffic {
             }
         }
         if reads_c {
-            add(Global, Read, 'C', "M*N".to_string(), m * n);
+            add(Global, Read, 'C', once("M*N", m * n), m * n);
         }
-        add(Global, Write, 'C', "M*N".to_string(), m * n);
+        add(Global, Write, 'C', once("M*N", m * n), m * n);
         // Accesses to shared memory after those to global memory, otherwise in the same order.
         accesses.sort_by_key(|access: &Access| access.space == Shared);
         Traffic { accesses }
@@ -264,6 +273,21 @@ mod tests {
                 let (derived, counted) = (derived(variant, shape), counted(variant, shape));
                 assert_eq!(derived, counted, "{} at {shape}", variant.name);
             }
+        }
+    }
+
+    #[test]
+    fn where_tiles_divide_the_shape_the_formulas_give_the_counts() {
+        // Every tile divides this one, and a row of A fits in shared memory.
+        let divided = Shape::new(1 << 12, 3 << 12, 1 << 12);
+        for variant in variants() {
+            let is_beside = |shape| {
+                let accesses = Traffic::of(variant, shape, true).accesses;
+                accesses.iter().any(|access| access.is_beside_formula)
+            };
+            assert!(!is_beside(divided), "{}", variant.name);
+            let has_tiles = variant.staging == Staging::Tiles;
+            assert!(!has_tiles || is_beside(Shape::new(4097, 5, 3)));
         }
     }
 

@@ -60,6 +60,7 @@ fn global(by: By, direction: Direction, matrix: char, formula: String, elements:
         matrix,
         formula,
         elements,
+        is_beside_formula: false,
     }
 }
 

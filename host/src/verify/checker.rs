@@ -10,6 +10,7 @@ use super::outcome::{Failure, Line, Mismatch, Proof};
 use super::reference::Expected;
 use super::signed_sums;
 use crate::data::{Data, Matrix, Number, Problem};
+use gpu_gemm::text::plural;
 
 /// What the elements of a problem's result are checked against.
 pub(super) struct Checker {
@@ -168,7 +169,9 @@ impl Checker {
                 "the sums of every row and column".to_string()
             }
             ((rows, m), (columns, n)) => format!(
-                "the sums of {rows} of {m} rows and {columns} of {n} columns (the others overflow or are not finite)"
+                "the sums of {rows} of {} and {columns} of {} (the others overflow or are not finite)",
+                plural(m, "row"),
+                plural(n, "column")
             ),
         })
     }

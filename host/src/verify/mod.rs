@@ -32,6 +32,7 @@ mod signed_sums;
 pub mod strassen;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::text::plural;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
@@ -100,7 +101,7 @@ pub fn exact<T: Number>(
             Reference::Product.each_row(problem, |row, expected| {
                 equal_row(got, row, expected.iter().map(|expected| expected.want))
             })?;
-            format!("all {} elements equal on integers", elements(problem))
+            format!("{} equal on integers", all_elements(problem))
         }
         Coverage::Sampled { seed } => {
             if let Some(row) = freivalds::first_wrong_row(problem, got, largest, seed) {
@@ -166,7 +167,8 @@ pub fn proven_as<T: Number>(
                 checker.check(row, col, got.row(row)[col], expected)
             })?;
             let count = sampled.len();
-            let compared = format!("{count} of {} elements and {sums}", elements(problem));
+            let all = plural(elements(problem), "element");
+            let compared = format!("{count} of {all} and {sums}");
             checker.proof(sampled, "sampled", count, compared)
         }
     }
@@ -210,8 +212,7 @@ pub fn wrapping<T: Number>(
                 let want = reference::wrapping_row(problem, row);
                 equal_row(got, row, want.into_iter().map(T::to_f64))
             })?;
-            let count = elements(problem);
-            format!("all {count} elements equal in arithmetic that wraps")
+            format!("{} equal in arithmetic that wraps", all_elements(problem))
         }
         Coverage::Sampled { seed } => {
             let right = |row, col| reference::wrapping_element(problem, row, col).to_f64();
@@ -255,7 +256,10 @@ fn elements<T: Number>(problem: &Problem<T>) -> usize {
 }
 
 fn all_elements<T: Number>(problem: &Problem<T>) -> String {
-    format!("all {} elements", elements(problem))
+    match elements(problem) {
+        1 => "the one element".to_string(),
+        count => format!("all {count} elements"),
+    }
 }
 
 fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {

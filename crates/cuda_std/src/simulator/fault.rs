@@ -129,8 +129,13 @@ impl fmt::Display for Fault {
                 block_size,
             } => write!(
                 f,
-                "The kernel's launch bounds promise at most {max_threads} threads a block, but it was launched with \
+                "The kernel's launch bounds promise at most {max_threads} {} a block, but it was launched with \
                  blocks of {block_size}, which is {} threads.",
+                if *max_threads == 1 {
+                    "thread"
+                } else {
+                    "threads"
+                },
                 block_size.count()
             ),
             Self::SharedMemory {

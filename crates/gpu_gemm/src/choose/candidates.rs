@@ -22,13 +22,28 @@ pub fn best(call: Call, facts: &DeviceFacts, workspace_bytes: usize) -> Result<P
     let affordable = plans
         .into_iter()
         .filter(|plan| plan.workspace_bytes() <= workspace_bytes);
-    let timed = affordable.filter_map(|plan| {
-        let seconds = model::seconds(&plan, facts)?;
-        Some((plan, seconds))
-    });
-    let best = timed.min_by(|one, other| one.1.total_cmp(&other.1));
+    let best = timed(affordable, facts).min_by(|one, other| one.1.total_cmp(&other.1));
     best.map(|(plan, _)| plan)
         .ok_or(needed.unwrap_or(usize::MAX))
+}
+
+/// Plans that may be worth choosing, each with the seconds that it is predicted to take.
+fn timed(
+    plans: impl IntoIterator<Item = Plan>,
+    facts: &DeviceFacts,
+) -> impl Iterator<Item = (Plan, f64)> {
+    plans.into_iter().filter_map(|plan| {
+        let seconds = model::seconds(&plan, facts)?;
+        Some((plan, seconds))
+    })
+}
+
+/// Every plan that might be the fastest, with the seconds that it is predicted to take, the
+/// fastest first. The first is that of [`best`] without a limit to the workspace.
+pub fn predictions(call: Call, facts: &DeviceFacts) -> Vec<(Plan, f64)> {
+    let mut plans: Vec<(Plan, f64)> = timed(candidates(call, facts), facts).collect();
+    plans.sort_by(|one, other| one.1.total_cmp(&other.1));
+    plans
 }
 
 /// Every plan that might be the fastest, without duplicates.
@@ -128,6 +143,16 @@ mod tests {
         for expected in [1, 2, 64, 132, 264] {
             assert!(ctas.contains(&expected), "{ctas:?}");
         }
+    }
+
+    #[test]
+    fn the_first_prediction_is_the_best_plan() {
+        let (shape, no) = (Shape::new(100, 300, 2000), Transpose::No);
+        let call = Call::compact(shape, no, no, ElementType::F32);
+        let predicted = predictions(call, &h200());
+        let best = best(call, &h200(), usize::MAX).unwrap();
+        assert!(Choice::of(&predicted[0].0) == Choice::of(&best));
+        assert!(predicted.is_sorted_by_key(|(_, seconds)| *seconds));
     }
 
     #[test]

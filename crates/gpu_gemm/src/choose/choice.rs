@@ -7,6 +7,7 @@ use crate::call::{Call, Shape, Transpose};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
 use crate::plan::{Decomposition, Plan, PlanError};
+use crate::text::plural;
 
 /// A kernel, and how its CTAs divide the tiles if it is a stream-K kernel.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +67,10 @@ impl Choice {
         let Some(decomposition) = self.decomposition else {
             return name.to_string();
         };
-        let ctas = decomposition.ctas;
+        let ctas = plural(decomposition.ctas, "CTA");
         match decomposition.data_parallel_waves {
-            0 => format!("{name} ({ctas} CTAs)"),
-            1 => format!("{name} ({ctas} CTAs, 1 data-parallel wave)"),
-            waves => format!("{name} ({ctas} CTAs, {waves} data-parallel waves)"),
+            0 => format!("{name} ({ctas})"),
+            waves => format!("{name} ({ctas}, {})", plural(waves, "data-parallel wave")),
         }
     }
 }

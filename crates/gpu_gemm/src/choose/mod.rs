@@ -22,10 +22,10 @@ use gpu_kernels::spec::{ElementType, Rounding, Types, Unit, Variant};
 
 use crate::call::{Call, Shape, Transpose};
 use crate::device::{CudaDevice, Device};
-use crate::gpu::DeviceFacts;
+use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
 
-pub use candidates::{best, candidates};
+pub use candidates::{best, candidates, predictions};
 pub use choice::Choice;
 pub use tuned::{Found, Key, Tuned};
 
@@ -73,7 +73,11 @@ impl Chooser {
 
     /// [`Chooser::of`] for a GPU.
     pub fn of_gpu(device: &CudaDevice) -> (Chooser, Option<String>) {
-        let properties = device.properties();
+        Chooser::of_properties(device.properties())
+    }
+
+    /// [`Chooser::of`] for a GPU that need not be opened.
+    pub fn of_properties(properties: &Properties) -> (Chooser, Option<String>) {
         let untuned = Chooser::untuned(DeviceFacts::of(properties));
         match Tuned::find(&Key::of(properties)) {
             Found::Usable(tuned) => {
@@ -132,6 +136,61 @@ impl Chooser {
             ElementType::F64 | ElementType::I32 => highest_of_type(element).map(Choice::even),
         }
     }
+
+    /// What [`Chooser::choose`] chooses, and why.
+    pub fn reasoned(&self, element: ElementType, shape: Shape) -> Option<Reasoned> {
+        let choice = self.choose(element, shape)?;
+        if element != ElementType::F32 {
+            return Some(Reasoned {
+                choice,
+                why: Why::HighestRung,
+                candidates: Vec::new(),
+            });
+        }
+        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
+        let tuned = self.tuned.as_ref().and_then(|tuned| tuned.entry(call));
+        let mut candidates: Vec<(Choice, f64)> = Vec::new();
+        for (plan, seconds) in predictions(call, &self.facts) {
+            let is_of_plan =
+                |(known, _): &(Choice, f64)| std::ptr::eq(known.variant, plan.variant());
+            if !candidates.iter().any(is_of_plan) {
+                candidates.push((Choice::of(&plan), seconds));
+            }
+        }
+        let why = match tuned {
+            // An entry for a kernel that is gone was not used.
+            Some(entry) if entry.kernel == choice.variant.name => Why::Tuned {
+                seconds: entry.seconds,
+            },
+            _ => Why::Predicted,
+        };
+        Some(Reasoned {
+            choice,
+            why,
+            candidates,
+        })
+    }
+}
+
+/// A choice, and why it was made.
+#[derive(Clone, Debug)]
+pub struct Reasoned {
+    pub choice: Choice,
+    pub why: Why,
+    /// The best plan of each kernel that might have been chosen, with the seconds that it is
+    /// predicted to take, the fastest first; empty for a type whose kernels have no rates.
+    pub candidates: Vec<(Choice, f64)>,
+}
+
+/// Why a choice was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Why {
+    /// `host tune` measured it to be the fastest here: its median seconds.
+    Tuned { seconds: f64 },
+    /// It is predicted to be the fastest.
+    Predicted,
+    /// It is of the highest rung that multiplies this type, whose kernels have no rates.
+    HighestRung,
 }
 
 /// The kernel for a type without rates: the first variant, without compensated summation, of the
@@ -169,6 +228,31 @@ mod tests {
             assert_eq!(variant.types.c, element);
             assert!(!variant.name.contains("kahan"), "{}", variant.name);
         }
+    }
+
+    #[test]
+    fn a_choice_is_explained_by_the_predictions_or_by_what_was_tuned() {
+        let shape = Shape::cube(4096);
+        let mut chooser = Chooser::untuned(h200());
+        let predicted = chooser.reasoned(ElementType::F32, shape).unwrap();
+        assert_eq!(predicted.why, Why::Predicted);
+        assert!(predicted.candidates.len() > 5 && predicted.candidates[0].0 == predicted.choice);
+        let slow = predicted.candidates[3].0;
+        let mut tuned = Tuned::new(Key {
+            device: String::new(),
+            driver: String::new(),
+            kernels: String::new(),
+        });
+        tuned.insert(tuned::Entry::new(compact(shape), slow, 1e-3, None));
+        chooser = Chooser {
+            tuned: Some(tuned),
+            ..Chooser::untuned(h200())
+        };
+        let measured = chooser.reasoned(ElementType::F32, shape).unwrap();
+        assert!(measured.choice == slow && measured.why == Why::Tuned { seconds: 1e-3 });
+        let of_integers = chooser.reasoned(ElementType::I32, shape).unwrap();
+        assert_eq!(of_integers.why, Why::HighestRung);
+        assert!(of_integers.candidates.is_empty());
     }
 
     #[test]

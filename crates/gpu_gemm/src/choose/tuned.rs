@@ -217,8 +217,13 @@ impl Tuned {
 
     /// The plan that was measured to be the fastest for exactly this shape and layout.
     pub fn plan(&self, call: Call) -> Option<Plan> {
+        self.entry(call)?.plan(call)
+    }
+
+    /// What was measured for exactly this shape and layout.
+    pub fn entry(&self, call: Call) -> Option<&Entry> {
         let mut entries = self.entries.iter();
-        entries.find(|entry| entry.call.is_like(&call))?.plan(call)
+        entries.find(|entry| entry.call.is_like(&call))
     }
 
     /// The file for a GPU's tuned plans, if there is a cache folder.

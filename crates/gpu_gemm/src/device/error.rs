@@ -5,16 +5,20 @@ use cust::error::CudaError;
 use thiserror::Error;
 
 use crate::plan::PlanError;
+use crate::text::plural;
+
+/// The advice that ends errors of a GPU where the simulator would do as well.
+const OR_SIMULATE: &str = ", or use `--device sim`";
 
 /// Why a device could not be opened, or why a kernel could not run on it.
 #[derive(Debug, Error)]
 pub enum DeviceError {
     #[error(
-        "There is no NVIDIA driver on this machine (no libcuda.so.1). Install one, or use `--device sim`."
+        "There is no NVIDIA driver on this machine (no libcuda.so.1). Install one{OR_SIMULATE}."
     )]
     NoDriver,
     #[error(
-        "The NVIDIA driver finds no GPU (CUDA error 100). Look at `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use `--device sim`."
+        "The NVIDIA driver finds no GPU (CUDA error 100). Look at `nvidia-smi` and CUDA_VISIBLE_DEVICES{OR_SIMULATE}."
     )]
     NoDevice,
     #[error(
@@ -26,7 +30,7 @@ pub enum DeviceError {
     #[error("This build holds no PTX, so it cannot use a GPU: {reason}")]
     NoPtx { reason: String },
     #[error(
-        "The driver (CUDA {driver}) is too old for this build's PTX ISA {isa} (CUDA error 222): it takes driver {needed} or newer. Update it, or use `--device sim`."
+        "The driver (CUDA {driver}) is too old for this build's PTX ISA {isa} (CUDA error 222): it takes driver {needed} or newer. Update it{OR_SIMULATE}."
     )]
     DriverTooOld {
         driver: String,
@@ -34,7 +38,7 @@ pub enum DeviceError {
         needed: String,
     },
     #[error(
-        "The GPU has compute capability {capability}, but this build's PTX is for {target} and newer (CUDA error {code}). Use a newer GPU, or `--device sim`."
+        "The GPU has compute capability {capability}, but this build's PTX is for {target} and newer (CUDA error {code}). Use a newer GPU{OR_SIMULATE}."
     )]
     NoCodeForGpu {
         code: u32,
@@ -50,7 +54,8 @@ pub enum DeviceError {
     )]
     NoSuchEntry { entry: String },
     #[error(
-        "The GPU is out of memory: there is no room for {bytes} bytes, since only {free} of {total} are free. Choose a smaller shape, or wait for other programs on the GPU."
+        "The GPU is out of memory: there is no room for {}, since only {free} of {total} are free. Choose a smaller shape, or wait for other programs on the GPU.",
+        plural(.bytes, "byte")
     )]
     OutOfMemory {
         bytes: usize,
@@ -73,8 +78,8 @@ pub enum DeviceError {
     )]
     ContextLost(CudaError),
     #[error(
-        "Kernel `{kernel}` cannot be launched with {threads} threads a CTA on this GPU: CUDA error {}.",
-        code(*.error)
+        "Kernel `{kernel}` cannot be launched with {} a CTA on this GPU: CUDA error {}.",
+        plural(.threads, "thread"), code(*.error)
     )]
     Launch {
         kernel: String,
@@ -97,6 +102,11 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// What an error says, `text`, to somebody for whom the simulator will not do.
+    pub fn without_simulator(text: &str) -> String {
+        text.replace(OR_SIMULATE, "")
+    }
+
     /// Whether the error only means that there is no usable GPU here, so that another device may
     /// be used instead.
     pub fn means_no_usable_gpu(&self) -> bool {
@@ -175,6 +185,19 @@ mod tests {
         }
         let distinct: BTreeSet<&String> = messages.iter().collect();
         assert_eq!(distinct.len(), messages.len());
+    }
+
+    #[test]
+    fn who_needs_a_gpu_is_not_sent_to_the_simulator() {
+        let errors = [DeviceError::NoDriver, DeviceError::NoDevice];
+        for error in errors.map(|error| error.to_string()) {
+            assert!(error.contains("--device sim"), "{error}");
+            let for_gpus = DeviceError::without_simulator(&error);
+            assert!(
+                !for_gpus.contains("sim") && for_gpus.ends_with('.'),
+                "{for_gpus}"
+            );
+        }
     }
 
     #[test]

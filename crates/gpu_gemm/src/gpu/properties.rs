@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::plural;
+
 /// What the driver reports about a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Properties {
@@ -32,12 +34,12 @@ impl fmt::Display for Properties {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{} (GPU {}, compute capability {}.{}, {} SMs at up to {} MHz, {} GiB, driver for CUDA {})",
+            "{} (GPU {}, compute capability {}.{}, {} at up to {} MHz, {} GiB, driver for CUDA {})",
             self.name,
             self.ordinal,
             self.capability.0,
             self.capability.1,
-            self.sms,
+            plural(self.sms, "SM"),
             self.clock_mhz,
             self.memory_bytes >> 30,
             self.driver

@@ -1,0 +1,105 @@
+//! What `auto` runs for a shape on a GPU, and why.
+
+use std::io::{self, Write};
+
+use gpu_gemm::choose::{Reasoned, Why};
+use serde::Serialize;
+
+use crate::report::{duration, new_table};
+
+/// What `auto` chose, and why, as it is written to JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Auto {
+    /// The variant that runs, and how its tiles are divided.
+    pub chosen: String,
+    /// `tuned`, `predicted` or `highest_rung`: by what it was chosen.
+    pub by: &'static str,
+    /// The median time that `host tune` measured, if it did.
+    pub tuned_s: Option<f64>,
+    /// The best plan of each kernel that might have been chosen, the fastest first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A plan that might have been chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// The variant, and how its tiles are divided.
+    pub plan: String,
+    /// The block tile.
+    pub tile_m: u32,
+    pub tile_n: u32,
+    pub tile_k: u32,
+    /// How long the model predicts that it takes.
+    pub predicted_s: f64,
+}
+
+/// Candidates that the text shows.
+const SHOWN: usize = 8;
+
+impl Auto {
+    /// What a chooser says.
+    pub fn of(reasoned: &Reasoned) -> Auto {
+        let (by, tuned_s) = match reasoned.why {
+            Why::Tuned { seconds } => ("tuned", Some(seconds)),
+            Why::Predicted => ("predicted", None),
+            Why::HighestRung => ("highest_rung", None),
+        };
+        let candidate = |(choice, seconds): &(gpu_gemm::Choice, f64)| {
+            let tile = choice.variant.tile;
+            Candidate {
+                plan: choice.description(),
+                tile_m: tile.m,
+                tile_n: tile.n,
+                tile_k: tile.k,
+                predicted_s: *seconds,
+            }
+        };
+        Auto {
+            chosen: reasoned.choice.description(),
+            by,
+            tuned_s,
+            candidates: reasoned.candidates.iter().map(candidate).collect(),
+        }
+    }
+
+    /// Writes it for people. `gpu` names the GPU that it is for.
+    pub(super) fn write(&self, gpu: &str, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "auto: runs {} on {gpu}", self.chosen)?;
+        let why = match self.by {
+            "tuned" => {
+                let measured = self.tuned_s.map_or(String::new(), duration);
+                format!("`host tune` measured it to be the fastest for this shape here: {measured}")
+            }
+            "predicted" => "it is predicted to be the fastest for this shape".to_string(),
+            _ => {
+                let why = "it is of the highest rung that multiplies this type";
+                format!("{why}; only the kernels of f32 have rates to predict times with")
+            }
+        };
+        writeln!(out, "why   {why}\n")?;
+        if self.candidates.is_empty() {
+            return Ok(());
+        }
+        let mut table = new_table();
+        table.set_header(["each kernel's best plan", "block tile", "predicted time"]);
+        for candidate in self.candidates.iter().take(SHOWN) {
+            let Candidate {
+                plan,
+                tile_m,
+                tile_n,
+                tile_k,
+                predicted_s,
+            } = candidate;
+            table.add_row([
+                plan.clone(),
+                format!("{tile_m} x {tile_n} x {tile_k}"),
+                duration(*predicted_s),
+            ]);
+        }
+        writeln!(out, "{table}")?;
+        match self.candidates.len().saturating_sub(SHOWN) {
+            0 => writeln!(out),
+            more => writeln!(out, "and {more} slower\n"),
+        }
+    }
+}

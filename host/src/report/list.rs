@@ -1,0 +1,283 @@
+//! The list of kernels and CPU rungs: for people, as JSON and as CSV.
+
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use gpu_gemm::ElementType;
+use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use serde::Serialize;
+
+use super::Format;
+use crate::cpu::Algorithm;
+
+/// Everything that `--kernel` can name. This is the layout of the JSON of `--list`.
+#[derive(Debug, Serialize)]
+pub struct List {
+    /// The version of this layout: 1. Fields may be added to it; none changes or goes.
+    pub schema: u32,
+    /// In the order of the ladder.
+    pub kernels: Vec<ListedKernel>,
+    /// In teaching order.
+    pub cpu_rungs: Vec<ListedRung>,
+}
+
+/// A rung of the GPU's ladder.
+#[derive(Debug, Serialize)]
+pub struct ListedKernel {
+    pub kernel: &'static str,
+    pub idea: &'static str,
+    pub source: &'static str,
+    pub variants: Vec<ListedVariant>,
+}
+
+/// A variant: its name, its type, the threads of a CTA, and its block tile.
+#[derive(Debug, Serialize)]
+pub struct ListedVariant {
+    pub variant: &'static str,
+    pub dtype: &'static str,
+    pub block_x: u32,
+    pub block_y: u32,
+    pub tile_m: u32,
+    pub tile_n: u32,
+    pub tile_k: u32,
+}
+
+/// A rung of the CPU's ladder.
+#[derive(Debug, Serialize)]
+pub struct ListedRung {
+    pub kernel: &'static str,
+    pub idea: &'static str,
+    pub source: &'static str,
+    pub dtypes: Vec<&'static str>,
+    /// How many threads it runs on: `1`, or what decides.
+    pub threads: &'static str,
+}
+
+/// A line of CSV: a variant, or a CPU rung of a type. What does not apply is empty.
+#[derive(Serialize)]
+struct Line {
+    kernel: &'static str,
+    variant: &'static str,
+    dtype: &'static str,
+    block_x: Option<u32>,
+    block_y: Option<u32>,
+    tile_m: Option<u32>,
+    tile_n: Option<u32>,
+    tile_k: Option<u32>,
+    threads: Option<&'static str>,
+    idea: &'static str,
+    source: &'static str,
+}
+
+/// The width of what is written to no terminal, and limits for terminals: names need the first,
+/// and lines longer than the last are hard to read.
+const WIDTH: usize = 80;
+const WIDTHS: std::ops::RangeInclusive<usize> = 70..=120;
+
+/// The columns that there are for a list: those of the terminal, if standard output is one.
+pub fn width() -> usize {
+    let columns = Table::new().width().map_or(WIDTH, usize::from);
+    columns.clamp(*WIDTHS.start(), *WIDTHS.end())
+}
+
+impl List {
+    /// The list of these.
+    pub fn of(kernels: &[&Kernel], algorithms: &[&Algorithm]) -> List {
+        let variant = |variant: &Variant| ListedVariant {
+            variant: variant.name,
+            dtype: variant.types.c.name(),
+            block_x: variant.block.x,
+            block_y: variant.block.y,
+            tile_m: variant.tile.m,
+            tile_n: variant.tile.n,
+            tile_k: variant.tile.k,
+        };
+        let kernel = |kernel: &&Kernel| ListedKernel {
+            kernel: kernel.name,
+            idea: kernel.idea,
+            source: kernel.source,
+            variants: kernel.variants.iter().map(variant).collect(),
+        };
+        let rung = |algorithm: &&Algorithm| ListedRung {
+            kernel: algorithm.name,
+            idea: algorithm.idea,
+            source: algorithm.source,
+            dtypes: algorithm
+                .types()
+                .into_iter()
+                .map(ElementType::name)
+                .collect(),
+            threads: algorithm.threads.description(),
+        };
+        List {
+            schema: 1,
+            kernels: kernels.iter().map(kernel).collect(),
+            cpu_rungs: algorithms.iter().map(rung).collect(),
+        }
+    }
+
+    /// Writes the list. For people, no line is longer than `width`.
+    ///
+    /// # Errors
+    ///
+    /// Writing fails.
+    pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Table => self.write_text(width, out),
+            Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(self)?),
+            Format::Csv => {
+                let mut writer = csv::Writer::from_writer(out);
+                for line in self.lines() {
+                    writer.serialize(line).map_err(super::csv::io_error)?;
+                }
+                writer.flush()
+            }
+        }
+    }
+
+    fn write_text(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let about = "GPU kernels in the order of the ladder, each with its idea and its variants. A \
+                     kernel's name stands for its first variant of the type.";
+        writeln!(out, "{}\n", wrapped(about, width))?;
+        let head = ["variant", "type", "block", "block tile (m x n x k)"].map(String::from);
+        writeln!(out, "{}", row(&head))?;
+        for kernel in &self.kernels {
+            let title = format!("{}: {}", kernel.kernel, kernel.idea);
+            writeln!(out, "\n{}", wrapped(&title, width))?;
+            for variant in &kernel.variants {
+                let cells = [
+                    variant.variant.to_string(),
+                    variant.dtype.to_string(),
+                    format!("{} x {}", variant.block_x, variant.block_y),
+                    format!(
+                        "{} x {} x {}",
+                        variant.tile_m, variant.tile_n, variant.tile_k
+                    ),
+                ];
+                writeln!(out, "{}", row(&cells))?;
+            }
+        }
+        writeln!(out, "\nCPU rungs, each with its types and its threads:")?;
+        for rung in &self.cpu_rungs {
+            let title = format!("{}: {}", rung.kernel, rung.idea);
+            let (types, threads) = (rung.dtypes.join(", "), rung.threads);
+            writeln!(out, "\n{}", wrapped(&title, width))?;
+            writeln!(out, "    {types}; threads: {threads}")?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let of_kernels = self.kernels.iter().flat_map(|kernel| {
+            kernel.variants.iter().map(|variant| Line {
+                kernel: kernel.kernel,
+                variant: variant.variant,
+                dtype: variant.dtype,
+                block_x: Some(variant.block_x),
+                block_y: Some(variant.block_y),
+                tile_m: Some(variant.tile_m),
+                tile_n: Some(variant.tile_n),
+                tile_k: Some(variant.tile_k),
+                threads: None,
+                idea: kernel.idea,
+                source: kernel.source,
+            })
+        });
+        let of_rungs = self.cpu_rungs.iter().flat_map(|rung| {
+            rung.dtypes.iter().map(|dtype| Line {
+                kernel: rung.kernel,
+                variant: rung.kernel,
+                dtype,
+                block_x: None,
+                block_y: None,
+                tile_m: None,
+                tile_n: None,
+                tile_k: None,
+                threads: Some(rung.threads),
+                idea: rung.idea,
+                source: rung.source,
+            })
+        });
+        of_kernels.chain(of_rungs).collect()
+    }
+}
+
+/// A variant's line. The columns are as wide as the longest name and the largest tile.
+fn row([variant, dtype, block, tile]: &[String; 4]) -> String {
+    let line = format!("    {variant:<27} {dtype:<4} {block:<8} {tile}");
+    line.trim_end().to_string()
+}
+
+/// `text` in lines of at most `width` characters, cut between words; all but the first are
+/// indented.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if line > 0 && line + 1 + word.chars().count() > width {
+            lines.push(format!("  {word}"));
+        } else if let Some(last) = lines.last_mut() {
+            if line > 0 {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list() -> List {
+        List::of(gpu_gemm::gpu_kernels::KERNELS, crate::cpu::RUNGS)
+    }
+
+    fn written(format: Format, width: usize) -> String {
+        let mut out = Vec::new();
+        list().write(format, width, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_list_names_everything_and_fits_the_terminal() {
+        for width in [*WIDTHS.start(), WIDTH, *WIDTHS.end()] {
+            let text = written(Format::Table, width);
+            for line in text.lines() {
+                let columns = line.chars().count();
+                assert!(columns <= width, "{columns} in {width}: {line}");
+            }
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let all = words.join(" ");
+            for kernel in gpu_gemm::gpu_kernels::KERNELS {
+                let title = format!("{}: {}", kernel.name, kernel.idea);
+                assert!(all.contains(&title), "{title}");
+                for variant in kernel.variants {
+                    assert!(words.contains(&variant.name), "{}", variant.name);
+                }
+            }
+            for rung in crate::cpu::RUNGS {
+                assert!(all.contains(&format!("{}: {}", rung.name, rung.idea)));
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_the_longest_names() {
+        for variant in gpu_gemm::gpu_kernels::variants() {
+            assert!(variant.name.len() <= 27, "{}", variant.name);
+        }
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_variant_and_for_each_type_of_a_cpu_rung() {
+        let text = written(Format::Csv, WIDTH);
+        let variants = gpu_gemm::gpu_kernels::variants().count();
+        let rungs: usize = crate::cpu::RUNGS
+            .iter()
+            .map(|rung| rung.types().len())
+            .sum();
+        assert_eq!(text.lines().count(), 1 + variants + rungs);
+    }
+}
