@@ -164,11 +164,12 @@ fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u64> {
 
 /// Few segments and many, of large tiles and small ones, with edges, after data-parallel tiles
 /// or not.
-const CASES: [Divided; 10] = [
+const CASES: [Divided; 11] = [
     divided((200, 100), (128, 128), 10, 5, 0, 1),
     divided((200, 100), (128, 128), 40, 5, 0, 2),
     divided((70, 70), (32, 32), 7, 4, 1, 1),
     divided((126, 250), (64, 128), 9, 7, 0, 1),
+    divided((60, 100), (64, 128), 12, 11, 0, 1),
     divided((70, 70), (32, 32), 70, 8, 1, 4),
     divided((1, 300), (1, 128), 50, 37, 0, 4),
     divided((1, 299), (1, 128), 50, 150, 0, 8),
