@@ -21,7 +21,8 @@ pub struct Exports {
     pub csv: Option<PathBuf>,
     /// Tables for a document.
     pub markdown: Option<PathBuf>,
-    /// A folder of plots: speed against size, and a roofline, or ratios to cuBLAS.
+    /// A folder of plots: the ladder at the largest size, speed against size, and a roofline, or
+    /// ratios to cuBLAS.
     pub plots: Option<PathBuf>,
 }
 
@@ -53,6 +54,7 @@ enum Content {
     Json,
     Csv,
     Markdown,
+    Ladder,
     Speed,
     Roofline,
     Ratios,
@@ -88,6 +90,7 @@ impl Exports {
             })?;
             let plots = match layout {
                 Layout::Ladder(_) | Layout::Report => &[
+                    (Content::Ladder, "ladder.svg"),
                     (Content::Speed, "speed.svg"),
                     (Content::Roofline, "roofline.svg"),
                 ][..],
@@ -106,7 +109,7 @@ impl Opened {
     ///
     /// # Errors
     ///
-    /// One cannot be written, or drawn; those before it are there.
+    /// One cannot be written; those before it are there.
     pub fn write(self, results: &Results) -> Result<(), ExportError> {
         for (content, mut output) in self.files {
             let text = match content {
@@ -121,9 +124,10 @@ impl Opened {
                     Layout::Report => preset::table(results),
                     Layout::Ratios => ratios::document(results),
                 },
-                Content::Speed => plots::speed(results).map_err(ExportError::Content)?,
-                Content::Roofline => plots::roofline(results).map_err(ExportError::Content)?,
-                Content::Ratios => bars::ratios(results).map_err(ExportError::Content)?,
+                Content::Ladder => bars::ladder(results),
+                Content::Speed => plots::speed(results),
+                Content::Roofline => plots::roofline(results),
+                Content::Ratios => bars::ratios(results),
             };
             let path = output.path().to_path_buf();
             output.write_all(text.as_bytes()).map_err(|error| {

@@ -7,15 +7,19 @@
 //! | `consistency.rs` | whether results agree with themselves |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
-//! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, bars of ratios, as SVG |
+//! | `plots.rs`, `bars.rs` | speed against size and a roofline; bars of the ladder and of ratios |
+//! | `canvas.rs`, `axes.rs`, `labels.rs`, `style.rs` | what those draw with, as SVG |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 
+mod axes;
 pub mod bars;
+mod canvas;
 mod consistency;
 mod csv;
 pub mod export;
+mod labels;
 mod ladder;
 pub mod markdown;
 mod plots;
