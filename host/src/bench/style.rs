@@ -27,6 +27,8 @@ enum Marker {
     Triangle,
     Diamond,
     Cross,
+    Star,
+    Dash,
 }
 
 impl Marker {
@@ -46,6 +48,15 @@ impl Marker {
             Marker::Square => vec![(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
             Marker::Triangle => vec![(0.0, -6.0), (6.0, 5.0), (-6.0, 5.0)],
             Marker::Diamond => vec![(0.0, -7.0), (6.0, 0.0), (0.0, 7.0), (-6.0, 0.0)],
+            Marker::Star => {
+                let corners = (0..10).map(|corner| {
+                    let radius = [7.5, 3.2][corner % 2];
+                    let angle = std::f64::consts::PI * (corner as f64 / 5.0 - 0.5);
+                    (radius * angle.cos(), radius * angle.sin())
+                });
+                corners.collect()
+            }
+            Marker::Dash => vec![(-7.0, -2.5), (7.0, -2.5), (7.0, 2.5), (-7.0, 2.5)],
             Marker::Cross => vec![
                 (-2.0, -6.0),
                 (2.0, -6.0),
@@ -64,6 +75,7 @@ impl Marker {
     }
 }
 
+/// Those of kernels.
 const MARKERS: [Marker; 5] = [
     Marker::Disc,
     Marker::Square,
@@ -92,15 +104,15 @@ impl Style {
         }
     }
 
-    /// The style of `auto`.
+    /// The style of `auto`, with a marker that no kernel has.
     pub const AUTO: Style = Style {
-        marker: Marker::Disc,
+        marker: Marker::Star,
         line: Stroke::solid(CHOSEN, 2.5),
     };
 
-    /// The style of cuBLAS.
+    /// The style of cuBLAS, with a marker that no kernel has.
     pub const YARDSTICK: Style = Style {
-        marker: Marker::Square,
+        marker: Marker::Dash,
         line: YARDSTICK_LINE,
     };
 
@@ -124,5 +136,12 @@ mod tests {
         for pair in styles.windows(2) {
             assert!(pair[0].line.colour != pair[1].line.colour && pair[0].marker != pair[1].marker);
         }
+    }
+
+    #[test]
+    fn without_colours_neither_auto_nor_cublas_looks_like_a_kernel() {
+        let [auto, cublas] = [Style::AUTO, Style::YARDSTICK].map(|style| style.marker);
+        assert_ne!(auto, cublas);
+        assert!(!MARKERS.contains(&auto) && !MARKERS.contains(&cublas));
     }
 }
