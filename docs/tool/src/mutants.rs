@@ -69,8 +69,11 @@ fn scores() -> Result<[(&'static str, Score); 4], String> {
     for row in reader.deserialize() {
         let (file, _, _, mutants, caught): (String, String, String, usize, usize) =
             row.map_err(in_record)?;
-        let part = PARTS.iter().position(|(folder, _)| file.starts_with(folder));
-        let part = part.ok_or_else(|| format!("{RECORD}: `{file}` is in no part of the sources"))?;
+        let part = PARTS
+            .iter()
+            .position(|(folder, _)| file.starts_with(folder));
+        let part =
+            part.ok_or_else(|| format!("{RECORD}: `{file}` is in no part of the sources"))?;
         scores[part].1.mutants += mutants;
         scores[part].1.caught += caught;
     }
