@@ -122,7 +122,7 @@ pub fn all() -> Result<Vec<Generated>, String> {
     all.push(page("README.md".to_string(), Origin::Sources));
     let plot = "results/h200-shapes.svg".to_string();
     all.push(Generated::new(plot, Origin::Sources, |_| {
-        bars::ratios(&measured::h200_shapes()?)
+        Ok(bars::ratios(&measured::h200_shapes()?))
     }));
     Ok(all)
 }

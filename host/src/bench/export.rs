@@ -24,7 +24,8 @@ pub struct Exports {
     pub csv: Option<PathBuf>,
     /// Tables for a document.
     pub markdown: Option<PathBuf>,
-    /// A folder of plots: speed against size, and a roofline, or ratios to cuBLAS.
+    /// A folder of plots: the ladder at the largest size, speed against size, and a roofline, or
+    /// ratios to cuBLAS.
     pub plots: Option<PathBuf>,
 }
 
@@ -56,6 +57,7 @@ enum Content {
     Json,
     Csv,
     Markdown,
+    Ladder,
     Speed,
     Roofline,
     Ratios,
@@ -74,6 +76,7 @@ pub struct OpenedLines(Lines);
 fn plots(layout: Layout) -> &'static [(Content, &'static str)] {
     match layout {
         Layout::Ladder(_) | Layout::Report => &[
+            (Content::Ladder, "ladder.svg"),
             (Content::Speed, "speed.svg"),
             (Content::Roofline, "roofline.svg"),
         ],
@@ -185,7 +188,7 @@ impl Opened {
     ///
     /// # Errors
     ///
-    /// One cannot be written, or drawn; those before it are there.
+    /// One cannot be written; those before it are there.
     pub fn write(&mut self, results: &Results) -> Result<(), ExportError> {
         for (content, mut output) in self.files.drain(..) {
             let text = match content {
@@ -200,9 +203,10 @@ impl Opened {
                     Layout::Report => preset::table(results),
                     Layout::Ratios => ratios::document(results),
                 },
-                Content::Speed => plots::speed(results).map_err(ExportError::Content)?,
-                Content::Roofline => plots::roofline(results).map_err(ExportError::Content)?,
-                Content::Ratios => bars::ratios(results).map_err(ExportError::Content)?,
+                Content::Ladder => bars::ladder(results),
+                Content::Speed => plots::speed(results),
+                Content::Roofline => plots::roofline(results),
+                Content::Ratios => bars::ratios(results),
             };
             let path = output.path().to_path_buf();
             output.write_all(text.as_bytes()).map_err(|error| {

@@ -7,6 +7,7 @@ use gpu_gemm::{KERNELS, Variant};
 use super::results::{Machine, Size};
 use crate::measure::cublas::Precision;
 use crate::report::{Record, duration, or_dash, percent, speed, spread};
+use crate::rung::AUTO;
 
 /// The order of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,9 @@ fn row(
 /// Tensor cores have a peak of their own.
 fn of_peak(machine: &Machine, record: &Record) -> Option<f64> {
     let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
-    (record.kernel != Precision::Tf32.name()).then_some(of_peak)
+    // The peak is the device's, for this type on CUDA cores.
+    let is_of_it = record.kernel != Precision::Tf32.name() && !record.is_native();
+    is_of_it.then_some(of_peak)
 }
 
 /// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
@@ -90,9 +93,41 @@ fn rung(record: &Record) -> Option<usize> {
     })
 }
 
-/// The kernel of a record, if it belongs to the ladder.
+/// The kernel of a record, if it belongs to the ladder; of `auto`, the kernel that it chose.
 pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
-    variants().find(|variant| is_of(variant, record))
+    let name = match &record.chosen {
+        // What follows is how it is launched.
+        Some(chosen) => chosen.split(' ').next()?,
+        None => &record.kernel,
+    };
+    variants().find(|variant| variant.name == name && variant.types.c.name() == record.dtype)
+}
+
+/// The records in the order of the ladder; then those that are not of it, and `auto`. Of more
+/// than `most`, only that of the fastest variant of each kernel.
+pub(super) fn fastest<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    most: usize,
+) -> Vec<&'a Record> {
+    let mut sorted: Vec<&Record> = records.collect();
+    sorted.sort_by_key(|record| match record.kernel == AUTO {
+        true => (KERNELS.len(), true),
+        false => (rung(record).unwrap_or(KERNELS.len()), false),
+    });
+    if sorted.len() <= most {
+        return sorted;
+    }
+    let mut fastest: Vec<&Record> = Vec::new();
+    for record in sorted {
+        let own = rung(record);
+        let of_rung = |other: &&mut &Record| own.is_some() && rung(other) == own;
+        match fastest.iter_mut().find(of_rung) {
+            Some(other) if record.flops_per_s > other.flops_per_s => *other = record,
+            Some(_) => {}
+            None => fastest.push(record),
+        }
+    }
+    fastest
 }
 
 fn is_of(variant: &Variant, record: &Record) -> bool {
@@ -151,6 +186,37 @@ mod tests {
         // The rung between was not proven right, so it was not timed.
         assert_eq!(step("conflict-free-sn8"), None);
         assert_eq!(step("double-buffer-sn8"), Some(46.75 / 8.5));
+    }
+
+    #[test]
+    fn of_too_many_records_those_of_the_fastest_variants_are_left_and_auto_is_the_last() {
+        let mut results = sample();
+        let records = &mut results.sizes[1].results;
+        records[0].kernel = AUTO.into();
+        // Not of the ladder.
+        records[1].kernel = "cpu-rows".into();
+        records[4].kernel = "tiled-32".into();
+        let names = |most| -> Vec<&str> {
+            let records = fastest(results.sizes[1].results.iter(), most);
+            records
+                .iter()
+                .map(|record| record.kernel.as_str())
+                .collect()
+        };
+        assert_eq!(
+            names(5),
+            [
+                "tiled-16",
+                "tiled-32",
+                "conflict-free-sn8",
+                "cpu-rows",
+                "auto"
+            ]
+        );
+        assert_eq!(
+            names(4),
+            ["tiled-32", "conflict-free-sn8", "cpu-rows", "auto"]
+        );
     }
 
     #[test]

@@ -8,17 +8,21 @@
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
 //! | `lines.rs` | a line of JSON for each result, to be read while the rest is measured |
-//! | `plots.rs`, `bars.rs`, `style.rs` | speed against size, a roofline, bars of ratios, as SVG |
+//! | `plots.rs`, `bars.rs` | speed against size and a roofline; bars of the ladder and of ratios |
+//! | `canvas.rs`, `axes.rs`, `labels.rs`, `style.rs` | what those draw with, as SVG |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 //! | `kept.rs` | what outlives an interrupt |
 
+mod axes;
 pub mod bars;
+mod canvas;
 mod consistency;
 mod csv;
 pub mod export;
 pub mod kept;
+mod labels;
 mod ladder;
 mod lines;
 pub mod markdown;

@@ -1,323 +1,508 @@
-//! The plots: speed against size, and the roofline, as SVG. The viewer renders the text, so no
-//! fonts are needed here.
+//! The plots over sizes and intensities: speed against size, and the roofline, as SVG.
 
-use std::fmt::Display;
-use std::ops::Range;
-
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
-use plotters::prelude::*;
-
+use super::axes::{
+    Names, Scale, draw_x, draw_y, figure, fitting, logarithmic_ticks, round_ticks, tick_label,
+};
+use super::bars;
+use super::canvas::{
+    Anchor, Area, Canvas, INK, MARGIN, Point, SOFT, Stroke, TEXT, WIDTH, text_area, text_width,
+};
+use super::labels::{Placed, Wanted, along, columns, moved_apart};
 use super::ladder;
 use super::results::{Results, Size};
 use super::style::Style;
-use crate::report::Record;
+use crate::report::{Record, Yardstick};
+use crate::rung::AUTO;
 use crate::traffic::Traffic;
 
-/// Width and height of a plot, and of the legend at its right.
-const SIZE: (u32, u32) = (1000, 600);
-const LEGEND: u32 = 230;
-/// Between the legend's lines.
-const LINE_HEIGHT: i32 = 20;
+/// As many kernels all get a line, since somebody chose them.
+const CHOSEN_LINES: usize = 8;
+/// Of more kernels, this many do: the fastest.
+const FASTEST_LINES: usize = 5;
+/// As many kernels all get a point or a bar; of more, each kernel's fastest variant does.
+pub(super) const ALL_VARIANTS: usize = 16;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// Why there is no plot.
-pub(super) type PlotError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-
-/// Text of a size in pixels, in whatever the viewer's plain font is.
-pub(super) fn text(pixels: i32) -> TextStyle<'static> {
-    ("sans-serif", pixels).into_text_style(&SIZE)
-}
-
-/// One line, its name and points.
-struct Curve<'a> {
-    name: &'a str,
-    style: Style,
-    points: Vec<(f64, f64)>,
-}
+const HEIGHT: f64 = 440.0;
+/// From the edge of the plot to the label of a line, and the marker between.
+const LEADER: f64 = 42.0;
+const KEY: f64 = 30.0;
+/// Between the labels of lines.
+const LABEL_HEIGHT: f64 = TEXT * 1.35;
 
 /// The unit in which speeds are best read, if `fastest` is among them.
-fn unit(fastest: f64) -> (f64, &'static str) {
+pub(super) fn unit(fastest: f64) -> (f64, &'static str) {
     match fastest {
         0.1e12.. => (1e12, "TFLOP/s"),
-        _ => (1e9, "GFLOP/s"),
+        0.1e9.. => (1e9, "GFLOP/s"),
+        _ => (1e6, "MFLOP/s"),
     }
 }
 
-/// TFLOP/s against size, a line for each kernel and for cuBLAS. A shape that is not a cube
-/// stands where the cube with as many operations does.
-///
-/// # Errors
-///
-/// Drawing fails.
-pub(super) fn speed(results: &Results) -> Result<String, String> {
-    let place = |size: &Size| (size.shape().flops() / 2.0).cbrt().max(1.0).log2();
-    let speeds = results.sizes.iter().flat_map(|size| {
-        let of_kernels = size.results.iter().filter_map(|record| record.flops_per_s);
-        of_kernels.chain(size.cublas().map(|cublas| cublas.flops_per_s))
-    });
-    let fastest = speeds.fold(0.0, f64::max);
+/// The type and the device, for a title.
+pub(super) fn of_what(results: &Results) -> String {
+    let mut records = results.sizes.iter().flat_map(|size| &size.results);
+    let device = &results.machine.device;
+    match records.next() {
+        Some(record) => format!("{}, {device}", record.dtype),
+        None => device.clone(),
+    }
+}
+
+/// How it was measured, for below a title.
+pub(super) fn conditions(results: &Results) -> String {
+    let records = || results.sizes.iter().flat_map(|size| &size.results);
+    let runs = || records().filter_map(|record| record.runs);
+    let mut facts = Vec::new();
+    facts.extend(runs().min().zip(runs().max()).map(|range| match range {
+        (1, 1) => "One run each".to_string(),
+        (least, most) if least == most => format!("Medians of {most} runs"),
+        (least, most) => format!("Medians of {least} to {most} runs"),
+    }));
+    let machine = &results.machine;
+    facts.extend(
+        machine
+            .driver
+            .as_ref()
+            .map(|driver| format!("driver {driver}")),
+    );
+    // What follows is the file that it was loaded from.
+    let version = machine
+        .cublas
+        .as_deref()
+        .and_then(|text| text.split(' ').next());
+    facts.extend(version.map(|version| format!("cuBLAS {version}")));
+    match facts.is_empty() {
+        true => String::new(),
+        false => facts.join(", ") + ".",
+    }
+}
+
+/// `cuBLAS fp32`.
+pub(super) fn yardstick_name(yardstick: &Yardstick) -> String {
+    yardstick.name.replace("cublas-", "cuBLAS ")
+}
+
+/// A speed that can be drawn.
+pub(super) fn speed_of(record: &Record) -> Option<f64> {
+    let speed = record.flops_per_s?;
+    (speed.is_finite() && speed > 0.0).then_some(speed)
+}
+
+/// The size with the most operations, of those with results.
+pub(super) fn largest(results: &Results) -> Option<&Size> {
+    let sizes = results.sizes.iter();
+    let with_results = sizes.filter(|size| !size.results.is_empty());
+    with_results.max_by(|one, other| one.shape().flops().total_cmp(&other.shape().flops()))
+}
+
+/// One line of the plot of speeds: its name, and its speed at each size.
+struct Line {
+    name: String,
+    style: Style,
+    speeds: Vec<Option<f64>>,
+}
+
+impl Line {
+    fn of(name: &str, style: Style, results: &Results) -> Line {
+        let of_size = |size: &Size| speed_of(size.record(name)?);
+        Line {
+            name: name.to_string(),
+            style,
+            speeds: results.sizes.iter().map(of_size).collect(),
+        }
+    }
+}
+
+/// Speed against size: a line for each kernel if they are few, or else for the fastest, for
+/// `auto`, and for cuBLAS. For a single size it is the plot of the ladder.
+pub(super) fn speed(results: &Results) -> String {
+    if results.sizes.len() < 2 {
+        return bars::ladder(results);
+    }
+    let (lines, note) = lines(results);
+    let title = format!("Speed by size, {}", of_what(results));
+    let mut canvas = Canvas::new();
+    let top = canvas.head(&title, &[note, conditions(results)]) + 30.0;
+
+    let speeds = lines.iter().flat_map(|line| line.speeds.iter().flatten());
+    let fastest = speeds.copied().fold(0.0, f64::max);
     let (unit, unit_name) = unit(fastest);
-    let mut curves: Vec<Curve<'_>> = results
-        .kernels()
-        .into_iter()
-        .enumerate()
-        .map(|(index, kernel)| Curve {
-            name: kernel,
-            style: Style::of(index),
-            points: points(results, place, unit, |size| {
-                size.record(kernel)?.flops_per_s
-            }),
-        })
-        .collect();
-    // Not cuBLAS on tensor cores: beside it, all others would be one line.
-    curves.push(Curve {
-        name: "cuBLAS fp32",
-        style: Style::yardstick(0),
-        points: points(results, place, unit, |size| {
-            Some(size.cublas()?.flops_per_s)
-        }),
-    });
-    curves.retain(|curve| !curve.points.is_empty());
-    let marks = results.sizes.iter();
-    let ticks = Ticks {
-        marks: marks.map(|size| (place(size), size.label())).collect(),
-        margin: 0.15,
-    };
-    draw(|root| {
-        let (plot, legend) = divide(root, &format!("Speed on {}", results.machine.device))?;
-        let highest = (fastest / unit * 1.05).max(f64::MIN_POSITIVE);
-        let mut chart = ChartBuilder::on(&plot)
-            .margin(12)
-            .x_label_area_size(45)
-            .y_label_area_size(60)
-            .build_cartesian_2d(ticks, 0.0..highest)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .x_desc("M = N = K")
-            .y_desc(unit_name)
-            .label_style(text(14))
-            .axis_desc_style(text(15))
-            .draw()?;
-        for Curve { style, points, .. } in &curves {
-            let line = style.colour.stroke_width(2);
-            match style.dashes {
-                None => {
-                    chart.draw_series(LineSeries::new(points.iter().copied(), line))?;
-                }
-                Some((length, gap)) => {
-                    let points = points.iter().copied();
-                    chart.draw_series(DashedLineSeries::new(points, length, gap, line))?;
-                }
-            }
-            chart.draw_series(
-                points
-                    .iter()
-                    .map(|&point| EmptyElement::at(point) + style.marker()),
-            )?;
-        }
-        write_legend(
-            &legend,
-            curves.iter().map(|curve| (curve.name, curve.style)),
-        )
-    })
-}
+    let ticks = round_ticks(fastest / unit);
+    let highest = ticks.last().copied().unwrap_or(1.0);
 
-/// An axis whose marks are the measured sizes.
-pub(super) struct Ticks {
-    /// Positions along the axis, and their labels.
-    pub marks: Vec<(f64, String)>,
-    /// The space left before the first and after the last.
-    pub margin: f64,
-}
-
-impl Ranged for Ticks {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn range(&self) -> Range<f64> {
-        let places = || self.marks.iter().map(|tick| tick.0);
-        let (first, last) = (
-            places().fold(f64::INFINITY, f64::min),
-            places().fold(0.0, f64::max),
-        );
-        match first <= last {
-            true => first - self.margin..last + self.margin,
-            false => 0.0..1.0,
-        }
-    }
-
-    fn map(&self, value: &f64, (left, right): (i32, i32)) -> i32 {
-        let range = self.range();
-        let share = (value - range.start) / (range.end - range.start);
-        left + (f64::from(right - left) * share).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
-        self.marks.iter().map(|mark| mark.0).collect()
-    }
-}
-
-impl ValueFormatter<f64> for Ticks {
-    fn format(value: &f64) -> String {
-        value.to_string()
-    }
-
-    fn format_ext(&self, value: &f64) -> String {
-        let mark = self.marks.iter().find(|mark| mark.0 == *value);
-        mark.map_or_else(|| Self::format(value), |mark| mark.1.clone())
-    }
-}
-
-/// The speed that `of` finds at each size, by size.
-fn points(
-    results: &Results,
-    place: impl Fn(&Size) -> f64,
-    unit: f64,
-    of: impl Fn(&Size) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> = results
-        .sizes
+    let labels: Vec<String> = lines
         .iter()
-        .filter_map(|size| Some((place(size), of(size)? / unit)))
+        .map(|line| label(line, results, unit))
         .collect();
-    points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    points
+    let widths = |texts: &[String]| {
+        let widths = texts.iter().map(|text| text_width(text, TEXT));
+        widths.fold(0.0, f64::max)
+    };
+    let tick_labels: Vec<String> = ticks.iter().copied().map(tick_label).collect();
+    let area = Area {
+        left: MARGIN + widths(&tick_labels) + 8.0,
+        top,
+        right: WIDTH - MARGIN - widths(&labels) - LEADER - 4.0,
+        bottom: top + HEIGHT,
+    };
+    let vertical = Scale::linear((0.0, highest), (area.bottom, area.top));
+    draw_y(&mut canvas, area, vertical, &ticks, unit_name);
+
+    let (places, names, axis_title) = places(results, area);
+    let marks: Vec<(f64, String)> = places.iter().copied().zip(names).collect();
+    let names = Names::of(&marks);
+    let base = ((area.left, area.bottom), (area.right, area.bottom));
+    canvas.line(base.0, base.1, Stroke::solid(INK, 1.0));
+    names.draw(&mut canvas, area.bottom);
+    let below = area.bottom + names.height() + 14.0;
+    let middle = (area.left + area.right) / 2.0;
+    canvas.text(axis_title, (middle, below), Anchor::Middle, SOFT);
+
+    let mut ends: Vec<(Point, usize)> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let speeds = places.iter().zip(&line.speeds);
+        let mut points: Vec<Point> = speeds
+            .filter_map(|(&x, speed)| Some((x, vertical.at((*speed)? / unit))))
+            .collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        // Between shapes that are no sizes of the same there is nothing to follow.
+        let stroke = match are_cubes(results) {
+            true => line.style.line,
+            false => Stroke::solid(line.style.line.colour, 0.7),
+        };
+        canvas.path(&points, stroke);
+        for &point in &points {
+            line.style.mark(&mut canvas, point);
+        }
+        ends.extend(points.last().map(|&end| (end, index)));
+    }
+    let wanted: Vec<f64> = ends.iter().map(|(end, _)| end.1).collect();
+    let middles = moved_apart(&wanted, LABEL_HEIGHT, (area.top - 20.0, below - 10.0));
+    for ((end, index), y) in ends.into_iter().zip(middles) {
+        let colour = lines[index].style.line.colour;
+        let stroke = Stroke::dashed(colour, 1.0, "1 2");
+        let edge = (area.right, end.1);
+        canvas.line((end.0 + 6.0, end.1), edge, stroke);
+        let key = (area.right + KEY, y);
+        canvas.line(edge, (key.0 - 6.0, y), stroke);
+        lines[index].style.mark(&mut canvas, key);
+        let x = area.right + LEADER;
+        canvas.text(&labels[index], (x, y), Anchor::Start, INK);
+    }
+    canvas.finish(&title, below + 20.0)
+}
+
+/// What gets a line, and how that was chosen. cuBLAS on tensor cores does not: beside it, all
+/// others would be one line.
+fn lines(results: &Results) -> (Vec<Line>, String) {
+    let kernels = results.kernels();
+    let best = kernels.iter().filter_map(|name| {
+        let of_sizes = results.sizes.iter().filter_map(|size| size.record(name));
+        let timed = of_sizes.filter(|record| speed_of(record).is_some());
+        timed.max_by(|one, other| {
+            let [one, other] = [one, other].map(|record| speed_of(record).unwrap_or(0.0));
+            one.total_cmp(&other)
+        })
+    });
+    let mut chosen = ladder::fastest(best, CHOSEN_LINES);
+    chosen.retain(|record| record.kernel != AUTO);
+    let of_each = chosen.len();
+    let mut note = "All kernels that were measured.".to_string();
+    if of_each > CHOSEN_LINES {
+        let mut speeds: Vec<f64> = chosen
+            .iter()
+            .filter_map(|record| speed_of(record))
+            .collect();
+        speeds.sort_by(|one, other| other.total_cmp(one));
+        let least = speeds[FASTEST_LINES - 1];
+        chosen.retain(|record| speed_of(record) >= Some(least));
+        note = format!(
+            "The {} fastest of {of_each} kernels, each in its fastest variant. The plot of the ladder has them all.",
+            chosen.len()
+        );
+    } else if of_each + 1 < kernels.len() {
+        note = "Each kernel in its fastest variant.".to_string();
+    }
+    let mut lines: Vec<Line> = Vec::new();
+    let yardstick = results.sizes.iter().find_map(Size::cublas);
+    lines.extend(yardstick.map(|yardstick| {
+        Line {
+            name: yardstick_name(yardstick),
+            style: Style::YARDSTICK,
+            speeds: results
+                .sizes
+                .iter()
+                .map(|size| Some(size.cublas()?.flops_per_s))
+                .collect(),
+        }
+    }));
+    let chosen = chosen.iter().enumerate();
+    lines.extend(chosen.map(|(index, record)| Line::of(&record.kernel, Style::of(index), results)));
+    lines.extend(
+        kernels
+            .contains(&AUTO)
+            .then(|| Line::of(AUTO, Style::AUTO, results)),
+    );
+    (lines, note)
+}
+
+/// A line's name, and its speed where it ends; where that is not where others do, it says so.
+fn label(line: &Line, results: &Results, unit: f64) -> String {
+    let sizes = || results.sizes.iter().zip(&line.speeds);
+    let place = |index: usize, size: &Size| match are_cubes(results) {
+        true => size.m,
+        false => index,
+    };
+    let last = sizes()
+        .enumerate()
+        .map(|(index, (size, _))| place(index, size))
+        .max();
+    let measured = sizes().enumerate();
+    let measured =
+        measured.filter_map(|(index, (size, speed))| Some((place(index, size), size, (*speed)?)));
+    match measured.max_by_key(|(place, ..)| *place) {
+        Some((place, size, speed)) if Some(place) < last => {
+            format!(
+                "{} {} (at {})",
+                line.name,
+                figure(speed / unit),
+                size.label()
+            )
+        }
+        Some((.., speed)) => format!("{} {}", line.name, figure(speed / unit)),
+        None => line.name.clone(),
+    }
+}
+
+fn are_cubes(results: &Results) -> bool {
+    let mut sizes = results.sizes.iter();
+    sizes.all(|size| size.m > 0 && size.m == size.n && size.n == size.k)
+}
+
+/// Where sizes stand on the x axis, their names, and the title: by their logarithms if all are
+/// cubes, or else beside each other.
+fn places(results: &Results, area: Area) -> (Vec<f64>, Vec<String>, &'static str) {
+    let sizes = &results.sizes;
+    let pixels = (area.left + 40.0, area.right - 16.0);
+    if are_cubes(results) {
+        let values = || sizes.iter().map(|size| size.m as f64);
+        let range = (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(0.0, f64::max),
+        );
+        let scale = Scale::logarithmic(range, pixels);
+        let places = values().map(|value| scale.at(value)).collect();
+        let names = sizes.iter().map(Size::label).collect();
+        return (places, names, "m = n = k (logarithmic)");
+    }
+    let scale = Scale::linear((0.0, sizes.len() as f64 - 1.0), pixels);
+    let places = (0..sizes.len()).map(|index| scale.at(index as f64));
+    let names = sizes.iter().map(|size| size.shape().to_string());
+    (places.collect(), names.collect(), "shape (m x n x k)")
+}
+
+/// A kernel in the roofline.
+struct Spot {
+    name: String,
+    style: Style,
+    intensity: f64,
+    speed: f64,
+}
+
+impl Spot {
+    /// `None` if it was not timed, or if its traffic is not known.
+    fn of(record: &Record, size: &Size, index: usize) -> Option<Spot> {
+        let variant = ladder::variant(record)?;
+        let traffic = Traffic::of(variant, size.shape(), record.beta != 0.0);
+        let intensity = traffic.intensity(size.shape(), variant.types.c.bytes());
+        let is_auto = record.kernel == AUTO;
+        let is_drawable = intensity.is_finite() && intensity > 0.0;
+        Some(Spot {
+            name: bars::name(record),
+            style: match is_auto {
+                true => Style::AUTO,
+                false => Style::of(index),
+            },
+            intensity: is_drawable.then_some(intensity)?,
+            speed: speed_of(record)?,
+        })
+    }
 }
 
 /// Speed at the largest size against operations per byte that threads request from global
 /// memory, below the roofs of memory and arithmetic. A kernel above the memory roof gets its
 /// bytes from caches.
-///
-/// # Errors
-///
-/// Drawing fails.
-pub(super) fn roofline(results: &Results) -> Result<String, String> {
-    let largest = results
-        .sizes
-        .iter()
-        .filter(|size| !size.results.is_empty())
-        .max_by(|one, other| one.shape().flops().total_cmp(&other.shape().flops()));
-    let kernels: Vec<(&str, Style, (f64, f64))> = largest.map_or_else(Vec::new, |size| {
-        let of = |(index, record): (usize, &'_ Record)| {
-            let variant = ladder::variant(record)?;
-            let traffic = Traffic::of(variant, size.shape(), record.beta != 0.0);
-            let intensity = traffic.intensity(size.shape(), variant.types.c.bytes());
-            let speed = record.flops_per_s?;
-            Some((variant.name, Style::of(index), (intensity, speed)))
-        };
-        size.results.iter().enumerate().filter_map(of).collect()
+pub(super) fn roofline(results: &Results) -> String {
+    let largest = largest(results);
+    let drawn = largest.map_or_else(Vec::new, |size| {
+        ladder::fastest(size.results.iter(), ALL_VARIANTS)
+    });
+    let spots: Vec<Spot> = largest.map_or_else(Vec::new, |size| {
+        let records = drawn.iter().enumerate();
+        let spots = records.filter_map(|(index, record)| Spot::of(record, size, index));
+        spots.collect()
     });
     let roofs = results
         .machine
         .bandwidth_bytes_per_s
         .zip(results.machine.peak_flops_per_s);
-    let fastest = kernels.iter().map(|kernel| kernel.2.1).fold(0.0, f64::max);
+
+    let mut notes = vec![match roofs {
+        Some(_) => "A kernel above the roof of memory gets bytes from caches.".to_string(),
+        None => format!(
+            "There is no roof: the peak of {} is not known.",
+            match results.machine.backend.as_str() {
+                "simulator" => "the simulator",
+                _ => "this device",
+            }
+        ),
+    }];
+    let of_spots: Vec<&str> = spots.iter().map(|spot| spot.name.as_str()).collect();
+    let absent = drawn.iter().filter(|record| speed_of(record).is_some());
+    let absent = absent.filter(|record| !of_spots.contains(&bars::name(record).as_str()));
+    let absent: Vec<&str> = absent.map(|record| record.kernel.as_str()).collect();
+    if !absent.is_empty() {
+        notes.push(format!(
+            "Not shown, as their memory traffic is not known: {}.",
+            absent.join(", ")
+        ));
+    }
+    notes.push(conditions(results));
+
+    let at = largest.map_or_else(String::new, |size| format!(" at {}", size.shape()));
+    let title = format!("Roofline{at}, {}", of_what(results));
+    let mut canvas = Canvas::new();
+    let top = canvas.head(&title, &notes) + 30.0;
+
+    let fastest = spots.iter().map(|spot| spot.speed).fold(0.0, f64::max);
     let (unit, unit_name) = unit(roofs.map_or(fastest, |(_, peak)| peak));
-
-    let intensities = || kernels.iter().map(|kernel| kernel.2.0);
     let ridge = roofs.map(|(bandwidth, peak)| peak / bandwidth);
-    let (least, most) = decades(intensities().chain(ridge));
-    let speeds = kernels.iter().map(|kernel| kernel.2.1 / unit);
-    let of_roofs = roofs.map(|(bandwidth, peak)| [least * bandwidth / unit, peak / unit]);
-    let (slowest, fastest) = decades(speeds.chain(of_roofs.into_iter().flatten()));
+    let across = range(spots.iter().map(|spot| spot.intensity).chain(ridge));
+    let peak = roofs.map(|(_, peak)| peak / unit);
+    let up = range(spots.iter().map(|spot| spot.speed / unit).chain(peak));
+    let rows = logarithmic_ticks(up);
+    let widths = rows.iter().map(|&tick| text_width(&tick_label(tick), TEXT));
+    let texts: Vec<String> = spots
+        .iter()
+        .map(|spot| format!("{} {}", spot.name, figure(spot.speed / unit)))
+        .collect();
+    let widest = texts
+        .iter()
+        .map(|text| text_width(text, TEXT))
+        .fold(0.0, f64::max);
+    let area = Area {
+        left: MARGIN + widths.fold(0.0, f64::max) + 8.0,
+        top,
+        // The labels of the last points may stand beside the plot.
+        right: WIDTH - MARGIN - widest,
+        bottom: top + HEIGHT,
+    };
+    let horizontal = Scale::logarithmic(across, (area.left, area.right));
+    let vertical = Scale::logarithmic(up, (area.bottom, area.top));
+    let ticks = fitting(horizontal, &[logarithmic_ticks(across)]);
+    let axis = "FLOP per byte that threads read from or write to global memory (logarithmic)";
+    let below = draw_x(&mut canvas, area, horizontal, &ticks, axis);
+    draw_y(
+        &mut canvas,
+        area,
+        vertical,
+        &rows,
+        &format!("{unit_name} (logarithmic)"),
+    );
 
-    let at = largest.map_or_else(String::new, |size| format!(" at {}", size.label()));
-    draw(|root| {
-        let title = format!("Roofline of {}{at}", results.machine.device);
-        let (plot, legend) = divide(root, &title)?;
-        let mut chart = ChartBuilder::on(&plot)
-            .margin(12)
-            .x_label_area_size(45)
-            .y_label_area_size(60)
-            .build_cartesian_2d((least..most).log_scale(), (slowest..fastest).log_scale())?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .x_desc("operations per byte that threads read from or write to global memory")
-            .y_desc(unit_name)
-            .label_style(text(14))
-            .axis_desc_style(text(15))
-            .draw()?;
-        if let Some((bandwidth, peak)) = roofs {
-            let ridge = (peak / bandwidth).clamp(least, most);
-            let roof = [
-                (least, least * bandwidth / unit),
-                (ridge, peak / unit),
-                (most, peak / unit),
-            ];
-            chart.draw_series(LineSeries::new(roof, BLACK.stroke_width(2)))?;
-            let below = |words: String, at: (f64, f64)| {
-                EmptyElement::at(at) + Text::new(words, (6, 8), text(14))
+    let mut obstacles = Vec::new();
+    let mut of_roofs = Vec::new();
+    if let Some((bandwidth, peak)) = roofs {
+        let ridge = (peak / bandwidth).clamp(across.0, across.1);
+        // Where the roof of memory enters the plot: at its left, or from below.
+        let first = (up.0 * unit / bandwidth).clamp(across.0, ridge);
+        let at = |intensity: f64| {
+            let speed = (intensity * bandwidth).min(peak) / unit;
+            (horizontal.at(intensity), vertical.at(speed))
+        };
+        let roof = [at(first), at(ridge), at(across.1)];
+        canvas.path(&roof, Stroke::solid(INK, 2.0));
+        for pair in roof.windows(2) {
+            obstacles.extend(along(pair[0], pair[1]));
+        }
+        of_roofs.push(Wanted {
+            point: at((first * ridge).sqrt()),
+            text: format!("memory: {:.2} TB/s", bandwidth / 1e12),
+        });
+        of_roofs.push(Wanted {
+            point: at(ridge),
+            text: format!("multiply-adds: {:.1} {unit_name}", peak / unit),
+        });
+    }
+    let of_spots: Vec<Wanted> = spots
+        .iter()
+        .zip(texts)
+        .map(|(spot, text)| Wanted {
+            point: (
+                horizontal.at(spot.intensity),
+                vertical.at(spot.speed / unit),
+            ),
+            text,
+        })
+        .collect();
+    obstacles.extend(
+        of_spots
+            .iter()
+            .map(|label| Area::around(label.point, 15.0, 15.0)),
+    );
+    // Not below the axis.
+    let bounds = Area {
+        right: WIDTH - MARGIN / 2.0,
+        ..area
+    };
+    let places = columns(&of_spots, obstacles.clone(), bounds);
+    for (label, placed) in of_spots.iter().zip(&places) {
+        let Some(Placed { at, anchor }) = *placed else {
+            continue;
+        };
+        obstacles.push(text_area(&label.text, at, anchor));
+        obstacles.extend(along(label.point, at));
+    }
+    let of_roofs_at = columns(&of_roofs, obstacles, bounds);
+    let labels = || {
+        let all = of_spots
+            .iter()
+            .zip(&places)
+            .chain(of_roofs.iter().zip(&of_roofs_at));
+        all.filter_map(|(label, placed)| Some((label, (*placed)?)))
+    };
+    for (label, placed) in labels() {
+        canvas.text_on_white(&label.text, placed.at, placed.anchor);
+    }
+    for (spot, (label, placed)) in spots.iter().zip(of_spots.iter().zip(&places)) {
+        if let Some(placed) = placed {
+            let towards = if placed.anchor == Anchor::End {
+                3.0
+            } else {
+                -3.0
             };
-            let memory = format!("memory: {:.2} TB/s", bandwidth / 1e12);
-            let compute = format!("multiply-adds: {:.1} {unit_name}", peak / unit);
-            let middle = (least * ridge).sqrt();
-            chart.draw_series([
-                below(memory, (middle, middle * bandwidth / unit)),
-                below(compute, (ridge, peak / unit)),
-            ])?;
+            let end = (placed.at.0 + towards, placed.at.1);
+            let stroke = Stroke::solid(spot.style.line.colour, 0.8);
+            canvas.line(label.point, end, stroke);
         }
-        for (_, style, (intensity, speed)) in &kernels {
-            chart.draw_series([EmptyElement::at((*intensity, speed / unit)) + style.marker()])?;
-        }
-        write_legend(&legend, kernels.iter().map(|kernel| (kernel.0, kernel.1)))
-    })
+    }
+    for (spot, label) in spots.iter().zip(&of_spots) {
+        spot.style.mark(&mut canvas, label.point);
+    }
+    canvas.finish(&title, below)
 }
 
-/// Powers of ten around all of `values`.
-fn decades(values: impl Iterator<Item = f64>) -> (f64, f64) {
+/// A range of a logarithmic axis with room around all of `values`.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (least, most) = values
         .filter(|value| value.is_finite() && *value > 0.0)
         .fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), value| {
             (least.min(value), most.max(value))
         });
     match least <= most {
-        true => (
-            10f64.powf(least.log10().floor()),
-            10f64.powf((most * 1.01).log10().ceil()),
-        ),
+        true => (least / 1.6, most * 1.6),
         false => (1.0, 10.0),
     }
-}
-
-/// An SVG with what `content` draws.
-pub(super) fn draw(
-    content: impl for<'a> FnOnce(&Area<'a>) -> Result<(), PlotError<'a>>,
-) -> Result<String, String> {
-    let mut svg = String::new();
-    let failed = |error: &dyn Display| format!("A plot cannot be drawn: {error}.");
-    {
-        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        root.fill(&WHITE).map_err(|error| failed(&error))?;
-        content(&root).map_err(|error| failed(&error))?;
-        root.present().map_err(|error| failed(&error))?;
-    }
-    Ok(svg)
-}
-
-/// The plot's area below its title, and the legend's.
-pub(super) fn divide<'a>(
-    root: &Area<'a>,
-    title: &str,
-) -> Result<(Area<'a>, Area<'a>), PlotError<'a>> {
-    let below = root.titled(title, text(20))?;
-    Ok(below.split_horizontally(SIZE.0 - LEGEND))
-}
-
-pub(super) fn write_legend<'a, 'b>(
-    area: &Area<'a>,
-    contenders: impl Iterator<Item = (&'b str, Style)>,
-) -> Result<(), PlotError<'a>> {
-    for (index, (name, style)) in contenders.enumerate() {
-        let y = 24 + LINE_HEIGHT * index as i32;
-        area.draw(&(EmptyElement::at((12, y)) + style.marker()))?;
-        area.draw(&Text::new(name, (26, y - 6), text(14)))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -325,67 +510,51 @@ mod tests {
     use super::*;
     use crate::bench::results::tests::sample;
 
-    /// What the plot's text says.
-    fn texts(svg: &str) -> Vec<String> {
-        svg.split("<text ")
-            .skip(1)
-            .filter_map(|element| element.split_once('>')?.1.split_once("</text>"))
-            .map(|(text, _)| text.trim().to_string())
-            .collect()
-    }
-
     #[test]
-    fn the_plot_of_speeds_names_every_kernel_that_has_one_and_every_size() {
-        let texts = texts(&speed(&sample()).unwrap());
-        for expected in [
-            "naive",
-            "tiled-32",
-            "tiled-16",
-            "double-buffer-sn8",
-            "cuBLAS fp32",
-            "2048",
-            "4096",
-            "TFLOP/s",
-        ] {
-            assert!(
-                texts.iter().any(|text| text == expected),
-                "{expected}: {texts:?}"
-            );
-        }
-        assert!(
-            !texts.iter().any(|text| text == "conflict-free-sn8"),
-            "{texts:?}"
-        );
-    }
-
-    #[test]
-    fn the_roofline_has_both_roofs_and_a_point_for_each_kernel_that_was_timed() {
-        let svg = roofline(&sample()).unwrap();
-        let texts = texts(&svg);
-        for expected in ["memory: 4.80 TB/s", "multiply-adds: 66.9 TFLOP/s", "naive"] {
-            assert!(
-                texts.iter().any(|text| text == expected),
-                "{expected}: {texts:?}"
-            );
-        }
-        // Four markers in the plot, and four in the legend.
-        assert_eq!(svg.matches("<polygon ").count(), 2 * 4);
-    }
-
-    #[test]
-    fn results_without_figures_give_plots_without_lines() {
+    fn a_line_ends_in_its_name_and_its_speed_at_the_largest_size() {
         let mut results = sample();
-        results.machine.peak_flops_per_s = None;
-        results.sizes.clear();
-        for svg in [speed(&results), roofline(&results)] {
-            assert!(svg.unwrap().ends_with("</svg>\n"));
-        }
+        results.sizes.reverse();
+        let (lines, _) = lines(&results);
+        let labels: Vec<String> = lines
+            .iter()
+            .map(|line| label(line, &results, 1e12))
+            .collect();
+        // The kernel that is not proven right was not timed.
+        let expected = [
+            "cuBLAS fp32 50.0",
+            "naive 5.00",
+            "tiled-32 8.50",
+            "tiled-16 8.00",
+            "double-buffer-sn8 46.8",
+        ];
+        assert_eq!(labels, expected);
     }
 
     #[test]
-    fn decades_contain_what_they_are_of() {
-        assert_eq!(decades([0.25, 32.0].into_iter()), (0.1, 100.0));
-        assert_eq!(decades([1.0, 10.0].into_iter()), (1.0, 100.0));
-        assert_eq!(decades([0.0, f64::INFINITY].into_iter()), (1.0, 10.0));
+    fn the_roofline_has_a_marker_for_each_kernel_that_was_timed() {
+        let svg = roofline(&sample());
+        assert_eq!(svg.matches("<polygon ").count(), 4, "{svg}");
+        assert!(svg.contains("memory: 4.80 TB/s") && svg.contains("multiply-adds: 66.9 TFLOP/s"));
+    }
+
+    #[test]
+    fn auto_is_where_the_kernel_that_it_chose_is() {
+        let mut results = sample();
+        let size = &mut results.sizes[1];
+        let chosen = size.results[4].clone();
+        let auto = Record {
+            kernel: AUTO.into(),
+            chosen: Some("double-buffer-sn8 (8 CTAs)".into()),
+            ..chosen.clone()
+        };
+        let [auto, chosen] = [auto, chosen].map(|record| Spot::of(&record, size, 0).unwrap());
+        assert_eq!(auto.intensity, chosen.intensity);
+        assert_eq!(auto.name, "auto: double-buffer-sn8");
+    }
+
+    #[test]
+    fn a_range_contains_what_it_is_of() {
+        assert_eq!(range([0.8, 10.0].into_iter()), (0.5, 16.0));
+        assert_eq!(range([0.0, f64::INFINITY].into_iter()), (1.0, 10.0));
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
 use crate::report::{Record, duration, new_table, or_dash, speed};
+use gpu_gemm::text::plural;
 
 impl Summary {
     /// The summary of one kernel, if there is anything to summarise.
@@ -29,10 +30,10 @@ impl Summary {
 
     fn sentence(&self) -> String {
         format!(
-            "{}: {:.3} x cuBLAS in geometric mean over {} shapes, at least as fast on {}; at worst {:.3} x, on {}",
+            "{}: {:.3} x cuBLAS in geometric mean over {}, at least as fast on {}; at worst {:.3} x, on {}",
             self.kernel,
             self.geometric_mean,
-            self.shapes,
+            plural(self.shapes, "shape"),
             self.at_least_as_fast,
             self.worst,
             self.worst_shape

@@ -72,7 +72,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Draw speed against size, and a roofline, or ratios to cuBLAS with `--preset shapes`, as SVG
+    /// Draw the ladder, speed against size and a roofline, or ratios to cuBLAS with
+    /// `--preset shapes`, as SVG
     #[arg(long, value_name = "FOLDER")]
     plots: Option<PathBuf>,
 }

@@ -134,6 +134,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it is a CPU rung's, which no device ran.
+    pub fn is_native(&self) -> bool {
+        self.backend == "cpu"
+    }
+
     /// The shortest and the longest time, if there are several.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let extremes = self.time_min_s.zip(self.time_max_s);

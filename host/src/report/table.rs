@@ -34,7 +34,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
     }
-    let native = !report.results.is_empty() && report.results.iter().all(is_native);
+    let native = !report.results.is_empty() && report.results.iter().all(Record::is_native);
     let mut table = new_table();
     table.set_header([
         "kernel",
@@ -100,15 +100,11 @@ fn launch(record: &Record) -> String {
         ..
     } = record;
     match record.launches {
-        _ if is_native(record) => threads(record),
+        _ if record.is_native() => threads(record),
         0 => "nothing to launch".to_string(),
         1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
         launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
     }
-}
-
-fn is_native(record: &Record) -> bool {
-    record.backend == "cpu"
 }
 
 /// What a CPU rung ran on.

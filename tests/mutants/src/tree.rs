@@ -267,7 +267,9 @@ fn errors(tree: &Path, folder: &Path, scope: &Scope) -> Result<Vec<Error>> {
             continue;
         }
         for span in message["spans"].as_array().into_iter().flatten() {
-            if span["is_primary"] == true {
+            // A closure cannot borrow which mutant is on if it outlives the function.
+            let borrows = span["label"] == "`mutation__` is borrowed here";
+            if span["is_primary"] == true || borrows {
                 errors.push(Error {
                     file: span["file_name"].as_str().unwrap_or_default().to_owned(),
                     line: number(&span["line_start"]),

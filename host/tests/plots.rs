@@ -1,0 +1,382 @@
+//! What the plots show and how it is laid out, for results of a real GPU, for those of the
+//! simulator, and for shapes that are not cubes: drawn as `bench --plots` draws them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use gpu_gemm::KERNELS;
+use host::bench::export::Exports;
+use host::bench::{Layout, Machine, Results, Sort};
+
+/// What `host bench` measured on an H200, with every kernel and `auto`.
+fn measured(name: &str) -> Results {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
+    serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+}
+
+/// The default kernels and `auto` at the default sizes.
+fn default() -> Results {
+    at(&[1024, 2048, 4096])
+}
+
+/// Of the same, those at some sizes.
+fn at(sizes: &[usize]) -> Results {
+    let mut results = measured("h200.json");
+    results.sizes.retain(|size| sizes.contains(&size.m));
+    assert_eq!(results.sizes.len(), sizes.len());
+    results
+}
+
+/// The same, as if the shapes had been others.
+fn reshaped(shapes: &[(usize, usize, usize)]) -> Results {
+    let mut results = at(&[1024, 2048, 4096]);
+    results.sizes = shapes
+        .iter()
+        .zip(results.sizes.iter().cycle())
+        .map(|(&(m, n, k), size)| {
+            let mut size = size.clone();
+            (size.m, size.n, size.k) = (m, n, k);
+            size
+        })
+        .collect();
+    results
+}
+
+/// The same without cuBLAS and without a peak, as from the simulator, a thousandth as fast.
+fn simulated(mut results: Results) -> Results {
+    results.machine = Machine {
+        backend: "simulator".into(),
+        device: "simulator on 2 CPU threads".into(),
+        ..Machine::default()
+    };
+    for size in &mut results.sizes {
+        size.yardsticks.clear();
+        for record in &mut size.results {
+            record.ratio_to_cublas = None;
+            record.flops_per_s = record.flops_per_s.map(|speed| speed / 1e3);
+        }
+    }
+    results
+}
+
+/// Only these kernels.
+fn only(mut results: Results, kernels: &[&str]) -> Results {
+    for size in &mut results.sizes {
+        (size.results).retain(|record| kernels.contains(&record.kernel.as_str()));
+    }
+    results
+}
+
+/// Shapes of which `auto` was compared with cuBLAS, and `factor` times as fast.
+fn ratios(factors: &[f64]) -> Results {
+    let mut results = measured("h200-shapes.json");
+    for (size, factor) in results.sizes.iter_mut().zip(factors) {
+        let record = &mut size.results[0];
+        record.ratio_to_cublas = record.ratio_to_cublas.map(|ratio| ratio * factor);
+    }
+    results
+}
+
+/// The plots by the names of their files.
+fn drawn(results: &Results, layout: Layout) -> BTreeMap<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let exports = Exports {
+        plots: Some(folder.path().to_path_buf()),
+        ..Exports::default()
+    };
+    exports.open(layout).unwrap().write(results).unwrap();
+    fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read_to_string(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+fn ladder_of(results: &Results) -> BTreeMap<String, String> {
+    drawn(results, Layout::Ladder(Sort::Ladder))
+}
+
+/// Text in a plot, and the least rectangle that it surely stays in.
+#[derive(Debug)]
+struct Label {
+    text: String,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// The width of text in ems: no less than in DejaVu Sans, the widest of the usual plain fonts.
+fn ems(text: &str) -> f64 {
+    let of_glyph = |glyph: char| match glyph {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.34,
+        'f' | 't' | 'r' | '-' | '(' | ')' | '/' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' => 0.99,
+        'a'..='z' | '0'..='9' => 0.64,
+        'A'..='Z' => 0.79,
+        _ => 1.0,
+    };
+    text.chars().map(of_glyph).sum()
+}
+
+/// The value of an attribute, as SVG writes it.
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let (_, value) = tag.split_once(&format!(" {name}=\""))?;
+    Some(value.split_once('"')?.0)
+}
+
+fn number(tag: &str, name: &str) -> f64 {
+    attribute(tag, name).map_or(0.0, |value| value.trim_end_matches("em").parse().unwrap())
+}
+
+fn labels(svg: &str) -> Vec<Label> {
+    svg.split("<text")
+        .skip(1)
+        .map(|element| {
+            let (tag, rest) = element.split_once('>').unwrap();
+            let (content, _) = rest.split_once("</text>").unwrap();
+            let text = content.trim().replace("&lt;", "<").replace("&gt;", ">");
+            let size = number(tag, "font-size");
+            let bold = attribute(tag, "font-weight").map_or(1.0, |_| 1.15);
+            let width = ems(&text) * size * bold;
+            let start = match attribute(tag, "text-anchor") {
+                Some("middle") => -width / 2.0,
+                Some("end") => -width,
+                _ => 0.0,
+            };
+            let (x, y) = (number(tag, "x"), number(tag, "y"));
+            let baseline = number(tag, "dy") * size;
+            // Along the text, and across it.
+            let (along, across) = (
+                (start, start + width),
+                (baseline - 0.76 * size, baseline + 0.24 * size),
+            );
+            let turn = attribute(tag, "transform").unwrap_or_default();
+            let (horizontal, vertical) = match turn.split_once(['(', ',', ' ']) {
+                Some(("rotate", angle)) if angle.starts_with("-90") => {
+                    (across, (-along.1, -along.0))
+                }
+                Some(("rotate", angle)) if angle.starts_with("90") => {
+                    ((-across.1, -across.0), along)
+                }
+                _ => (along, across),
+            };
+            Label {
+                text,
+                left: x + horizontal.0,
+                right: x + horizontal.1,
+                top: y + vertical.0,
+                bottom: y + vertical.1,
+            }
+        })
+        .collect()
+}
+
+fn texts(svg: &str) -> Vec<String> {
+    labels(svg).into_iter().map(|label| label.text).collect()
+}
+
+/// What is wrong with the layout of a plot's text.
+fn faults(svg: &str) -> Vec<String> {
+    let head = svg.split_once('>').unwrap().0;
+    let (width, height) = (number(head, "width"), number(head, "height"));
+    let labels = labels(svg);
+    let mut faults = Vec::new();
+    for (index, one) in labels.iter().enumerate() {
+        if one.left < 0.0 || one.top < 0.0 || one.right > width || one.bottom > height {
+            faults.push(format!("{one:?} leaves the canvas"));
+        }
+        for other in &labels[..index] {
+            let apart = one.left >= other.right
+                || other.left >= one.right
+                || one.top >= other.bottom
+                || other.top >= one.bottom;
+            if !apart {
+                faults.push(format!("`{}` is over `{}`", one.text, other.text));
+            }
+        }
+    }
+    faults
+}
+
+fn contain(svg: &str, wanted: &str) -> bool {
+    texts(svg).iter().any(|text| text.contains(wanted))
+}
+
+const ODD: [(usize, usize, usize); 3] = [(64, 64, 64), (33, 65, 17), (1000, 1, 300)];
+
+#[test]
+fn text_never_overlaps_text_nor_leaves_the_canvas() {
+    let many: Vec<_> = (1..60).map(|size| (size, 2 * size + 1, 100_000)).collect();
+    let close: Vec<_> = (1000..1040).map(|size| (size, size, size)).collect();
+    let few = ["naive", "double-buffer-sn8"];
+    let mut long_name = default();
+    long_name.machine.device = "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation ".repeat(4);
+    let mut unknown = default();
+    for record in unknown.sizes.iter_mut().flat_map(|size| &mut size.results) {
+        record.flops_per_s = None;
+    }
+    let ladders = [
+        ("default", default()),
+        ("one size", at(&[4096])),
+        ("five sizes", at(&[1024, 2048, 4096, 8192, 16384])),
+        ("odd shapes", reshaped(&ODD)),
+        ("many shapes", reshaped(&many)),
+        ("sizes close to each other", reshaped(&close)),
+        ("the same size twice", reshaped(&[(64, 64, 64); 2])),
+        ("nothing to multiply", reshaped(&[(0, 0, 0), (0, 5, 7)])),
+        ("simulator", simulated(default())),
+        ("simulator, odd shapes", simulated(reshaped(&ODD))),
+        ("two kernels", only(default(), &few)),
+        ("auto alone", only(default(), &["auto"])),
+        ("a long name", long_name),
+        ("no speeds", unknown),
+        ("no kernels", only(default(), &[])),
+        ("no sizes", at(&[])),
+    ];
+    let of_ratios = [
+        ("ratios", ratios(&[])),
+        ("ratios far apart", ratios(&[1e-3, 1.0, 1e3, 0.5])),
+        ("ratios of the default kernels", default()),
+        ("no ratios", simulated(default())),
+    ];
+    let plots = ladders
+        .map(|(name, results)| (name, ladder_of(&results)))
+        .into_iter()
+        .chain(of_ratios.map(|(name, results)| (name, drawn(&results, Layout::Ratios))));
+    let mut found = Vec::new();
+    for (name, plots) in plots {
+        for (file, svg) in plots {
+            let faults = faults(&svg);
+            if let Some(first) = faults.first() {
+                found.push(format!("{name}, {file}: {} faults: {first}", faults.len()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_ladder_has_a_bar_for_each_kernel_and_names_its_fastest_variant() {
+    let results = default();
+    let svg = &ladder_of(&results)["ladder.svg"];
+    let size = results.sizes.last().unwrap();
+    for kernel in KERNELS {
+        let variants = || kernel.variants.iter().map(|variant| variant.name);
+        let speed = |name: &&str| size.record(name).and_then(|record| record.flops_per_s);
+        let fastest = variants().max_by(|one, other| {
+            let [one, other] = [one, other].map(|name| speed(name).unwrap_or(0.0));
+            one.total_cmp(&other)
+        });
+        let shown: Vec<String> = texts(svg)
+            .into_iter()
+            .filter(|text| variants().any(|name| name == text))
+            .collect();
+        assert_eq!(shown, fastest.as_slice(), "{}", kernel.name);
+    }
+    for wanted in ["cuBLAS fp32", "4096 x 4096 x 4096", "TFLOP/s"] {
+        assert!(contain(svg, wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn a_few_variants_are_all_drawn() {
+    let asked = ["tiled-32", "tiled-16", "conflict-free-sn8"];
+    for (file, svg) in ladder_of(&only(default(), &asked)) {
+        for name in asked {
+            assert!(contain(&svg, name), "{name} in {file}");
+        }
+    }
+}
+
+#[test]
+fn of_many_variants_few_have_a_line() {
+    let svg = &ladder_of(&default())["speed.svg"];
+    let results = default();
+    let kernels = results.kernels();
+    let named = kernels.iter().filter(|name| {
+        let text = texts(svg);
+        (text.iter()).any(|text| text.split(' ').next() == Some(**name))
+    });
+    let count = named.count();
+    assert!((3..=8).contains(&count), "{count} lines");
+    assert!(contain(svg, "wide-thread-tile"));
+    assert!(contain(svg, "cuBLAS fp32"));
+}
+
+#[test]
+fn auto_is_in_every_plot_of_what_was_measured_with_it() {
+    for results in [default(), at(&[2048]), simulated(reshaped(&ODD))] {
+        for (file, svg) in ladder_of(&results) {
+            assert!(contain(&svg, "auto"), "{file}: {:?}", texts(&svg));
+        }
+    }
+    let svg = &drawn(&ratios(&[]), Layout::Ratios)["ratios.svg"];
+    assert!(contain(svg, "auto"));
+}
+
+#[test]
+fn the_ticks_are_the_measured_sizes() {
+    let svg = &ladder_of(&default())["speed.svg"];
+    let ticks: Vec<f64> = ["1024", "2048", "4096"]
+        .map(|size| {
+            let labels = labels(svg);
+            let tick = labels.iter().find(|label| label.text == size).unwrap();
+            (tick.left + tick.right) / 2.0
+        })
+        .into();
+    // A doubling is as far everywhere.
+    assert!((ticks[2] - 2.0 * ticks[1] + ticks[0]).abs() < 1.0);
+    assert!(contain(svg, "m = n = k"));
+}
+
+#[test]
+fn shapes_that_are_not_cubes_are_named_in_full_and_so_is_their_axis() {
+    let svg = &ladder_of(&reshaped(&ODD))["speed.svg"];
+    for wanted in ["64 x 64 x 64", "33 x 65 x 17", "shape (m x n x k)"] {
+        assert!(texts(svg).iter().any(|text| text == wanted), "{wanted}");
+    }
+    assert!(!contain(svg, "= n ="));
+}
+
+#[test]
+fn a_roofline_without_a_known_peak_says_that_it_has_no_roof() {
+    let with = &ladder_of(&default())["roofline.svg"];
+    for wanted in ["4.81 TB/s", "66.9 TFLOP/s"] {
+        assert!(contain(with, wanted), "{wanted}");
+    }
+    let without = &ladder_of(&simulated(default()))["roofline.svg"];
+    assert!(contain(without, "no roof"), "{:?}", texts(without));
+}
+
+#[test]
+fn the_roofline_names_every_kernel_that_the_ladder_does() {
+    let plots = ladder_of(&default());
+    let of_ladder = texts(&plots["ladder.svg"]);
+    for name in of_ladder.iter().filter(|text| {
+        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        let mut names = variants.map(|variant| variant.name);
+        names.any(|name| name == *text) || text.starts_with("auto: ")
+    }) {
+        let of_roofline = texts(&plots["roofline.svg"]);
+        let is_there = of_roofline.iter().any(|text| {
+            let named = text.strip_prefix(name.as_str());
+            named.is_some_and(|speed| speed.starts_with(' '))
+        });
+        assert!(is_there, "{name}: {of_roofline:?}");
+    }
+}
+
+#[test]
+fn every_title_names_the_device_and_the_type() {
+    let of_ratios = drawn(&ratios(&[]), Layout::Ratios);
+    for (file, svg) in ladder_of(&default()).into_iter().chain(of_ratios) {
+        let title = &labels(&svg)[0].text;
+        assert!(title.contains("NVIDIA H200"), "{file}: {title}");
+        assert!(title.contains("f32"), "{file}: {title}");
+    }
+}
