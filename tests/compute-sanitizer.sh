@@ -2,11 +2,11 @@
 # Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools, after making sure that each
 # tool finds the error that is planted for it. Needs a GPU and the CUDA toolkit.
 #
-#   tests/compute-sanitizer.sh [FOLDER WITH host AND probe, built before: target/debug]
+#   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug]
 set -euo pipefail
 folder=${1:-target/debug}
 
-for program in compute-sanitizer "$folder/host" "$folder/probe"; do
+for program in compute-sanitizer "$folder/rust-gemm" "$folder/probe"; do
     command -v "$program" >/dev/null || {
         echo "error: $program is missing; install the CUDA toolkit and run 'cargo build' first" >&2
         exit 2
@@ -58,7 +58,7 @@ for tool in memcheck racecheck initcheck synccheck; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
         for dtype in f32 f64 i32; do
-            if sanitize "$tool" "$folder/host" --kernel all --dtype "$dtype" --device cuda --baseline none \
+            if sanitize "$tool" "$folder/rust-gemm" --kernel all --dtype "$dtype" --device cuda --baseline none \
                 --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0; then
                 echo "ok      $tool: all $dtype kernels, $m x $n x $k"
             else

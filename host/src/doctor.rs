@@ -93,7 +93,7 @@ fn tuned(gpu: &Properties) -> Finding {
         Found::Nothing => missing(
             "tuned",
             format!(
-                "Nothing was measured on {}, so `--kernel auto` relies on its model; `host tune` measures.",
+                "Nothing was measured on {}, so `--kernel auto` relies on its model; `rust-gemm tune` measures.",
                 gpu.name
             ),
         ),
@@ -146,7 +146,7 @@ fn toolkit() -> Vec<Finding> {
         Some(path) => found_is("ptxas", path.display().to_string()),
         None => missing(
             "ptxas",
-            "It is not beside libNVVM. Only `host explain`, `host ptx --sass` and tests need it: install a CUDA toolkit for it."
+            "It is not beside libNVVM. Only `rust-gemm explain`, `rust-gemm ptx --sass` and tests need it: install a CUDA toolkit for it."
                 .to_string(),
         ),
     };
@@ -154,7 +154,7 @@ fn toolkit() -> Vec<Finding> {
         Some(path) => found_is("nvdisasm", path.display().to_string()),
         None => missing(
             "nvdisasm",
-            "Only `host ptx --sass` needs it: install a CUDA toolkit or the Python package nvidia-cuda-nvdisasm."
+            "Only `rust-gemm ptx --sass` needs it: install a CUDA toolkit or the Python package nvidia-cuda-nvdisasm."
                 .to_string(),
         ),
     };

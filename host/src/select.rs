@@ -13,13 +13,13 @@ pub const DEFAULT: &str = "double-buffer";
 /// A name that stands for no kernel.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SelectError {
-    #[error("There is no kernel `{name}`{} `host --list` shows all.", suggestion(.similar))]
+    #[error("There is no kernel `{name}`{} `rust-gemm --list` shows all.", suggestion(.similar))]
     Unknown {
         name: String,
         /// The names that are nearest to it, if any is near.
         similar: Vec<&'static str>,
     },
-    #[error("No kernel's name matches `{pattern}`. `host --list` shows all.")]
+    #[error("No kernel's name matches `{pattern}`. `rust-gemm --list` shows all.")]
     NoMatch { pattern: String },
     #[error("No kernel whose name matches `{pattern}` multiplies {asked}.")]
     NoMatchOfType { pattern: String, asked: ElementType },
@@ -399,7 +399,7 @@ mod tests {
     fn an_unknown_name_is_answered_with_the_nearest_ones_and_how_to_list_all() {
         assert_eq!(
             refused("duble-bufer"),
-            "There is no kernel `duble-bufer`; did you mean `double-buffer`? `host --list` shows all."
+            "There is no kernel `duble-bufer`; did you mean `double-buffer`? `rust-gemm --list` shows all."
         );
         for (name, meant) in [
             ("aut", "auto"),
@@ -413,7 +413,7 @@ mod tests {
         }
         assert_eq!(
             refused("quicksort"),
-            "There is no kernel `quicksort`. `host --list` shows all."
+            "There is no kernel `quicksort`. `rust-gemm --list` shows all."
         );
         // The beginning of many names.
         let message = refused("async");
@@ -455,7 +455,7 @@ mod tests {
         assert!(nn.len() > 2 && nn.iter().all(|name| name.ends_with("-nn")));
         assert_eq!(
             refused("sync*"),
-            "No kernel's name matches `sync*`. `host --list` shows all."
+            "No kernel's name matches `sync*`. `rust-gemm --list` shows all."
         );
         assert_eq!(
             names(&["async-*"], ElementType::I32)

@@ -41,7 +41,7 @@ pub struct Measured {
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    #[error("`host tune` measures GPUs, and this is the simulator: {}.", for_gpus(.0))]
+    #[error("`rust-gemm tune` measures GPUs, and this is the simulator: {}.", for_gpus(.0))]
     NoGpu(String),
     #[error(transparent)]
     TooLarge(#[from] TooLarge),

@@ -1,4 +1,4 @@
-//! `host bench`, run as a user runs it, on the simulator.
+//! `rust-gemm bench`, run as a user runs it, on the simulator.
 
 mod common;
 

@@ -62,7 +62,7 @@ fn auto_runs_what_suits_the_shape_and_says_what() {
 #[test]
 fn tuning_needs_a_gpu() {
     let error = run("tune --device sim --sizes 64").refused(2);
-    let why = "error: `host tune` measures GPUs, ";
+    let why = "error: `rust-gemm tune` measures GPUs, ";
     assert!(error.starts_with(why), "{error}");
     // Whatever is missing here, the simulator does not replace it.
     for arguments in ["tune --device cuda:99 --sizes 64", "tune --list"] {
@@ -126,7 +126,8 @@ fn a_gpu_kernel_and_a_cpu_rung_stand_in_one_report() {
 #[test]
 fn an_unknown_kernel_is_a_usage_error_that_suggests_what_was_meant() {
     let error = small("--kernel naive,tilde").refused(2);
-    let why = "error: There is no kernel `tilde`; did you mean `tiled`? `host --list` shows all.\n";
+    let why =
+        "error: There is no kernel `tilde`; did you mean `tiled`? `rust-gemm --list` shows all.\n";
     assert_eq!(error, why);
 }
 

@@ -1,4 +1,4 @@
-//! `host explain`, run as a user runs it.
+//! `rust-gemm explain`, run as a user runs it.
 
 mod common;
 

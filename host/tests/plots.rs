@@ -9,7 +9,7 @@ use gpu_gemm::KERNELS;
 use host::bench::export::Exports;
 use host::bench::{Layout, Machine, Results, Sort};
 
-/// What `host bench` measured on an H200, with every kernel and `auto`.
+/// What `rust-gemm bench` measured on an H200, with every kernel and `auto`.
 fn measured(name: &str) -> Results {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()

@@ -63,7 +63,7 @@ fn python_in(folder: &Path, script: &str) -> Result<(), String> {
 
 /// Runs the program in this process, on files of `folder`.
 fn run(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) -> (u8, String) {
-    let mut arguments: Vec<OsString> = ["host", "--device", "sim"].map(OsString::from).into();
+    let mut arguments: Vec<OsString> = ["rust-gemm", "--device", "sim"].map(OsString::from).into();
     for (option, file) in files {
         arguments.push(option.into());
         arguments.push(folder.path().join(file).into());

@@ -120,7 +120,7 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
             assert!(registers <= 65_536, "{registers} for a block of {kernel:?}");
         }
     }
-    // What `host ptx --raw` shows is a complete module, too.
+    // What `rust-gemm ptx --raw` shows is a complete module, too.
     let naive = with_one_kernel(built.ptx, "naive").ok_or("no naive")?;
     ptxas::assemble(toolkit, &listing::ptx::without_lines(&naive), built.arch)?;
     Ok(())

@@ -108,7 +108,7 @@ impl<'device> Context<'device> {
         })
     }
 
-    /// The chooser of its kernels: it uses what `host tune` measured on this GPU, if anything,
+    /// The chooser of its kernels: it uses what `rust-gemm tune` measured on this GPU, if anything,
     /// and otherwise a model.
     pub fn chooser(&self) -> &Chooser {
         &self.chooser

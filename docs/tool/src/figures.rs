@@ -41,7 +41,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     }
 }
 
-/// A figure of `auto` over all shapes of `host bench --preset shapes`, as a ratio to cuBLAS: the
+/// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS: the
 /// geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
 /// `count` of all, or of those where `auto` is `at-least` as fast.
 ///
@@ -119,7 +119,7 @@ pub fn table(name: &str) -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// The shapes of `host bench --preset shapes` for which `auto` chose a kernel: the time, that of
+/// The shapes of `rust-gemm bench --preset shapes` for which `auto` chose a kernel: the time, that of
 /// cuBLAS, and how fast B was read.
 ///
 /// # Errors

@@ -13,7 +13,7 @@
 //! | part | what it holds | file |
 //! | --- | --- | --- |
 //! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
-//! | `shapes WHAT` | a figure of `auto` over `host bench --preset shapes` | `figures.rs` |
+//! | `shapes WHAT` | a figure of `auto` over `rust-gemm bench --preset shapes` | `figures.rs` |
 //! | `idea KERNEL` | the idea of a kernel, or of a rung of the CPU's ladder | `ladder.rs` |
 //! | `measured KERNEL` | a table of a kernel's figures | `figures.rs` |
 //! | `chosen KERNEL` | a table of the shapes for which `auto` chose it | `figures.rs` |

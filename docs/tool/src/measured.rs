@@ -1,4 +1,4 @@
-//! The measurements that the book and the README show: what `host bench --json` wrote, on one GPU.
+//! The measurements that the book and the README show: what `rust-gemm bench --json` wrote, on one GPU.
 
 use host::bench::Results;
 
@@ -8,7 +8,7 @@ use crate::repository::{at_root, read};
 ///
 /// # Errors
 ///
-/// The file is missing, `host bench` did not write it, its figures do not agree with each other,
+/// The file is missing, `rust-gemm bench` did not write it, its figures do not agree with each other,
 /// or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     proven("results/h200.json")

@@ -1,4 +1,4 @@
-//! The README's tables: the ladder from the table of kernels, figures from what `host bench`
+//! The README's tables: the ladder from the table of kernels, figures from what `rust-gemm bench`
 //! wrote.
 
 use gpu_kernels::KERNELS;

@@ -253,7 +253,7 @@ fn tags_are_closed(_: &Path, text: &str) -> Result<(), Failed> {
     }
 }
 
-/// Each `cargo run -p host -- ...` of a page, and each `host ...`, is a command line that the
+/// Each `cargo run -p host -- ...` of a page, and each `rust-gemm ...`, is a command line that the
 /// program takes, with kernels that exist.
 fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
     for (at, start) in text.match_indices("cargo run ") {
@@ -283,11 +283,14 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         }
         let split = words.iter().position(|&word| word == "--");
         let (cargo, arguments) = words.split_at(split.unwrap_or(words.len()));
-        let runs_host = matches!(cargo, ["-p", "host"] | ["--release", "-p", "host"]);
+        let runs_host = matches!(
+            cargo,
+            [] | ["-p", "host"] | ["--release"] | ["--release", "-p", "host"]
+        );
         assert!(runs_host, "`{command}` does not run the host");
         is_taken(command, arguments.get(1..).unwrap_or_default())?;
     }
-    for (at, _) in text.match_indices("`host ") {
+    for (at, _) in text.match_indices("`rust-gemm ") {
         let command = text[at + 1..].split(['\n', '`']).next();
         let command = command.unwrap_or_default().trim();
         let kernel_is_any = command.replace("KERNEL", "naive");
@@ -298,7 +301,7 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
 }
 
 fn is_taken(command: &str, arguments: &[&str]) -> Result<(), Failed> {
-    match cli::Arguments::try_parse_from(["host"].iter().chain(arguments)) {
+    match cli::Arguments::try_parse_from(["rust-gemm"].iter().chain(arguments)) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {}
         Err(error) => return Err(format!("`{command}`: {error}").into()),

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
-use super::{bench, environment, explain, ptx, tune};
+use super::{bench, environment, explain, ptx, shell, tune};
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
@@ -19,7 +19,7 @@ const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for
 /// rounding errors on other data.
 #[derive(Debug, Parser)]
 #[command(
-    name = "host",
+    name = "rust-gemm",
     version,
     args_conflicts_with_subcommands = true,
     after_help = EXIT_CODES,
@@ -71,4 +71,8 @@ pub(super) enum Command {
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
     Ptx(ptx::Ptx),
+    /// Write a script for completions: `rust-gemm completions bash`
+    Completions(shell::Completions),
+    /// Write the man page, as roff
+    Man,
 }

@@ -1,4 +1,4 @@
-//! `host bench`: kernels x sizes, as a table and as files.
+//! `rust-gemm bench`: kernels x sizes, as a table and as files.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -315,7 +315,7 @@ mod tests {
         };
         let right = || Asked::Rung(Rung::Gpu(Choice::even(&naive::KERNEL.variants[0])));
         let benched = |asked| {
-            let line = ["host", "bench", "--device", "sim", "--sizes", "8"];
+            let line = ["rust-gemm", "bench", "--device", "sim", "--sizes", "8"];
             let parsed = arguments::Arguments::try_parse_from(line).unwrap();
             let Some(Command::Bench(arguments)) = parsed.command else {
                 panic!("not bench");

@@ -10,6 +10,7 @@ mod multiply;
 mod native;
 mod ptx;
 mod running;
+mod shell;
 mod sizes;
 mod tune;
 mod values;
@@ -67,6 +68,10 @@ pub fn run(
         Some(Command::Tune(arguments)) => tune::tune(arguments, out, notes),
         Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
+        Some(Command::Completions(asked)) => {
+            Ok(finish(shell::completions(asked, out), notes, PROVEN))
+        }
+        Some(Command::Man) => Ok(finish(shell::man(out), notes, PROVEN)),
         None if arguments.list => {
             let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
             let written = list.write(arguments.format, report::list_width(), out);
@@ -89,7 +94,7 @@ mod tests {
     use matrices::ProblemArguments;
 
     fn parse(arguments: &str) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(std::iter::once("host").chain(arguments.split_whitespace()))
+        Arguments::try_parse_from(std::iter::once("rust-gemm").chain(arguments.split_whitespace()))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `host ptx KERNEL`: the code compiled from a kernel, beside the Rust lines it came from.
+//! `rust-gemm ptx KERNEL`: the code compiled from a kernel, beside the Rust lines it came from.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `host tune`: measures on this GPU what `--kernel auto` is to run.
+//! `rust-gemm tune`: measures on this GPU what `--kernel auto` is to run.
 
 use std::fs;
 use std::io::Write;

@@ -14,7 +14,7 @@ pub struct Auto {
     pub chosen: String,
     /// `tuned`, `predicted` or `highest_rung`: by what it was chosen.
     pub by: &'static str,
-    /// The median time that `host tune` measured, if it did.
+    /// The median time that `rust-gemm tune` measured, if it did.
     pub tuned_s: Option<f64>,
     /// The best plan of each kernel that might have been chosen, the fastest first.
     pub candidates: Vec<Candidate>,
@@ -68,7 +68,9 @@ impl Auto {
         let why = match self.by {
             "tuned" => {
                 let measured = self.tuned_s.map_or(String::new(), duration);
-                format!("`host tune` measured it to be the fastest for this shape here: {measured}")
+                format!(
+                    "`rust-gemm tune` measured it to be the fastest for this shape here: {measured}"
+                )
             }
             "predicted" => "it is predicted to be the fastest for this shape".to_string(),
             _ => {

@@ -1,8 +1,6 @@
 //! NVIDIA's cuBLAS, loaded at run time, as the opponent in benchmarks.
 
-use std::env;
 use std::ffi::{c_int, c_void};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -11,6 +9,7 @@ use thiserror::Error;
 
 use gpu_gemm::{CudaDevice, Element, ElementType, Scalar, Shape};
 
+use super::places::Places;
 use crate::run::Placed;
 
 /// Why cuBLAS cannot be measured.
@@ -289,94 +288,16 @@ fn library() -> Option<(&'static Library, &'static Path)> {
         .map(|(library, path)| (library, path.as_path()))
 }
 
-/// Names of the library, newest first.
-const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
-
 fn open_library() -> Option<(Library, PathBuf)> {
-    candidates().into_iter().find_map(|path| {
-        // SAFETY: loading NVIDIA's library has no requirements of its own.
-        unsafe { Library::new(&path) }
-            .ok()
-            .map(|library| (library, path))
-    })
-}
-
-/// Where to look, in order: LIBCUBLAS_PATH and nothing else if it is set; the loader's own path;
-/// CUDA toolkits; Python packages.
-fn candidates() -> Vec<PathBuf> {
-    if let Some(path) = env::var_os("LIBCUBLAS_PATH").filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(path);
-        return match path.is_dir() {
-            true => named_in(&path),
-            false => vec![path],
-        };
-    }
-    let mut candidates: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-    for folder in toolkit_folders().iter().chain(&python_folders()) {
-        candidates.extend(named_in(folder).into_iter().filter(|path| path.exists()));
-    }
-    candidates
-}
-
-fn named_in(folder: &Path) -> Vec<PathBuf> {
-    NAMES.iter().map(|name| folder.join(name)).collect()
-}
-
-/// The folders that environment variables name.
-fn named_by(variables: &[&str]) -> Vec<PathBuf> {
-    let set = variables.iter().filter_map(env::var_os);
-    set.map(PathBuf::from).collect()
-}
-
-fn toolkit_folders() -> Vec<PathBuf> {
-    let mut roots = named_by(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
-    roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
-    roots.extend(children(Path::new("/usr/local"), "cuda-"));
-    roots
-        .iter()
-        .flat_map(|root| [root.join("lib64"), root.join("targets/x86_64-linux/lib")])
-        .collect()
-}
-
-/// The `nvidia/*/lib` folders of every Python installation in a usual place.
-fn python_folders() -> Vec<PathBuf> {
-    let mut prefixes = named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
-    // The Python that a user calls by its name, which may be that of a virtual environment.
-    let path = env::var_os("PATH").unwrap_or_default();
-    prefixes.extend(
-        env::split_paths(&path)
-            .filter(|folder| folder.join("python3").exists())
-            .filter_map(|folder| folder.parent().map(Path::to_path_buf)),
-    );
-    prefixes.extend(env::home_dir().map(|home| home.join(".local")));
-    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
-    let mut packages: Vec<PathBuf> = env::var_os("PYTHONPATH")
-        .map(|paths| env::split_paths(&paths).collect())
-        .unwrap_or_default();
-    for prefix in prefixes {
-        for python in children(&prefix.join("lib"), "python3") {
-            packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
-        }
-    }
-    packages
-        .iter()
-        .flat_map(|folder| children(&folder.join("nvidia"), ""))
-        .map(|folder| folder.join("lib"))
-        .collect()
-}
-
-/// The entries of a folder whose names start with `prefix`, the highest name first.
-fn children(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+    Places::of_this_process()
+        .candidates()
         .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found.reverse();
-    found
+        .find_map(|path| {
+            // SAFETY: loading NVIDIA's library has no requirements of its own.
+            unsafe { Library::new(&path) }
+                .ok()
+                .map(|library| (library, path))
+        })
 }
 
 #[cfg(test)]
@@ -478,10 +399,5 @@ mod tests {
             succeeded("cublasSgemm", 13).unwrap_err().to_string(),
             "cuBLAS failed in cublasSgemm with status 13."
         );
-    }
-
-    #[test]
-    fn a_folder_that_does_not_exist_has_no_children() {
-        assert!(children(Path::new("/no/such/folder"), "").is_empty());
     }
 }

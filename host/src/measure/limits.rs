@@ -33,7 +33,7 @@ pub struct Limits {
 /// A time that cannot be true.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
-    "The measurement is wrong: {name} took {seconds:.3e} s a launch, {why}. Please report this with `host doctor`'s output."
+    "The measurement is wrong: {name} took {seconds:.3e} s a launch, {why}. Please report this with `rust-gemm doctor`'s output."
 )]
 pub struct Implausible {
     name: &'static str,

@@ -41,15 +41,35 @@ impl Corner {
     }
 }
 
-/// Writes a corner between lines of `=`.
+/// Writes a corner between lines of `=`, its columns aligned at the right.
 pub(super) fn write(rows: &[Vec<f64>], out: &mut dyn Write) -> io::Result<()> {
     const LINE: &str = "=========================================";
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().copied().map(spelled).collect())
+        .collect();
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+        .collect();
     writeln!(out, "{LINE}")?;
-    for row in rows {
-        let numbers: Vec<String> = row.iter().map(f64::to_string).collect();
-        writeln!(out, "{}", numbers.join(" "))?;
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(text, width)| format!("{text:>width$}"))
+            .collect();
+        writeln!(out, "{}", cells.join("  "))?;
     }
     writeln!(out, "{LINE}")
+}
+
+/// A number, with an exponent where there would be many zeros.
+fn spelled(number: f64) -> String {
+    let size = number.abs();
+    match number.is_finite() && number != 0.0 && !(1e-4..1e8).contains(&size) {
+        true => format!("{number:e}"),
+        false => number.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -84,7 +104,13 @@ mod tests {
         let line = "=".repeat(41);
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            format!("{line}\n0.1 -2 inf\n10000000000 5.5 6\n{line}\n")
+            format!("{line}\n 0.1   -2  inf\n1e10  5.5    6\n{line}\n")
         );
+    }
+
+    #[test]
+    fn very_large_and_very_small_numbers_have_exponents() {
+        let numbers = [0.0, -0.0001, 0.00001, -99999999.0, 1e8, f64::NAN].map(spelled);
+        assert_eq!(numbers, ["0", "-0.0001", "1e-5", "-99999999", "1e8", "NaN"]);
     }
 }

@@ -16,7 +16,7 @@ pub struct Ended {
 
 /// The program in a folder. `arguments` are separated by blanks.
 pub fn command(folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_host"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rust-gemm"));
     command
         .current_dir(folder)
         .args(arguments.split_whitespace());

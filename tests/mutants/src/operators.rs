@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use crate::scope::SHOWS_PROGRESS;
 use proc_macro2::{LineColumn, Span};
 use quote::quote;
 use sha2::{Digest, Sha256};
@@ -457,7 +458,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             }
             _ => false,
         };
-        if deleted && let Some(id) = self.plant(statement.span(), "left out") {
+        let (begin, end) = self.bytes(statement.span());
+        let shows_progress = self.source[begin..end].starts_with(SHOWS_PROGRESS);
+        if deleted
+            && !shows_progress
+            && let Some(id) = self.plant(statement.span(), "left out")
+        {
             self.wrap(
                 statement.span(),
                 format!("if !{} {{ ", on(id)),

@@ -67,6 +67,9 @@ fn shell(program: &Program, limit: Duration) -> Command {
     let mut shell = Command::new("sh");
     shell
         .current_dir(&program.folder)
+        // As cargo sets it, for tests that look for their files.
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env_remove("UPDATE_EXPECT")
         .args([
             "-c",
             &format!(

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
-//! | `tuned.rs` | the plans that `host tune` measured to be the fastest, in a file |
+//! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
 //! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
 //! driver and build; otherwise it gets the plan that the model predicts.
@@ -185,7 +185,7 @@ pub struct Reasoned {
 /// Why a choice was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Why {
-    /// `host tune` measured it to be the fastest here: its median seconds.
+    /// `rust-gemm tune` measured it to be the fastest here: its median seconds.
     Tuned { seconds: f64 },
     /// It is predicted to be the fastest.
     Predicted,

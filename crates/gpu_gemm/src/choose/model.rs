@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The prediction need not be accurate to a percent: it only has to rank the plans correctly.
-//! `host tune` measures where the difference matters.
+//! `rust-gemm tune` measures where the difference matters.
 
 use gpu_kernels::fix_up;
 use gpu_kernels::spec::{Rate, Variant};

@@ -1,8 +1,8 @@
-//! Keeps what `host tune` measured in a file: the fastest plan for each shape and layout.
+//! Keeps what `rust-gemm tune` measured in a file: the fastest plan for each shape and layout.
 //!
 //! The file is `tuned-NAME.txt`, where NAME is the GPU's, in the cache folder (`GEMM_CACHE_DIR`,
 //! else `rust-gemm` in `XDG_CACHE_HOME` or in `~/.cache`). Measurements with another driver or
-//! other kernels are not used: the next `host tune` repeats them, and until then `auto` follows
+//! other kernels are not used: the next `rust-gemm tune` repeats them, and until then `auto` follows
 //! the model.
 //!
 //! ```text
@@ -245,7 +245,7 @@ impl Tuned {
     pub fn read(path: &Path, key: &Key) -> Found {
         let useless = |why: &str| {
             Found::Useless(format!(
-                "`{}` is not used: {why}; `host tune` measures anew.",
+                "`{}` is not used: {why}; `rust-gemm tune` measures anew.",
                 path.display()
             ))
         };
@@ -301,7 +301,7 @@ impl FromStr for Tuned {
     }
 }
 
-/// The folder where builds keep what they fetched and `host tune` keeps what it measured.
+/// The folder where builds keep what they fetched and `rust-gemm tune` keeps what it measured.
 pub fn cache_folder() -> Option<PathBuf> {
     let path = |name: &str| {
         let value = std::env::var_os(name)?;

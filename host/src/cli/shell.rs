@@ -1,0 +1,33 @@
+//! What a shell and `man` want to know of the program: completions, and a man page.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::Arguments;
+
+/// Which shell the completions are for.
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Writes a script that makes the shell complete options and subcommands.
+pub(super) fn completions(asked: &Completions, out: &mut dyn Write) -> io::Result<()> {
+    let mut command = Arguments::command();
+    let name = command.get_name().to_owned();
+    // It panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(asked.shell, &mut command, name, &mut script);
+    out.write_all(&script)
+}
+
+/// Writes the man page, as roff.
+pub(super) fn man(out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Vec::new();
+    Man::new(Arguments::command()).render(&mut page)?;
+    out.write_all(&page)
+}
