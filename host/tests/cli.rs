@@ -432,3 +432,14 @@ fn machine_code_is_shown_or_the_tool_that_is_missing_is_named() {
         assert!(missing.iter().any(|why| error.contains(why)), "{error}");
     }
 }
+
+#[test]
+fn completions_and_the_man_page_name_every_subcommand() {
+    for command in ["completions bash", "completions zsh", "completions fish", "man"] {
+        let text = run(command).succeeded();
+        for subcommand in ["bench", "explain", "tune", "doctor", "ptx", "completions"] {
+            assert!(text.contains(subcommand), "{command} lacks {subcommand}");
+        }
+        assert!(text.contains("rust"), "{text}");
+    }
+}

@@ -58,7 +58,7 @@ pub(super) fn write(rows: &[Vec<f64>], out: &mut dyn Write) -> io::Result<()> {
         let cells: Vec<String> = cells
             .map(|(text, width)| format!("{text:>width$}"))
             .collect();
-        writeln!(out, "{}", cells.join("  "))?;
+        writeln!(out, "{}", cells.join(" "))?;
     }
     writeln!(out, "{LINE}")
 }
@@ -104,7 +104,7 @@ mod tests {
         let line = "=".repeat(41);
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            format!("{line}\n 0.1   -2  inf\n1e10  5.5    6\n{line}\n")
+            format!("{line}\n 0.1  -2 inf\n1e10 5.5   6\n{line}\n")
         );
     }
 
