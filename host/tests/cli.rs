@@ -435,7 +435,12 @@ fn machine_code_is_shown_or_the_tool_that_is_missing_is_named() {
 
 #[test]
 fn completions_and_the_man_page_name_every_subcommand() {
-    for command in ["completions bash", "completions zsh", "completions fish", "man"] {
+    for command in [
+        "completions bash",
+        "completions zsh",
+        "completions fish",
+        "man",
+    ] {
         let text = run(command).succeeded();
         for subcommand in ["bench", "explain", "tune", "doctor", "ptx", "completions"] {
             assert!(text.contains(subcommand), "{command} lacks {subcommand}");

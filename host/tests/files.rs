@@ -125,7 +125,10 @@ fn special_values_are_multiplied_as_the_reference_does() {
         folder.matrix("a.npy", (4, 3), special);
         folder.matrix("b.npy", (3, 2), |_, column| element(column as f64));
         let report = folder.run("--a a.npy --b b.npy --out d.npy --show 4");
-        assert_contains(&report.succeeded(), &["\n  0   3\nNaN NaN\nNaN inf\n  0   3\n"]);
+        assert_contains(
+            &report.succeeded(),
+            &["\n  0   3\nNaN NaN\nNaN inf\n  0   3\n"],
+        );
         let d = folder.read::<T>("d.npy");
         assert!(d.row(2)[0].to_f64().is_nan(), "0 times infinity");
         assert_eq!(d.row(2)[1].to_f64(), f64::INFINITY);
