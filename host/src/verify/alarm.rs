@@ -189,4 +189,43 @@ mod tests {
         assert_eq!(compensated(Some(Data::Normal)), 4.0);
         assert_eq!(compensated(None), 10.0);
     }
+
+    #[test]
+    fn a_sum_of_no_elements_has_the_limit_of_one() {
+        let (base, slope) = (32.0, 0.0);
+        let alarm = Alarm { base, slope };
+        assert_eq!(alarm.limit_of_sum(0), Some(32.0));
+        assert_eq!(alarm.limit_of_sum(1), Some(32.0));
+    }
+
+    /// One element, of one term: `a * a + beta * c`.
+    fn square<T: Number>(a: T, beta: T, c: T) -> Problem<T> {
+        let one_by_one = |element| Matrix::from_elements(1, 1, |_, _| element).unwrap();
+        let alpha = T::from_integer(1);
+        Problem::new(alpha, beta, one_by_one(a), one_by_one(a), one_by_one(c)).unwrap()
+    }
+
+    #[test]
+    fn what_a_sum_loses_is_counted_in_units_with_c_or_without() {
+        assert_eq!(sequential(&square(3f32, 0.0, 0.0)), 0.0);
+        // 1 + 2^-11 + 2^-24, of which rounding takes the last.
+        let a = 1.0 + 2f32.powi(-12);
+        let magnitude = 1.0 + 2f64.powi(-11) + 2f64.powi(-24);
+        assert_eq!(sequential(&square(a, 0.0, f32::NAN)), 1.0 / magnitude);
+        assert_eq!(sequential(&square(a, 0.5, 2.0)), 1.0 / (1.0 + magnitude));
+    }
+
+    #[test]
+    fn where_nothing_is_rounded_nothing_is_lost() {
+        assert_eq!(sequential(&square(1 << 20, 0, 0)), 0.0);
+        assert_eq!(sequential(&problem(0, |_| 1.0)), 0.0);
+        let mut unread = problem(3, |_| f32::NAN);
+        unread.alpha = 0.0;
+        assert_eq!(sequential(&unread), 0.0);
+        let without_rows = Matrix::from_elements(0, 3, |_, _| 0.1f32).unwrap();
+        let b = Matrix::from_elements(3, 4, |_, _| 0.1).unwrap();
+        let c = Matrix::from_elements(0, 4, |_, _| 0.0).unwrap();
+        let empty = Problem::new(1.0, 0.0, without_rows, b, c);
+        assert_eq!(sequential(&empty.unwrap()), 0.0);
+    }
 }

@@ -285,13 +285,30 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Layout;
-    use gpu_gemm::Shape;
+    use crate::data::{Layout, Random};
+
+    const INFINITY: f64 = f64::INFINITY;
+
+    /// Without rows and columns, so that k may be of any size: of the matrices, an elementwise
+    /// bound asks no more.
+    fn of_sums<T: Random>(k: usize, alpha: T) -> Problem<T> {
+        let shape = Shape::new(0, 0, k);
+        let layout = Layout::compact(shape);
+        Problem::random(shape, layout, Data::Uniform, 1, alpha, T::default()).unwrap()
+    }
 
     fn bound(k: usize, alpha: f32) -> Result<ErrorBound, Failure> {
-        let shape = Shape { m: 1, n: 1, k };
-        let layout = Layout::compact(shape);
-        ErrorBound::new(&Problem::random(shape, layout, Data::Uniform, 1, alpha, 0.0).unwrap())
+        ErrorBound::new(&of_sums(k, alpha))
+    }
+
+    fn bound_of_f64(k: usize) -> ErrorBound {
+        ErrorBound::new(&of_sums(k, 1.0f64)).unwrap()
+    }
+
+    /// `got` is `want`, however small both are: without `epsilon`, 2^-52 is taken for 0.
+    #[track_caller]
+    fn assert_close(got: f64, want: f64, max_relative: f64) {
+        approx::assert_relative_eq!(got, want, epsilon = 0.0, max_relative = max_relative);
     }
 
     #[test]
@@ -299,19 +316,45 @@ mod tests {
         let bound = bound(14, -3.0).unwrap();
         let nu = 16.0 / 16_777_216.0;
         let expected = nu / (1.0 - nu) * 10.0 + 16.0 * 3.0 * 2f64.powi(-149);
-        approx::assert_relative_eq!(bound.of(10.0), expected, max_relative = 1e-15);
+        assert_close(bound.of(10.0), expected, 1e-15);
         assert_eq!(bound.of(0.0), 48.0 * 2f64.powi(-149));
     }
 
     #[test]
+    fn an_alpha_below_one_does_not_shrink_the_bound_of_underflow() {
+        // beta * c and the addition underflow as they do with alpha = 1.
+        assert_eq!(bound(14, 0.25).unwrap().of(0.0), 16.0 * 2f64.powi(-149));
+    }
+
+    #[test]
     fn the_bound_of_f64_has_room_for_one_rounding_of_its_reference() {
-        let shape = Shape::new(1, 1, 14);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f64>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
-        let bound = ErrorBound::new(&problem).unwrap();
+        let bound = bound_of_f64(14);
         let (u, smallest) = (2f64.powi(-53), f64::from_bits(1));
-        approx::assert_relative_eq!(bound.of(10.0), 17.0 * u * 10.0, max_relative = 1e-14);
+        assert_close(bound.of(10.0), 17.0 * u * 10.0, 1e-14);
         assert_eq!(bound.of(0.0), 6.0 * 16.0 * smallest);
+    }
+
+    /// `gamma(k + 2) + u + 2 * gamma(k + 4)^2`, computed with fractions. The squares show next to
+    /// a short sum, in its last digits, and next to one of 2^50 terms, as large as the rest.
+    #[test]
+    fn the_bound_of_f64_is_the_documented_formula_to_the_last_digit() {
+        assert_close(bound_of_f64(1).gamma, 4.440_892_098_500_633e-16, 2.5e-16);
+        assert_close(bound_of_f64(1 << 50).gamma, 0.183_673_469_387_755_83, 1e-15);
+    }
+
+    #[test]
+    fn one_more_rounding_multiplies_what_is_there_by_one_and_a_unit() {
+        // (1 + gamma(k + 2)) * (1 + u) - 1, computed with fractions.
+        for (k, gamma) in [
+            (1, 2.384_186_217_341_342_7e-7),
+            (1 << 22, 0.333_333_624_733_865_24),
+        ] {
+            let bound = bound(k, 1.0).unwrap();
+            let rounded = bound.with_another_rounding();
+            assert_close(rounded.gamma, gamma, 1e-14);
+            let gamma = bound.gamma;
+            assert_eq!(ErrorBound { gamma, ..rounded }, bound);
+        }
     }
 
     #[test]
@@ -322,20 +365,135 @@ mod tests {
     }
 
     #[test]
+    fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
+        let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Tf32);
+        // p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, computed with fractions.
+        for (k, gamma) in [
+            (1, 1.954_795_328_232_284_7e-3),
+            (1 << 20, 0.335_939_620_933_291_7),
+        ] {
+            assert_close(of(k).unwrap().gamma, gamma, 1e-14);
+        }
+        assert!(of((1 << 22) - 3).is_ok());
+        let too_long = of((1 << 22) - 2);
+        assert!(matches!(too_long, Err(Failure::Unprovable(_))));
+    }
+
+    /// `alpha * A * B` without C, of the elements that `a` and `b` have at a row and a column.
+    fn product(
+        shape: Shape,
+        alpha: f32,
+        a: impl Fn(usize, usize) -> f32 + Sync,
+        b: impl Fn(usize, usize) -> f32 + Sync,
+    ) -> Problem<f32> {
+        let Shape { m, n, k } = shape;
+        Problem::new(
+            alpha,
+            0.0,
+            Matrix::from_elements(m, k, a).unwrap(),
+            Matrix::from_elements(k, n, b).unwrap(),
+            Matrix::from_elements(m, n, |_, _| 0.0).unwrap(),
+        )
+        .unwrap()
+    }
+
+    /// Elements of up to 3 * 2^-70 and 5 * 2^-60, whose rounding errors are as small as what
+    /// underflows.
+    #[test]
+    fn where_nothing_is_halved_the_bound_of_strassen_is_that_of_a_sum_of_the_largest_products() {
+        let a = |row, col| 2f32.powi(-70) * if (row, col) == (1, 1) { -3.0 } else { 2.0 };
+        let b = |row, col| 2f32.powi(-60) * if (row, col) == (0, 1) { 5.0 } else { -4.0 };
+        let problem = product(Shape::cube(3), -3.0, a, b);
+        let strassen = ErrorModel::Strassen { cutoff: 3 };
+        let bound = ErrorBound::of_model(&problem, strassen).unwrap();
+        // 3 * (3 * gamma(3) * 15 * 2^-130 + 3 * 2^-149) * (1 + gamma(5)), computed with fractions.
+        let normwise = 21.656_258_717_182_3 * 2f64.powi(-149);
+        assert_close(bound.normwise, normwise, 1e-14);
+        let of_terms = ErrorBound {
+            normwise: 0.0,
+            ..bound
+        };
+        assert_eq!(of_terms, ErrorBound::new(&problem).unwrap());
+        let magnitude = 2f64.powi(-125);
+        assert_close(
+            bound.of(magnitude),
+            of_terms.of(magnitude) + normwise,
+            1e-14,
+        );
+    }
+
+    #[test]
+    fn products_of_zeros_may_still_underflow_where_quarters_are_added() {
+        let problem = product(Shape::new(4, 4, 6), 3.0, |_, _| 0.0, |_, _| 1.0);
+        let strassen = ErrorModel::Strassen { cutoff: 3 };
+        let bound = ErrorBound::of_model(&problem, strassen).unwrap();
+        // Of 4 products of 3 terms, and one more: 3 * 13 * 2^-149 * (1 + gamma(8)).
+        let normwise = 39.000_018_596_658_04 * 2f64.powi(-149);
+        assert_close(bound.normwise, normwise, 1e-14);
+    }
+
+    #[test]
+    fn strassen_is_proven_up_to_the_largest_number_before_alpha_and_after() {
+        let is_proven = |alpha, a, b| {
+            let problem = product(Shape::cube(1), alpha, |_, _| a, |_, _| b);
+            let strassen = ErrorModel::Strassen { cutoff: 1 };
+            ErrorBound::of_model(&problem, strassen).is_ok()
+        };
+        assert!(is_proven(1.0, f32::MAX, 1.0));
+        assert!(!is_proven(1.0, f32::MAX, 1.0f32.next_up()));
+        // Only after, and only before.
+        assert!(!is_proven(2.0, 0.75 * f32::MAX, 1.0));
+        assert!(!is_proven(0.5, 0.75 * f32::MAX, 2.0));
+    }
+
+    #[test]
+    fn an_alpha_of_zero_leaves_strassen_no_product_to_be_wrong_in() {
+        let shape = Shape::cube(6);
+        let layout = Layout::compact(shape);
+        // A and B are full of NaNs.
+        let problem = Problem::random(shape, layout, Data::Uniform, 1, 0f32, 2.0).unwrap();
+        let strassen = ErrorModel::Strassen { cutoff: 2 };
+        assert_eq!(
+            ErrorBound::of_model(&problem, strassen).unwrap(),
+            ErrorBound::new(&problem).unwrap()
+        );
+    }
+
+    #[test]
+    fn sums_of_no_terms_have_exact_data_for_strassen_too() {
+        let strassen = ErrorModel::Strassen { cutoff: 2 };
+        let data = strassen.exact_data::<f32>(Shape::new(4, 4, 0));
+        assert_eq!(data, Some(Data::SmallIntegers { largest: 4 }));
+    }
+
+    #[test]
+    fn the_largest_magnitude_is_found_wherever_it_is_and_a_nan_is_larger() {
+        for at in 0..6 {
+            let with = |value: f32| {
+                let elements = |row, col| if 3 * row + col == at { value } else { 0.125 };
+                largest_magnitude(&Matrix::from_elements(2, 3, elements).unwrap())
+            };
+            assert_eq!(with(-0.5), 0.5);
+            assert_eq!(with(0.0), 0.125);
+            assert!(with(f32::NAN).is_nan());
+        }
+        assert_eq!(largest_magnitude(&Matrix::<f32>::poison(0)), 0.0);
+    }
+
+    #[test]
     fn what_is_not_finite_must_be_the_same() {
         let bound = bound(4, 1.0).unwrap();
-        let infinity = f64::INFINITY;
-        for same in [f64::NAN, infinity, -infinity] {
+        for same in [f64::NAN, INFINITY, -INFINITY] {
             assert!(bound.accepts(same, same, 1.0));
         }
         for (got, want) in [
             (f64::NAN, 0.0),
             (0.0, f64::NAN),
-            (infinity, 1.0),
-            (1.0, infinity),
-            (infinity, -infinity),
-            (infinity, f64::NAN),
-            (f64::NAN, infinity),
+            (INFINITY, 1.0),
+            (1.0, INFINITY),
+            (INFINITY, -INFINITY),
+            (INFINITY, f64::NAN),
+            (f64::NAN, INFINITY),
         ] {
             assert!(!bound.accepts(got, want, 1e30), "{got} for {want}");
         }
@@ -345,12 +503,14 @@ mod tests {
     fn only_a_result_that_may_overflow_may_be_an_infinity() {
         let bound = bound(4, 1.0).unwrap();
         let largest = f64::from(f32::MAX);
-        assert!(bound.accepts(f64::INFINITY, largest, 1e32));
-        assert!(bound.accepts(f64::INFINITY, 1e39, 1e32));
+        assert!(bound.accepts(INFINITY, largest, 1e32));
+        assert!(bound.accepts(INFINITY, 1e39, 1e32));
         assert!(bound.accepts(largest, largest, 1e32));
-        assert!(!bound.accepts(f64::NEG_INFINITY, 1e39, 1e32));
-        assert!(!bound.accepts(f64::INFINITY, 1e38, 1e32));
+        assert!(!bound.accepts(-INFINITY, 1e39, 1e32));
+        assert!(!bound.accepts(INFINITY, 1e38, 1e32));
         assert!(!bound.accepts(f64::NAN, 1e39, 1e32));
+        // At the largest number there is no overflow yet.
+        assert!(!bound.accepts(INFINITY, largest, 0.0));
     }
 
     #[test]
@@ -359,5 +519,65 @@ mod tests {
         assert!(bound.accepts(1.5, 1.0, 0.5));
         assert!(!bound.accepts(1.5 + f64::EPSILON, 1.0, 0.5));
         assert!(!bound.accepts(0.5 - f64::EPSILON, 1.0, 0.5));
+    }
+
+    /// Round numbers, each of its own.
+    const BOUND: ErrorBound = ErrorBound {
+        gamma: 0.25,
+        underflow: 3.0,
+        normwise: 5.0,
+        unit_roundoff: 0.125,
+        largest: 1000.0,
+    };
+
+    #[test]
+    fn errors_are_counted_from_what_may_underflow_on() {
+        assert_eq!(BOUND.units(5.0, 8.0), 2.0);
+        assert_eq!(BOUND.units(1.0, 8.0), 0.0);
+        // An element without terms.
+        assert_eq!(BOUND.units(3.0, 0.0), 0.0);
+    }
+
+    const fn line_sum(got: f64, want: f64, magnitude: f64) -> LineSum {
+        let expected = Expected { want, magnitude };
+        LineSum { got, expected }
+    }
+
+    #[test]
+    fn a_sum_may_be_off_by_what_its_elements_may_and_by_its_own_roundings() {
+        let allowed = |bound: ErrorBound| {
+            let wrong = [line_sum(900.0, 0.0, 16.0)];
+            match bound.check_sums(Line::Row, &wrong, 4, 7, None) {
+                Err(Failure::Sum { bound, .. }) => bound,
+                other => panic!("not a wrong sum: {other:?}"),
+            }
+        };
+        // Seven terms, three roundings more, of two units each.
+        let own = 20.0 * 2f64.powi(-53) * 16.0;
+        assert_eq!(allowed(BOUND), 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0));
+        let (gamma, underflow, normwise) = (0.0, 0.0, 0.0);
+        let exact = ErrorBound {
+            gamma,
+            underflow,
+            normwise,
+            ..BOUND
+        };
+        assert_eq!(allowed(exact), own);
+    }
+
+    #[test]
+    fn sums_that_may_overflow_or_are_not_finite_are_passed_over() {
+        let largest = BOUND.largest;
+        let sums = [
+            line_sum(900.0, 0.0, largest.next_up()),
+            line_sum(900.0, f64::NAN, 1.0),
+            line_sum(900.0, INFINITY, 1.0),
+            line_sum(900.0, 0.0, f64::NAN),
+            line_sum(0.0, 0.0, largest),
+        ];
+        assert_eq!(BOUND.check_sums(Line::Row, &sums, 4, 7, None), Ok(1));
+        let wrong = [line_sum(900.0, 0.0, largest)];
+        let outcome = BOUND.check_sums(Line::Column, &wrong, 4, 7, None);
+        assert!(matches!(outcome, Err(Failure::Sum { index: 0, .. })));
     }
 }
