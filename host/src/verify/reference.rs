@@ -285,8 +285,8 @@ mod tests {
             .unwrap()
     }
 
-    /// Two bands of two rows and one of the last; and bands that are longer than they should be, since
-    /// a single row is.
+    /// Two bands of two rows and one of the last; and rows that are each longer than a band should
+    /// be.
     #[test]
     fn every_row_is_in_one_band_however_long_rows_are() {
         let rows = |m: usize| {
