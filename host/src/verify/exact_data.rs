@@ -47,3 +47,15 @@ pub(super) fn exact_integers<T: Number>() -> f64 {
         Arithmetic::WrappingInteger { bits } => 2f64.powi(bits as i32 - 1) - 1.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_exact_up_to_two_to_the_bits_of_the_mantissa_or_the_largest_of_i32() {
+        assert_eq!(exact_integers::<f32>(), 16_777_216.0);
+        assert_eq!(exact_integers::<f64>(), 9_007_199_254_740_992.0);
+        assert_eq!(exact_integers::<i32>(), 2_147_483_647.0);
+    }
+}

@@ -119,6 +119,46 @@ fn add_scaled<const VECTORS: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Data, Layout};
+    use gpu_gemm::Shape;
+
+    /// The right result, of small integers, in i128.
+    fn multiplied<T: Number>(problem: &Problem<T>) -> Matrix<T> {
+        let Shape { m, n, k } = problem.shape();
+        let integer = |element: T| i128::from(element.to_integer().unwrap());
+        Matrix::from_elements(m, n, |row, col| {
+            let products = (0..k).map(|index| {
+                integer(problem.a.row(row)[index]) * integer(problem.b.row(index)[col])
+            });
+            let product = integer(problem.alpha) * products.sum::<i128>();
+            let sum = product + integer(problem.beta) * integer(problem.c.row(row)[col]);
+            T::from_integer(i32::try_from(sum).unwrap())
+        })
+        .unwrap()
+    }
+
+    /// Of any column: the vectors have an entry for each.
+    #[test]
+    fn an_error_of_one_in_any_single_element_is_found_in_its_row() {
+        let data = Data::SmallIntegers { largest: 4 };
+        for n in [1, 2, 5] {
+            let shape = Shape::new(3, n, 4);
+            let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+            let floats = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
+            let words = Problem::<i32>::random(shape, layout, data, 1, 2, -1).unwrap();
+            let (right, right_words) = (multiplied(&floats), multiplied(&words));
+            assert_eq!(first_wrong_row(&floats, &right, 200.0, 1), None);
+            assert_eq!(first_wrong_row_wrapping(&words, &right_words, 1), None);
+            for (row, col) in (0..3).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let mut wrong = right.clone();
+                wrong.row_mut(row)[col] += 1.0;
+                assert_eq!(first_wrong_row(&floats, &wrong, 200.0, 1), Some(row));
+                let mut wrong = right_words.clone();
+                wrong.row_mut(row)[col] += 1;
+                assert_eq!(first_wrong_row_wrapping(&words, &wrong, 1), Some(row));
+            }
+        }
+    }
 
     #[test]
     fn certainty_is_as_documented() {

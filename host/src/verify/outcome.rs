@@ -132,3 +132,14 @@ pub(super) fn check_each<R: Send>(
 ) -> Result<Vec<R>, Failure> {
     parallel::map(count, check).into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_proof_has_no_error_and_allows_none() {
+        let proof = Proof::exact("exact", "all equal".to_string());
+        assert_eq!((proof.largest_error, proof.bound), (0.0, 0.0));
+    }
+}

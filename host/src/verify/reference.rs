@@ -262,6 +262,49 @@ mod tests {
         }
     }
 
+    /// The numbers of the rows, and what each row of one element is.
+    fn single_column(m: usize, k: usize) -> Vec<(usize, f64)> {
+        let mut a = vec![0f32; m * k];
+        for row in 0..m {
+            a[row * k] = 1.0;
+            a[(row + 1) * k - 1] = (row + 2) as f32;
+        }
+        let mut b = vec![0f32; k];
+        (b[0], b[k - 1]) = (100.0, 1.0);
+        let matrix = |values, rows, columns| {
+            Matrix::new(values, rows, columns, Placement::compact(columns)).unwrap()
+        };
+        let (a, b, c) = (
+            matrix(a, m, k),
+            matrix(b, k, 1),
+            matrix(vec![0f32; m], m, 1),
+        );
+        let problem = Problem::new(1.0, 0.0, a, b, c).unwrap();
+        Reference::Product
+            .each_row(&problem, |row, expected| Ok((row, expected[0].want)))
+            .unwrap()
+    }
+
+    /// Two bands of two rows and one of the last; and rows that are each longer than a band should
+    /// be.
+    #[test]
+    fn every_row_is_in_one_band_however_long_rows_are() {
+        let rows = |m: usize| {
+            (0..m)
+                .map(|row| (row, (102 + row) as f64))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(single_column(5, 1 << 22), rows(5));
+        assert_eq!(single_column(2, (1 << 23) + 1), rows(2));
+    }
+
+    #[test]
+    fn a_product_replaces_what_was_there() {
+        let mut c = [f64::NAN; 2];
+        multiply(&[1.0, 2.0], &[3.0, 4.0, 5.0, 6.0], 2, 2, &mut c);
+        assert_eq!(c, [13.0, 16.0]);
+    }
+
     /// 1 + 2^-30 + 2^-40, of which f32 keeps only the 1.
     #[test]
     fn the_reference_of_f32_is_not_rounded_to_f32() {

@@ -75,6 +75,26 @@ mod tests {
     }
 
     #[test]
+    fn edges_are_those_of_the_first_tile_the_second_the_middle_one_and_the_last() {
+        let edges = |size, tile| edges(size, tile).into_iter().collect::<Vec<_>>();
+        assert_eq!(edges(1000, 128), [0, 127, 128, 255, 384, 511, 896, 999]);
+        assert_eq!(edges(1024, 128), [0, 127, 128, 255, 512, 639, 896, 1023]);
+        assert_eq!(edges(1023, 128), [0, 127, 128, 255, 384, 511, 896, 1022]);
+        assert_eq!(edges(129, 128), [0, 127, 128]);
+        assert_eq!(edges(128, 128), [0, 127]);
+        assert_eq!(edges(127, 128), [0, 126]);
+        assert_eq!(edges(1, 1), [0]);
+        assert_eq!(edges(7, 1), [0, 1, 3, 6]);
+    }
+
+    /// In so large a matrix that no place is drawn twice.
+    #[test]
+    fn as_many_places_are_drawn_as_documented() {
+        let positions = positions(Shape::new(1 << 50, 1 << 50, 1), TILE, 1);
+        assert_eq!(positions.len(), RANDOM + 8 * 8);
+    }
+
+    #[test]
     fn a_single_element_is_sampled_once_and_none_not_at_all() {
         assert_eq!(positions(Shape::new(1, 1, 9), TILE, 1), [(0, 0)]);
         assert_eq!(positions(Shape::new(0, 1, 9), TILE, 1), []);
