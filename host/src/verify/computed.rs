@@ -372,4 +372,107 @@ mod tests {
         coarse.row_mut(3)[4] = f64::from(coarse.row(3)[4] as f32);
         assert!(judge(&coarse).is_err());
     }
+
+    fn matrix<T: Number>(rows: usize, elements: &[T]) -> Matrix<T> {
+        let columns = elements.len() / rows;
+        Matrix::from_elements(rows, columns, |row, col| elements[row * columns + col]).unwrap()
+    }
+
+    /// A row of A, and B.
+    fn row_times<T: Number>(a: &[T], b: &[T]) -> Problem<T> {
+        let b = matrix(a.len(), b);
+        let c = Matrix::from_elements(1, b.columns(), |_, _| T::default()).unwrap();
+        Problem::new(T::from_integer(1), T::default(), matrix(1, a), b, c).unwrap()
+    }
+
+    /// 2 (n + k) + 8 of them, where the sum of magnitudes is 1.
+    #[test]
+    fn a_row_may_be_off_by_as_many_epsilons_as_there_are_roundings_and_no_more() {
+        let (one_column, three_columns) = (&[1f32, 0.0][..], &[1f32, 0.0, 0.0][..]);
+        for (a, b, roundings) in [
+            (&[-1f32, 0.0][..], one_column, 14.0),
+            (&[-1f32][..], three_columns, 16.0),
+            (&[-1f32][..], &one_column[..1], 12.0),
+        ] {
+            let problem = row_times(a, b);
+            for (operands, right) in [(Operands::AsTheyAre, -1.0), (Operands::Magnitudes, 1.0)] {
+                let check = |epsilons: f64| {
+                    let mut got = vec![0.0; problem.shape().n];
+                    got[0] = right * (1.0 + epsilons * f64::EPSILON);
+                    operands.check(&problem, &matrix(1, &got), 1)
+                };
+                assert_eq!(check(roundings), Ok(true), "{operands:?} {roundings}");
+                assert_eq!(check(roundings + 1.0), Err(wrong(0)), "{operands:?}");
+            }
+        }
+    }
+
+    /// [`check_rounded_once`] of a row.
+    fn rounded_once(problem: &Problem<f64>, got: &[f64]) -> Result<bool, Failure> {
+        check_rounded_once(problem, &matrix(1, got), 1)
+    }
+
+    /// 10 (n + k + 4) (n + 1) times the smallest number.
+    #[test]
+    fn a_row_that_is_rounded_once_may_be_off_by_what_underflows_and_no_more() {
+        for (a, b, multiple) in [
+            (&[0.0, 0.0][..], &[1.0, 1.0][..], 140),
+            (&[0.0][..], &[1.0, 1.0, 1.0][..], 320),
+        ] {
+            let problem = row_times(a, b);
+            let check = |multiple| {
+                let mut got = vec![0.0; problem.shape().n];
+                got[0] = f64::from_bits(multiple);
+                rounded_once(&problem, &got)
+            };
+            assert_eq!(check(multiple), Ok(true));
+            assert_eq!(check(multiple + 1), Err(wrong(0)));
+        }
+    }
+
+    /// Half of f64's epsilon.
+    const U: f64 = 0.5 * f64::EPSILON;
+
+    /// 3 * 2 - 3 * 2: the sum of magnitudes is 12, and gamma is 2 (1 + 2 + 4) U.
+    #[test]
+    fn a_row_whose_terms_cancel_may_be_off_by_4_gamma_squared_of_their_magnitudes_and_no_more() {
+        let problem = row_times(&[3.0, -3.0], &[2.0, 2.0]);
+        let multiple = f64::from(4 * 14 * 14 * 12);
+        for sign in [1.0, -1.0] {
+            let check = |multiple: f64| rounded_once(&problem, &[sign * multiple * U * U]);
+            assert_eq!(check(multiple), Ok(true));
+            assert_eq!(check(multiple + 1.0), Err(wrong(0)));
+        }
+    }
+
+    /// Five times U, and 807 times U^2, worked out in fractions: of the bound's terms,
+    /// U (1 + 28 U) (1 - 5 U) + 4 (14 U)^2 + 4 U. An element of another column is this second part,
+    /// with which the first adds up without rounding.
+    #[test]
+    fn a_row_may_be_off_by_what_rounding_its_elements_and_their_difference_takes_and_no_more() {
+        let problem = row_times(&[1.0], &[1.0]);
+        assert_eq!(rounded_once(&problem, &[1.0 - 5.0 * U]), Ok(true));
+        assert_eq!(rounded_once(&problem, &[1.0 - 6.0 * U]), Err(wrong(0)));
+        let problem = row_times(&[1.0], &[1.0, 0.0]);
+        for sign in [1.0, -1.0] {
+            let check = |part: f64| rounded_once(&problem, &[1.0 - 5.0 * U, sign * part * U * U]);
+            assert_eq!(check(800.0), Ok(true));
+            assert_eq!(check(824.0), Err(wrong(0)));
+        }
+    }
+
+    #[test]
+    fn a_reference_of_f64_that_is_not_finite_is_not_used_and_no_error() {
+        let problem = row_times(&[1.0, 2.0], &[3.0, 4.0, 5.0, 6.0]);
+        let checked = |product: &[f64]| {
+            let (product, magnitude) = (matrix(1, product), matrix(1, &[13.0, 16.0]));
+            ComputedReference::checked(&problem, product, magnitude, 1)
+        };
+        assert!(checked(&[13.0, 16.0]).unwrap().is_some());
+        for element in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(checked(&[13.0, element]).unwrap().is_none(), "{element}");
+            let infinite = row_times(&[1.0, element], &[3.0, 4.0, 5.0, 6.0]);
+            assert_eq!(rounded_once(&infinite, &[13.0, 16.0]), Ok(false));
+        }
+    }
 }

@@ -742,3 +742,108 @@ fn a_mismatch_is_a_sentence() {
     };
     assert_eq!(wrong_integer.to_string(), "C[3][5] is NaN, but must be 1.");
 }
+
+#[test]
+fn what_is_compared_in_full_ends_at_2_to_the_33_products_beside_a_gpu_at_2_to_the_31() {
+    let product_of = |Shape { m, n, k }| m * n * k;
+    let at_limit = Shape::new(1 << 11, 1 << 11, 1 << 11);
+    let one_more = Shape::new(603, 683, 20_857);
+    assert_eq!(product_of(at_limit), 1 << 33);
+    assert_eq!(product_of(one_more), (1 << 33) + 1);
+    assert_eq!(Coverage::of(at_limit, 1), Coverage::Full);
+    assert_eq!(Coverage::of(one_more, 1), SAMPLED);
+    // Of three dimensions that differ, all count.
+    assert_eq!(
+        Coverage::of(Shape::new(1 << 12, 1 << 13, 1 << 9), 1),
+        SAMPLED
+    );
+    let at_limit = Shape::new(1 << 10, 1 << 10, 1 << 11);
+    let more = Shape::new(1 << 10, 1 << 10, (1 << 11) + 1);
+    assert_eq!(product_of(at_limit), 1 << 31);
+    assert_eq!(Coverage::beside_gpu(at_limit, 1), Coverage::Full);
+    assert_eq!(Coverage::beside_gpu(more, 1), SAMPLED);
+}
+
+#[test]
+fn what_is_compared_in_full_has_matrices_of_2_to_the_25_elements_at_most() {
+    let (one, other) = (8283, 4051);
+    assert_eq!(one * other, (1 << 25) + 1);
+    for coverage in [Coverage::of, Coverage::beside_gpu] {
+        for (at_limit, one_more) in [
+            (Shape::new(1 << 12, 1 << 13, 1), Shape::new(one, other, 1)),
+            (Shape::new(1 << 12, 1, 1 << 13), Shape::new(one, 1, other)),
+            (Shape::new(1, 1 << 12, 1 << 13), Shape::new(1, one, other)),
+        ] {
+            assert_eq!(coverage(at_limit, 1), Coverage::Full, "{at_limit:?}");
+            assert_eq!(coverage(one_more, 1), SAMPLED, "{one_more:?}");
+        }
+    }
+}
+
+#[test]
+fn exact_says_how_far_off_an_integer_is() {
+    let (problem, right) = small_integers(1.0, 0.0);
+    let want = f64::from(right.row(4)[5]);
+    let wrong = with(&right, (4, 5), |element| element - 3.0);
+    let expected = Failure::Element(Mismatch {
+        row: 4,
+        col: 5,
+        got: want - 3.0,
+        want,
+        err: 3.0,
+        bound: 0.0,
+    });
+    assert_eq!(exact(&problem, &wrong, TILE, Coverage::Full), Err(expected));
+}
+
+/// A column of `a` times a row of `b`, added up over `k`, and a C.
+fn outer(k: usize, (a, b, c): (f32, f32, f32), (alpha, beta): (f32, f32)) -> Problem<f32> {
+    let matrix = |rows, columns, element| Matrix::from_elements(rows, columns, |_, _| element);
+    let (a, b, c) = (matrix(2, k, a), matrix(k, 3, b), matrix(2, 3, c));
+    Problem::new(alpha, beta, a.unwrap(), b.unwrap(), c.unwrap()).unwrap()
+}
+
+#[test]
+fn the_largest_integer_of_a_result_is_what_its_terms_add_up_to() {
+    for (k, elements, scalars, largest) in [
+        (5, (3.0, -7.0, 11.0), (-2.0, 3.0), 243.0),
+        (5, (3.0, -7.0, 11.0), (0.0, -3.0), 33.0),
+        (5, (-3.0, 7.0, 11.0), (4.0, 0.0), 420.0),
+        (5, (3.0, 0.0, 0.0), (1.0, 1.0), 0.0),
+        (0, (3.0, 7.0, 11.0), (1.0, 1.0), 11.0),
+    ] {
+        let found = require_exact_sums(&outer(k, elements, scalars));
+        assert_eq!(found, Ok(largest), "{k} {elements:?} {scalars:?}");
+    }
+    // The largest of each column of A and of each row of B, wherever they are.
+    let mut problem = outer(200, (1.0, -1.0, 0.0), (1.0, 0.0));
+    problem.a.row_mut(1)[199] = -5.0;
+    problem.b.row_mut(199)[2] = 4.0;
+    problem.b.row_mut(130)[0] = 9.0;
+    assert_eq!(require_exact_sums(&problem), Ok(198.0 + 20.0 + 9.0));
+}
+
+#[test]
+fn the_largest_integer_of_an_empty_result_is_zero_whatever_beta() {
+    let empty = || Matrix::from_elements(0, 3, |_, _| 0f32).unwrap();
+    let b = Matrix::from_elements(0, 3, |_, _| 0f32).unwrap();
+    let a = Matrix::from_elements(0, 0, |_, _| 0f32).unwrap();
+    let problem = Problem::new(1.0, 2f32.powi(30), a, b, empty()).unwrap();
+    assert_eq!(require_exact_sums(&problem), Ok(0.0));
+    exact(&problem, &empty(), TILE, Coverage::Full).unwrap();
+}
+
+#[test]
+fn integers_that_add_up_to_2_to_the_24_are_exact_and_to_one_more_they_may_round() {
+    let (half, limit) = (8_388_608.0, Ok(16_777_216.0));
+    let required = |elements, scalars| require_exact_sums(&outer(1, elements, scalars));
+    let too_large = Err(Failure::Unprovable(
+        "the integers are too large for this k, so sums may round.".to_string(),
+    ));
+    assert_eq!(required((half, 2.0, 0.0), (1.0, 0.0)), limit);
+    assert_eq!(required((half, 1.0, 0.0), (-2.0, 0.0)), limit);
+    assert_eq!(required((half, 1.0, half), (1.0, -1.0)), limit);
+    assert_eq!(required((half, 2.0, 1.0), (1.0, 1.0)), too_large);
+    assert_eq!(required((half, 1.0, 1.0), (2.0, 1.0)), too_large);
+    assert_eq!(required((half, 1.0, 0.0), (3.0, 0.0)), too_large);
+}
