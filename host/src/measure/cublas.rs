@@ -338,10 +338,9 @@ mod tests {
         0
     }
 
-    #[test]
-    fn a_column_major_gemm_computes_the_row_major_product() {
-        let shape = Shape::new(3, 5, 7);
-        let layout = Layout::padded(shape, [2, 3, 1], [0; 3]);
+    /// Multiplies matrices whose rows have so many elements between them.
+    fn check_product(shape: Shape, padding: [usize; 3]) {
+        let layout = Layout::padded(shape, padding, [0; 3]);
         let data = Data::SmallIntegers { largest: 4 };
         let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
         let mut computed = problem.clone();
@@ -350,9 +349,9 @@ mod tests {
             leading,
         };
         let matrices = [
-            placed(computed.a.row_mut(0).as_mut_ptr(), shape.k + 2),
-            placed(computed.b.row_mut(0).as_mut_ptr(), shape.n + 3),
-            placed(computed.c.row_mut(0).as_mut_ptr(), shape.n + 1),
+            placed(computed.a.row_mut(0).as_mut_ptr(), layout.a.leading),
+            placed(computed.b.row_mut(0).as_mut_ptr(), layout.b.leading),
+            placed(computed.c.row_mut(0).as_mut_ptr(), layout.c.leading),
         ];
         let handle = std::ptr::null_mut();
         // SAFETY: the matrices are those of the problem; the function uses no handle.
@@ -361,6 +360,14 @@ mod tests {
         assert_eq!(status, 0);
         let tile = Tile { m: 1, n: 1, k: 1 };
         verify::exact(&problem, &computed.c, tile, Coverage::Full).unwrap();
+    }
+
+    #[test]
+    fn a_column_major_gemm_computes_the_row_major_product() {
+        check_product(Shape::new(3, 5, 7), [2, 3, 1]);
+        // Columns, one element after the other.
+        check_product(Shape::new(3, 1, 7), [0; 3]);
+        check_product(Shape::new(3, 5, 1), [0; 3]);
     }
 
     #[test]

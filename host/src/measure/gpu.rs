@@ -210,8 +210,11 @@ pub fn measure<T: Number>(
         runners.push(Runner::new(device, contender, problem, matrices)?);
     }
     // One launch after the other: one workspace is enough for all.
-    let needed = runners.iter().map(Runner::workspace_bytes).max();
-    let workspace = device.allocate(needed.unwrap_or(0).max(1))?;
+    let needed = runners
+        .iter()
+        .map(Runner::workspace_bytes)
+        .fold(1, usize::max);
+    let workspace = device.allocate(needed)?;
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
     let result = measure_on(device, runners, effort, &copies, &workspace, check);
     let ended = device.stream().synchronize();
@@ -323,14 +326,15 @@ struct Repeats {
 impl Repeats {
     /// For launches of about `seconds`.
     fn new(effort: Effort, seconds: f64) -> Repeats {
-        let affordable = (BUDGET / seconds.max(1e-9)) as u32;
+        // More than a u32 holds becomes the largest, even an infinity.
+        let affordable = (BUDGET / seconds) as u32;
         Repeats {
             warmup: effort.warmup.unwrap_or(WARMUP.min(affordable.max(1))),
             runs: effort
                 .runs
                 .unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)))
                 .max(1),
-            launches_per_run: (SHORTEST_RUN / seconds.max(1e-6)).ceil().max(1.0) as u32,
+            launches_per_run: (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32,
         }
     }
 }
@@ -558,12 +562,23 @@ mod tests {
     }
 
     #[test]
+    fn launches_too_short_for_the_clock_run_as_often_as_those_of_a_microsecond() {
+        let plan = Repeats::new(DEFAULT, 0.0);
+        assert_eq!(plan, Repeats::new(DEFAULT, 1e-6));
+        assert_eq!((plan.runs, plan.warmup), (20, 3));
+    }
+
+    #[test]
     fn copies_exceed_the_l2_and_fit_into_memory() {
         let (kib, mib) = (1 << 10, 1 << 20);
         assert_eq!(number_of_copies(50 * mib, 1 << 36, 48 * mib, 48 * mib), 4);
         assert_eq!(number_of_copies(50 * mib, 1 << 36, 1 << 34, 1 << 34), 1);
         // Half a MiB of columns that take 64 MiB each: memory decides.
         assert_eq!(number_of_copies(50 * mib, 1 << 30, 512 * kib, 64 * mib), 4);
+        // Bytes, of which the L2 or the memory decides.
+        assert_eq!(number_of_copies(100, 1 << 30, 1, 1), 201);
+        assert_eq!(number_of_copies(100, 400, 1, 1), 100);
+        assert_eq!(number_of_copies(mib, 1 << 30, 1, 1), MOST_COPIES);
     }
 
     #[test]
@@ -580,12 +595,14 @@ mod tests {
     }
 
     #[test]
-    fn requested_runs_are_done_however_slow_they_are() {
-        let asked = Effort {
-            runs: Some(50),
-            warmup: Some(0),
-        };
-        let plan = Repeats::new(asked, 100.0);
-        assert_eq!((plan.runs, plan.warmup), (50, 0));
+    fn requested_runs_are_done_however_slow_they_are_and_at_least_one() {
+        for (runs, done) in [(50, 50), (1, 1), (0, 1)] {
+            let asked = Effort {
+                runs: Some(runs),
+                warmup: Some(0),
+            };
+            let plan = Repeats::new(asked, 100.0);
+            assert_eq!((plan.runs, plan.warmup), (done, 0));
+        }
     }
 }

@@ -103,11 +103,71 @@ mod tests {
 
     /// Of a product of this shape in so many seconds, with 10 runs of 2 launches.
     fn refusal(shape: Shape, alpha: f32, seconds: f64) -> Option<String> {
+        let timing = Timing::new(vec![seconds; 10], 0, 2);
+        refusal_by(LIMITS, shape, alpha, timing)
+    }
+
+    fn refusal_by(limits: Limits, shape: Shape, alpha: f32, timing: Timing) -> Option<String> {
         let layout = Layout::compact(shape);
         let problem = Problem::random(shape, layout, Data::Normal, 1, alpha, 0.0).unwrap();
-        let timing = Timing::new(vec![seconds; 10], 0, 2);
-        let checked = LIMITS.check("some-kernel", &problem, &timing);
+        let checked = limits.check("some-kernel", &problem, &timing);
         checked.err().map(|error| error.to_string())
+    }
+
+    /// No limits but the clock on the wall, which shows a second.
+    const A_SECOND: Limits = Limits {
+        peak_flops_per_s: None,
+        bandwidth_bytes_per_s: 0.0,
+        elapsed: Duration::from_secs(1),
+    };
+
+    /// One launch.
+    fn once(seconds: f64) -> Timing {
+        Timing::new(vec![seconds], 0, 1)
+    }
+
+    #[test]
+    fn what_is_exactly_at_a_limit_is_not_refused() {
+        let one = Shape::new(1, 1, 1);
+        assert_eq!(refusal_by(A_SECOND, one, 1.0, once(SLACK)), None);
+        assert!(refusal_by(A_SECOND, one, 1.0, once(SLACK.next_up())).is_some());
+        // 2 * 51 operations in a second.
+        let shape = Shape::new(51, 1, 1);
+        let of_peak = |peak| Limits {
+            peak_flops_per_s: Some(peak),
+            ..A_SECOND
+        };
+        assert_eq!(100.0 * SLACK, 102.0);
+        assert_eq!(refusal_by(of_peak(100.0), shape, 1.0, once(1.0)), None);
+        assert!(refusal_by(of_peak(99.99), shape, 1.0, once(1.0)).is_some());
+        // The 204 bytes of C alone, of which half may stay in the L2.
+        let of_bandwidth = |bytes_per_s| Limits {
+            bandwidth_bytes_per_s: bytes_per_s,
+            ..A_SECOND
+        };
+        assert_eq!(102.0 / 100.0, SLACK);
+        assert_eq!(refusal_by(of_bandwidth(100.0), shape, 0.0, once(1.0)), None);
+        assert!(refusal_by(of_bandwidth(99.99), shape, 0.0, once(1.0)).is_some());
+    }
+
+    #[test]
+    fn limits_are_limits_however_small() {
+        let one = Shape::new(1, 1, 1);
+        let slowest = Limits {
+            peak_flops_per_s: Some(1.0),
+            bandwidth_bytes_per_s: 1.0,
+            elapsed: Duration::from_secs(10),
+        };
+        // Without a product there are no operations, and of the bytes there are those of C.
+        assert_eq!(refusal_by(slowest, one, 0.0, once(2.0)), None);
+        assert!(refusal_by(slowest, one, 0.0, once(1.9)).is_some());
+        let no_time = once(1e-6);
+        let of_peak = Limits {
+            bandwidth_bytes_per_s: 0.0,
+            ..slowest
+        };
+        assert_eq!(refusal_by(of_peak, one, 0.0, no_time.clone()), None);
+        assert!(refusal_by(of_peak, one, 1.0, no_time).is_some());
     }
 
     #[test]

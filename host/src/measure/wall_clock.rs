@@ -23,7 +23,8 @@ pub fn on_cpu(
     before: Duration,
     mut run: impl FnMut() -> Result<Duration, RunError>,
 ) -> Result<Timing, RunError> {
-    let affordable = (CPU_BUDGET / before.as_secs_f64().max(1e-9)) as u32;
+    // More than a u32 holds becomes the largest, even an infinity.
+    let affordable = (CPU_BUDGET / before.as_secs_f64()) as u32;
     let runs = effort
         .runs
         .unwrap_or(CPU_RUNS.min(affordable.max(FEWEST_CPU_RUNS)));
@@ -102,6 +103,7 @@ mod tests {
             (timing.runs(), timing.warmup, timing.min())
         };
         let default = Effort::default();
+        assert_eq!(runs(default, 0), (10, 0, 1e-3));
         assert_eq!(runs(default, 1), (10, 0, 1e-3));
         assert_eq!(runs(default, 600), (5, 0, 1e-3));
         assert_eq!(runs(default, 60_000), (3, 0, 1e-3));
@@ -111,5 +113,17 @@ mod tests {
         };
         assert_eq!(runs(asked, 60_000), (1, 2, 3e-3));
         assert_eq!(most_cpu_runs(asked), 3);
+        assert_eq!(most_cpu_runs(default), 10);
+    }
+
+    #[test]
+    fn there_is_no_timing_without_a_run() {
+        let runs = Some(0);
+        let asked = Effort { runs, warmup: None };
+        let second = Duration::from_secs(1);
+        let timing = on_cpu(asked, second, || Ok(second)).unwrap();
+        assert_eq!((timing.runs(), most_cpu_runs(asked)), (1, 1));
+        let timing = on_simulator(asked, second, || panic!("one more")).unwrap();
+        assert_eq!(timing.runs(), 1);
     }
 }

@@ -102,8 +102,8 @@ pub(super) fn prove<T: Element>(
     Ok(judge)
 }
 
-/// A reference for every element, computed by the GPU; `None` where there is none, or no memory
-/// for it, or the elements do not round. An inner error if it is wrong.
+/// [`compute_reference`] by the GPU; `None` where there is none, or no memory for it, or the
+/// elements do not round.
 fn computed_reference<T: Element>(
     machine: Machine<'_>,
     problem: &Problem<T>,
@@ -114,12 +114,23 @@ fn computed_reference<T: Element>(
         && matches!(machine.device, Device::Cuda(_))
         && problem.alpha != T::default()
         && memory::check(problem.shape(), size_of::<f64>()).is_ok();
+    match is_worth_it {
+        true => compute_reference(machine.device, problem, seed, progress),
+        false => Ok(Ok(None)),
+    }
+}
+
+/// A reference for every element, computed by the device; `None` if it has no memory for it. An
+/// inner error if it is wrong.
+fn compute_reference<T: Element>(
+    device: &Device,
+    problem: &Problem<T>,
+    seed: u64,
+    progress: &Progress,
+) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
     // For magnitudes, and for the products of f32, a simple kernel will do.
     let mut variants = tiled::KERNEL.variants.iter();
-    let Some(plain) = variants
-        .find(|variant| variant.types.c == ElementType::F64)
-        .filter(|_| is_worth_it)
-    else {
+    let Some(plain) = variants.find(|variant| variant.types.c == ElementType::F64) else {
         return Ok(Ok(None));
     };
     let accurate = match T::TYPE {
@@ -128,7 +139,7 @@ fn computed_reference<T: Element>(
     };
     progress.doing("computing a reference".to_string());
     let run = |kernel: &'static Variant, operands: &Problem<f64>| match run(
-        machine.device,
+        device,
         Choice::even(kernel),
         operands,
         &|| (),
@@ -210,6 +221,52 @@ fn small_integer(scalar: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::{Settings, Team};
+    use gpu_gemm::{DeviceChoice, Shape};
+
+    /// Compares a kernel's result with a reference that the simulator computed, and then with a
+    /// wrong element.
+    fn check_reference<T: Element>() {
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let (shape, data) = (Shape::new(5, 6, 7), Data::Normal);
+        let (layout, [one, two]) = (Layout::compact(shape), [1, 2].map(T::from_integer));
+        let problem = Problem::<T>::random(shape, layout, data, 1, two, one).unwrap();
+        let progress = Progress::start(0);
+        let computed = compute_reference(&device, &problem, 1, &progress).unwrap();
+        let reference = computed.unwrap().expect("memory for 30 elements");
+        let mut kernels = tiled::KERNEL.variants.iter();
+        let kernel = kernels.find(|kernel| kernel.types.c == T::TYPE).unwrap();
+        let mut c = run(&device, Choice::even(kernel), &problem, &|| ())
+            .unwrap()
+            .c;
+        let model = ErrorModel::Elementwise;
+        verify::proven_by(&problem, &c, &reference, data, model).unwrap();
+        c.row_mut(4)[5] = T::from_integer(1000);
+        let outcome = verify::proven_by(&problem, &c, &reference, data, model);
+        assert!(matches!(outcome, Err(Failure::Element(_))), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_computed_reference_accepts_what_is_right_and_nothing_else() {
+        check_reference::<f32>();
+        check_reference::<f64>();
+    }
+
+    #[test]
+    fn the_simulator_is_not_asked_for_a_reference() {
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let team = Team::new(Settings::default()).unwrap();
+        let machine = Machine {
+            device: &device,
+            team: &team,
+        };
+        let shape = Shape::new(5, 6, 7);
+        let layout = Layout::compact(shape);
+        let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
+        let progress = Progress::start(0);
+        let computed = computed_reference(machine, &problem, 1, &progress).unwrap();
+        assert!(computed.unwrap().is_none());
+    }
 
     #[test]
     fn a_scalar_becomes_a_small_integer_and_zero_only_if_it_is_zero() {

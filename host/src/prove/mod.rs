@@ -280,6 +280,44 @@ mod tests {
         }
     }
 
+    /// Right on small integers: it keeps as many bits of A and B as tensor cores do.
+    fn low_precision() -> Rung {
+        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+            let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let terms = (0..k).map(|index| (a[row * lda + index], b[index * ldb + col]));
+                let sum: f32 = terms.map(|(a, b)| cut(a) * cut(b)).sum();
+                // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
+                // thread.
+                unsafe { *c.add(row * ldc + col) = alpha * sum };
+            }
+        };
+        let tile = Tile { m: 16, n: 16, k: 1 };
+        Rung::Gpu(planted::named("low-precision", tile, function))
+    }
+
+    #[test]
+    fn each_rung_is_proven_on_the_integers_that_suit_it_whatever_ran_before() {
+        let strassen = Rung::Cpu(&cpu::strassen::RUNG);
+        let (report, _) = evaluated(vec![strassen, low_precision(), naive(), naive()]);
+        let proven: Vec<bool> = report.results.iter().map(|record| record.proven).collect();
+        assert_eq!(proven, [true, false, true, true], "{report:?}");
+        let why = &report.results[1].verification;
+        assert!(why.starts_with("C[") && !why.contains(" within "), "{why}");
+    }
+
+    #[test]
+    fn cublas_as_the_baseline_of_cpu_rungs_needs_a_gpu_too() {
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let rungs = vec![Rung::Cpu(&cpu::ijk::RUNG)];
+        let request = Request {
+            baseline: Baseline::Cublas,
+            ..Request::new(rungs, ElementType::F32, Shape::new(2, 3, 4), 1)
+        };
+        let (_, result) = evaluate(&opened, &request, None);
+        assert!(matches!(result, Err(EvaluateError::BaselineWithoutGpu)));
+    }
+
     #[test]
     fn the_time_of_a_run_is_what_it_took_and_the_speed_follows() {
         const LEAST: f64 = 5e-3;

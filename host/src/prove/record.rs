@@ -143,6 +143,10 @@ mod tests {
         };
         let idle = super::record(machine, &scaled, &candidate, Some(&cublas)).unwrap();
         assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
+        // An empty C takes no launch.
+        let empty = Request::new(vec![rung], ElementType::F32, Shape::new(0, 20, 30), 1);
+        let empty = super::record(machine, &empty, &Candidate::new(rung), None).unwrap();
+        assert_eq!((empty.grid_x, empty.grid_y, empty.launches), (0, 0, 0));
         let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
         native.timing = candidate.timing.take();
         let beside = super::record(machine, &request, &native, Some(&cublas)).unwrap();

@@ -79,3 +79,16 @@ impl Request {
         self.rungs.iter().all(|rung| rung.choice().is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_a_request_is_for_the_plain_product_and_its_own_yardstick() {
+        let request = Request::new(Vec::new(), ElementType::F32, Shape::new(2, 3, 4), 1);
+        assert_eq!((request.alpha, request.beta), (1.0, 0.0));
+        assert_eq!(request.baseline, Baseline::Auto);
+        assert!(!request.tensor_cores);
+    }
+}

@@ -167,12 +167,8 @@ fn check_timed<T: Element>(
     c: &Matrix<T>,
 ) {
     if candidate.proven_bits == Some(c.hash_of_bits()) {
-        candidate.judge(Ok(Proof {
-            gate: "timed",
-            statement: "a launch like the timed ones gives the same bits".to_string(),
-            largest_error: 0.0,
-            bound: 0.0,
-        }));
+        let statement = "a launch like the timed ones gives the same bits".to_string();
+        candidate.judge(Ok(Proof::exact("timed", statement)));
         return;
     }
     let model = candidate.rung.error_model(machine.team);
@@ -250,4 +246,38 @@ fn judge_yardstick<T: Element>(
         Precision::Tf32 => ErrorModel::Tf32,
     };
     judge.judge(c, TILE, model).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::{self, Settings, Team};
+    use crate::prove::gates;
+    use crate::rung::Rung;
+    use gpu_gemm::{DeviceChoice, ElementType, Shape};
+
+    #[test]
+    fn runs_of_a_cpu_rung_that_would_take_too_long_are_steps_that_are_done() {
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let team = Team::new(Settings::default()).unwrap();
+        let machine = Machine {
+            device: &device,
+            team: &team,
+        };
+        let rung = Rung::Cpu(&cpu::ijk::RUNG);
+        let request = Request::new(vec![rung], ElementType::F32, Shape::new(4, 5, 6), 1);
+        for (seconds, runs) in [(60, 3), (0, 10)] {
+            let mut candidates = [Candidate::new(rung)];
+            let proving = Progress::start(0);
+            let (scalars, all) = ((1.0, 0.0), &mut candidates);
+            let judge = gates::prove::<f32>(machine, &request, scalars, None, all, &proving);
+            let [mut candidate] = candidates;
+            candidate.time = Duration::from_secs(seconds);
+            let progress = Progress::start(0);
+            let (judge, effort) = (judge.unwrap(), request.effort);
+            time_native(machine, effort, &judge, &mut candidate, &progress).unwrap();
+            assert_eq!(candidate.timing.unwrap().runs(), runs);
+            assert_eq!(progress.steps_done(), 10);
+        }
+    }
 }

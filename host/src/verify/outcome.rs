@@ -114,7 +114,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    pub(super) fn exact(gate: &'static str, statement: String) -> Proof {
+    pub(crate) fn exact(gate: &'static str, statement: String) -> Proof {
         Proof {
             gate,
             statement,

@@ -37,9 +37,14 @@ macro_rules! trials {
 fn main() -> ExitCode {
     let trials = trials![
         times_speeds_and_ratios_are_those_of_the_clock,
+        without_a_product_there_are_times_and_no_speeds,
         the_time_of_a_short_launch_is_the_mean_of_many,
         slow_kernels_and_requested_runs_run_as_often_as_documented,
         no_launch_finds_its_operands_in_the_l2,
+        matrices_are_copied_as_contenders_take_them_and_as_often_as_there_is_room,
+        a_kernel_that_copies_b_first_has_its_workspace,
+        a_cublas_is_destroyed_unless_its_context_is_lost,
+        cublas_of_f64_may_use_tensor_cores,
         cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises,
         each_type_has_its_cublas_or_none,
         padded_matrices_are_multiplied_in_place_and_in_pitched_copies,
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
         a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
         out_of_memory_at_any_allocation_reports_sizes,
         a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart,
+        after_an_error_what_was_found_wrong_before_is_reported,
+        where_no_kernel_is_right_nothing_is_timed_on_the_gpu,
         a_driver_that_is_of_no_use_says_why,
     ];
     let why_not = ptx::why_absent();
@@ -110,6 +117,15 @@ fn times_speeds_and_ratios_are_those_of_the_clock() {
     assert_eq!(launch.map(|field| &record[field]), [2, 9, 64, 4, 1]);
 }
 
+fn without_a_product_there_are_times_and_no_speeds() {
+    let (report, _) = report(EXACT, "--alpha 0 --beta 1 --baseline cublas");
+    let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
+    assert_eq!(record["time_median_s"], 1.25e-4);
+    assert_eq!(record["flops_per_s"], Value::Null);
+    assert_eq!(cublas["time_median_s"], 6.25e-5);
+    assert_eq!(cublas["flops_per_s"], Value::Null);
+}
+
 fn the_time_of_a_short_launch_is_the_mean_of_many() {
     let (report, log) = report("kernel_ns=1000 cublas_ns=2000", "--baseline cublas");
     let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
@@ -155,11 +171,13 @@ fn slow_kernels_and_requested_runs_run_as_often_as_documented() {
         (60, 3, "6.000e1 s a launch, 1.800e2 s in all, but only "),
     ] {
         let settings = format!("kernel_ns={seconds}000000000 waits=0");
-        let ran = multiply(&settings, "--baseline none");
+        let ran = multiply(&settings, "--baseline cublas");
         assert_eq!(ran.ended.code, Some(1));
         let error = format!("error: The measurement is wrong: naive took {why}");
         assert_contains(&ran.ended.err, &[&error]);
         assert_eq!(spans_of(&ran.log, "naive"), runs + 3);
+        // cuBLAS is faster, and has its own number of runs, of two launches.
+        assert_eq!(spans_of(&ran.log, "sgemm in mode 2"), 20 * 2 + 1);
     }
 }
 
@@ -182,6 +200,71 @@ fn no_launch_finds_its_operands_in_the_l2() {
         let matrices = launches.iter().map(|line| line.numbers(["a", "b", "c"]));
         assert_eq!(matrices.collect::<HashSet<_>>().len(), enough);
     }
+}
+
+fn matrices_are_copied_as_contenders_take_them_and_as_often_as_there_is_room() {
+    const ROOM: u64 = 1 << 30;
+    for (kernels, memory, matrices) in [
+        // Two copies of A, B and C, though one would be twice the L2.
+        ("naive", ROOM, 2 * 3),
+        ("pitched", ROOM, 2 * 3),
+        ("naive,pitched", ROOM, 2 * 6),
+        // Room for one.
+        ("naive,pitched", 100_000, 6),
+    ] {
+        let settings = format!("{EXACT} l2_bytes=1000 memory_bytes={memory}");
+        // B is the largest.
+        let shape = "--m 3 --n 70 --k 19 --baseline none --runs 3";
+        let ran = host(
+            &settings,
+            &format!("--device cuda --kernel {kernels} {shape}"),
+        );
+        let ended = ran.ended.succeeded();
+        assert_contains(&ended, &["proven right"]);
+        let allocated = ran.log.iter().filter(|line| line.kind == "allocate");
+        // Both proofs of a kernel take A, B, C and a workspace; what is timed takes one.
+        let proofs = 2 * 4 * kernels.split(',').count();
+        assert_eq!(allocated.count(), proofs + matrices + 1, "{kernels}");
+    }
+}
+
+fn a_kernel_that_copies_b_first_has_its_workspace() {
+    // A copy and a product take 1/8 ms.
+    let settings = "kernel_ns=62500 l2_bytes=1000";
+    let (report, log) = report(settings, "--kernel few-rows-1");
+    let record = &report["results"][0];
+    assert_eq!([&record["launches"], &record["runs"]], [2, 20]);
+    assert_eq!(record["time_median_s"], 1.25e-4);
+    let launches = log.iter().filter(|line| line.kind == "launch");
+    let launches: Vec<&Line> = launches.collect();
+    // Rows of 70 elements do not begin at multiples of 16 bytes.
+    for pair in launches.chunks(2) {
+        let names = [0, 1].map(|index: usize| pair[index].text("name"));
+        assert_eq!(names, ["pad", "few_rows_1"]);
+        assert_eq!(pair[0].number("target"), pair[1].number("b"));
+        assert_eq!(pair[1].number("ldb"), 72);
+    }
+}
+
+fn a_cublas_is_destroyed_unless_its_context_is_lost() {
+    for (settings, destroyed) in [(EXACT, 1), ("crash_at=10", 0)] {
+        let ran = multiply(settings, "--baseline cublas");
+        let count = |kind| ran.log.iter().filter(|line| line.kind == kind).count();
+        assert_eq!([count("create"), count("destroy")], [1, destroyed]);
+    }
+}
+
+fn cublas_of_f64_may_use_tensor_cores() {
+    let product = "--m 80 --n 80 --k 80 --dtype f64 --kernel tiled --runs 1 --warmup 0";
+    let arguments = format!("--device cuda --baseline cublas {product} --format json");
+    // 51.2 TFLOP/s, where CUDA cores reach 33.
+    let ran = host("cublas_ns=20", &arguments);
+    let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
+    assert_eq!(report["yardsticks"][0]["name"], "cublas-fp64");
+    let ran = host("cublas_ns=15", &arguments);
+    assert_eq!(ran.ended.code, Some(1));
+    let why = "cublas-fp64 took 1.500e-8 s a launch, 68.27 TFLOP/s, but the GPU's peak is 66.91";
+    assert_contains(&ran.ended.err, &[why]);
 }
 
 fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
@@ -212,10 +295,10 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
         .collect();
     let (others, last) = timed.split_at(40);
     assert_eq!(last, vec!["sgemm in mode 3"; 20]);
-    for pair in others.chunks(2) {
-        let pair: HashSet<&str> = pair.iter().map(String::as_str).collect();
-        assert_eq!(pair, HashSet::from(["naive", "sgemm in mode 2"]));
-    }
+    let orders: HashSet<&[String]> = others.chunks(2).collect();
+    let [one, other] = ["naive", "sgemm in mode 2"].map(String::from);
+    let both = [[one.clone(), other.clone()], [other, one]];
+    assert_eq!(orders, HashSet::from([&both[0][..], &both[1][..]]));
 }
 
 fn each_type_has_its_cublas_or_none() {
@@ -237,8 +320,9 @@ fn each_type_has_its_cublas_or_none() {
 
 fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
     if !fake::is_loaded() {
+        // Two copies of the matrices, which are launched on again and again.
         let log = fake::again(
-            EXACT,
+            &format!("{EXACT} l2_bytes=1000"),
             "padded_matrices_are_multiplied_in_place_and_in_pitched_copies",
         );
         for line in log.iter().filter(|line| line.is_launch()) {
@@ -258,7 +342,7 @@ fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
     let shape = Shape::new(33, 70, 19);
     let layout = Layout::padded(shape, [2, 3, 1], [3, 2, 1]);
     let data = Data::SmallIntegers { largest: 4 };
-    let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
+    let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, 2.0).unwrap();
     let kernels =
         [&naive::KERNEL, &pitched::KERNEL].map(|kernel| Choice::even(&kernel.variants[0]));
     for kernel in kernels {
@@ -425,6 +509,15 @@ fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
     let names: Vec<String> = launches.map(Line::contender).collect();
     let reference = "tiled_32_f64";
     assert_eq!(names[..4], ["naive", reference, reference, "naive"]);
+    // A wrong reference proves nothing, and so nothing is compared with it.
+    let ran = host(
+        &format!("{EXACT} wrong_kernel_from=2"),
+        &format!("--device cuda {shape} {options}"),
+    );
+    assert_eq!(ran.ended.code, Some(1));
+    let why = "row 0 of the reference that the GPU computed is wrong.";
+    assert_contains(&ran.ended.out, &[why]);
+    assert_eq!(ran.log.iter().filter(|line| line.is_launch()).count(), 3);
 }
 
 fn out_of_memory_at_any_allocation_reports_sizes() {
@@ -464,6 +557,33 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
     assert_eq!(ran.ended.code, Some(1));
     let status = "error: cuBLAS failed in cublasSgemm with status 13.\n";
     assert_contains(&ran.ended.err, &[status]);
+}
+
+fn after_an_error_what_was_found_wrong_before_is_reported() {
+    // The first gate refuses `tiled-16`; `naive` crashes in the second.
+    let settings = "wrong_kernel_from=2 crash_at=3";
+    let ran = multiply(settings, "--kernel naive,tiled-16 --format json");
+    assert_eq!(ran.ended.code, Some(1));
+    assert_contains(&ran.ended.err, &["Kernel `naive` crashed on the GPU"]);
+    let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+    let [record] = &report["results"].as_array().unwrap()[..] else {
+        panic!("{report}");
+    };
+    assert_eq!(
+        [&record["kernel"], &record["backend"]],
+        ["tiled-16", "cuda"]
+    );
+    assert_eq!(record["proven"], false);
+}
+
+fn where_no_kernel_is_right_nothing_is_timed_on_the_gpu() {
+    let settings = format!("{EXACT} wrong_kernel_from=1");
+    let ran = multiply(&settings, "--kernel naive,cpu-ijk --baseline none");
+    assert_eq!(ran.ended.code, Some(1));
+    assert_contains(&ran.ended.out, &["cpu-ijk: proven right"]);
+    // The exact gate takes A, B, C and a workspace.
+    let allocated = ran.log.iter().filter(|line| line.kind == "allocate");
+    assert_eq!(allocated.count(), 4);
 }
 
 fn a_driver_that_is_of_no_use_says_why() {

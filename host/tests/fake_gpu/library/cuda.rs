@@ -224,12 +224,33 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
         "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
         "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
+        // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
+        "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
+        "pad" => pad(gpu, &launch),
         _ => panic!("the fake GPU does not know the kernel `{name}`"),
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
     // A crash shows in the calls after the launch.
     gpu.is_lost = gpu.kernel_launches == gpu.setting("crash_at");
     Ok(())
+}
+
+/// Copies a matrix of f32 to rows of another length: those of `target` that `source` has.
+fn pad(gpu: &mut Gpu, launch: &Launch) {
+    // SAFETY: each parameter's address lies in its place, and all 8 are words.
+    let number = |index| unsafe { (*launch.parameters.add(index)).cast::<u64>().read() };
+    let [source, _, rows, columns, leading, target, _, target_leading] =
+        [0, 1, 2, 3, 4, 5, 6, 7].map(number);
+    let bytes = 4 * columns as usize;
+    for row in 0..rows {
+        let from = gpu.memory(source + 4 * row * leading, bytes);
+        let to = gpu.memory(target + 4 * row * target_leading, bytes);
+        copy(from, to, bytes).expect("a copy does not fail");
+    }
+    gpu.log(format_args!(
+        "launch name=pad stream={} source={source} target={target}",
+        launch.stream
+    ));
 }
 
 /// A kernel with the parameters that every rung has: `spec::GemmFn`, a slice as two.
@@ -257,9 +278,11 @@ fn multiply<T: Element>(gpu: &mut Gpu, name: &str, launch: &Launch) {
          c={c} ldc={ldc}",
         grid.0, grid.1, block.0, block.1
     ));
-    // A CTA of `pitched` computes a row, and a thread of the others an element.
+    // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a
+    // thread of the others an element.
     let (rows, columns) = match name {
         "pitched" => (grid.0, u32::MAX),
+        "few_rows_1" => (u32::MAX, u32::MAX),
         _ => (grid.1 * block.1, grid.0 * block.0),
     };
     let gemm = Gemm {

@@ -109,6 +109,11 @@ pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     outcome.err().unwrap_or(0)
 }
 
+/// Logs a call that may come when the context is lost.
+pub fn log_even_if_lost(line: impl Display) {
+    GPU.lock().expect("nothing panics and goes on").log(line);
+}
+
 /// Writes what a caller asked for.
 pub fn put<T>(target: *mut T, value: T) -> Outcome {
     // SAFETY: each function's documentation asks for a place that can be written.
