@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         after_an_error_what_was_found_wrong_before_is_reported,
         where_no_kernel_is_right_nothing_is_timed_on_the_gpu,
         a_driver_that_is_of_no_use_says_why,
+        the_doctor_names_the_gpu_and_the_cublas_that_there_are,
     ];
     let why_not = ptx::why_absent();
     if let Some(reason) = why_not {
@@ -584,6 +585,11 @@ fn where_no_kernel_is_right_nothing_is_timed_on_the_gpu() {
     // The exact gate takes A, B, C and a workspace.
     let allocated = ran.log.iter().filter(|line| line.kind == "allocate");
     assert_eq!(allocated.count(), 4);
+}
+
+fn the_doctor_names_the_gpu_and_the_cublas_that_there_are() {
+    let said = host(EXACT, "doctor").ended.succeeded();
+    assert_contains(&said, &["Fake GPU", "/libcublas.so.12"]);
 }
 
 fn a_driver_that_is_of_no_use_says_why() {
