@@ -54,7 +54,8 @@ pub fn figure(what: &str) -> Result<String, String> {
 ///
 /// There is no record.
 pub fn table() -> Result<String, String> {
-    let mut table = "| in | mutants | caught | share |\n| --- | ---: | ---: | ---: |\n".to_owned();
+    let mut table =
+        "\n| in | mutants | caught | share |\n| --- | ---: | ---: | ---: |\n".to_owned();
     for (name, score) in scores()? {
         let Score { mutants, caught } = score;
         table += &format!("| {name} | {mutants} | {caught} | {} |\n", score.share());

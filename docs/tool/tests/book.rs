@@ -294,6 +294,7 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         let command = text[at + 1..].split(['\n', '`']).next();
         let command = command.unwrap_or_default().trim();
         let kernel_is_any = command.replace("KERNEL", "naive").replace("SHELL", "bash");
+        let kernel_is_any = kernel_is_any.replace('\'', ""); // the shell takes them away
         let words: Vec<&str> = kernel_is_any.split_whitespace().collect();
         is_taken(command, words.get(1..).unwrap_or_default())?;
     }
