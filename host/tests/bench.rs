@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use common::signals::{Started, wait_until};
 use common::{Ended, assert_contains, command, run_in};
@@ -27,6 +28,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
     let what = "--kernel naive,tiled-16 --sizes 16,32 --shape 3x40x5";
+    let before = SystemTime::now();
     let table = bench(folder.path(), &format!("{what} {FILES}")).succeeded();
     let heads = table.lines().filter(|line| line.ends_with("of f32"));
     let expected = ["16 x 16 x 16", "32 x 32 x 32", "3 x 40 x 5"];
@@ -36,6 +38,11 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert!(results.all_proven());
     assert_eq!(results.kernels(), ["naive", "tiled-16"]);
     assert_eq!(results.sizes.len(), 3);
+    let made = results.provenance.as_ref().unwrap();
+    assert_eq!(made.version, env!("CARGO_PKG_VERSION"));
+    // It has no fractions of seconds.
+    let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
+    assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
     // Two kernels at three shapes, after the names of the columns.
     assert_eq!(read("b.csv").lines().count(), 7);
     let lines = read("b.jsonl");
@@ -46,7 +53,11 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let found = results.sizes.iter().flat_map(|size| size.results.clone());
     assert_eq!(records, found.collect::<Vec<Record>>());
     assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
-    for plot in ["new/plots/speed.svg", "new/plots/roofline.svg"] {
+    for plot in [
+        "new/plots/ladder.svg",
+        "new/plots/speed.svg",
+        "new/plots/roofline.svg",
+    ] {
         let svg = read(plot);
         let is_whole = svg.starts_with("<svg ") && svg.ends_with("</svg>\n");
         assert!(is_whole, "{plot}");
@@ -275,4 +286,24 @@ fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them()
     assert_eq!(read("b.csv").lines().count(), 1 + results.sizes.len());
     assert!(read("b.md").starts_with("# Shapes\n"));
     assert!(!read("new/plots/ratios.svg").is_empty());
+}
+
+#[test]
+fn alpha_and_beta_are_those_of_every_product() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel naive,cpu-ikj --sizes 8 --alpha -2 --beta 0.5 --json b.json";
+    let table = bench(folder.path(), what).succeeded();
+    assert_contains(
+        &table,
+        &["8 x 8 x 8 (m x n x k) of f32, alpha -2, beta 0.5\n"],
+    );
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    assert!(results.all_proven());
+    for record in &results.sizes[0].results {
+        assert_eq!((record.alpha, record.beta), (-2.0, 0.5));
+    }
+    let what = "--kernel tiled-32 --dtype i32 --sizes 8 --alpha 0.5";
+    let error = bench(folder.path(), what).refused(2);
+    assert_contains(&error, &["alpha is 0.5, but"]);
 }

@@ -36,7 +36,7 @@ pub mod table;
 
 pub use export::Layout;
 pub use ladder::Sort;
-pub use results::{Machine, Results, Size};
+pub use results::{Machine, Provenance, Results, Size};
 use shapes::Named;
 
 use crate::cpu;
@@ -52,6 +52,9 @@ pub struct Plan {
     pub asked: Vec<Asked>,
     pub data_type: ElementType,
     pub targets: Vec<Target>,
+    /// The factors of A * B and of the C that was there.
+    pub alpha: f64,
+    pub beta: f64,
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
@@ -86,6 +89,8 @@ impl Plan {
         let rung = |asked: &Asked| asked.rung(chooser, self.data_type, shape);
         let rungs = self.asked.iter().filter_map(rung);
         Request {
+            alpha: self.alpha,
+            beta: self.beta,
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
@@ -125,6 +130,7 @@ pub fn run(
     let progress = Progress::start(steps.sum());
     let mut results = Results {
         schema: results::SCHEMA,
+        provenance: Some(Provenance::now()),
         machine: Machine::of(&opened.device, plan.data_type),
         sizes: Vec::new(),
         summaries: Vec::new(),
@@ -171,6 +177,8 @@ mod tests {
             asked,
             data_type: ElementType::F32,
             targets: shapes.map(Target::from).to_vec(),
+            alpha: 1.0,
+            beta: 0.0,
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,

@@ -58,6 +58,11 @@ pub(super) fn conditions(results: &Results) -> String {
         (least, most) if least == most => format!("Medians of {most} runs"),
         (least, most) => format!("Medians of {least} to {most} runs"),
     }));
+    let day = results
+        .provenance
+        .as_ref()
+        .map(|made| made.day().to_owned());
+    facts.extend(day);
     let machine = &results.machine;
     facts.extend(
         machine

@@ -3,6 +3,7 @@
 //! apply or is not known is null.
 
 use std::collections::HashSet;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +21,43 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Files of older versions lack it.
+    pub provenance: Option<Provenance>,
     pub machine: Machine,
     /// One for each shape, in the requested order.
     pub sizes: Vec<Size>,
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
+}
+
+/// When, where and by what it was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// When the benchmark began, such as `2026-11-23T08:05:00Z`.
+    pub date: String,
+    /// The version of this program.
+    pub version: String,
+    /// The machine's name in its network.
+    pub host: String,
+}
+
+impl Provenance {
+    /// Of a benchmark that begins now.
+    pub fn now() -> Self {
+        let date = humantime::format_rfc3339_seconds(SystemTime::now());
+        let system = rustix::system::uname();
+        Self {
+            date: date.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: system.nodename().to_string_lossy().into_owned(),
+        }
+    }
+
+    /// The date without the time of day.
+    pub fn day(&self) -> &str {
+        self.date.split('T').next().unwrap_or_default()
+    }
 }
 
 /// A summary of a kernel's ratios to cuBLAS, over all shapes where both were measured. Above 1
@@ -288,6 +320,7 @@ pub(super) mod tests {
         };
         Results {
             schema: SCHEMA,
+            provenance: None,
             machine: Machine {
                 backend: "cuda".into(),
                 device: "NVIDIA H200".into(),

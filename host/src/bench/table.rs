@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{HEADER, STEP, Sort, rows};
 use super::results::{Machine, Results, Size};
-use crate::report::new_table;
+use crate::report::{Record, new_table};
 
 /// Writes everything.
 ///
@@ -45,9 +45,10 @@ pub fn write_size(
     };
     writeln!(
         out,
-        "\n{} (m x n x k) of {}\n\n{}",
+        "\n{} (m x n x k) of {}{}\n\n{}",
         size.shape(),
         first.dtype,
+        factors(first),
         size_table(machine, size, sort)
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
@@ -58,6 +59,15 @@ pub fn write_size(
         )?;
     }
     Ok(())
+}
+
+/// Alpha and beta, unless they are as usual.
+fn factors(record: &Record) -> String {
+    let Record { alpha, beta, .. } = record;
+    match (*alpha, *beta) {
+        (1.0, 0.0) => String::new(),
+        _ => format!(", alpha {alpha}, beta {beta}"),
+    }
 }
 
 /// Writes what is below the tables.

@@ -46,6 +46,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
     dtype: ElementType,
 
+    /// The factor of A * B
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    alpha: f64,
+
+    /// The factor of the C that was there; 0 does not read it
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    beta: f64,
+
     /// The order of the table's rows
     #[arg(long, value_enum, default_value_t = Sort::Ladder)]
     sort: Sort,
@@ -173,6 +181,8 @@ fn bench_asked(
         asked,
         data_type: arguments.dtype,
         targets: targets(arguments, &opened.device, notes),
+        alpha: arguments.alpha,
+        beta: arguments.beta,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
