@@ -15,10 +15,14 @@
 //!   each waits for the one before it on the GPU (`grid_dependency`), which saves the time between
 //!   launches;
 //! - the CTAs of the last wave divide its k-iterations evenly, whatever tile they belong to
-//!   (`stream_k.rs`).
+//!   (`stream_k.rs`);
+//! - where C has too few tiles to fill the GPU with warps, two groups of threads share a tile, each
+//!   with a k-slice and a ring buffer of its own, and their sums meet in shared memory (`-sliced`;
+//!   CUTLASS calls it sliced-K).
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
-//! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 16 * BK * (BM + BN) bytes a CTA
+//! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 16 * BK * (BM + BN) bytes a CTA,
+//! or a slice of it
 //! Block: 64 or 128 threads, block tile BM x BN x BK, thread tile TM x TN, BK 8 or 16. Any M, N,
 //! K; where a variant takes exact tiles only, A and B are stored with zeros up to there.
 //!
@@ -45,21 +49,23 @@ macro_rules! async_pipeline {
         $name:literal = fn $entry:ident
             threads($threads:literal) tile($bm:literal, $bn:literal, $bk:literal)
             thread_tile($tm:literal, $tn:literal) lanes_m($lanes_m:literal) a($a:ident) b($b:ident)
-            exact_tiles($exact:literal) launch_bounds($ctas:literal) rate($($rate:literal),*);
+            exact_tiles($exact:literal) k_slices($slices:literal) launch_bounds($ctas:literal)
+            rate($($rate:literal),*);
     )*) => {
         kernel! {
             name: "async-pipeline",
             idea: "asynchronous copies, four stages ahead, and a stream-K decomposition",
             variants: [$(
                 $name = fn $entry(gemm: f32, partials)
-                    block($threads, 1) tile($bm, $bn, $bk)
-                    shared(stages: [f32; STAGES * (
+                    block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)
+                    shared(stages: [f32; $slices * STAGES * (
                         $a::<$bm, $bk, $threads, $exact>::STAGE
                             + $b::<$bn, $bk, $threads, $exact>::STAGE
                     )])
                     launch_bounds($ctas)
                     {
                         thread_tile: ($tm, $tn),
+                        k_slices: $slices,
                         least_capability: 80,
                         grid: Grid::StreamK,
                         a: $a::<$bm, $bk, $threads, $exact>::LAYOUT,
@@ -71,7 +77,7 @@ macro_rules! async_pipeline {
                     => multiply::<
                         $a<$bm, $bk, $threads, $exact>,
                         $b<$bn, $bk, $threads, $exact>,
-                        $bm, $bn, $bk, $tm, $tn, { $tm / 4 }, { $tn / 4 }, $lanes_m,
+                        $bm, $bn, $bk, $tm, $tn, { $tm / 4 }, { $tn / 4 }, $lanes_m, $slices,
                     >(gemm, partials, stages);
             )*],
         }
@@ -81,43 +87,46 @@ macro_rules! async_pipeline {
 async_pipeline! {
     "async-pipeline" = fn async_pipeline
         threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(true) launch_bounds(2) rate(56.5, 0.68, 2);
+        exact_tiles(true) k_slices(1) launch_bounds(2) rate(56.5, 0.68, 2);
     "async-pipeline-edges" = fn async_pipeline_edges
         threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(2) rate(54.0, 0.68, 2);
+        exact_tiles(false) k_slices(1) launch_bounds(2) rate(54.0, 0.68, 2);
     "async-pipeline-64x64" = fn async_pipeline_64x64
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(true) launch_bounds(5) rate(51.0, 0.66, 6);
+        exact_tiles(true) k_slices(1) launch_bounds(5) rate(51.0, 0.66, 6);
+    "async-pipeline-64x64-sliced" = fn async_pipeline_64x64_sliced
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(true) k_slices(2) launch_bounds(3) rate(51.0, 0.80, 3);
     "async-pipeline-64x64-edges" = fn async_pipeline_64x64_edges
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(6) rate(48.0, 0.66, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6);
     "async-pipeline-64x64-nn" = fn async_pipeline_64x64_nn
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(6) rate(42.0, 0.66, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6);
     "async-pipeline-64x64-odd" = fn async_pipeline_64x64_odd
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(Unaligned)
-        exact_tiles(false) launch_bounds(6) rate(41.0, 0.66, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(39.0, 0.66, 6);
     "async-pipeline-32x32-odd" = fn async_pipeline_32x32_odd
         threads(64) tile(32, 32, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(Unaligned)
-        exact_tiles(false) launch_bounds(8) rate(26.0, 0.50, 8);
+        exact_tiles(false) k_slices(1) launch_bounds(8) rate(26.0, 0.50, 8);
     "async-pipeline-64x128-nn" = fn async_pipeline_64x128_nn
         threads(128) tile(64, 128, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(3) rate(46.0, 0.66, 3);
+        exact_tiles(false) k_slices(1) launch_bounds(3) rate(46.0, 0.66, 3);
     "async-pipeline-32x128-nn" = fn async_pipeline_32x128_nn
         threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(4) rate(42.0, 0.62, 4);
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(42.0, 0.62, 4);
     "async-pipeline-32x128-nt" = fn async_pipeline_32x128_nt
         threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(KMajor)
-        exact_tiles(false) launch_bounds(4) rate(36.0, 0.62, 4);
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4);
     "async-pipeline-16x128-nn" = fn async_pipeline_16x128_nn
         threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(5) rate(34.0, 0.65, 5);
+        exact_tiles(false) k_slices(1) launch_bounds(5) rate(34.0, 0.65, 5);
     "async-pipeline-16x128-nt" = fn async_pipeline_16x128_nt
         threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(KMajor)
-        exact_tiles(false) launch_bounds(4) rate(28.0, 0.65, 4);
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(28.0, 0.65, 4);
     "async-pipeline-8x128-nn" = fn async_pipeline_8x128_nn
         threads(64) tile(8, 128, 16) thread_tile(4, 4) lanes_m(2) a(KMajor) b(MnMajor)
-        exact_tiles(false) launch_bounds(6) rate(14.0, 0.25, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(14.0, 0.25, 6);
 }
 
 /// The order in which eight columns of a thread tile are multiplied. It came out of a random
@@ -140,10 +149,11 @@ unsafe fn multiply<
     const TM4: usize, // TM / 4
     const TN4: usize, // TN / 4
     const LANES_M: usize,
+    const SLICES: usize,
 >(
     gemm: Gemm<'_, f32>,
     partials: *mut f32, // (2 * ctas, BM, BN)
-    stages: *mut f32,   // (STAGES, BK * A::STRIDE + BK * B::STRIDE), in shared memory
+    stages: *mut f32,   // (SLICES, STAGES, BK * A::STRIDE + BK * B::STRIDE), in shared memory
 ) {
     const {
         assert!(TM == 4 * TM4 && TN == 4 * TN4, "fragments are float4s");
@@ -153,12 +163,23 @@ unsafe fn multiply<
         assert!(A::STAGE == BK * A::STRIDE, "a loader of this depth");
         assert!(B::STAGE == BK * B::STRIDE, "a loader of this depth");
         assert!(BK >= 8 && STAGES >= 3, "the rotated loop needs both");
+        assert!(TM.is_multiple_of(SLICES), "each slice adds as many rows");
+        assert!(SLICES == 1 || STAGES * (A::STAGE + B::STAGE) >= BM * BN, "room for the sums");
     }
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
 
+    let thread = thread::thread_idx_x() as usize;
+    // The k-slice of this thread, and its place among the threads of the slice.
+    let threads = BM * BN / (TM * TN);
+    let (slice, thread) = match SLICES {
+        1 => (0, thread),
+        _ => (thread / threads, thread % threads),
+    };
     // A stage is a tile of A and one of B.
-    let (a_tiles, b_tiles, stage_size) = (stages, stages.add(A::STAGE), A::STAGE + B::STAGE);
+    let stage_size = A::STAGE + B::STAGE;
+    let a_tiles = stages.add(slice * STAGES * stage_size);
+    let b_tiles = a_tiles.add(A::STAGE);
     let lanes_n = 32 / LANES_M;
     // From a thread's piece of 4 x 4 to its next.
     let (next_rows, next_cols) = (4 * LANES_M, 4 * lanes_n);
@@ -166,7 +187,6 @@ unsafe fn multiply<
     let (wm, wn) = (TM * LANES_M, TN * lanes_n);
 
     // What this thread computes: the first of its rows and columns in the block tile.
-    let thread = thread::thread_idx_x() as usize;
     let (warp, lane) = (thread / 32, thread % 32);
     let (short, long) = raster::lane_position(lane);
     let (lane_m, lane_n) = match LANES_M {
@@ -179,8 +199,8 @@ unsafe fn multiply<
     let col = keep_in_register((warp % warps_n * wn + lane_n * 4) as u32) as usize;
 
     // Where its copies go in a tile.
-    let a_target = keep_in_register(A::target() as u32) as usize;
-    let b_target = keep_in_register(B::target() as u32) as usize;
+    let a_target = keep_in_register(A::target(thread) as u32) as usize;
+    let b_target = keep_in_register(B::target(thread) as u32) as usize;
 
     let read = |stage: u32, k: usize| -> Fragments<TM4, TN4> {
         let a_column = a_tiles.add(stage as usize * stage_size + k * A::STRIDE + row);
@@ -198,15 +218,17 @@ unsafe fn multiply<
 
     let depth = gemm.depth();
     let block_x = thread::block_idx_x() as usize;
-    let (stream_k, mut work) = StreamK::of_launch((gemm.m, gemm.n, depth), (BM, BN, BK));
+    let (stream_k, mut work) = StreamK::of_launch((gemm.m, gemm.n, depth), (BM, BN, SLICES * BK));
     let mut workspace_tile = 2 * block_x;
     while work.begin < work.end {
         let segment = stream_k.segment(work);
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
-        let k0 = segment.from * BK;
-        let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0, a_target);
-        let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0, b_target);
+        // The slices of a segment lie one after the other along K.
+        let k_iterations = segment.to - segment.from;
+        let k0 = (SLICES * segment.from + slice * k_iterations) * BK;
+        let mut a = A::new(gemm.a, gemm.lda, (gemm.m, depth), (tile_row, k0), thread, a_target);
+        let mut b = B::new(gemm.b, gemm.ldb, (gemm.n, depth), (tile_col, k0), thread, b_target);
         let mut accumulators = [[0.0f32; TN]; TM];
         let mut multiply = |(a_frag, b_frag): Fragments<TM4, TN4>| {
             for i in 0..TM {
@@ -219,7 +241,7 @@ unsafe fn multiply<
         };
 
         // K-iterations remaining, this one included.
-        let mut remaining = (segment.to - segment.from) as u32;
+        let mut remaining = k_iterations as u32;
         if depth == 0 {
             remaining = 0;
         }
@@ -281,15 +303,25 @@ unsafe fn multiply<
             multiply(current);
         }
 
+        // The rows of its thread tile that this thread stores.
+        let rows = TM / SLICES;
+        let first = slice * rows;
+        if SLICES > 1 {
+            thread::sync_threads(); // every thread has finished reading tiles
+            let place = (slice, thread, threads);
+            add_slices::<TM, TN, SLICES>(&mut accumulators, stages.cast(), place);
+        }
+
         let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();
         let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
-        for i in 0..TM {
+        for i in 0..rows {
             for j in 0..TN4 {
                 let [p, q, r, s] = [0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]);
                 let float4 = Float4([p, q, r, s]);
-                let (row, col) = (row + i / 4 * next_rows + i % 4, col + j * next_cols);
+                let row = row + (first + i) / 4 * next_rows + (first + i) % 4;
+                let col = col + j * next_cols;
                 if !covers_tile {
                     if tile_row + row < gemm.m {
                         float4.write(partial.add(row * BN + col));
@@ -301,7 +333,46 @@ unsafe fn multiply<
                 }
             }
         }
-        work.begin += segment.to - segment.from;
+        work.begin += k_iterations;
         workspace_tile = 2 * block_x + 1;
+    }
+}
+
+/// Adds what the k-slices of a CTA have summed, in the order of k. Of the rows of its thread tile a
+/// thread gets TM / SLICES, those of its slice, as the first of `accumulators`.
+///
+/// # Safety
+///
+/// `sums` is room for the accumulators of all threads in shared memory, which nobody reads. All
+/// threads call it, each with its slice, its place in that, and the threads of a slice.
+#[inline(always)]
+unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
+    accumulators: &mut [[f32; TN]; TM],
+    sums: *mut Float4, // (SLICES, TM, TN / 4, threads)
+    (slice, thread, threads): (usize, usize, usize),
+) {
+    let place = |slice: usize, i: usize, j: usize| {
+        sums.add(((slice * TM + i) * TN / 4 + j) * threads + thread)
+    };
+    for i in 0..TM {
+        for j in 0..TN / 4 {
+            let float4 = Float4([0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]));
+            float4.write(place(slice, i, j).cast());
+        }
+    }
+    thread::sync_threads(); // the sums of all slices are there
+    for i in 0..TM / SLICES {
+        for j in 0..TN / 4 {
+            let mut sum = [0.0f32; 4];
+            for from in 0..SLICES {
+                let float4 = Float4::read(place(from, slice * (TM / SLICES) + i, j).cast());
+                for lane in 0..4 {
+                    sum[lane] += float4.0[lane];
+                }
+            }
+            for lane in 0..4 {
+                accumulators[i][4 * j + lane] = sum[lane];
+            }
+        }
     }
 }

@@ -4,8 +4,6 @@
 //! In shared memory a tile is BK rows of elements along M or N: a K-major operand is transposed on
 //! its way. `cp.async` zero-fills out-of-bounds elements, so that edge tiles need no branches.
 
-use cuda_std::prelude::*;
-
 use crate::compat::pipeline;
 use crate::float4::Float4;
 use crate::spec::OperandLayout;
@@ -24,20 +22,19 @@ pub trait TileLoader: Sized {
     /// Elements of a tile in shared memory, (BK, STRIDE).
     const STAGE: usize;
 
-    /// Where this thread's first element goes in a tile, in elements.
-    fn target() -> usize;
+    /// Where the first element of `thread`, of the THREADS that copy a tile, goes in it.
+    fn target(thread: usize) -> usize;
 
-    /// The loader of the tiles at `first` along M or N, from `k0` on.
+    /// The loader of the tiles from `first` on, along M or N and along K.
     ///
-    /// The operand starts at `matrix`, with rows `leading` elements apart, and has `extent`
-    /// elements along M or N and `depth` along K. `target` is [`TileLoader::target`].
+    /// The operand starts at `matrix`, with rows `leading` elements apart, and has `size` elements
+    /// along M or N and along K. `target` is [`TileLoader::target`] of `thread`.
     fn new(
         matrix: &[f32],
         leading: usize,
-        extent: usize,
-        depth: usize,
-        first: usize,
-        k0: usize,
+        size: (usize, usize),
+        first: (usize, usize),
+        thread: usize,
         target: usize,
     ) -> Self;
 
@@ -103,8 +100,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     const STAGE: usize = BK * Self::STRIDE;
 
     #[inline(always)]
-    fn target() -> usize {
-        let thread = thread::thread_idx_x() as usize;
+    fn target(thread: usize) -> usize {
         thread / Self::ROW_THREADS * TILE + thread % Self::ROW_THREADS * 4
     }
 
@@ -112,10 +108,9 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     fn new(
         matrix: &[f32],
         leading: usize,
-        extent: usize,
-        depth: usize,
-        first: usize,
-        k0: usize,
+        (extent, depth): (usize, usize),
+        (first, k0): (usize, usize),
+        thread: usize,
         target: usize,
     ) -> Self {
         const {
@@ -126,7 +121,6 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
             );
             assert!(Self::COPIES <= MAX_COPIES, "the tile is too large");
         }
-        let thread = thread::thread_idx_x() as usize;
         let (row, col) = (thread / Self::ROW_THREADS, thread % Self::ROW_THREADS * 4);
         let mut bytes = [0; MAX_COPIES];
         for i in 0..Self::COPIES {
@@ -193,25 +187,23 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     const STAGE: usize = BK * Self::STRIDE;
 
     #[inline(always)]
-    fn target() -> usize {
-        thread::thread_idx_x() as usize
+    fn target(thread: usize) -> usize {
+        thread
     }
 
     #[inline(always)]
     fn new(
         matrix: &[f32],
         leading: usize,
-        extent: usize,
-        depth: usize,
-        first: usize,
-        k0: usize,
+        (extent, depth): (usize, usize),
+        (first, k0): (usize, usize),
+        thread: usize,
         target: usize,
     ) -> Self {
         const {
             assert!(Self::ROWS * TILE == THREADS, "full rows at a time");
             assert!(Self::COPIES * Self::ROWS == BK, "elements split evenly");
         }
-        let thread = thread::thread_idx_x() as usize;
         let (row, col) = (thread / TILE, thread % TILE);
         Self {
             source: matrix
@@ -269,8 +261,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     const STAGE: usize = BK * Self::STRIDE;
 
     #[inline(always)]
-    fn target() -> usize {
-        let thread = thread::thread_idx_x() as usize;
+    fn target(thread: usize) -> usize {
         thread % BK * Self::STRIDE + thread / BK
     }
 
@@ -278,17 +269,15 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     fn new(
         matrix: &[f32],
         leading: usize,
-        extent: usize,
-        depth: usize,
-        first: usize,
-        k0: usize,
+        (extent, depth): (usize, usize),
+        (first, k0): (usize, usize),
+        thread: usize,
         target: usize,
     ) -> Self {
         const {
             assert!(Self::ROWS * BK == THREADS, "full columns at a time");
             assert!(Self::COPIES * Self::ROWS == TILE, "elements split evenly");
         }
-        let thread = thread::thread_idx_x() as usize;
         let (row, k) = (thread / BK, thread % BK);
         Self {
             source: matrix

@@ -117,15 +117,22 @@ pub unsafe fn pad(
     let mut first_row = thread::block_idx_y() as usize * TILE + y;
     let next = thread::grid_dim_y() as usize * TILE;
     while first_row < target_rows {
+        let place = |i: usize, j: usize| (first_row + i * BLOCK_Y, first_col + j * BLOCK_X);
+        // All loads before the first store: the compiler does not move one past the other.
+        let mut loaded = [[0.0f32; TILE / BLOCK_X]; TILE / BLOCK_Y];
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
-                let (row, col) = (first_row + i * BLOCK_Y, first_col + j * BLOCK_X);
+                let (row, col) = place(i, j);
+                if row < rows && col < cols {
+                    loaded[i][j] = *source.get_unchecked(row * leading + col);
+                }
+            }
+        }
+        for i in 0..TILE / BLOCK_Y {
+            for j in 0..TILE / BLOCK_X {
+                let (row, col) = place(i, j);
                 if row < target_rows && col < target_leading {
-                    *target.add(row * target_leading + col) = if row < rows && col < cols {
-                        *source.get_unchecked(row * leading + col)
-                    } else {
-                        0.0
-                    };
+                    *target.add(row * target_leading + col) = loaded[i][j];
                 }
             }
         }

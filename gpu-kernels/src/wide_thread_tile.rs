@@ -164,8 +164,10 @@ unsafe fn multiply(
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
         let k0 = segment.from * BK;
-        let mut a = A::new(gemm.a, gemm.lda, gemm.m, depth, tile_row, k0, A::target());
-        let mut b = B::new(gemm.b, gemm.ldb, gemm.n, depth, tile_col, k0, B::target());
+        let target = A::target(thread);
+        let mut a = A::new(gemm.a, gemm.lda, (gemm.m, depth), (tile_row, k0), thread, target);
+        let target = B::target(thread);
+        let mut b = B::new(gemm.b, gemm.ldb, (gemm.n, depth), (tile_col, k0), thread, target);
         let mut accumulators = [[0.0f32; TN]; TM];
         let mut a_frag = [Float4::ZERO; TM / 4];
         let mut b_frag = [Float4::ZERO; TN / 4];
@@ -213,8 +215,8 @@ unsafe fn multiply(
             }
             for stage in 0..STAGES - 1 {
                 if (stage as u32) < remaining {
-                    a.copy_exact(stages.add(stage * STAGE + A::target()));
-                    b.copy_exact(stages.add(stage * STAGE + A::STAGE + B::target()));
+                    a.copy_exact(stages.add(stage * STAGE + A::target(thread)));
+                    b.copy_exact(stages.add(stage * STAGE + A::STAGE + B::target(thread)));
                 }
                 a.advance();
                 b.advance();
@@ -225,8 +227,8 @@ unsafe fn multiply(
 
             // Where this thread copies to in the stage that was read last.
             let mut free = Offsets {
-                a: (((STAGES - 1) * STAGE + A::target()) * 4) as u32,
-                b: (((STAGES - 1) * STAGE + A::STAGE + B::target()) * 4) as u32,
+                a: (((STAGES - 1) * STAGE + A::target(thread)) * 4) as u32,
+                b: (((STAGES - 1) * STAGE + A::STAGE + B::target(thread)) * 4) as u32,
             };
             let mut here = Offsets {
                 a: (row * 4) as u32,

@@ -226,7 +226,7 @@ mod tests {
                                 }
                             }
                             for _thread in 0..variant.block.threads() {
-                                for _i in 0..tile_k {
+                                for _i in 0..tile_k / variant.k_slices as usize {
                                     counts[4] += u128::from(thread_m);
                                     counts[5] += u128::from(thread_n);
                                 }

@@ -270,10 +270,15 @@ mod tests {
 
     #[test]
     fn few_rows_go_to_the_kernel_for_them_and_more_never_do() {
-        for (n, k) in [(2112, 7168), (24576, 1536), (32768, 512), (7168, 16384)] {
+        for (n, k, of_one) in [
+            (2112, 7168, "few-rows-1x32"),
+            (4096, 7168, "few-rows-1x32"),
+            (24576, 1536, "few-rows-1x64"),
+            (32768, 512, "few-rows-1"),
+        ] {
             for m in [1, 2, 3, 4] {
                 let choice = chosen(m, n, k);
-                let name = if m == 1 { "few-rows-1" } else { "few-rows-4" };
+                let name = if m == 1 { of_one } else { "few-rows-4" };
                 assert_eq!(choice.variant.name, name, "{}", choice.description());
             }
         }
