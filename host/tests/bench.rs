@@ -67,6 +67,29 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
 }
 
 #[test]
+fn the_time_of_every_run_is_in_json_with_its_statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel naive,cpu-ikj --sizes 16 --runs 7 --json b.json --csv b.csv";
+    bench(folder.path(), what).succeeded();
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    results.check_figures().unwrap();
+    for record in &results.sizes[0].results {
+        assert_eq!((record.times_s.len(), record.runs), (7, Some(7)));
+        assert!(record.time_stddev_s >= Some(0.0) && record.outliers < Some(7));
+    }
+    let csv = read("b.csv");
+    assert_contains(&csv, &["kernel,", ",time_mean_s,time_stddev_s,outliers,"]);
+    assert!(!csv.contains("times_s"), "{csv}");
+    // Of a single run there is no deviation.
+    bench(folder.path(), "--kernel naive --sizes 16 --json b.json").succeeded();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let record = &results.sizes[0].results[0];
+    assert_eq!((record.time_stddev_s, record.outliers), (None, Some(0)));
+    assert_eq!(record.time_mean_s, record.time_median_s);
+}
+
+#[test]
 fn sizes_are_numbers_multiples_and_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let what = "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json";

@@ -275,6 +275,9 @@ pub(super) mod tests {
                 time_median_s: Some(flops / speed),
                 time_min_s: Some(flops / speed * 0.99),
                 time_max_s: Some(flops / speed * 1.02),
+                time_mean_s: Some(flops / speed * 1.001),
+                time_stddev_s: Some(flops / speed * 0.005),
+                outliers: Some(1),
                 flops_per_s: Some(speed),
                 cublas_time_median_s: Some(flops / cublas),
                 ratio_to_cublas: Some(speed / cublas),
@@ -287,6 +290,9 @@ pub(super) mod tests {
                 time_median_s: None,
                 time_min_s: None,
                 time_max_s: None,
+                time_mean_s: None,
+                time_stddev_s: None,
+                outliers: None,
                 flops_per_s: None,
                 ratio_to_cublas: None,
                 ..record("conflict-free-sn8", 1.0)
@@ -297,6 +303,10 @@ pub(super) mod tests {
                 time_median_s: flops / speed,
                 time_min_s: Some(flops / speed * 0.98),
                 time_max_s: Some(flops / speed * 1.01),
+                time_mean_s: Some(flops / speed),
+                time_stddev_s: Some(flops / speed * 0.004),
+                outliers: Some(0),
+                times_s: Vec::new(),
                 flops_per_s: speed,
             };
             Size {
@@ -350,6 +360,30 @@ pub(super) mod tests {
         let mut value = serde_json::to_value(sample()).unwrap();
         value["machine"]["colour"] = "green".into();
         assert_eq!(serde_json::from_value::<Results>(value).unwrap(), sample());
+    }
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        for file in ["h200.json", "h200-shapes.json"] {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/");
+            let text = std::fs::read_to_string(format!("{path}{file}")).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            for size in value["sizes"].as_array_mut().unwrap() {
+                for list in ["results", "yardsticks"] {
+                    for record in size[list].as_array_mut().unwrap() {
+                        let record = record.as_object_mut().unwrap();
+                        for added in ["times_s", "time_mean_s", "time_stddev_s", "outliers"] {
+                            record.remove(added);
+                        }
+                    }
+                }
+            }
+            let results: Results = serde_json::from_value(value).unwrap();
+            results.check_figures().unwrap();
+            let record = &results.sizes[0].results[0];
+            assert!(record.time_median_s.is_some());
+            assert_eq!((record.outliers, &record.times_s[..]), (None, &[][..]));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{HEADER, STEP, Sort, rows};
 use super::results::{Machine, Results, Size};
-use crate::report::{Record, new_table};
+use crate::report::{Record, new_table, outlier_note};
 
 /// Writes everything.
 ///
@@ -58,7 +58,16 @@ pub fn write_size(
             record.kernel, record.verification
         )?;
     }
+    if let Some(note) = outliers(size) {
+        writeln!(out, "{note}")?;
+    }
     Ok(())
+}
+
+/// A note on outliers at a size, if there are many.
+pub(super) fn outliers(size: &Size) -> Option<String> {
+    let contenders = size.contenders();
+    outlier_note(contenders.iter().map(|(record, _)| record))
 }
 
 /// Alpha and beta, unless they are as usual.

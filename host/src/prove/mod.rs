@@ -143,6 +143,10 @@ fn evaluate_as<T: Element>(
             time_median_s: timing.median(),
             time_min_s: Some(timing.min()),
             time_max_s: Some(timing.max()),
+            time_mean_s: Some(timing.mean()),
+            time_stddev_s: timing.standard_deviation(),
+            outliers: Some(timing.outliers()),
+            times_s: timing.samples().to_vec(),
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         })
         .collect();

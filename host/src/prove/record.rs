@@ -62,6 +62,12 @@ pub(super) fn record(
         time_median_s: median,
         time_min_s: timing.as_ref().map(Timing::min),
         time_max_s: timing.as_ref().map(Timing::max),
+        time_mean_s: timing.as_ref().map(Timing::mean),
+        time_stddev_s: timing.as_ref().and_then(Timing::standard_deviation),
+        outliers: timing.as_ref().map(Timing::outliers),
+        times_s: timing
+            .as_ref()
+            .map_or_else(Vec::new, |timing| timing.samples().to_vec()),
         flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
         cublas_time_median_s: cublas.map(Timing::median),
         ratio_to_cublas: cublas
@@ -134,6 +140,15 @@ mod tests {
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
+        assert_eq!(record.times_s, [4.0, 2.0, 1.0]);
+        assert_eq!(
+            (record.time_mean_s, record.outliers),
+            (Some(7.0 / 3.0), Some(0))
+        );
+        assert_eq!(
+            record.time_stddev_s,
+            Timing::standard_deviation(&Timing::new(vec![4.0, 2.0, 1.0], 0, 1))
+        );
         assert_eq!(record.coverage.as_deref(), Some("full"));
         // With alpha 0 no product is computed, and so there is no speed of one.
         let scaled = Request {

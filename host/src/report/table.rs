@@ -7,6 +7,7 @@ use comfy_table::{Table, presets};
 use gpu_gemm::text::plural;
 
 use super::corner;
+use super::outliers::outlier_note;
 use super::record::{Record, Report};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -54,6 +55,13 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         table.add_row(row(&record, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
+    let yardsticks = report.yardsticks.iter();
+    let yardsticks: Vec<Record> = yardsticks
+        .map(|yardstick| yardstick.as_record(None))
+        .collect();
+    if let Some(note) = outlier_note(report.results.iter().chain(&yardsticks)) {
+        writeln!(out, "{note}\n")?;
+    }
     for record in &report.results {
         let verdict = match record.proven {
             true if record.is_sampled() => "right as far as sampled",

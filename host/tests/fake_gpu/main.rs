@@ -425,7 +425,7 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
         let number = |name| field(name).parse::<f64>().ok();
         let figures = ["time_median_s", "flops_per_s", "ratio_to_cublas"].map(number);
         (
-            field("contender").to_string(),
+            field("kernel").to_string(),
             field("m").parse().unwrap(),
             figures,
         )
