@@ -40,7 +40,7 @@ pub(super) fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>,
             name: size.name.as_deref(),
             is_yardstick: proven.is_none(),
         };
-        (about, of_size(record, size))
+        (about, record)
     };
     size.contenders().into_iter().map(line).collect()
 }
@@ -57,25 +57,6 @@ pub(super) fn text(results: &Results, size: &Size) -> Result<String, serde_json:
         text.push('\n');
     }
     Ok(text)
-}
-
-/// A yardstick's record with the problem that it shares with the kernels.
-fn of_size(record: Record, size: &Size) -> Record {
-    match size.results.first() {
-        Some(kernel) if record.dtype.is_empty() => Record {
-            dtype: kernel.dtype.clone(),
-            m: size.m,
-            n: size.n,
-            k: size.k,
-            alpha: kernel.alpha,
-            beta: kernel.beta,
-            seed: kernel.seed,
-            backend: kernel.backend.clone(),
-            data: kernel.data.clone(),
-            ..record
-        },
-        _ => record,
-    }
 }
 
 #[cfg(test)]

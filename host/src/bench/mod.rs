@@ -12,12 +12,14 @@
 //! | `canvas.rs`, `axes.rs`, `labels.rs`, `style.rs` | what those draw with, as SVG |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
+//! | `compare/` | what has changed since an earlier benchmark |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 //! | `kept.rs` | what outlives an interrupt |
 
 mod axes;
 pub mod bars;
 mod canvas;
+pub mod compare;
 mod consistency;
 mod csv;
 pub mod export;
@@ -34,6 +36,7 @@ pub mod shapes;
 mod style;
 pub mod table;
 
+pub use compare::Earlier;
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
@@ -60,6 +63,8 @@ pub struct Plan {
     pub baseline: Baseline,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
+    /// What to compare with what is found.
+    pub earlier: Option<Earlier>,
 }
 
 /// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
@@ -134,6 +139,7 @@ pub fn run(
         machine: Machine::of(&opened.device, plan.data_type),
         sizes: Vec::new(),
         summaries: Vec::new(),
+        comparison: Vec::new(),
     };
     for (request, target) in requests.iter().zip(&plan.targets) {
         let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
@@ -154,6 +160,9 @@ pub fn run(
         });
         if plan.targets.iter().any(|target| target.named.is_some()) {
             results.summaries = ratios::summaries(&results);
+        }
+        if let Some(earlier) = &plan.earlier {
+            results.comparison = compare::compare(&earlier.results, &results);
         }
         if outcome.is_err() {
             return (results, outcome);
@@ -183,6 +192,7 @@ mod tests {
             effort: Effort::default(),
             baseline: Baseline::Auto,
             cpu: cpu::Settings::default(),
+            earlier: None,
         };
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let chooser = Chooser::untuned(DeviceFacts::simulator());

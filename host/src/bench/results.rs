@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::compare::Compared;
 use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
@@ -17,7 +18,7 @@ use gpu_gemm::{Device, ElementType, Shape};
 pub const SCHEMA: u32 = 1;
 
 /// Everything that one `bench` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -29,6 +30,9 @@ pub struct Results {
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
+    /// What has changed since an earlier benchmark, if `--compare` names one; else empty.
+    #[serde(default)]
+    pub comparison: Vec<Compared>,
 }
 
 /// When, where and by what it was measured.
@@ -175,10 +179,7 @@ impl Size {
 
     /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
     pub fn label(&self) -> String {
-        match self.m == self.n && self.n == self.k {
-            true => self.m.to_string(),
-            false => self.shape().to_string(),
-        }
+        label(self.shape())
     }
 
     /// Its name, or what [`Size::label`] says.
@@ -197,16 +198,37 @@ impl Size {
         of_type(Precision::Single).or_else(|| of_type(Precision::Double))
     }
 
-    /// The kernels, each with whether it is proven, and then the yardsticks, which are not.
+    /// The kernels, each with whether it is proven, and then the yardsticks, which are not, with
+    /// the problem that they share with the kernels.
     pub(super) fn contenders(&self) -> Vec<(Record, Option<bool>)> {
         let kernels = self.results.iter().cloned();
         let kernels = kernels.map(|record| (Some(record.proven), record));
         let yardsticks = self.yardsticks.iter();
-        let yardsticks = yardsticks.map(|yardstick| (None, yardstick.as_record(self.cublas())));
+        let yardsticks = yardsticks.map(|yardstick| (None, self.yardstick_record(yardstick)));
         let contenders = kernels.chain(yardsticks);
         contenders
             .map(|(proven, record)| (record, proven))
             .collect()
+    }
+
+    fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
+        let record = yardstick.as_record(self.cublas());
+        match self.results.first() {
+            Some(kernel) => Record {
+                dtype: kernel.dtype.clone(),
+                m: self.m,
+                n: self.n,
+                k: self.k,
+                alpha: kernel.alpha,
+                beta: kernel.beta,
+                seed: kernel.seed,
+                // Only GPUs have any.
+                backend: "cuda".to_string(),
+                data: kernel.data.clone(),
+                ..record
+            },
+            None => record,
+        }
     }
 
     /// The times of something that is not ours.
@@ -214,6 +236,14 @@ impl Size {
         self.yardsticks
             .iter()
             .find(|yardstick| yardstick.name == name)
+    }
+}
+
+/// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
+pub(super) fn label(shape: Shape) -> String {
+    match shape.m == shape.n && shape.n == shape.k {
+        true => shape.m.to_string(),
+        false => shape.to_string(),
     }
 }
 
@@ -345,6 +375,7 @@ pub(super) mod tests {
             },
             sizes: vec![size(2048, 0.9), size(4096, 1.0)],
             summaries: Vec::new(),
+            comparison: Vec::new(),
         }
     }
 

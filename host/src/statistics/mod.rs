@@ -1,4 +1,4 @@
-//! Statistics of a contender's times.
+//! Statistics of a contender's times; whether two lists of them differ is `mann_whitney.rs`'s.
 //!
 //! - The standard deviation is that of a sample: the squared deviations over n - 1.
 //! - Quartiles are interpolated as R, NumPy and spreadsheets do by default: type 7 of R. J.
@@ -7,6 +7,10 @@
 //! - An outlier is outside of Tukey's fences, 1.5 times the distance of the quartiles below the
 //!   first or above the third: J. W. Tukey, "Exploratory Data Analysis" (1977), section 2D.
 //!   Times have a long tail, so most are above. Nothing is removed because it is an outlier.
+
+mod mann_whitney;
+
+pub use mann_whitney::{mann_whitney, smallest_p_value};
 
 /// How far from the quartiles a fence is, in distances of the quartiles.
 const FENCE: f64 = 1.5;
