@@ -41,6 +41,13 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert_eq!(results.sizes.len(), 3);
     let made = results.provenance.as_ref().unwrap();
     assert_eq!(made.version, env!("CARGO_PKG_VERSION"));
+    let commit = made.commit.as_deref().unwrap_or_default();
+    let hash = commit.trim_end_matches("-dirty");
+    assert!(
+        hash.chars().all(|digit| digit.is_ascii_hexdigit()),
+        "{commit}"
+    );
+    assert!([0, 40, 64].contains(&hash.len()), "{commit}");
     // It has no fractions of seconds.
     let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));

@@ -155,6 +155,7 @@ pub fn run(
             m,
             n,
             k,
+            gpu_state: report.gpu_state,
             yardsticks: report.yardsticks,
             results: report.results,
         });

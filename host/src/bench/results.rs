@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Compared;
 use crate::measure::cublas::Precision;
+use crate::measure::nvml::GpuState;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -42,6 +43,9 @@ pub struct Provenance {
     pub date: String,
     /// The version of this program.
     pub version: String,
+    /// The commit that the program was built from, with `-dirty` if it had changes; null if it
+    /// was not built in a git checkout, and in older files. See `build.rs`.
+    pub commit: Option<String>,
     /// The machine's name in its network.
     pub host: String,
 }
@@ -54,6 +58,7 @@ impl Provenance {
         Self {
             date: date.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("GEMM_COMMIT").map(String::from),
             host: system.nodename().to_string_lossy().into_owned(),
         }
     }
@@ -89,8 +94,8 @@ pub struct Machine {
     /// Such as `9.0`.
     pub compute_capability: Option<String>,
     pub multiprocessors: Option<u32>,
-    /// The highest clock of the streaming multiprocessors (SMs); the clock they ran at is not
-    /// recorded.
+    /// The highest clock of the streaming multiprocessors (SMs); the clock that they ran at is
+    /// that of [`Size::gpu_state`].
     pub clock_mhz: Option<u32>,
     /// The peak bandwidth of the GPU's memory, from its clock and bus width.
     pub bandwidth_bytes_per_s: Option<f64>,
@@ -115,6 +120,8 @@ pub struct Size {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
+    pub gpu_state: Option<GpuState>,
     /// cuBLAS, if it was measured.
     pub yardsticks: Vec<Yardstick>,
     /// One for each kernel, in the requested order.
@@ -345,6 +352,7 @@ pub(super) mod tests {
                 m: size,
                 n: size,
                 k: size,
+                gpu_state: None,
                 yardsticks: vec![
                     yardstick("cublas-fp32", cublas),
                     yardstick("cublas-tf32", 300e12 * scale),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{HEADER, STEP, Sort, rows};
 use super::results::{Machine, Results, Size};
+use crate::measure::nvml::GpuState;
 use crate::report::{Record, new_table, outlier_note};
 
 /// Writes everything.
@@ -45,10 +46,11 @@ pub fn write_size(
     };
     writeln!(
         out,
-        "\n{} (m x n x k) of {}{}\n\n{}",
+        "\n{} (m x n x k) of {}{}{}\n\n{}",
         size.shape(),
         first.dtype,
         factors(first),
+        state(size),
         size_table(machine, size, sort)
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
@@ -79,6 +81,12 @@ fn factors(record: &Record) -> String {
     }
 }
 
+/// What the GPU did, if that is known.
+fn state(size: &Size) -> String {
+    let state = size.gpu_state.as_ref().and_then(GpuState::description);
+    state.map_or_else(String::new, |state| format!("; {state}"))
+}
+
 /// Writes what is below the tables.
 ///
 /// # Errors
@@ -105,7 +113,15 @@ mod tests {
     #[test]
     fn the_table_is_as_in_its_golden_file() {
         let mut out = Vec::new();
-        write(&sample(), "chosen with --device", Sort::Ladder, &mut out).unwrap();
+        let mut results = sample();
+        results.sizes[1].gpu_state = Some(GpuState {
+            sm_clock_mhz: Some(1755),
+            memory_clock_mhz: Some(3201),
+            power_w: Some(689.6),
+            temperature_c: Some(62),
+            throttle_reasons: Some(vec!["sw_power_cap".into()]),
+        });
+        write(&results, "chosen with --device", Sort::Ladder, &mut out).unwrap();
         expect_file!["golden/table.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
     }
 }

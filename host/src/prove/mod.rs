@@ -29,6 +29,7 @@ pub use steps::steps;
 
 use crate::cpu::{self, Team};
 use crate::measure::cublas::Cublas;
+use crate::measure::gpu::Measured;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -130,10 +131,11 @@ fn evaluate_as<T: Element>(
             let candidates = &mut candidates;
             timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
-    let (timings, result) = match outcome {
-        Ok(timings) => (timings, Ok(())),
-        Err(error) => (Vec::new(), Err(error)),
+    let (Measured { timings, state }, result) = match outcome {
+        Ok(measured) => (measured, Ok(())),
+        Err(error) => (Measured::default(), Err(error)),
     };
+    report.gpu_state = state;
     report.yardsticks = yardsticks
         .iter()
         .zip(&timings)

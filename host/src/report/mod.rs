@@ -48,6 +48,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::nvml::GpuState;
     use expect_test::expect_file;
 
     /// A report with a kernel that was measured and one that is wrong.
@@ -125,6 +126,11 @@ mod tests {
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
+            gpu_state: Some(GpuState {
+                sm_clock_mhz: Some(1755),
+                power_w: Some(312.5),
+                ..GpuState::default()
+            }),
             output: None,
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {

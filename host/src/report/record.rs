@@ -1,5 +1,6 @@
 //! What is known of a run.
 
+use crate::measure::nvml::GpuState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything about one call of the program.
@@ -15,6 +16,8 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
+    /// What the GPU did while it was measured; null for other devices and without NVML.
+    pub gpu_state: Option<GpuState>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,
     /// One for each kernel, in the requested order.

@@ -9,6 +9,7 @@ use gpu_gemm::text::plural;
 use super::corner;
 use super::outliers::outlier_note;
 use super::record::{Record, Report};
+use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -34,6 +35,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
+    }
+    if let Some(state) = report.gpu_state.as_ref().and_then(GpuState::description) {
+        writeln!(out, "state   {state}")?;
     }
     let native = !report.results.is_empty() && report.results.iter().all(Record::is_native);
     let mut table = new_table();

@@ -134,11 +134,10 @@ impl Compared {
 }
 
 fn described(provenance: &Provenance) -> String {
-    format!(
-        "measured on {} by version {}",
-        provenance.day(),
-        provenance.version
-    )
+    let commit = provenance.commit.as_ref();
+    let commit = commit.map_or_else(String::new, |commit| format!(", commit {commit}"));
+    let (day, version) = (provenance.day(), &provenance.version);
+    format!("measured on {day} by version {version}{commit}")
 }
 
 /// What is another machine's.
@@ -201,6 +200,7 @@ mod tests {
         earlier.provenance = Some(Provenance {
             date: "2026-11-23T08:05:00Z".into(),
             version: "0.1.0".into(),
+            commit: Some("4e93ff5-dirty".into()),
             host: "here".into(),
         });
         earlier.machine.device = "NVIDIA H100".into();
