@@ -446,3 +446,30 @@ fn alpha_and_beta_are_those_of_every_product() {
     let error = bench(folder.path(), what).refused(2);
     assert_contains(&error, &["alpha is 0.5, but"]);
 }
+
+#[test]
+fn padding_makes_leading_dimensions_that_the_results_tell_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = "--kernel all,auto,cpu-ikj,cpu-rows --shape 9x12x20";
+    let ended = bench(
+        folder.path(),
+        &format!("{kernels} --padding 3 --json b.json"),
+    );
+    let head = "9 x 12 x 20 (m x n x k) of f32, lda 23, ldb 15, ldc 15\n";
+    assert_contains(&ended.succeeded(), &[head]);
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    assert!(results.all_proven());
+    for record in &results.sizes[0].results {
+        let leading = [record.lda, record.ldb, record.ldc];
+        assert_eq!(leading, [Some(23), Some(15), Some(15)]);
+    }
+    // Without it, nothing is the same work.
+    let without = "--kernel naive --shape 9x12x20 --compare b.json";
+    let table = bench(folder.path(), without).succeeded();
+    assert_contains(&table, &["Nothing was measured in both.\n", "only in "]);
+    let with = "--kernel naive --shape 9x12x20 --padding 3 --compare b.json";
+    let table = bench(folder.path(), with).succeeded();
+    assert_contains(&table, &["| naive  | 9 x 12 x 20 |"]);
+    bench(folder.path(), "--sizes 8 --padding -1").refused(2);
+}

@@ -203,6 +203,26 @@ fn json_holds_every_documented_field() {
 }
 
 #[test]
+fn padding_is_a_part_of_the_leading_dimensions() {
+    for data in ["normal", "index-sum"] {
+        let what = "--kernel naive,async-pipeline,pitched,cpu-ikj --m 9 --n 12 --k 20 --padding 3";
+        let what = format!("--device sim {what} --data {data}");
+        let table = run(&what).succeeded();
+        assert_contains(&table, &[", lda 23, ldb 15, ldc 15\n"]);
+        let report = run(&format!("{what} --format json")).succeeded();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        for record in report["results"].as_array().unwrap() {
+            assert_eq!(
+                (&record["proven"], &record["ldc"]),
+                (&true.into(), &15.into())
+            );
+        }
+    }
+    let error = run("--a a.npy --b b.npy --padding 3").refused(2);
+    assert_contains(&error, &["--padding"]);
+}
+
+#[test]
 fn without_a_product_there_is_no_speed() {
     for options in ["--alpha 0 --beta 2", "--k 0"] {
         let run = |format: &str| {

@@ -72,13 +72,14 @@ pub(super) fn outliers(size: &Size) -> Option<String> {
     outlier_note(contenders.iter().map(|(record, _)| record))
 }
 
-/// Alpha and beta, unless they are as usual.
+/// Alpha and beta, and leading dimensions, unless they are as usual.
 fn factors(record: &Record) -> String {
     let Record { alpha, beta, .. } = record;
-    match (*alpha, *beta) {
+    let factors = match (*alpha, *beta) {
         (1.0, 0.0) => String::new(),
         _ => format!(", alpha {alpha}, beta {beta}"),
-    }
+    };
+    factors + &record.layout()
 }
 
 /// What the GPU did, if that is known.

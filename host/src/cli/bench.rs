@@ -57,6 +57,11 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
 
+    /// Elements between the end of each row of A, B and C and the start of the next, which add to
+    /// the leading dimensions
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
+    padding: usize,
+
     /// The order of the table's rows
     #[arg(long, value_enum, default_value_t = Sort::Ladder)]
     sort: Sort,
@@ -204,6 +209,7 @@ fn bench_asked(
         targets: targets(arguments, &opened.device, notes),
         alpha: arguments.alpha,
         beta: arguments.beta,
+        padding: arguments.padding,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
@@ -416,6 +422,9 @@ mod tests {
             m: 8,
             n: 8,
             k: 8,
+            lda: 8,
+            ldb: 8,
+            ldc: 8,
             alpha: 1.0,
             beta: 0.0,
             earlier_time_median_s: 1.0,

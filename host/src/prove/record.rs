@@ -42,12 +42,16 @@ pub(super) fn record(
     // A CPU's time says nothing beside a GPU's.
     let cublas = cublas.filter(|_| rung.choice().is_some());
     let Shape { m, n, k } = request.shape;
+    let layout = request.layout();
     let record = Record {
         kernel: rung.name().to_string(),
         dtype: request.data_type.to_string(),
         m,
         n,
         k,
+        lda: Some(layout.a.leading),
+        ldb: Some(layout.b.leading),
+        ldc: Some(layout.c.leading),
         alpha: request.alpha,
         beta: request.beta,
         seed: request.seed,
@@ -96,7 +100,7 @@ pub(super) fn record(
         Rung::Gpu(choice) | Rung::Auto(choice) => {
             let variant = choice.variant;
             let facts = machine.device.facts();
-            let plan = choice.plan_compact(request.shape_read(), &facts)?;
+            let plan = choice.plan(request.call(variant.types.a), &facts)?;
             let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
             let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
             Ok(Record {

@@ -93,6 +93,11 @@ pub struct Record {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Leading dimensions: elements from the start of a row to the start of the next. Null in
+    /// older reports, whose rows have nothing between them.
+    pub lda: Option<usize>,
+    pub ldb: Option<usize>,
+    pub ldc: Option<usize>,
     pub alpha: f64,
     pub beta: f64,
     pub seed: u64,
@@ -158,6 +163,23 @@ pub struct Record {
 }
 
 impl Record {
+    /// The leading dimensions of A, B and C.
+    pub fn leading_dimensions(&self) -> [usize; 3] {
+        [
+            self.lda.unwrap_or(self.k),
+            self.ldb.unwrap_or(self.n),
+            self.ldc.unwrap_or(self.n),
+        ]
+    }
+
+    /// What is unusual about how its matrices lie, for people, after a comma; else empty.
+    pub fn layout(&self) -> String {
+        match self.leading_dimensions() {
+            dimensions if dimensions == [self.k, self.n, self.n] => String::new(),
+            [lda, ldb, ldc] => format!(", lda {lda}, ldb {ldb}, ldc {ldc}"),
+        }
+    }
+
     /// Whether it is a CPU rung's, which no device ran.
     pub fn is_native(&self) -> bool {
         self.backend == "cpu"

@@ -27,7 +27,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         } = first;
         writeln!(
             out,
-            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}"
+            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}{}",
+            first.layout()
         )?;
         if let Some(data) = &first.data {
             writeln!(out, "data    {data}")?;

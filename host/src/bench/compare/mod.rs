@@ -46,6 +46,9 @@ pub struct Compared {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    pub lda: usize,
+    pub ldb: usize,
+    pub ldc: usize,
     pub alpha: f64,
     pub beta: f64,
     pub earlier_time_median_s: f64,
@@ -100,6 +103,7 @@ impl Entry<'_> {
             && one.kernel == two.kernel
             && one.dtype == two.dtype
             && (one.m, one.n, one.k) == (two.m, two.n, two.k)
+            && one.leading_dimensions() == two.leading_dimensions()
             && (one.alpha, one.beta) == (two.alpha, two.beta)
     }
 
@@ -161,6 +165,7 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
         }
     };
     let record = &now.record;
+    let [lda, ldb, ldc] = record.leading_dimensions();
     Some(Compared {
         kernel: record.kernel.clone(),
         is_yardstick: now.is_yardstick,
@@ -169,6 +174,9 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
         m: record.m,
         n: record.n,
         k: record.k,
+        lda,
+        ldb,
+        ldc,
         alpha: record.alpha,
         beta: record.beta,
         earlier_time_median_s: earlier,
@@ -298,10 +306,11 @@ mod tests {
         let yardsticks = yardsticks.iter().filter(|compared| compared.is_yardstick);
         assert_eq!(yardsticks.count(), 2 * 2);
         type Change = fn(&mut Record);
-        let changes: [Change; 4] = [
+        let changes: [Change; 5] = [
             |record| record.kernel = "other".into(),
             |record| record.dtype = "f64".into(),
             |record| record.alpha = 2.0,
+            |record| record.ldb = Some(5000),
             |record| record.beta = 1.0,
         ];
         for change in changes {
