@@ -473,6 +473,14 @@ fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml
         "{:?}",
         names(after)
     );
+    // The pause ends with a launch that is not timed.
+    let untimed = after.iter().take_while(|line| line.kind != "record");
+    let untimed = untimed.filter(|line| line.is_launch());
+    let untimed: Vec<String> = untimed.map(Line::contender).collect();
+    assert!(
+        untimed.len() == 1 && of_tensor_cores(&untimed[0]),
+        "{untimed:?}"
+    );
     // Without one, a run is as it would be.
     let (state, table, log) = bench("");
     assert_eq!(state, None);
