@@ -11,29 +11,41 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What is compiled, relative to the root of the repository.
-const SOURCES: [&str; 8] = [
-    "Cargo.lock",
-    "Cargo.toml",
-    "crates",
+/// The packages of this repository that the program consists of, or is built by: each is a folder
+/// with these of [`OF_PACKAGE`]. Tests are not compiled into it.
+const PACKAGES: [&str; 9] = [
+    "crates/cuda_builder",
+    "crates/cuda_std",
+    "crates/cuda_std_macros",
+    "crates/find_cuda_helper",
+    "crates/gpu_gemm",
+    "crates/nvvm",
+    "crates/nvvm_codegen",
     "gpu-kernels",
-    "host/Cargo.toml",
-    "host/build.rs",
-    "host/src",
-    "rust-toolchain.toml",
+    "host",
 ];
+const OF_PACKAGE: [&str; 3] = ["src", "build.rs", "Cargo.toml"];
+/// And what belongs to all of them.
+const OF_WORKSPACE: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for source in SOURCES {
+    let of_packages = PACKAGES
+        .iter()
+        .flat_map(|package| OF_PACKAGE.map(|part| format!("{package}/{part}")));
+    let of_workspace = OF_WORKSPACE.map(String::from);
+    let mut sources: Vec<String> = of_packages.chain(of_workspace).collect();
+    // A file that is not there would count as changed.
+    sources.retain(|source| root.join(source).exists());
+    for source in &sources {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
     }
-    if let Some(commit) = commit(&root) {
+    if let Some(commit) = commit(&root, &sources) {
         println!("cargo::rustc-env=GEMM_COMMIT={commit}");
     }
 }
 
-fn commit(root: &Path) -> Option<String> {
+fn commit(root: &Path, sources: &[String]) -> Option<String> {
     // Not of a repository that these sources are merely somewhere in.
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
@@ -41,7 +53,7 @@ fn commit(root: &Path) -> Option<String> {
     }
     let commit = git(root, &["rev-parse", "--verify", "HEAD"])?;
     let mut status = vec!["--no-optional-locks", "status", "--porcelain", "--"];
-    status.extend(SOURCES);
+    status.extend(sources.iter().map(String::as_str));
     let changes = git(root, &status)?;
     Some(match changes.is_empty() {
         true => commit,
