@@ -102,7 +102,25 @@ mod tests {
     fn by_default_a_request_is_for_the_plain_product_and_its_own_yardstick() {
         let request = Request::new(Vec::new(), ElementType::F32, Shape::new(2, 3, 4), 1);
         assert_eq!((request.alpha, request.beta), (1.0, 0.0));
+        assert_eq!(request.layout(), Layout::compact(request.shape));
         assert_eq!(request.baseline, Baseline::Auto);
         assert!(!request.tensor_cores);
+    }
+
+    #[test]
+    fn padding_is_between_rows_and_not_before_the_first() {
+        let shape = Shape::new(2, 3, 4);
+        let request = Request {
+            padding: 5,
+            ..Request::new(Vec::new(), ElementType::F32, shape, 1)
+        };
+        let layout = request.layout();
+        let places = [layout.a, layout.b, layout.c];
+        assert_eq!(
+            places.map(|place| (place.offset, place.leading)),
+            [(0, 9), (0, 8), (0, 8)]
+        );
+        let call = request.call(ElementType::F32);
+        assert_eq!([call.a.leading, call.b.leading, call.ldc], [9, 8, 8]);
     }
 }
