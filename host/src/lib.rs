@@ -42,6 +42,7 @@ pub mod run;
 pub mod rung;
 pub mod select;
 pub mod source;
+pub mod statistics;
 pub mod traffic;
 pub mod tune;
 pub mod verify;

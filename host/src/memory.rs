@@ -37,16 +37,31 @@ fn gibibytes(bytes: f64) -> String {
 ///
 /// They do not.
 pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
+    check_padded(shape, 0, element_bytes)
+}
+
+/// [`check`] of matrices whose rows lie `padding` elements further apart than they need.
+///
+/// # Errors
+///
+/// They do not.
+pub fn check_padded(shape: Shape, padding: usize, element_bytes: usize) -> Result<(), TooLarge> {
     match std::fs::read_to_string("/proc/meminfo") {
-        Ok(text) => check_against(shape, element_bytes, total_bytes(&text)),
+        Ok(text) => check_against(shape, padding, element_bytes, total_bytes(&text)),
         Err(_) => Ok(()),
     }
 }
 
-fn check_against(shape: Shape, element_bytes: usize, total: Option<u64>) -> Result<(), TooLarge> {
+fn check_against(
+    shape: Shape,
+    padding: usize,
+    element_bytes: usize,
+    total: Option<u64>,
+) -> Result<(), TooLarge> {
     // Floating-point numbers do not overflow, and a byte more or less decides nothing.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
-    let needed_bytes = (m * k + k * n + m * n) * COPIES * element_bytes as f64;
+    let padding = (m + k + m) * padding as f64;
+    let needed_bytes = (m * k + k * n + m * n + padding) * COPIES * element_bytes as f64;
     match total {
         Some(total) if needed_bytes > total as f64 => Err(TooLarge {
             shape,
@@ -83,20 +98,23 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_both_sizes() {
         let shape = Shape::cube(1 << 14); // 1 GiB a matrix of f32
-        assert_eq!(check_against(shape, 4, Some(9 * GIB)), Ok(()));
-        let error = check_against(shape, 4, Some(8 * GIB)).unwrap_err();
+        assert_eq!(check_against(shape, 0, 4, Some(9 * GIB)), Ok(()));
+        let error = check_against(shape, 0, 4, Some(8 * GIB)).unwrap_err();
         assert!(
             error
                 .to_string()
                 .starts_with("16384 x 16384 x 16384 needs about 9 GiB of memory on the host")
         );
         assert!(error.to_string().contains("has 8 GiB"));
-        assert_eq!(check_against(shape, 4, None), Ok(()));
+        assert_eq!(check_against(shape, 0, 4, None), Ok(()));
+        // Rows that are twice as long.
+        let padded = |total| check_against(shape, 1 << 14, 4, Some(total * GIB));
+        assert!(padded(18).is_ok() && padded(17).is_err());
     }
 
     #[test]
     fn sizes_beyond_any_memory_do_not_overflow() {
-        let error = check_against(Shape::cube(usize::MAX), 4, Some(GIB)).unwrap_err();
+        let error = check_against(Shape::cube(usize::MAX), 0, 4, Some(GIB)).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }

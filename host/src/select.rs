@@ -1,7 +1,7 @@
 //! From the names on the command line to kernels and CPU rungs.
 
 use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
-use gpu_gemm::{Choice, Chooser, ElementType, Shape};
+use gpu_gemm::{Call, Choice, Chooser, ElementType};
 use thiserror::Error;
 
 use crate::cpu::Algorithm;
@@ -169,11 +169,11 @@ impl Asked {
         matches!(self, Asked::Rung(Rung::Cpu(_)))
     }
 
-    /// What multiplies a shape; none if no kernel can.
-    pub fn rung(self, chooser: &Chooser, data_type: ElementType, shape: Shape) -> Option<Rung> {
+    /// What multiplies matrices that lie so; none if no kernel can.
+    pub fn rung(self, chooser: &Chooser, data_type: ElementType, call: Call) -> Option<Rung> {
         match self {
             Asked::Rung(rung) => Some(rung),
-            Asked::Auto => Some(Rung::Auto(chooser.choose(data_type, shape)?)),
+            Asked::Auto => Some(Rung::Auto(chooser.choose_for(data_type, call)?)),
         }
     }
 }
@@ -297,6 +297,7 @@ fn similar(
 mod tests {
     use super::*;
     use crate::cpu::RUNGS;
+    use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::KERNELS;
 
     fn names(asked: &[&str], data_type: ElementType) -> Result<Vec<&'static str>, SelectError> {
@@ -366,7 +367,11 @@ mod tests {
         let chooser = Chooser::untuned(gpu_gemm::DeviceFacts::simulator());
         for data_type in ElementType::ALL {
             let rung = asked[0]
-                .rung(&chooser, data_type, Shape::cube(100))
+                .rung(
+                    &chooser,
+                    data_type,
+                    Call::padded(Shape::cube(100), 0, data_type),
+                )
                 .unwrap();
             assert_eq!(rung.name(), "auto");
             assert!(rung.multiplies(data_type), "{rung:?}");

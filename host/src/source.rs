@@ -163,7 +163,7 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, compact, and the random data that it is, if it is. Where `beta` or `alpha` is
+    /// The problem, of files compact and else in this layout, and the random data that it is, if it is. Where `beta` or `alpha` is
     /// zero, what must not be read is [`Number::POISON`].
     ///
     /// # Errors
@@ -172,6 +172,7 @@ impl Source {
     pub fn problem<T: Random + NpyNumber>(
         &self,
         shape: Shape,
+        layout: Layout,
         seed: u64,
         (alpha, beta): (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
@@ -181,10 +182,8 @@ impl Source {
         };
         let problem = match (self, data) {
             (Source::Files(files), _) => files.problem(alpha, beta)?,
-            (_, Some(data)) => {
-                Problem::random(shape, Layout::compact(shape), data, seed, alpha, beta)?
-            }
-            (_, None) => index_sums(shape, alpha, beta)?,
+            (_, Some(data)) => Problem::random(shape, layout, data, seed, alpha, beta)?,
+            (_, None) => index_sums(shape, alpha, beta)?.moved_to(layout)?,
         };
         Ok((problem, data))
     }
@@ -244,7 +243,8 @@ mod tests {
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
         let shape = Shape::new(3, 4, 5);
         let source = Source::Filled(Filling::IndexSum);
-        let (problem, data) = source.problem::<i32>(shape, 1, (1, 0)).unwrap();
+        let layout = Layout::padded(shape, [2; 3], [0; 3]);
+        let (problem, data) = source.problem::<i32>(shape, layout, 1, (1, 0)).unwrap();
         assert_eq!(data, None);
         assert_eq!(problem.a.row(2), [2, 3, 4, 5, 6]);
         assert_eq!(problem.b.row(4), [4, 5, 6, 7]);

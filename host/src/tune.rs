@@ -107,7 +107,7 @@ pub fn shape(
     let problem = Problem::<f32>::random(shape, layout, Data::Normal, settings.seed, 1.0, 0.0)?;
     let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
     // The fastest is proven below.
-    let timings = gpu::measure(
+    let measured = gpu::measure(
         device,
         &contenders,
         &problem,
@@ -116,6 +116,7 @@ pub fn shape(
     )?;
     drop(problem);
     progress.step();
+    let timings = measured.timings;
     let timed = choices.iter().zip(timings.iter().map(Timing::median));
     let fastest = timed.min_by(|one, other| one.1.total_cmp(&other.1));
     let (Some((&choice, seconds)), Some(first)) = (fastest, timings.first()) else {

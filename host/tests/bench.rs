@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use common::signals::{Started, wait_until};
 use common::{Ended, assert_contains, command, run_in};
 use host::bench::Results;
+use host::bench::compare::Verdict;
 use host::report::Record;
 
 fn bench(folder: &Path, arguments: &str) -> Ended {
@@ -40,6 +41,13 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert_eq!(results.sizes.len(), 3);
     let made = results.provenance.as_ref().unwrap();
     assert_eq!(made.version, env!("CARGO_PKG_VERSION"));
+    let commit = made.commit.as_deref().unwrap_or_default();
+    let hash = commit.trim_end_matches("-dirty");
+    assert!(
+        hash.chars().all(|digit| digit.is_ascii_hexdigit()),
+        "{commit}"
+    );
+    assert!([0, 40, 64].contains(&hash.len()), "{commit}");
     // It has no fractions of seconds.
     let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
@@ -64,6 +72,137 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     }
     let names = fs::read_dir(folder.path()).unwrap();
     assert_eq!(names.count(), 5, "a temporary file was left behind");
+}
+
+#[test]
+fn the_time_of_every_run_is_in_json_with_its_statistics() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel naive,cpu-ikj --sizes 16 --runs 7 --json b.json --csv b.csv";
+    bench(folder.path(), what).succeeded();
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    results.check_figures().unwrap();
+    for record in &results.sizes[0].results {
+        assert_eq!((record.times_s.len(), record.runs), (7, Some(7)));
+        assert!(record.time_stddev_s >= Some(0.0) && record.outliers < Some(7));
+    }
+    let csv = read("b.csv");
+    assert_contains(&csv, &["kernel,", ",time_mean_s,time_stddev_s,outliers,"]);
+    assert!(!csv.contains("times_s"), "{csv}");
+    // Of a single run there is no deviation.
+    bench(folder.path(), "--kernel naive --sizes 16 --json b.json").succeeded();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let record = &results.sizes[0].results[0];
+    assert_eq!((record.time_stddev_s, record.outliers), (None, Some(0)));
+    assert_eq!(record.time_mean_s, record.time_median_s);
+}
+
+#[test]
+fn a_benchmark_is_compared_with_an_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, results: &Results| {
+        let text = serde_json::to_string(results).unwrap();
+        fs::write(folder.path().join(name), text).unwrap();
+    };
+    let read = |name| -> Results {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let what = "--kernel naive,tiled-16 --sizes 8,16 --runs 8";
+    bench(folder.path(), &format!("{what} --json b.json")).succeeded();
+    let before = read("b.json");
+    assert!(before.comparison.is_empty());
+    // As if they had been measured at a thousandth and a thousandfold of the speed.
+    for (factor, verdict, code) in [(1e3, Verdict::Faster, 0), (1e-3, Verdict::Slower, 3)] {
+        let mut changed = before.clone();
+        for record in changed.sizes.iter_mut().flat_map(|size| &mut size.results) {
+            record.times_s.iter_mut().for_each(|time| *time *= factor);
+            record.time_median_s = record.time_median_s.map(|time| time * factor);
+        }
+        changed.sizes[1].results[1].kernel = "pitched".to_string();
+        changed.machine.device = "another".to_string();
+        write("changed.json", &changed);
+        let options = "--compare changed.json --fail-if-slower 10% --json now.json --markdown b.md";
+        let ended = bench(folder.path(), &format!("{what} {options}"));
+        assert_eq!(ended.code, Some(code), "{}{}", ended.out, ended.err);
+        assert_contains(
+            &ended.out,
+            &[
+                "compared with `changed.json`, measured on ",
+                "note: that was measured on another (simulator), this on simulator",
+                "| kernel   | shape | earlier",
+                "only in `changed.json`: pitched at 16\n",
+                "only in this benchmark: tiled-16 at 16\n",
+            ],
+        );
+        let now = read("now.json");
+        assert_eq!(now.comparison.len(), 3);
+        for compared in &now.comparison {
+            assert_eq!((compared.verdict, &compared.reason), (verdict, &None));
+            assert!(compared.p_value < Some(0.001));
+        }
+        let document = fs::read_to_string(folder.path().join("b.md")).unwrap();
+        assert_contains(&document, &["## Compared with an earlier", verdict.name()]);
+        match code {
+            0 => assert_eq!(ended.err, ""),
+            _ => assert_contains(
+                &ended.err,
+                &["error: Slower by more than 10 %: naive at 8 (+"],
+            ),
+        }
+    }
+    // A single run says nothing, and that is no success.
+    let single = "--kernel naive --sizes 8 --compare b.json --fail-if-slower 10";
+    let ended = bench(folder.path(), single);
+    assert_eq!(ended.code, Some(1));
+    assert_contains(
+        &ended.out,
+        &[
+            "| unknown |",
+            "unknown: too few runs (1 row); measure both with --runs 10",
+        ],
+    );
+    assert_contains(
+        &ended.err,
+        &["error: --fail-if-slower found nothing to judge"],
+    );
+    // A file may be compared with and replaced.
+    let same = "--kernel naive --sizes 8 --compare b.json --json b.json";
+    bench(folder.path(), same).succeeded();
+    assert_eq!(read("b.json").comparison.len(), 1);
+}
+
+#[test]
+fn what_is_no_earlier_benchmark_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = run_in(
+        folder.path(),
+        "--device sim --kernel naive --size 8 --format json",
+    );
+    fs::write(folder.path().join("report.json"), report.succeeded()).unwrap();
+    fs::write(folder.path().join("b.csv"), "kernel,m\n").unwrap();
+    for (file, why) in [
+        (
+            "missing.json",
+            "`missing.json` cannot be read: no such file",
+        ),
+        ("b.csv", "`b.csv` is not JSON: "),
+        (
+            "report.json",
+            "`report.json` is JSON, but not of a benchmark: ",
+        ),
+    ] {
+        // More than any memory holds: it would fail otherwise if it ran.
+        let arguments = format!("--sizes 1000000000 --compare {file}");
+        let error = bench(folder.path(), &arguments).refused(1);
+        assert_contains(
+            &error,
+            &[why, "--compare reads a file that `bench --json` wrote."],
+        );
+    }
+    for wrong in ["--fail-if-slower 5", "--compare b.json --fail-if-slower -5"] {
+        bench(folder.path(), wrong).refused(2);
+    }
 }
 
 #[test]
@@ -306,4 +445,31 @@ fn alpha_and_beta_are_those_of_every_product() {
     let what = "--kernel tiled-32 --dtype i32 --sizes 8 --alpha 0.5";
     let error = bench(folder.path(), what).refused(2);
     assert_contains(&error, &["alpha is 0.5, but"]);
+}
+
+#[test]
+fn padding_makes_leading_dimensions_that_the_results_tell_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = "--kernel all,auto,cpu-ikj,cpu-rows --shape 9x12x20";
+    let ended = bench(
+        folder.path(),
+        &format!("{kernels} --padding 3 --json b.json"),
+    );
+    let head = "9 x 12 x 20 (m x n x k) of f32, lda 23, ldb 15, ldc 15\n";
+    assert_contains(&ended.succeeded(), &[head]);
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    assert!(results.all_proven());
+    for record in &results.sizes[0].results {
+        let leading = [record.lda, record.ldb, record.ldc];
+        assert_eq!(leading, [Some(23), Some(15), Some(15)]);
+    }
+    // Without it, nothing is the same work.
+    let without = "--kernel naive --shape 9x12x20 --compare b.json";
+    let table = bench(folder.path(), without).succeeded();
+    assert_contains(&table, &["Nothing was measured in both.\n", "only in "]);
+    let with = "--kernel naive --shape 9x12x20 --padding 3 --compare b.json";
+    let table = bench(folder.path(), with).succeeded();
+    assert_contains(&table, &["| naive  | 9 x 12 x 20 |"]);
+    bench(folder.path(), "--sizes 8 --padding -1").refused(2);
 }

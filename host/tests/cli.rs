@@ -203,6 +203,26 @@ fn json_holds_every_documented_field() {
 }
 
 #[test]
+fn padding_is_a_part_of_the_leading_dimensions() {
+    for data in ["normal", "index-sum"] {
+        let what = "--kernel naive,async-pipeline,pitched,cpu-ikj --m 9 --n 12 --k 20 --padding 3";
+        let what = format!("--device sim {what} --data {data}");
+        let table = run(&what).succeeded();
+        assert_contains(&table, &[", lda 23, ldb 15, ldc 15\n"]);
+        let report = run(&format!("{what} --format json")).succeeded();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        for record in report["results"].as_array().unwrap() {
+            assert_eq!(
+                (&record["proven"], &record["ldc"]),
+                (&true.into(), &15.into())
+            );
+        }
+    }
+    let error = run("--a a.npy --b b.npy --padding 3").refused(2);
+    assert_contains(&error, &["--padding"]);
+}
+
+#[test]
 fn without_a_product_there_is_no_speed() {
     for options in ["--alpha 0 --beta 2", "--k 0"] {
         let run = |format: &str| {
@@ -241,7 +261,7 @@ fn a_single_thing_is_counted_in_the_singular() {
 }
 
 #[test]
-fn csv_has_a_line_a_kernel_and_the_fields_of_json_as_columns() {
+fn csv_has_a_line_a_kernel_and_the_fields_of_json_that_are_no_lists_as_columns() {
     let csv = small("--kernel naive,tiled-16 --format csv").succeeded();
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let mut columns: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
@@ -249,7 +269,9 @@ fn csv_has_a_line_a_kernel_and_the_fields_of_json_as_columns() {
     let kernels: Vec<String> = records.map(|record| record[0].to_string()).collect();
     assert_eq!(kernels, ["naive", "tiled-16"]);
     let report = json("--kernel naive,tiled-16");
-    let mut keys: Vec<&String> = report["results"][0].as_object().unwrap().keys().collect();
+    let record = report["results"][0].as_object().unwrap();
+    let fields = record.iter().filter(|(_, value)| !value.is_array());
+    let mut keys: Vec<&String> = fields.map(|(key, _)| key).collect();
     keys.sort();
     columns.sort();
     assert_eq!(keys, columns.iter().collect::<Vec<_>>());
@@ -306,6 +328,25 @@ fn a_list_fits_80_columns_and_comes_in_every_format() {
         json["cpu_rungs"].as_array().unwrap().len(),
         host::cpu::RUNGS.len()
     );
+}
+
+#[test]
+fn a_list_and_a_report_mean_the_same_by_the_same_name() {
+    let list = run("--list --format json").succeeded();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let families = list["kernels"].as_array().unwrap().iter();
+    let variants = families.flat_map(|family| family["variants"].as_array().unwrap());
+    let rungs = list["cpu_rungs"].as_array().unwrap();
+    let listed: Vec<&Value> = variants.chain(rungs).collect();
+    let report = json("--kernel naive,tiled-16,cpu-rows");
+    for record in report["results"].as_array().unwrap() {
+        let named = |entry: &&&Value| entry["kernel"] == record["kernel"];
+        let entry = listed.iter().find(named).unwrap();
+        for (name, value) in entry.as_object().unwrap() {
+            let same = record.get(name).is_none_or(|other| other == value);
+            assert!(same, "{name} of {}", record["kernel"]);
+        }
+    }
 }
 
 #[test]

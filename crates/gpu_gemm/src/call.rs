@@ -141,6 +141,19 @@ impl Call {
         }
     }
 
+    /// Matrices of `element`, not transposed, whose rows lie `padding` elements further apart than
+    /// they need, aligned like allocations.
+    pub fn padded(shape: Shape, padding: usize, element: ElementType) -> Call {
+        let leading = |columns: usize| columns.saturating_add(padding);
+        let operand = |columns| Operand::at(0, leading(columns), element, Transpose::No);
+        Call {
+            shape,
+            a: operand(shape.k),
+            b: operand(shape.n),
+            ldc: leading(shape.n),
+        }
+    }
+
     /// How A or B lies in memory.
     pub fn operand(&self, factor: Factor) -> Operand {
         match factor {

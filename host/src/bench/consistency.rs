@@ -1,12 +1,14 @@
-//! Whether results agree with themselves: speed with time and shape, ratios with both times,
-//! summaries with ratios, and all with the GPU's peak. What is published is checked so, and a file
-//! that was edited by hand, or written by a program that counts wrongly, shows.
+//! Whether results agree with themselves: statistics with runs, speed with time and shape, ratios
+//! with both times, summaries with ratios, and all with the GPU's peak. What is published is
+//! checked so, and a file that was edited by hand, or written by a program that counts wrongly,
+//! shows.
 
 use gpu_gemm::Shape;
 
 use super::results::{Results, Size, Summary};
 use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
+use crate::statistics;
 
 impl Results {
     /// Checks every figure that follows from others.
@@ -75,6 +77,28 @@ fn in_order(name: &str, least: Option<f64>, median: f64, most: Option<f64>) -> R
     )
 }
 
+/// Whether the statistics are those of the runs, of which older files have no times.
+fn of_runs(record: &Record) -> Result<(), String> {
+    let times = &record.times_s[..];
+    if times.is_empty() {
+        return Ok(());
+    }
+    let extremes = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick);
+    let is_same = |one: Option<f64>, other: Option<f64>| match (one, other) {
+        (Some(one), Some(other)) => same(one, other),
+        (one, other) => one == other,
+    };
+    let follows = record.runs == Some(times.len())
+        && record.outliers == Some(statistics::outliers(times))
+        && is_same(record.time_median_s, Some(statistics::median(times)))
+        && is_same(record.time_mean_s, Some(statistics::mean(times)))
+        && is_same(record.time_stddev_s, statistics::standard_deviation(times))
+        && is_same(record.time_min_s, extremes(f64::min))
+        && is_same(record.time_max_s, extremes(f64::max));
+    let why = "the statistics are not those of the runs";
+    check(follows, &record.kernel, why)
+}
+
 fn times_of_yardstick(yardstick: &Yardstick, shape: Shape, peak: f64) -> Result<(), String> {
     let Yardstick {
         name,
@@ -83,6 +107,7 @@ fn times_of_yardstick(yardstick: &Yardstick, shape: Shape, peak: f64) -> Result<
         ..
     } = yardstick;
     in_order(name, yardstick.time_min_s, *median, yardstick.time_max_s)?;
+    of_runs(&yardstick.as_record(None))?;
     speed(name, shape.flops(), *median, Some(*flops_per_s), peak)
 }
 
@@ -96,6 +121,7 @@ fn of_record(record: &Record, size: &Size, peak: f64) -> Result<(), String> {
     };
     check(record.proven, name, "it was timed and not proven")?;
     in_order(name, record.time_min_s, median, record.time_max_s)?;
+    of_runs(record)?;
     speed(name, shape.flops(), median, record.flops_per_s, peak)?;
     let cublas = size
         .yardsticks
@@ -157,6 +183,40 @@ mod tests {
     #[test]
     fn results_that_agree_with_themselves_are_taken() {
         right().check_figures().unwrap();
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_runs() {
+        let mut results = right();
+        results.sizes.truncate(1);
+        results.summaries.clear();
+        let yardstick = &mut results.sizes[0].yardsticks[1];
+        let flops = yardstick.flops_per_s * yardstick.time_median_s;
+        let times = vec![1.0, 2.0, 3.0, 2.0, 100.0];
+        yardstick.runs = times.len();
+        yardstick.time_median_s = 2.0;
+        yardstick.time_min_s = Some(1.0);
+        yardstick.time_max_s = Some(100.0);
+        yardstick.time_mean_s = Some(108.0 / 5.0);
+        yardstick.time_stddev_s = statistics::standard_deviation(&times);
+        yardstick.outliers = Some(1);
+        yardstick.times_s = times;
+        yardstick.flops_per_s = flops / 2.0;
+        results.check_figures().unwrap();
+        let changes: [fn(&mut Yardstick); 6] = [
+            |yardstick| yardstick.runs = 6,
+            |yardstick| yardstick.outliers = Some(0),
+            |yardstick| yardstick.time_mean_s = Some(2.0),
+            |yardstick| yardstick.time_stddev_s = None,
+            |yardstick| yardstick.time_min_s = Some(1.5),
+            |yardstick| yardstick.time_max_s = Some(99.0),
+        ];
+        for change in changes {
+            let mut results = results.clone();
+            change(&mut results.sizes[0].yardsticks[1]);
+            let refused = results.check_figures().unwrap_err();
+            assert!(refused.ends_with("not those of the runs"), "{refused}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::ladder::Sort;
 use super::results::Results;
-use super::{bars, csv, lines, markdown, plots, preset, ratios};
+use super::{bars, compare, csv, lines, markdown, plots, preset, ratios};
 use crate::output::{self, Lines, Output, OutputError};
 
 /// Which files to write.
@@ -198,11 +198,7 @@ impl Opened {
                 Content::Csv => {
                     csv::text(results).map_err(|error| ExportError::Content(error.to_string()))?
                 }
-                Content::Markdown => match self.layout {
-                    Layout::Ladder(sort) => markdown::document(results, sort),
-                    Layout::Report => preset::table(results),
-                    Layout::Ratios => ratios::document(results),
-                },
+                Content::Markdown => document(results, self.layout),
                 Content::Ladder => bars::ladder(results),
                 Content::Speed => plots::speed(results),
                 Content::Roofline => plots::roofline(results),
@@ -216,4 +212,14 @@ impl Opened {
         }
         Ok(())
     }
+}
+
+/// Tables for a document.
+fn document(results: &Results, layout: Layout) -> String {
+    let tables = match layout {
+        Layout::Ladder(sort) => markdown::document(results, sort),
+        Layout::Report => preset::table(results),
+        Layout::Ratios => ratios::document(results),
+    };
+    tables + &compare::markdown(results)
 }

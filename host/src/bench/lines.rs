@@ -6,17 +6,43 @@ use serde::Serialize;
 use super::results::{Results, Size};
 use crate::report::Record;
 
-/// A line: the fields of [`Record`], and what is needed to understand it alone.
+/// What is needed to understand a record alone.
 #[derive(Serialize)]
-struct Line<'a> {
+pub(super) struct About<'a> {
     schema: u32,
     device: &'a str,
     /// The shape's, if it has one.
     name: Option<&'a str>,
     /// Whether it is cuBLAS, which is not proven, and not a kernel.
     is_yardstick: bool,
+}
+
+impl About<'_> {
+    /// The names of its fields, in their order.
+    pub const FIELDS: [&'static str; 4] = ["schema", "device", "name", "is_yardstick"];
+}
+
+/// A line.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    about: About<'a>,
     #[serde(flatten)]
     record: Record,
+}
+
+/// The kernels and yardsticks of one size.
+pub(super) fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
+    let line = |(record, proven): (Record, Option<bool>)| {
+        let about = About {
+            schema: results.schema,
+            device: &results.machine.device,
+            name: size.name.as_deref(),
+            is_yardstick: proven.is_none(),
+        };
+        (about, record)
+    };
+    size.contenders().into_iter().map(line).collect()
 }
 
 /// The lines of one size.
@@ -26,37 +52,11 @@ struct Line<'a> {
 /// None that memory has room for.
 pub(super) fn text(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
     let mut text = String::new();
-    for (record, proven) in size.contenders() {
-        let line = Line {
-            schema: results.schema,
-            device: &results.machine.device,
-            name: size.name.as_deref(),
-            is_yardstick: proven.is_none(),
-            record: of_size(record, size),
-        };
-        text += &serde_json::to_string(&line)?;
+    for (about, record) in lines(results, size) {
+        text += &serde_json::to_string(&Line { about, record })?;
         text.push('\n');
     }
     Ok(text)
-}
-
-/// A yardstick's record with the problem that it shares with the kernels.
-fn of_size(record: Record, size: &Size) -> Record {
-    match size.results.first() {
-        Some(kernel) if record.dtype.is_empty() => Record {
-            dtype: kernel.dtype.clone(),
-            m: size.m,
-            n: size.n,
-            k: size.k,
-            alpha: kernel.alpha,
-            beta: kernel.beta,
-            seed: kernel.seed,
-            backend: kernel.backend.clone(),
-            data: kernel.data.clone(),
-            ..record
-        },
-        _ => record,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::ladder::{STEP, Sort};
 use super::results::Results;
-use super::table::size_table;
+use super::table::{outliers, size_table};
 use crate::measure::cublas::Precision;
 
 /// The entire document: the machine, the overview, and a table for each size.
@@ -18,6 +18,9 @@ pub fn document(results: &Results, sort: Sort) -> String {
             size.shape(),
             size_table(&results.machine, size, sort)
         );
+        if let Some(note) = outliers(size) {
+            text += &format!("\n{note}\n");
+        }
     }
     text + &format!("\n{STEP}\n")
 }
@@ -85,6 +88,19 @@ mod tests {
     fn the_document_is_as_in_its_golden_file() {
         let text = document(&sample(), Sort::Ladder);
         expect_file!["golden/document.md"].assert_eq(&text);
+    }
+
+    #[test]
+    fn many_outliers_are_noted_below_the_table_of_their_size() {
+        let mut results = sample();
+        let record = &mut results.sizes[0].results[1];
+        record.outliers = Some(5);
+        record.time_max_s = record.time_median_s.map(|median| 2.0 * median);
+        let text = document(&results, Sort::Ladder);
+        let (at_first, at_last) = text.split_once("\n## 4096").unwrap();
+        let note = "|\n\nnote: many outliers: tiled-32 (5 of 20 runs). ";
+        assert!(at_first.contains(note), "{text}");
+        assert!(!at_last.contains("note: "), "{text}");
     }
 
     #[test]

@@ -12,12 +12,14 @@
 //! | `canvas.rs`, `axes.rs`, `labels.rs`, `style.rs` | what those draw with, as SVG |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
+//! | `compare/` | what has changed since an earlier benchmark |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 //! | `kept.rs` | what outlives an interrupt |
 
 mod axes;
 pub mod bars;
 mod canvas;
+pub mod compare;
 mod consistency;
 mod csv;
 pub mod export;
@@ -34,6 +36,7 @@ pub mod shapes;
 mod style;
 pub mod table;
 
+pub use compare::Earlier;
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
@@ -44,7 +47,7 @@ use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{Chooser, Device, ElementType, Opened, Shape};
+use gpu_gemm::{Call, Chooser, Device, ElementType, Opened, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -55,11 +58,15 @@ pub struct Plan {
     /// The factors of A * B and of the C that was there.
     pub alpha: f64,
     pub beta: f64,
+    /// Elements between the end of a row and the start of the next.
+    pub padding: usize,
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
+    /// What to compare with what is found.
+    pub earlier: Option<Earlier>,
 }
 
 /// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
@@ -86,11 +93,13 @@ impl From<&'static Named> for Target {
 
 impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
-        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, shape);
+        let call = Call::padded(shape, self.padding, self.data_type);
+        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, call);
         let rungs = self.asked.iter().filter_map(rung);
         Request {
             alpha: self.alpha,
             beta: self.beta,
+            padding: self.padding,
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
@@ -134,6 +143,7 @@ pub fn run(
         machine: Machine::of(&opened.device, plan.data_type),
         sizes: Vec::new(),
         summaries: Vec::new(),
+        comparison: Vec::new(),
     };
     for (request, target) in requests.iter().zip(&plan.targets) {
         let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
@@ -149,11 +159,15 @@ pub fn run(
             m,
             n,
             k,
+            gpu_state: report.gpu_state,
             yardsticks: report.yardsticks,
             results: report.results,
         });
         if plan.targets.iter().any(|target| target.named.is_some()) {
             results.summaries = ratios::summaries(&results);
+        }
+        if let Some(earlier) = &plan.earlier {
+            results.comparison = compare::compare(&earlier.results, &results);
         }
         if outcome.is_err() {
             return (results, outcome);
@@ -179,10 +193,12 @@ mod tests {
             targets: shapes.map(Target::from).to_vec(),
             alpha: 1.0,
             beta: 0.0,
+            padding: 0,
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,
             cpu: cpu::Settings::default(),
+            earlier: None,
         };
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let chooser = Chooser::untuned(DeviceFacts::simulator());

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
+use super::table::outliers;
 use crate::report::{Record, duration, new_table, or_dash, speed};
 use gpu_gemm::text::plural;
 
@@ -78,6 +79,11 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
                 size.title(),
                 record.verification
             )?;
+        }
+    }
+    for size in &results.sizes {
+        if let Some(note) = outliers(size) {
+            writeln!(out, "{}: {note}", size.title())?;
         }
     }
     writeln!(out, "\n{}", closing(results))

@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::compare::Compared;
 use crate::measure::cublas::Precision;
+use crate::measure::nvml::GpuState;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -17,7 +19,7 @@ use gpu_gemm::{Device, ElementType, Shape};
 pub const SCHEMA: u32 = 1;
 
 /// Everything that one `bench` found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -29,6 +31,9 @@ pub struct Results {
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
+    /// What has changed since an earlier benchmark, if `--compare` names one; else empty.
+    #[serde(default)]
+    pub comparison: Vec<Compared>,
 }
 
 /// When, where and by what it was measured.
@@ -38,6 +43,9 @@ pub struct Provenance {
     pub date: String,
     /// The version of this program.
     pub version: String,
+    /// The commit that the program was built from, with `-dirty` if it had changes; null if it
+    /// was not built in a git checkout, and in older files. See `build.rs`.
+    pub commit: Option<String>,
     /// The machine's name in its network.
     pub host: String,
 }
@@ -50,6 +58,7 @@ impl Provenance {
         Self {
             date: date.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("GEMM_COMMIT").map(String::from),
             host: system.nodename().to_string_lossy().into_owned(),
         }
     }
@@ -85,8 +94,8 @@ pub struct Machine {
     /// Such as `9.0`.
     pub compute_capability: Option<String>,
     pub multiprocessors: Option<u32>,
-    /// The highest clock of the streaming multiprocessors (SMs); the clock they ran at is not
-    /// recorded.
+    /// The highest clock of the streaming multiprocessors (SMs); the clock that they ran at is
+    /// that of [`Size::gpu_state`].
     pub clock_mhz: Option<u32>,
     /// The peak bandwidth of the GPU's memory, from its clock and bus width.
     pub bandwidth_bytes_per_s: Option<f64>,
@@ -111,6 +120,8 @@ pub struct Size {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
+    pub gpu_state: Option<GpuState>,
     /// cuBLAS, if it was measured.
     pub yardsticks: Vec<Yardstick>,
     /// One for each kernel, in the requested order.
@@ -175,10 +186,7 @@ impl Size {
 
     /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
     pub fn label(&self) -> String {
-        match self.m == self.n && self.n == self.k {
-            true => self.m.to_string(),
-            false => self.shape().to_string(),
-        }
+        label(self.shape())
     }
 
     /// Its name, or what [`Size::label`] says.
@@ -197,16 +205,40 @@ impl Size {
         of_type(Precision::Single).or_else(|| of_type(Precision::Double))
     }
 
-    /// The kernels, each with whether it is proven, and then the yardsticks, which are not.
+    /// The kernels, each with whether it is proven, and then the yardsticks, which are not, with
+    /// the problem that they share with the kernels.
     pub(super) fn contenders(&self) -> Vec<(Record, Option<bool>)> {
         let kernels = self.results.iter().cloned();
         let kernels = kernels.map(|record| (Some(record.proven), record));
         let yardsticks = self.yardsticks.iter();
-        let yardsticks = yardsticks.map(|yardstick| (None, yardstick.as_record(self.cublas())));
+        let yardsticks = yardsticks.map(|yardstick| (None, self.yardstick_record(yardstick)));
         let contenders = kernels.chain(yardsticks);
         contenders
             .map(|(proven, record)| (record, proven))
             .collect()
+    }
+
+    fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
+        let record = yardstick.as_record(self.cublas());
+        match self.results.first() {
+            Some(kernel) => Record {
+                dtype: kernel.dtype.clone(),
+                m: self.m,
+                n: self.n,
+                k: self.k,
+                lda: kernel.lda,
+                ldb: kernel.ldb,
+                ldc: kernel.ldc,
+                alpha: kernel.alpha,
+                beta: kernel.beta,
+                seed: kernel.seed,
+                // Only GPUs have any.
+                backend: "cuda".to_string(),
+                data: kernel.data.clone(),
+                ..record
+            },
+            None => record,
+        }
     }
 
     /// The times of something that is not ours.
@@ -214,6 +246,14 @@ impl Size {
         self.yardsticks
             .iter()
             .find(|yardstick| yardstick.name == name)
+    }
+}
+
+/// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
+pub(super) fn label(shape: Shape) -> String {
+    match shape.m == shape.n && shape.n == shape.k {
+        true => shape.m.to_string(),
+        false => shape.to_string(),
     }
 }
 
@@ -275,6 +315,9 @@ pub(super) mod tests {
                 time_median_s: Some(flops / speed),
                 time_min_s: Some(flops / speed * 0.99),
                 time_max_s: Some(flops / speed * 1.02),
+                time_mean_s: Some(flops / speed * 1.001),
+                time_stddev_s: Some(flops / speed * 0.005),
+                outliers: Some(1),
                 flops_per_s: Some(speed),
                 cublas_time_median_s: Some(flops / cublas),
                 ratio_to_cublas: Some(speed / cublas),
@@ -287,6 +330,9 @@ pub(super) mod tests {
                 time_median_s: None,
                 time_min_s: None,
                 time_max_s: None,
+                time_mean_s: None,
+                time_stddev_s: None,
+                outliers: None,
                 flops_per_s: None,
                 ratio_to_cublas: None,
                 ..record("conflict-free-sn8", 1.0)
@@ -297,6 +343,10 @@ pub(super) mod tests {
                 time_median_s: flops / speed,
                 time_min_s: Some(flops / speed * 0.98),
                 time_max_s: Some(flops / speed * 1.01),
+                time_mean_s: Some(flops / speed),
+                time_stddev_s: Some(flops / speed * 0.004),
+                outliers: Some(0),
+                times_s: Vec::new(),
                 flops_per_s: speed,
             };
             Size {
@@ -305,6 +355,7 @@ pub(super) mod tests {
                 m: size,
                 n: size,
                 k: size,
+                gpu_state: None,
                 yardsticks: vec![
                     yardstick("cublas-fp32", cublas),
                     yardstick("cublas-tf32", 300e12 * scale),
@@ -335,6 +386,7 @@ pub(super) mod tests {
             },
             sizes: vec![size(2048, 0.9), size(4096, 1.0)],
             summaries: Vec::new(),
+            comparison: Vec::new(),
         }
     }
 
@@ -350,6 +402,30 @@ pub(super) mod tests {
         let mut value = serde_json::to_value(sample()).unwrap();
         value["machine"]["colour"] = "green".into();
         assert_eq!(serde_json::from_value::<Results>(value).unwrap(), sample());
+    }
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        for file in ["h200.json", "h200-shapes.json"] {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/");
+            let text = std::fs::read_to_string(format!("{path}{file}")).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            for size in value["sizes"].as_array_mut().unwrap() {
+                for list in ["results", "yardsticks"] {
+                    for record in size[list].as_array_mut().unwrap() {
+                        let record = record.as_object_mut().unwrap();
+                        for added in ["times_s", "time_mean_s", "time_stddev_s", "outliers"] {
+                            record.remove(added);
+                        }
+                    }
+                }
+            }
+            let results: Results = serde_json::from_value(value).unwrap();
+            results.check_figures().unwrap();
+            let record = &results.sizes[0].results[0];
+            assert!(record.time_median_s.is_some());
+            assert_eq!((record.outliers, &record.times_s[..]), (None, &[][..]));
+        }
     }
 
     #[test]

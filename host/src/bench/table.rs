@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::ladder::{HEADER, STEP, Sort, rows};
 use super::results::{Machine, Results, Size};
-use crate::report::{Record, new_table};
+use crate::measure::nvml::GpuState;
+use crate::report::{Record, new_table, outlier_note};
 
 /// Writes everything.
 ///
@@ -45,10 +46,11 @@ pub fn write_size(
     };
     writeln!(
         out,
-        "\n{} (m x n x k) of {}{}\n\n{}",
+        "\n{} (m x n x k) of {}{}{}\n\n{}",
         size.shape(),
         first.dtype,
         factors(first),
+        state(size),
         size_table(machine, size, sort)
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
@@ -58,16 +60,32 @@ pub fn write_size(
             record.kernel, record.verification
         )?;
     }
+    if let Some(note) = outliers(size) {
+        writeln!(out, "{note}")?;
+    }
     Ok(())
 }
 
-/// Alpha and beta, unless they are as usual.
+/// A note on outliers at a size, if there are many.
+pub(super) fn outliers(size: &Size) -> Option<String> {
+    let contenders = size.contenders();
+    outlier_note(contenders.iter().map(|(record, _)| record))
+}
+
+/// Alpha and beta, and leading dimensions, unless they are as usual.
 fn factors(record: &Record) -> String {
     let Record { alpha, beta, .. } = record;
-    match (*alpha, *beta) {
+    let factors = match (*alpha, *beta) {
         (1.0, 0.0) => String::new(),
         _ => format!(", alpha {alpha}, beta {beta}"),
-    }
+    };
+    factors + &record.layout()
+}
+
+/// What the GPU did, if that is known.
+fn state(size: &Size) -> String {
+    let state = size.gpu_state.as_ref().and_then(GpuState::description);
+    state.map_or_else(String::new, |state| format!("; {state}"))
 }
 
 /// Writes what is below the tables.
@@ -96,7 +114,15 @@ mod tests {
     #[test]
     fn the_table_is_as_in_its_golden_file() {
         let mut out = Vec::new();
-        write(&sample(), "chosen with --device", Sort::Ladder, &mut out).unwrap();
+        let mut results = sample();
+        results.sizes[1].gpu_state = Some(GpuState {
+            sm_clock_mhz: Some(1755),
+            memory_clock_mhz: Some(3201),
+            power_w: Some(689.6),
+            temperature_c: Some(62),
+            throttle_reasons: Some(vec!["sw_power_cap".into()]),
+        });
+        write(&results, "chosen with --device", Sort::Ladder, &mut out).unwrap();
         expect_file!["golden/table.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
     }
 }

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
 use super::running::Running;
 use super::sizes::{self, Sizes, size};
 use super::values;
+use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::kept::{Context, Kept};
-use crate::bench::{self, Layout, Plan, Results, Sort, Target, preset, ratios, shapes, table};
+use crate::bench::{
+    self, Earlier, Layout, Plan, Results, Sort, Target, preset, ratios, shapes, table,
+};
 use crate::cpu::RUNGS;
 use crate::interrupt;
 use crate::prove::{Baseline, NATIVE};
@@ -54,6 +57,11 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
 
+    /// Elements between the end of each row of A, B and C and the start of the next, which add to
+    /// the leading dimensions
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
+    padding: usize,
+
     /// The order of the table's rows
     #[arg(long, value_enum, default_value_t = Sort::Ladder)]
     sort: Sort,
@@ -63,6 +71,15 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     native: NativeArguments,
+
+    /// Compare the median times with those in this file, which an earlier `bench --json` wrote:
+    /// each kernel and shape that is in both, with a verdict that says what is noise
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+
+    /// With `--compare`, exit with 3 if a kernel is slower by more than PERCENT, and not by noise
+    #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
+    fail_if_slower: Option<f64>,
 
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
@@ -125,6 +142,13 @@ pub(super) fn shape(text: &str) -> Result<Shape, String> {
     }
 }
 
+/// A share that is not below 0, as a percentage.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse().ok();
+    let number = number.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
+    number.ok_or_else(|| "a percentage is a number such as 5 or 2.5, at least 0".to_string())
+}
+
 pub(super) fn bench(
     arguments: &Arguments,
     out: &mut dyn Write,
@@ -164,6 +188,8 @@ fn bench_asked(
             same.display()
         )));
     }
+    let earlier = arguments.compare.as_deref().map(Earlier::read);
+    let earlier = earlier.transpose().map_err(failed)?;
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native())
         && arguments.running.baseline != Baseline::Cublas;
@@ -183,10 +209,12 @@ fn bench_asked(
         targets: targets(arguments, &opened.device, notes),
         alpha: arguments.alpha,
         beta: arguments.beta,
+        padding: arguments.padding,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
         cpu: arguments.native.settings(),
+        earlier,
     };
     let chooser = noted(Chooser::of(&opened.device), notes);
     let context = Context {
@@ -240,6 +268,10 @@ fn bench_asked(
             table::write_foot(report)
         }
     });
+    let written = written.and_then(|()| match &plan.earlier {
+        Some(earlier) if outcome.is_ok() => compare::write(earlier, &results, report),
+        _ => Ok(()),
+    });
     // Results that an error ended replace no file.
     let finished = outcome
         .map_err(Stop::from)
@@ -247,10 +279,39 @@ fn bench_asked(
     drop(at_end);
     let code = match finished {
         Err(stop) => stop.tell(notes),
-        Ok(()) if results.all_proven() => PROVEN,
-        Ok(()) => FAILED,
+        Ok(()) if !results.all_proven() => FAILED,
+        Ok(()) => match arguments.fail_if_slower.map(|most| allowed(&results, most)) {
+            Some(Err(stop)) => stop.tell(notes),
+            Some(Ok(())) | None => PROVEN,
+        },
     };
     Ok(finish(written, notes, code))
+}
+
+/// Whether no kernel is slower by more than `most` percent. cuBLAS, which is not ours, may be.
+fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
+    let kernels = results.comparison.iter();
+    let kernels = kernels.filter(|compared| !compared.is_yardstick);
+    let judged: Vec<&Compared> = kernels
+        .filter(|compared| compared.verdict != Verdict::Unknown)
+        .collect();
+    if judged.is_empty() {
+        return Err(failed(
+            "--fail-if-slower found nothing to judge: no kernel and shape is in both benchmarks with enough runs.",
+        ));
+    }
+    let slower: Vec<String> = judged
+        .iter()
+        .filter(|compared| compared.verdict == Verdict::Slower && compared.change * 100.0 > most)
+        .map(|compared| compared.phrase())
+        .collect();
+    match slower.is_empty() {
+        true => Ok(()),
+        false => Err(exit::slower(format!(
+            "Slower by more than {most} %: {}.",
+            slower.join(", ")
+        ))),
+    }
 }
 
 /// The tables of sizes, written as the sizes are finished.
@@ -340,6 +401,68 @@ mod tests {
         assert_eq!(benched(vec![wrong()]), (FAILED, true));
         assert_eq!(benched(vec![wrong(), right()]), (FAILED, true));
         assert_eq!(benched(vec![right(), wrong()]), (FAILED, true));
+    }
+
+    #[test]
+    fn a_percentage_is_a_number_that_is_not_below_0() {
+        assert_eq!((percent("5"), percent("2.5%")), (Ok(5.0), Ok(2.5)));
+        assert_eq!(percent("0"), Ok(0.0));
+        for text in ["", "-1", "many", "inf", "NaN", "%"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_kernel_that_is_slower_than_allowed_fails() {
+        let compared = |verdict, change, is_yardstick| Compared {
+            kernel: "naive".into(),
+            is_yardstick,
+            name: None,
+            dtype: "f32".into(),
+            m: 8,
+            n: 8,
+            k: 8,
+            lda: 8,
+            ldb: 8,
+            ldc: 8,
+            alpha: 1.0,
+            beta: 0.0,
+            earlier_time_median_s: 1.0,
+            time_median_s: 1.0 + change,
+            change,
+            p_value: Some(0.01),
+            verdict,
+            reason: None,
+        };
+        let quiet = compared(Verdict::NoChange, 0.001, false);
+        for (other, most, code) in [
+            (
+                compared(Verdict::Slower, 0.2, false),
+                10.0,
+                Some(exit::SLOWER),
+            ),
+            (compared(Verdict::Slower, 0.2, false), 20.1, None),
+            (compared(Verdict::Slower, 0.2, true), 10.0, None),
+            (compared(Verdict::NoChange, 0.2, false), 10.0, None),
+            (compared(Verdict::Unknown, 0.2, false), 10.0, None),
+            (compared(Verdict::Faster, -0.2, false), 0.0, None),
+        ] {
+            let results = Results {
+                comparison: vec![quiet.clone(), other],
+                ..Results::default()
+            };
+            let stop = allowed(&results, most).err();
+            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), code);
+        }
+        // Nothing to judge is no success.
+        for comparison in [vec![], vec![compared(Verdict::Unknown, 0.2, false)]] {
+            let results = Results {
+                comparison,
+                ..Results::default()
+            };
+            let stop = allowed(&results, 5.0).err();
+            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), Some(FAILED));
+        }
     }
 
     #[test]

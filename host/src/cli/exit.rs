@@ -15,6 +15,9 @@ pub(super) const FAILED: u8 = 1;
 /// The command line requests something that does not exist.
 pub(super) const USAGE: u8 = 2;
 
+/// Every result is proven right, and one is slower than `--fail-if-slower` allows.
+pub(super) const SLOWER: u8 = 3;
+
 /// Why a command ends early, and the exit code for it.
 pub(super) struct Stop {
     why: String,
@@ -33,6 +36,14 @@ pub(super) fn failed(error: impl Display) -> Stop {
 pub(super) fn usage(error: impl Display) -> Stop {
     Stop {
         code: USAGE,
+        ..failed(error)
+    }
+}
+
+/// A kernel is slower than the command line allows.
+pub(super) fn slower(error: impl Display) -> Stop {
+    Stop {
+        code: SLOWER,
         ..failed(error)
     }
 }

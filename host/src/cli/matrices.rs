@@ -44,6 +44,11 @@ pub(super) struct ProblemArguments {
     /// The factor of the C that was there; 0 does not read it
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     pub(super) beta: f64,
+
+    /// Elements between the end of each row of A, B and C and the start of the next, which add to
+    /// the leading dimensions
+    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding(), conflicts_with = "a")]
+    pub(super) padding: usize,
 }
 
 #[derive(Debug, Args)]

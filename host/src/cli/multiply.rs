@@ -13,7 +13,7 @@ use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::Rung;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, Shape};
+use gpu_gemm::{Call, Chooser, Device, DeviceChoice, ElementType};
 
 pub(super) fn multiply(
     arguments: &Arguments,
@@ -65,13 +65,15 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
-    let rungs = rungs_for(&asked, &opened.device, data_type, matrices.shape, notes);
+    let call = Call::padded(matrices.shape, arguments.problem.padding, data_type);
+    let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);
     let request = Request {
         rungs,
         data_type,
         shape: matrices.shape,
         alpha: arguments.problem.alpha,
         beta: arguments.problem.beta,
+        padding: arguments.problem.padding,
         source: matrices.source,
         seed: arguments.running.seed,
         corner: options.show,
@@ -103,7 +105,7 @@ fn rungs_for(
     asked: &[Asked],
     device: &Device,
     data_type: ElementType,
-    shape: Shape,
+    call: Call,
     notes: &mut dyn Write,
 ) -> Vec<Rung> {
     let fixed = |asked: &Asked| match asked {
@@ -114,7 +116,7 @@ fn rungs_for(
         return rungs;
     }
     let chooser = noted(Chooser::of(device), notes);
-    let rung = |asked: &Asked| asked.rung(&chooser, data_type, shape);
+    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call);
     asked.iter().filter_map(rung).collect()
 }
 

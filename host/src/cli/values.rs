@@ -71,6 +71,11 @@ pub(super) fn element_type() -> impl TypedValueParser<Value = ElementType> {
     })
 }
 
+/// Takes elements between rows.
+pub(super) fn padding() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u16).map(usize::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

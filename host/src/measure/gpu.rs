@@ -11,6 +11,9 @@
 //!   that the gaps around events do not count.
 //! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
 //!   the next copies, whose C is as it was at first; the caller gets the C that it leaves.
+//! - The GPU's state ([`GpuState`]) is read while it works on the timed launches: all of them are
+//!   queued by then, except those of cuBLAS on tensor cores, whose clock is another. These begin
+//!   after a launch that is not timed, so that the queue is never empty in a timed run.
 //! - A time that cannot be true is an error ([`Limits`]).
 
 use std::cell::Cell;
@@ -33,6 +36,7 @@ use thiserror::Error;
 
 use super::cublas::{Cublas, CublasError, Precision};
 use super::limits::{Implausible, Limits};
+use super::nvml::{GpuState, Probe};
 use super::timing::{Effort, Timing};
 use crate::data::{Matrix, Number, Problem};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
@@ -53,6 +57,15 @@ const MOST_COPIES: usize = 1024;
 pub enum Contender<'a> {
     Kernel(Choice),
     Cublas(&'a Cublas<'a>),
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// One for each contender.
+    pub timings: Vec<Timing>,
+    /// What the GPU did meanwhile, if there is an NVML.
+    pub state: Option<GpuState>,
 }
 
 /// Why nothing was measured.
@@ -200,7 +213,7 @@ pub fn measure<T: Number>(
     problem: &Problem<T>,
     effort: Effort,
     check: &mut dyn FnMut(usize, Matrix<T>),
-) -> Result<Vec<Timing>, MeasureError> {
+) -> Result<Measured, MeasureError> {
     let began = Instant::now();
     device.enter()?;
     let copies = Copies::new(device, contenders, problem)?;
@@ -218,10 +231,10 @@ pub fn measure<T: Number>(
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
     let result = measure_on(device, runners, effort, &copies, &workspace, check);
     let ended = device.stream().synchronize();
-    let timings = result?;
+    let measured = result?;
     ended.map_err(during("Waiting for the GPU"))?;
     let properties = device.properties();
-    for (contender, timing) in contenders.iter().zip(&timings) {
+    for (contender, timing) in contenders.iter().zip(&measured.timings) {
         let limits = Limits {
             peak_flops_per_s: contender.peak(properties),
             bandwidth_bytes_per_s: properties.bandwidth_bytes_per_s,
@@ -229,7 +242,7 @@ pub fn measure<T: Number>(
         };
         limits.check(contender.name(), problem, timing)?;
     }
-    Ok(timings)
+    Ok(measured)
 }
 
 fn measure_on<T: Number>(
@@ -239,7 +252,8 @@ fn measure_on<T: Number>(
     copies: &Copies<T>,
     workspace: &DeviceBuffer<u8>,
     check: &mut dyn FnMut(usize, Matrix<T>),
-) -> Result<Vec<Timing>, MeasureError> {
+) -> Result<Measured, MeasureError> {
+    let probe = Probe::new(device.properties().ordinal);
     let stream = device.stream();
     let launches = Cell::new(0);
     let launch = |runner: &Runner<'_, T>| {
@@ -269,25 +283,31 @@ fn measure_on<T: Number>(
     }
     let most_runs = plans.iter().map(|(_, plan)| plan.runs).max().unwrap_or(0);
     let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
-    let rounds = [false, true]
-        .into_iter()
-        .flat_map(|apart| (0..most_runs).map(move |run| (apart, run)));
+    let mut state = None;
     let mut order: Vec<usize> = (0..plans.len()).collect();
     let mut generator = Pcg64::seed_from_u64(0);
-    for (apart, run) in rounds {
-        order.shuffle(&mut generator);
-        for &index in &order {
-            let (runner, plan) = &plans[index];
-            if run >= plan.runs || runner.runs_apart != apart {
-                continue;
+    for apart in [false, true] {
+        for run in 0..most_runs {
+            order.shuffle(&mut generator);
+            for &index in &order {
+                let (runner, plan) = &plans[index];
+                if run >= plan.runs || runner.runs_apart != apart {
+                    continue;
+                }
+                let span = Span::new()?;
+                span.begin(stream)?;
+                for _ in 0..plan.launches_per_run {
+                    launch(runner)?;
+                }
+                span.end(stream)?;
+                spans[index].push(span);
             }
-            let span = Span::new()?;
-            span.begin(stream)?;
-            for _ in 0..plan.launches_per_run {
+        }
+        if let Some(probe) = probe.as_ref().filter(|_| !apart) {
+            state = Some(probe.sample());
+            for (runner, _) in plans.iter().filter(|(runner, _)| runner.runs_apart) {
                 launch(runner)?;
             }
-            span.end(stream)?;
-            spans[index].push(span);
         }
     }
     stream
@@ -312,7 +332,7 @@ fn measure_on<T: Number>(
         }
         timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
     }
-    Ok(timings)
+    Ok(Measured { timings, state })
 }
 
 /// How often a contender runs.

@@ -6,6 +6,7 @@
 pub mod cublas;
 pub mod gpu;
 pub mod limits;
+pub mod nvml;
 mod places;
 mod timing;
 mod wall_clock;

@@ -1,5 +1,7 @@
 //! The times of one contender.
 
+use crate::statistics;
+
 /// How often to run. What is not given is chosen, for a GPU by a first timing, so that a slow
 /// kernel does not take minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,11 @@ impl Timing {
         }
     }
 
+    /// Seconds for one launch, of each run, in the order of running.
+    pub fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+
     /// How many runs counted.
     pub fn runs(&self) -> usize {
         self.samples.len()
@@ -43,14 +50,22 @@ impl Timing {
 
     /// The middle one in seconds; the mean of the two in the middle of an even number.
     pub fn median(&self) -> f64 {
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            (sorted[middle - 1] + sorted[middle]) / 2.0
-        }
+        statistics::median(&self.samples)
+    }
+
+    /// The mean in seconds.
+    pub fn mean(&self) -> f64 {
+        statistics::mean(&self.samples)
+    }
+
+    /// The sample standard deviation in seconds; none of a single run.
+    pub fn standard_deviation(&self) -> Option<f64> {
+        statistics::standard_deviation(&self.samples)
+    }
+
+    /// How many runs are outside of Tukey's fences.
+    pub fn outliers(&self) -> usize {
+        statistics::outliers(&self.samples)
     }
 
     /// Seconds of all timed launches together.
@@ -81,20 +96,22 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_middle_whatever_the_order() {
-        assert_eq!(timing(&[5.0, 1.0, 3.0]).median(), 3.0);
-        assert_eq!(timing(&[4.0, 1.0, 100.0, 2.0]).median(), 3.0);
-        assert_eq!(timing(&[7.0]).median(), 7.0);
-    }
-
-    #[test]
     fn the_spread_is_from_the_shortest_to_the_longest() {
         let timing = timing(&[5.0, 1.0, 3.0]);
         assert_eq!((timing.min(), timing.max()), (1.0, 5.0));
     }
 
     #[test]
-    fn one_outlier_does_not_move_the_median() {
-        assert_eq!(timing(&[1.0, 1.0, 1.0, 1.0, 1e9]).median(), 1.0);
+    fn statistics_are_those_of_the_samples_which_keep_their_order() {
+        let samples = [2.0, 1.0, 3.0, 2.0, 100.0, 2.0];
+        let timing = timing(&samples);
+        assert_eq!(timing.samples(), samples);
+        assert_eq!((timing.median(), timing.outliers()), (2.0, 1));
+        assert_eq!(timing.mean(), 110.0 / 6.0);
+        // Of the squares, 10022, the mean's share is taken away.
+        let variance = (10022.0 - 110.0 * 110.0 / 6.0) / 5.0;
+        let deviation = timing.standard_deviation().unwrap();
+        approx::assert_relative_eq!(deviation, f64::sqrt(variance), max_relative = 1e-12);
+        assert_eq!(self::timing(&[7.0]).standard_deviation(), None);
     }
 }

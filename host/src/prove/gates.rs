@@ -9,7 +9,7 @@ use gpu_gemm::{Choice, Device, DeviceError, ElementType};
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::request::Request;
-use crate::data::{Data, Layout, Matrix, Problem};
+use crate::data::{Data, Matrix, Problem};
 use crate::memory;
 use crate::npy;
 use crate::progress::Progress;
@@ -64,7 +64,7 @@ pub(super) fn prove<T: Element>(
         seed,
         ..
     } = request;
-    let (problem, data) = source.problem(*shape, *seed, scalars)?;
+    let (problem, data) = source.problem(*shape, request.layout(), *seed, scalars)?;
     let mut judge = Judge {
         problem,
         data,
@@ -197,7 +197,7 @@ fn prove_exact<T: Element>(
         let problem = match last.take() {
             Some((known, problem)) if known == data => problem,
             _ => {
-                let layout = Layout::compact(shape);
+                let layout = request.layout();
                 Problem::random(shape, layout, data, request.seed, alpha, beta)?
             }
         };
@@ -222,6 +222,7 @@ fn small_integer(scalar: f64) -> i32 {
 mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
+    use crate::data::Layout;
     use gpu_gemm::{DeviceChoice, Shape};
 
     /// Compares a kernel's result with a reference that the simulator computed, and then with a

@@ -29,6 +29,7 @@ pub use steps::steps;
 
 use crate::cpu::{self, Team};
 use crate::measure::cublas::Cublas;
+use crate::measure::gpu::Measured;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -116,7 +117,7 @@ fn evaluate_as<T: Element>(
         scalar("alpha", request.alpha)?,
         scalar("beta", request.beta)?,
     );
-    memory::check(request.shape, size_of::<T>())?;
+    memory::check_padded(request.shape, request.padding, size_of::<T>())?;
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Vec::new(),
         false => baseline::yardsticks(machine.device, request)?,
@@ -130,10 +131,11 @@ fn evaluate_as<T: Element>(
             let candidates = &mut candidates;
             timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
-    let (timings, result) = match outcome {
-        Ok(timings) => (timings, Ok(())),
-        Err(error) => (Vec::new(), Err(error)),
+    let (Measured { timings, state }, result) = match outcome {
+        Ok(measured) => (measured, Ok(())),
+        Err(error) => (Measured::default(), Err(error)),
     };
+    report.gpu_state = state;
     report.yardsticks = yardsticks
         .iter()
         .zip(&timings)
@@ -143,6 +145,10 @@ fn evaluate_as<T: Element>(
             time_median_s: timing.median(),
             time_min_s: Some(timing.min()),
             time_max_s: Some(timing.max()),
+            time_mean_s: Some(timing.mean()),
+            time_stddev_s: timing.standard_deviation(),
+            outliers: Some(timing.outliers()),
+            times_s: timing.samples().to_vec(),
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         })
         .collect();

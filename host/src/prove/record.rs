@@ -42,12 +42,16 @@ pub(super) fn record(
     // A CPU's time says nothing beside a GPU's.
     let cublas = cublas.filter(|_| rung.choice().is_some());
     let Shape { m, n, k } = request.shape;
+    let layout = request.layout();
     let record = Record {
         kernel: rung.name().to_string(),
         dtype: request.data_type.to_string(),
         m,
         n,
         k,
+        lda: Some(layout.a.leading),
+        ldb: Some(layout.b.leading),
+        ldc: Some(layout.c.leading),
         alpha: request.alpha,
         beta: request.beta,
         seed: request.seed,
@@ -62,6 +66,12 @@ pub(super) fn record(
         time_median_s: median,
         time_min_s: timing.as_ref().map(Timing::min),
         time_max_s: timing.as_ref().map(Timing::max),
+        time_mean_s: timing.as_ref().map(Timing::mean),
+        time_stddev_s: timing.as_ref().and_then(Timing::standard_deviation),
+        outliers: timing.as_ref().map(Timing::outliers),
+        times_s: timing
+            .as_ref()
+            .map_or_else(Vec::new, |timing| timing.samples().to_vec()),
         flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
         cublas_time_median_s: cublas.map(Timing::median),
         ratio_to_cublas: cublas
@@ -90,7 +100,7 @@ pub(super) fn record(
         Rung::Gpu(choice) | Rung::Auto(choice) => {
             let variant = choice.variant;
             let facts = machine.device.facts();
-            let plan = choice.plan_compact(request.shape_read(), &facts)?;
+            let plan = choice.plan(request.call(variant.types.a), &facts)?;
             let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
             let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
             Ok(Record {
@@ -134,6 +144,15 @@ mod tests {
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
+        assert_eq!(record.times_s, [4.0, 2.0, 1.0]);
+        assert_eq!(
+            (record.time_mean_s, record.outliers),
+            (Some(7.0 / 3.0), Some(0))
+        );
+        assert_eq!(
+            record.time_stddev_s,
+            Timing::standard_deviation(&Timing::new(vec![4.0, 2.0, 1.0], 0, 1))
+        );
         assert_eq!(record.coverage.as_deref(), Some("full"));
         // With alpha 0 no product is computed, and so there is no speed of one.
         let scaled = Request {

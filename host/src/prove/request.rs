@@ -1,8 +1,9 @@
 //! The request.
 
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{Call, ElementType, Shape};
 
 use crate::cpu;
+use crate::data::Layout;
 use crate::measure::Effort;
 use crate::report::Corner;
 use crate::rung::Rung;
@@ -27,6 +28,8 @@ pub struct Request {
     pub shape: Shape,
     pub alpha: f64,
     pub beta: f64,
+    /// Elements between the end of a row and the start of the next, of A, B and C; files have none.
+    pub padding: usize,
     pub source: Source,
     pub seed: u64,
     /// How much of each result to report, if any.
@@ -49,6 +52,7 @@ impl Request {
             shape,
             alpha: 1.0,
             beta: 0.0,
+            padding: 0,
             source: Source::Filled(Filling::Normal),
             seed,
             corner: None,
@@ -65,6 +69,16 @@ impl Request {
             0.0 => Shape { k: 0, ..self.shape },
             _ => self.shape,
         }
+    }
+
+    /// Where its matrices lie.
+    pub(super) fn layout(&self) -> Layout {
+        Layout::padded(self.shape, [self.padding; 3], [0; 3])
+    }
+
+    /// The product of what is read, of matrices of `element`.
+    pub(super) fn call(&self, element: ElementType) -> Call {
+        Call::padded(self.shape_read(), self.padding, element)
     }
 
     /// Operations a second, if a run takes so long; `None` if no product is computed, since alpha
@@ -88,7 +102,25 @@ mod tests {
     fn by_default_a_request_is_for_the_plain_product_and_its_own_yardstick() {
         let request = Request::new(Vec::new(), ElementType::F32, Shape::new(2, 3, 4), 1);
         assert_eq!((request.alpha, request.beta), (1.0, 0.0));
+        assert_eq!(request.layout(), Layout::compact(request.shape));
         assert_eq!(request.baseline, Baseline::Auto);
         assert!(!request.tensor_cores);
+    }
+
+    #[test]
+    fn padding_is_between_rows_and_not_before_the_first() {
+        let shape = Shape::new(2, 3, 4);
+        let request = Request {
+            padding: 5,
+            ..Request::new(Vec::new(), ElementType::F32, shape, 1)
+        };
+        let layout = request.layout();
+        let places = [layout.a, layout.b, layout.c];
+        assert_eq!(
+            places.map(|place| (place.offset, place.leading)),
+            [(0, 9), (0, 8), (0, 8)]
+        );
+        let call = request.call(ElementType::F32);
+        assert_eq!([call.a.leading, call.b.leading, call.ldc], [9, 8, 8]);
     }
 }

@@ -23,7 +23,7 @@ pub fn steps(device: &Device, request: &Request) -> Result<u64, PlanError> {
             (None, _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
             (Some(_), Device::Cuda(_)) => GATES as u64,
             (Some(choice), Device::Simulator(_)) => {
-                let plan = choice.plan_compact(request.shape_read(), &device.facts())?;
+                let plan = choice.plan(request.call(choice.variant.types.a), &device.facts())?;
                 let ctas: u64 = plan.launches().iter().map(Launch::ctas).sum();
                 ctas * (GATES as u64 + u64::from(runs) - 1)
             }

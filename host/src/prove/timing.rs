@@ -13,7 +13,7 @@ use super::gates::Judge;
 use super::request::Request;
 use crate::data::Matrix;
 use crate::measure::cublas::{Cublas, Precision};
-use crate::measure::gpu::{self, Contender};
+use crate::measure::gpu::{self, Contender, Measured};
 use crate::measure::limits::Limits;
 use crate::measure::{self, Effort, Timing};
 use crate::progress::Progress;
@@ -21,7 +21,7 @@ use crate::run::run;
 use crate::rung::Element;
 use crate::verify::{ErrorModel, Failure, Proof};
 
-/// Times what is right, and returns the yardsticks' times. On the simulator a run that was
+/// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a run that was
 /// proven counts as the first.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
@@ -30,13 +30,13 @@ pub(super) fn time<T: Element>(
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Vec<Timing>, EvaluateError> {
+) -> Result<Measured, EvaluateError> {
     let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
         .partition(|candidate| candidate.rung.choice().is_none());
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
-        return Ok(Vec::new());
+        return Ok(Measured::default());
     }
     let effort = request.effort;
     for candidate in native {
@@ -50,7 +50,7 @@ pub(super) fn time<T: Element>(
             for (choice, candidate) in kernels {
                 time_simulated(machine, effort, judge, choice, candidate, progress)?;
             }
-            Ok(Vec::new())
+            Ok(Measured::default())
         }
         Device::Cuda(device) => {
             progress.doing("timing".to_string());
@@ -185,7 +185,8 @@ fn check_timed<T: Element>(
     }
 }
 
-/// Times GPU kernels, alternating with each other and with the yardsticks, whose times it returns.
+/// Times GPU kernels, alternating with each other and with the yardsticks, whose times it returns,
+/// with what the GPU did.
 fn time_on_gpu<T: Element>(
     machine: Machine<'_>,
     device: &CudaDevice,
@@ -194,14 +195,14 @@ fn time_on_gpu<T: Element>(
     yardsticks: &[Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<Vec<Timing>, EvaluateError> {
+) -> Result<Measured, EvaluateError> {
     let contenders: Vec<Contender<'_>> = kernels
         .iter()
         .map(|(choice, _)| Contender::Kernel(*choice))
         .chain(yardsticks.iter().map(Contender::Cublas))
         .collect();
     if contenders.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Measured::default());
     }
     let mut wrong_yardstick = None;
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
@@ -213,7 +214,7 @@ fn time_on_gpu<T: Element>(
             }
         }
     };
-    let mut timings = gpu::measure(device, &contenders, &judge.problem, effort, &mut check)?;
+    let mut measured = gpu::measure(device, &contenders, &judge.problem, effort, &mut check)?;
     progress.step();
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
@@ -222,11 +223,14 @@ fn time_on_gpu<T: Element>(
             failure,
         });
     }
-    let yardstick_timings = timings.split_off(kernels.len());
-    for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
+    let of_yardsticks = measured.timings.split_off(kernels.len());
+    for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    Ok(yardstick_timings)
+    Ok(Measured {
+        timings: of_yardsticks,
+        ..measured
+    })
 }
 
 /// Compares cuBLAS's C as that of a kernel, on tensor cores with what these may round.

@@ -1,15 +1,55 @@
-//! The report's results as lines of comma-separated values.
+//! Records as lines of comma-separated values. The columns are the fields of [`Record`], less
+//! those that are lists.
 
 use std::io::{self, Write};
 
-use super::record::Report;
+use serde::Serialize;
+
+use super::record::{Record, Report};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     for record in &report.results {
-        writer.serialize(record).map_err(io_error)?;
+        writer.serialize(record.without_lists()).map_err(io_error)?;
     }
     writer.flush()
+}
+
+/// Lines of records with other fields before theirs: `columns` are the names of those.
+///
+/// # Errors
+///
+/// None that memory has room for.
+pub fn lines<'a, Before: Serialize>(
+    columns: &[&str],
+    lines: impl IntoIterator<Item = (Before, &'a Record)>,
+) -> Result<String, csv::Error> {
+    // A header is written only for fields that are not in another structure.
+    let mut header = csv::Writer::from_writer(Vec::new());
+    header.serialize(Record::default())?;
+    let bytes = header.into_inner().map_err(|error| error.into_error())?;
+    let mut reader = csv::Reader::from_reader(&bytes[..]);
+    let of_record = reader.headers()?.clone();
+    let mut writer = csv::WriterBuilder::new()
+        .has_headers(false)
+        .from_writer(Vec::new());
+    writer.write_record(columns.iter().copied().chain(&of_record))?;
+    for (before, record) in lines {
+        writer.serialize((before, record.without_lists()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Record {
+    /// What a line has room for.
+    fn without_lists(&self) -> Record {
+        Record {
+            times_s: Vec::new(),
+            corner: None,
+            ..self.clone()
+        }
+    }
 }
 
 pub(super) fn io_error(error: csv::Error) -> io::Error {

@@ -13,7 +13,8 @@ use crate::cpu::Algorithm;
 /// Everything that `--kernel` can name. This is the layout of the JSON of `--list`.
 #[derive(Debug, Serialize)]
 pub struct List {
-    /// The version of this layout: 1. Fields may be added to it; none changes or goes.
+    /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
+    /// `kernel` was what is `family` now, and `variant` what is `kernel` in reports, too.
     pub schema: u32,
     /// In the order of the ladder.
     pub kernels: Vec<ListedKernel>,
@@ -24,7 +25,8 @@ pub struct List {
 /// A rung of the GPU's ladder.
 #[derive(Debug, Serialize)]
 pub struct ListedKernel {
-    pub kernel: &'static str,
+    /// The name that stands for its first variant of a type.
+    pub family: &'static str,
     pub idea: &'static str,
     pub source: &'static str,
     pub variants: Vec<ListedVariant>,
@@ -33,7 +35,8 @@ pub struct ListedKernel {
 /// A variant: its name, its type, the threads of a CTA, and its block tile.
 #[derive(Debug, Serialize)]
 pub struct ListedVariant {
-    pub variant: &'static str,
+    /// As in the records of reports.
+    pub kernel: &'static str,
     pub dtype: &'static str,
     pub block_x: u32,
     pub block_y: u32,
@@ -49,22 +52,22 @@ pub struct ListedRung {
     pub idea: &'static str,
     pub source: &'static str,
     pub dtypes: Vec<&'static str>,
-    /// How many threads it runs on: `1`, or what decides.
-    pub threads: &'static str,
+    /// What decides on how many threads it runs: `1`, or options, or itself.
+    pub threads_by: &'static str,
 }
 
 /// A line of CSV: a variant, or a CPU rung of a type. What does not apply is empty.
 #[derive(Serialize)]
 struct Line {
+    family: &'static str,
     kernel: &'static str,
-    variant: &'static str,
     dtype: &'static str,
     block_x: Option<u32>,
     block_y: Option<u32>,
     tile_m: Option<u32>,
     tile_n: Option<u32>,
     tile_k: Option<u32>,
-    threads: Option<&'static str>,
+    threads_by: Option<&'static str>,
     idea: &'static str,
     source: &'static str,
 }
@@ -84,7 +87,7 @@ impl List {
     /// The list of these.
     pub fn of(kernels: &[&Kernel], algorithms: &[&Algorithm]) -> List {
         let variant = |variant: &Variant| ListedVariant {
-            variant: variant.name,
+            kernel: variant.name,
             dtype: variant.types.c.name(),
             block_x: variant.block.x,
             block_y: variant.block.y,
@@ -93,7 +96,7 @@ impl List {
             tile_k: variant.tile.k,
         };
         let kernel = |kernel: &&Kernel| ListedKernel {
-            kernel: kernel.name,
+            family: kernel.name,
             idea: kernel.idea,
             source: kernel.source,
             variants: kernel.variants.iter().map(variant).collect(),
@@ -107,10 +110,10 @@ impl List {
                 .into_iter()
                 .map(ElementType::name)
                 .collect(),
-            threads: algorithm.threads.description(),
+            threads_by: algorithm.threads.description(),
         };
         List {
-            schema: 1,
+            schema: 2,
             kernels: kernels.iter().map(kernel).collect(),
             cpu_rungs: algorithms.iter().map(rung).collect(),
         }
@@ -142,11 +145,11 @@ impl List {
         let head = ["variant", "type", "block", "block tile (m x n x k)"].map(String::from);
         writeln!(out, "{}", row(&head))?;
         for kernel in &self.kernels {
-            let title = format!("{}: {}", kernel.kernel, kernel.idea);
+            let title = format!("{}: {}", kernel.family, kernel.idea);
             writeln!(out, "\n{}", wrapped(&title, width))?;
             for variant in &kernel.variants {
                 let cells = [
-                    variant.variant.to_string(),
+                    variant.kernel.to_string(),
                     variant.dtype.to_string(),
                     format!("{} x {}", variant.block_x, variant.block_y),
                     format!(
@@ -160,7 +163,7 @@ impl List {
         writeln!(out, "\nCPU rungs, each with its types and its threads:")?;
         for rung in &self.cpu_rungs {
             let title = format!("{}: {}", rung.kernel, rung.idea);
-            let (types, threads) = (rung.dtypes.join(", "), rung.threads);
+            let (types, threads) = (rung.dtypes.join(", "), rung.threads_by);
             writeln!(out, "\n{}", wrapped(&title, width))?;
             writeln!(out, "    {types}; threads: {threads}")?;
         }
@@ -170,30 +173,30 @@ impl List {
     fn lines(&self) -> Vec<Line> {
         let of_kernels = self.kernels.iter().flat_map(|kernel| {
             kernel.variants.iter().map(|variant| Line {
-                kernel: kernel.kernel,
-                variant: variant.variant,
+                family: kernel.family,
+                kernel: variant.kernel,
                 dtype: variant.dtype,
                 block_x: Some(variant.block_x),
                 block_y: Some(variant.block_y),
                 tile_m: Some(variant.tile_m),
                 tile_n: Some(variant.tile_n),
                 tile_k: Some(variant.tile_k),
-                threads: None,
+                threads_by: None,
                 idea: kernel.idea,
                 source: kernel.source,
             })
         });
         let of_rungs = self.cpu_rungs.iter().flat_map(|rung| {
             rung.dtypes.iter().map(|dtype| Line {
+                family: rung.kernel,
                 kernel: rung.kernel,
-                variant: rung.kernel,
                 dtype,
                 block_x: None,
                 block_y: None,
                 tile_m: None,
                 tile_n: None,
                 tile_k: None,
-                threads: Some(rung.threads),
+                threads_by: Some(rung.threads_by),
                 idea: rung.idea,
                 source: rung.source,
             })

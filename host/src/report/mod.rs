@@ -1,18 +1,21 @@
 //! What is known about a run, as records, and the formats that write them.
 //!
 //! The three formats write the same records; the names of [`Record`]'s fields are the keys of
-//! JSON and the columns of CSV, and do not change.
+//! JSON and the columns of CSV, of one call and of `bench`, and do not change. CSV has no lists.
 
 mod corner;
 mod csv;
 mod list;
+mod outliers;
 mod record;
 mod table;
 
 use std::io::{self, Write};
 
 pub use corner::Corner;
+pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
+pub use outliers::outlier_note;
 pub use record::{Record, Report, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
@@ -45,6 +48,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::nvml::GpuState;
     use expect_test::expect_file;
 
     /// A report with a kernel that was measured and one that is wrong.
@@ -74,6 +78,10 @@ mod tests {
             time_median_s: Some(12.5e-6),
             time_min_s: Some(12e-6),
             time_max_s: Some(14e-6),
+            time_mean_s: Some(12.75e-6),
+            time_stddev_s: Some(0.5e-6),
+            outliers: Some(3),
+            times_s: vec![12e-6, 12.5e-6, 14e-6],
             flops_per_s: Some(21.474e12),
             cublas_time_median_s: Some(10e-6),
             ratio_to_cublas: Some(0.8),
@@ -91,6 +99,10 @@ mod tests {
             time_median_s: None,
             time_min_s: None,
             time_max_s: None,
+            time_mean_s: None,
+            time_stddev_s: None,
+            outliers: None,
+            times_s: Vec::new(),
             flops_per_s: None,
             cublas_time_median_s: None,
             ratio_to_cublas: None,
@@ -114,6 +126,11 @@ mod tests {
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
+            gpu_state: Some(GpuState {
+                sm_clock_mhz: Some(1755),
+                power_w: Some(312.5),
+                ..GpuState::default()
+            }),
             output: None,
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
@@ -122,6 +139,10 @@ mod tests {
                 time_median_s: 10e-6,
                 time_min_s: Some(9.5e-6),
                 time_max_s: Some(11e-6),
+                time_mean_s: Some(10e-6),
+                time_stddev_s: Some(0.4e-6),
+                outliers: Some(0),
+                times_s: vec![9.5e-6, 10e-6, 11e-6],
                 flops_per_s: 26.84e12,
             }],
         }

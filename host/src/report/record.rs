@@ -1,5 +1,6 @@
 //! What is known of a run.
 
+use crate::measure::nvml::GpuState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything about one call of the program.
@@ -15,6 +16,8 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
+    /// What the GPU did while it was measured; null for other devices and without NVML.
+    pub gpu_state: Option<GpuState>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,
     /// One for each kernel, in the requested order.
@@ -34,6 +37,14 @@ pub struct Yardstick {
     pub time_median_s: f64,
     pub time_min_s: Option<f64>,
     pub time_max_s: Option<f64>,
+    pub time_mean_s: Option<f64>,
+    /// The sample standard deviation; null for one run.
+    pub time_stddev_s: Option<f64>,
+    /// Runs outside of Tukey's fences; see [`crate::statistics`].
+    pub outliers: Option<usize>,
+    /// The time of each run, in the order of running; absent in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times_s: Vec<f64>,
     /// `2 * m * n * k` over the median time; 0, and null in JSON, if no product is computed, since
     /// alpha or k is 0.
     #[serde(serialize_with = "or_null", deserialize_with = "or_zero")]
@@ -60,6 +71,10 @@ impl Yardstick {
             time_median_s: Some(self.time_median_s),
             time_min_s: self.time_min_s,
             time_max_s: self.time_max_s,
+            time_mean_s: self.time_mean_s,
+            time_stddev_s: self.time_stddev_s,
+            outliers: self.outliers,
+            times_s: self.times_s.clone(),
             flops_per_s: Some(self.flops_per_s).filter(|speed| *speed > 0.0),
             ratio_to_cublas: cublas.map(|cublas| cublas.time_median_s / self.time_median_s),
             ..Record::default()
@@ -78,6 +93,11 @@ pub struct Record {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Leading dimensions: elements from the start of a row to the start of the next. Null in
+    /// older reports, whose rows have nothing between them.
+    pub lda: Option<usize>,
+    pub ldb: Option<usize>,
+    pub ldc: Option<usize>,
     pub alpha: f64,
     pub beta: f64,
     pub seed: u64,
@@ -109,6 +129,11 @@ pub struct Record {
     pub time_median_s: Option<f64>,
     pub time_min_s: Option<f64>,
     pub time_max_s: Option<f64>,
+    pub time_mean_s: Option<f64>,
+    /// The sample standard deviation; null for one run.
+    pub time_stddev_s: Option<f64>,
+    /// Runs outside of Tukey's fences; see [`crate::statistics`].
+    pub outliers: Option<usize>,
     /// `2 * m * n * k` over the median time; null if no product is computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
     /// cuBLAS's median time on the same problem, in the same process; null for CPU rungs.
@@ -127,6 +152,10 @@ pub struct Record {
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
     /// were; null for a result that is not proven.
     pub coverage: Option<String>,
+    /// The time of each run, in the order of running; absent if it was not timed, in older files
+    /// and in CSV.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times_s: Vec<f64>,
     /// The rows of the corner of C that `--show` requested, if C is proven right; absent
     /// otherwise, and never in CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,6 +163,23 @@ pub struct Record {
 }
 
 impl Record {
+    /// The leading dimensions of A, B and C.
+    pub fn leading_dimensions(&self) -> [usize; 3] {
+        [
+            self.lda.unwrap_or(self.k),
+            self.ldb.unwrap_or(self.n),
+            self.ldc.unwrap_or(self.n),
+        ]
+    }
+
+    /// What is unusual about how its matrices lie, for people, after a comma; else empty.
+    pub fn layout(&self) -> String {
+        match self.leading_dimensions() {
+            dimensions if dimensions == [self.k, self.n, self.n] => String::new(),
+            [lda, ldb, ldc] => format!(", lda {lda}, ldb {ldb}, ldc {ldc}"),
+        }
+    }
+
     /// Whether it is a CPU rung's, which no device ran.
     pub fn is_native(&self) -> bool {
         self.backend == "cpu"

@@ -7,7 +7,9 @@ use comfy_table::{Table, presets};
 use gpu_gemm::text::plural;
 
 use super::corner;
+use super::outliers::outlier_note;
 use super::record::{Record, Report};
+use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
@@ -25,7 +27,8 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         } = first;
         writeln!(
             out,
-            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}"
+            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}{}",
+            first.layout()
         )?;
         if let Some(data) = &first.data {
             writeln!(out, "data    {data}")?;
@@ -33,6 +36,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
+    }
+    if let Some(state) = report.gpu_state.as_ref().and_then(GpuState::description) {
+        writeln!(out, "state   {state}")?;
     }
     let native = !report.results.is_empty() && report.results.iter().all(Record::is_native);
     let mut table = new_table();
@@ -54,6 +60,13 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         table.add_row(row(&record, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
+    let yardsticks = report.yardsticks.iter();
+    let yardsticks: Vec<Record> = yardsticks
+        .map(|yardstick| yardstick.as_record(None))
+        .collect();
+    if let Some(note) = outlier_note(report.results.iter().chain(&yardsticks)) {
+        writeln!(out, "{note}\n")?;
+    }
     for record in &report.results {
         let verdict = match record.proven {
             true if record.is_sampled() => "right as far as sampled",

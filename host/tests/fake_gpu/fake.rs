@@ -1,4 +1,4 @@
-//! The fake driver and cuBLAS (`library/`), compiled, and programs run on them.
+//! The fake driver, cuBLAS and NVML (`library/`), compiled, and programs run on them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::{self, Ended};
 
-/// A folder with the fake as `libcuda.so.1` and as `libcublas.so.12`: one file, and so one GPU.
+/// A folder with the fake as `libcuda.so.1` and under [`LINKS`]: one file, and so one GPU.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_gpu/library");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake_gpu");
@@ -19,7 +19,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let sources = fs::read_dir(&source).unwrap();
     let newest = sources.map(|file| changed(&file.unwrap().path()).unwrap());
     if changed(&folder.join("libcuda.so.1")).ok() > newest.max()
-        && folder.join("libcublas.so.12").exists()
+        && LINKS.iter().all(|link| folder.join(link).exists())
     {
         return folder;
     }
@@ -34,12 +34,16 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         .arg(&compiled);
     assert!(rustc.status().expect("rustc starts").success());
     fs::rename(&compiled, folder.join("libcuda.so.1")).unwrap();
-    let link = folder.join("libcublas.so.12");
-    if !link.exists() {
-        std::os::unix::fs::symlink("libcuda.so.1", link).unwrap();
+    for link in LINKS.map(|link| folder.join(link)) {
+        if !link.exists() {
+            std::os::unix::fs::symlink("libcuda.so.1", link).unwrap();
+        }
     }
     folder
 });
+
+/// What else the library is.
+const LINKS: [&str; 2] = ["libcublas.so.12", "libnvidia-ml.so.1"];
 
 /// A run of the program on the fake GPU.
 pub struct Ran {

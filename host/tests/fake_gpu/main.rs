@@ -17,6 +17,7 @@ use host::data::{Data, Layout, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{Cublas, Precision};
 use host::measure::gpu::{Contender, measure};
+use host::measure::nvml::GpuState;
 use host::verify::{self, Coverage};
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         each_type_has_its_cublas_or_none,
         padded_matrices_are_multiplied_in_place_and_in_pitched_copies,
         a_benchmark_has_the_clocks_figures_in_every_file,
+        what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
         a_wrong_kernel_is_not_timed_and_not_proven,
         what_is_wrong_only_while_it_is_timed_has_no_times,
         a_time_that_no_gpu_can_reach_is_refused,
@@ -360,9 +362,13 @@ fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
         assert_eq!(index, checked);
         checked += 1;
     };
-    let timings = measure(device, &contenders, &problem, Effort::default(), &mut check).unwrap();
+    let measured = measure(device, &contenders, &problem, Effort::default(), &mut check).unwrap();
     assert_eq!(checked, 3);
-    let medians: Vec<f64> = timings.iter().map(|timing| timing.median()).collect();
+    let medians: Vec<f64> = measured
+        .timings
+        .iter()
+        .map(|timing| timing.median())
+        .collect();
     assert_eq!(medians, [1.25e-4, 6.25e-5, 1.25e-4]);
 }
 
@@ -425,12 +431,63 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
         let number = |name| field(name).parse::<f64>().ok();
         let figures = ["time_median_s", "flops_per_s", "ratio_to_cublas"].map(number);
         (
-            field("contender").to_string(),
+            field("kernel").to_string(),
             field("m").parse().unwrap(),
             figures,
         )
     });
     assert_eq!(in_csv.collect::<Vec<_>>(), lines);
+}
+
+fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml() {
+    let bench = |settings: &str| {
+        let arguments = "bench --device cuda --kernel naive --sizes 24 --runs 5 --json b.json";
+        let ran = host(&format!("{EXACT} {settings}"), arguments);
+        let text = fs::read_to_string(ran.folder.path().join("b.json")).unwrap();
+        let results: Results = serde_json::from_str(&text).unwrap();
+        let state = results.sizes[0].gpu_state.clone();
+        (state, ran.ended.succeeded(), ran.log)
+    };
+    let (state, table, log) = bench("nvml=0 power_mw=0");
+    let expected = GpuState {
+        sm_clock_mhz: Some(1755),
+        memory_clock_mhz: Some(3201),
+        power_w: None,
+        temperature_c: Some(62),
+        throttle_reasons: Some(vec!["sw_power_cap".to_string()]),
+    };
+    assert_eq!(state, Some(expected));
+    let head = "of f32; SMs at 1755 MHz, memory at 3201 MHz, 62 °C, held back by sw_power_cap\n";
+    assert_contains(&table, &[head]);
+    // After the last timed run of a kernel, and outside of any.
+    let sampled = log.iter().position(|line| line.kind == "nvml").unwrap();
+    let (before, after) = log.split_at(sampled);
+    assert_eq!(spans(before).len(), spans(&log).len() - 5);
+    let names = |log: &[Line]| -> Vec<String> {
+        let launches = spans(log).into_iter().flatten();
+        launches.map(Line::contender).collect()
+    };
+    let of_tensor_cores = |name: &String| name.ends_with("in mode 3");
+    assert!(
+        names(after).iter().all(of_tensor_cores),
+        "{:?}",
+        names(after)
+    );
+    // The pause ends with a launch that is not timed.
+    let untimed = after.iter().take_while(|line| line.kind != "record");
+    let untimed = untimed.filter(|line| line.is_launch());
+    let untimed: Vec<String> = untimed.map(Line::contender).collect();
+    assert!(
+        untimed.len() == 1 && of_tensor_cores(&untimed[0]),
+        "{untimed:?}"
+    );
+    // Without one, a run is as it would be.
+    let (state, table, log) = bench("");
+    assert_eq!(state, None);
+    assert_contains(&table, &["of f32\n"]);
+    assert!(log.iter().all(|line| line.kind != "nvml"));
+    let (report, _) = report(&format!("{EXACT} nvml=0"), "");
+    assert_eq!(report["gpu_state"]["power_w"], 689.5);
 }
 
 fn a_wrong_kernel_is_not_timed_and_not_proven() {

@@ -127,9 +127,15 @@ impl Chooser {
     /// The choice for matrices that have no gaps and are not transposed; `None` if no memory is
     /// large enough for them.
     pub fn choose(&self, element: ElementType, shape: Shape) -> Option<Choice> {
+        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
+        self.choose_for(element, call)
+    }
+
+    /// The choice for matrices that lie as `call` says; `None` if no memory is large enough for
+    /// them.
+    pub fn choose_for(&self, element: ElementType, call: Call) -> Option<Choice> {
         match element {
             ElementType::F32 => {
-                let call = Call::compact(shape, Transpose::No, Transpose::No, element);
                 let plan = self.plan(call, usize::MAX).ok()?;
                 Some(Choice::of(&plan))
             }

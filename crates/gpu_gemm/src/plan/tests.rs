@@ -168,6 +168,18 @@ fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
 }
 
 #[test]
+fn padding_adds_to_every_leading_dimension_and_may_cost_the_alignment() {
+    let padded = |padding| Call::padded(SHAPE, padding, ElementType::F32);
+    assert_eq!(padded(0), compact(SHAPE, Transpose::No, Transpose::No));
+    let (without, with) = (padded(0), padded(4));
+    let leading = |call: &Call| [call.a.leading, call.b.leading, call.ldc];
+    assert_eq!(leading(&with), leading(&without).map(|leading| leading + 4));
+    let even = Call::padded(Shape::cube(64), 4, ElementType::F32);
+    let odd = Call::padded(Shape::cube(64), 1, ElementType::F32);
+    assert!(even.a.aligned && even.b.aligned && !odd.a.aligned && !odd.b.aligned);
+}
+
+#[test]
 fn misaligned_rows_are_copied_to_aligned_ones() {
     let at = |transpose, leading| Operand::at(0x1000, leading, ElementType::F32, transpose);
     let shape = Shape::new(1001, 2048, 500);

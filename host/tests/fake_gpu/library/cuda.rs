@@ -33,6 +33,9 @@ driver! {
             13 => 1_980_000, // the SMs' clock in kHz
             16 => 132,       // SMs
             36 => 3_201_000, // the memory's clock in kHz
+            33 => 0x4f,      // the bus, the device there, and the domain
+            34 => 0,
+            50 => 1,
             37 => 6144,      // the memory's width in bits
             38 => gpu.setting("l2_bytes") as i32,
             75 => 9, // the compute capability

@@ -23,7 +23,7 @@ pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 14] = [
+const SETTINGS: [(&str, u64); 19] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -32,7 +32,14 @@ const SETTINGS: [(&str, u64); 14] = [
     ("waits", 1),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
-    // What calls return: cuInit, cuModuleLoadDataEx, launches, cuBLAS's products.
+    // What NVML reads; 0 is not supported.
+    ("sm_mhz", 1755),
+    ("memory_mhz", 3201),
+    ("power_mw", 689_500),
+    ("celsius", 62),
+    // What calls return: nvmlInit_v2 (by default that there is no driver for it), cuInit,
+    // cuModuleLoadDataEx, launches, cuBLAS's products.
+    ("nvml", 9),
     ("init", 0),
     ("module", 0),
     ("launch", 0),

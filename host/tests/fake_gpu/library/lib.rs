@@ -1,5 +1,5 @@
-//! A CUDA driver and a cuBLAS without a GPU, for tests of whatever uses one: the functions of
-//! `libcuda.so.1` and `libcublas.so` that the host calls, in one library. `main.rs`, one folder up,
+//! A CUDA driver, a cuBLAS and an NVML without a GPU, for tests of whatever uses one: the functions
+//! of `libcuda.so.1`, `libcublas.so` and `libnvidia-ml.so.1` that the host calls, in one library. `main.rs`, one folder up,
 //! compiles it and runs the host on it.
 //!
 //! - Memory is the host's. Whatever lies outside of an allocation is an abort, and so is everything
@@ -15,6 +15,7 @@
 //! | `gemm.rs` | the product, which kernels and cuBLAS share |
 //! | `cuda.rs` | the driver's functions |
 //! | `cublas.rs` | cuBLAS's functions |
+//! | `nvml.rs` | NVML's functions |
 
 #![allow(non_snake_case)] // NVIDIA's names
 
@@ -22,3 +23,4 @@ mod cublas;
 mod cuda;
 mod gemm;
 mod gpu;
+mod nvml;

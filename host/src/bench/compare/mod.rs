@@ -1,0 +1,329 @@
+//! What has changed since an earlier benchmark: `bench --compare FILE`.
+//!
+//! A difference of medians is noise unless
+//!
+//! - the times of the runs differ by the Mann-Whitney test ([`mann_whitney`]) at the level of
+//!   [`SIGNIFICANCE`], as for Go's `benchstat`, and
+//! - the medians differ by at least [`NOISE`]. The runs of one file are of one process, so that
+//!   what differs from process to process, such as addresses and the clock, is in no p-value;
+//!   Criterion.rs has such a threshold, too, and of the same size.
+//!
+//! Where neither can be said, because there are too few runs or an older file lacks their times,
+//! the verdict is unknown, and says why. If an older file's shortest and longest times do not
+//! overlap with those of now, the times themselves are not needed.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `earlier.rs` | reads the earlier benchmark |
+//! | `table.rs` | says what has changed, for people |
+
+mod earlier;
+mod table;
+
+use serde::{Deserialize, Serialize};
+
+use super::results::{Results, Size};
+use crate::report::Record;
+use crate::statistics::{mann_whitney, smallest_p_value};
+
+pub use earlier::{Earlier, EarlierError};
+pub use table::{markdown, write};
+
+/// The level of the test: without any change, one kernel in 20 differs so.
+pub const SIGNIFICANCE: f64 = 0.05;
+/// A change of the median that is noise, as a share of the earlier one.
+pub const NOISE: f64 = 0.01;
+
+/// A kernel or yardstick at a shape, in both benchmarks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    pub kernel: String,
+    /// Whether it is cuBLAS: if that has changed, too, the machine has.
+    pub is_yardstick: bool,
+    /// The shape's, if it has one.
+    pub name: Option<String>,
+    pub dtype: String,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub lda: usize,
+    pub ldb: usize,
+    pub ldc: usize,
+    pub alpha: f64,
+    pub beta: f64,
+    pub earlier_time_median_s: f64,
+    pub time_median_s: f64,
+    /// Of the median time, as a share of the earlier one: below 0 it is faster now.
+    pub change: f64,
+    /// Of the two-sided Mann-Whitney test; null if it cannot be known.
+    pub p_value: Option<f64>,
+    pub verdict: Verdict,
+    /// Why the verdict is unknown, if it is.
+    pub reason: Option<String>,
+}
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    #[serde(rename = "faster")]
+    Faster,
+    #[serde(rename = "slower")]
+    Slower,
+    /// What differs is noise.
+    #[serde(rename = "no change")]
+    NoChange,
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl Verdict {
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoChange => "no change",
+            Verdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// A contender's record at a size, with the problem that it was measured on.
+struct Entry<'a> {
+    size: &'a Size,
+    record: Record,
+    is_yardstick: bool,
+}
+
+impl Entry<'_> {
+    /// Whether both are times of the same work.
+    fn is_same_work(&self, other: &Entry<'_>) -> bool {
+        let (one, two) = (&self.record, &other.record);
+        self.is_yardstick == other.is_yardstick
+            && one.kernel == two.kernel
+            && one.dtype == two.dtype
+            && (one.m, one.n, one.k) == (two.m, two.n, two.k)
+            && one.leading_dimensions() == two.leading_dimensions()
+            && (one.alpha, one.beta) == (two.alpha, two.beta)
+    }
+
+    /// For people.
+    fn title(&self) -> String {
+        format!("{} at {}", self.record.kernel, self.size.title())
+    }
+}
+
+/// All that was timed, in order, each once.
+fn entries(results: &Results) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for size in &results.sizes {
+        for (record, proven) in size.contenders() {
+            let entry = Entry {
+                size,
+                is_yardstick: proven.is_none(),
+                record,
+            };
+            let is_timed = entry.record.time_median_s > Some(0.0);
+            if is_timed && !entries.iter().any(|other| other.is_same_work(&entry)) {
+                entries.push(entry);
+            }
+        }
+    }
+    entries
+}
+
+/// Compares whatever was timed in both.
+pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
+    let before = entries(earlier);
+    let pairs = entries(now).into_iter().filter_map(|entry| {
+        let before = before.iter().find(|other| other.is_same_work(&entry))?;
+        compared(before, &entry)
+    });
+    pairs.collect()
+}
+
+/// What was timed in `one` and not in `other`, for people.
+fn missing(one: &Results, other: &Results) -> Vec<String> {
+    let others = entries(other);
+    let is_missing = |entry: &Entry<'_>| !others.iter().any(|other| other.is_same_work(entry));
+    let missing = entries(one).into_iter().filter(is_missing);
+    missing.map(|entry| entry.title()).collect()
+}
+
+fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
+    let (earlier, median) = before.record.time_median_s.zip(now.record.time_median_s)?;
+    let change = median / earlier - 1.0;
+    let (p_value, verdict, reason) = match p_value(&before.record, &now.record) {
+        Err(reason) => (None, Verdict::Unknown, Some(reason.to_string())),
+        Ok(p_value) => {
+            let verdict = match p_value < SIGNIFICANCE && change.abs() >= NOISE {
+                false => Verdict::NoChange,
+                true if change < 0.0 => Verdict::Faster,
+                true => Verdict::Slower,
+            };
+            (Some(p_value), verdict, None)
+        }
+    };
+    let record = &now.record;
+    let [lda, ldb, ldc] = record.leading_dimensions();
+    Some(Compared {
+        kernel: record.kernel.clone(),
+        is_yardstick: now.is_yardstick,
+        name: now.size.name.clone(),
+        dtype: record.dtype.clone(),
+        m: record.m,
+        n: record.n,
+        k: record.k,
+        lda,
+        ldb,
+        ldc,
+        alpha: record.alpha,
+        beta: record.beta,
+        earlier_time_median_s: earlier,
+        time_median_s: median,
+        change,
+        p_value,
+        verdict,
+        reason,
+    })
+}
+
+/// The p-value of two records' times, or why there is none.
+fn p_value(before: &Record, now: &Record) -> Result<f64, &'static str> {
+    const WITHOUT_TIMES: &str = "no times of runs";
+    let runs = before.runs.zip(now.runs).ok_or(WITHOUT_TIMES)?;
+    if smallest_p_value(runs.0, runs.1) >= SIGNIFICANCE {
+        return Err("too few runs");
+    }
+    if !before.times_s.is_empty() && !now.times_s.is_empty() {
+        return Ok(mann_whitney(&before.times_s, &now.times_s));
+    }
+    // Whatever the times between: all of one are below all of the other.
+    let [before, now] = [before, now].map(Record::extremes);
+    let (before, now) = before.zip(now).ok_or(WITHOUT_TIMES)?;
+    match before.1 < now.0 || now.1 < before.0 {
+        true => Ok(smallest_p_value(runs.0, runs.1)),
+        false => Err(WITHOUT_TIMES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::tests::sample;
+
+    /// [`sample`], where each of these times is that of a run of the first kernel at the first
+    /// size.
+    pub(super) fn timed(times: &[f64]) -> Results {
+        let mut results = sample();
+        let record = &mut results.sizes[0].results[0];
+        let extremes = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick);
+        record.runs = Some(times.len());
+        record.time_median_s = Some(crate::statistics::median(times));
+        record.time_min_s = extremes(f64::min);
+        record.time_max_s = extremes(f64::max);
+        record.times_s = times.to_vec();
+        results
+    }
+
+    /// The first kernel at the first size.
+    fn first(earlier: &Results, now: &Results) -> Compared {
+        compare(earlier, now).swap_remove(0)
+    }
+
+    fn verdict(earlier: &[f64], now: &[f64]) -> Verdict {
+        first(&timed(earlier), &timed(now)).verdict
+    }
+
+    const BEFORE: [f64; 5] = [1.00, 1.01, 1.02, 1.03, 1.04];
+
+    #[test]
+    fn only_what_is_significant_and_not_small_is_a_change() {
+        let scaled = |factor: f64| BEFORE.map(|time| time * factor);
+        assert_eq!(verdict(&BEFORE, &BEFORE), Verdict::NoChange);
+        assert_eq!(verdict(&BEFORE, &scaled(1.1)), Verdict::Slower);
+        assert_eq!(verdict(&BEFORE, &scaled(0.9)), Verdict::Faster);
+        // It is 1.5 %, and the times overlap.
+        assert_eq!(verdict(&BEFORE, &scaled(1.015)), Verdict::NoChange);
+        // They do not overlap, and it is less than 1 %.
+        let quiet = [1.0, 1.0001, 1.0002, 1.0003, 1.0004];
+        let later = quiet.map(|time| time * 1.005);
+        let compared = first(&timed(&quiet), &timed(&later));
+        assert_eq!(compared.verdict, Verdict::NoChange);
+        assert!(compared.p_value < Some(0.01));
+        assert_eq!(
+            verdict(&quiet, &quiet.map(|time| time * 1.011)),
+            Verdict::Slower
+        );
+    }
+
+    #[test]
+    fn a_change_is_that_of_the_median_time() {
+        let compared = first(&timed(&BEFORE), &timed(&BEFORE.map(|time| time * 1.5)));
+        assert_eq!(compared.earlier_time_median_s, 1.02);
+        assert_eq!(compared.time_median_s, 1.53);
+        approx::assert_relative_eq!(compared.change, 0.5, max_relative = 1e-12);
+        approx::assert_relative_eq!(compared.p_value.unwrap(), 2.0 / 252.0, max_relative = 1e-12);
+    }
+
+    #[test]
+    fn too_few_runs_say_nothing_however_far_apart() {
+        let compared = first(&timed(&BEFORE[..3]), &timed(&[7.0, 8.0, 9.0]));
+        assert_eq!(compared.verdict, Verdict::Unknown);
+        assert_eq!(compared.reason.as_deref(), Some("too few runs"));
+        assert_eq!(compared.p_value, None);
+        assert_eq!(
+            verdict(&BEFORE[..4], &[7.0, 8.0, 9.0, 9.5]),
+            Verdict::Slower
+        );
+        assert_eq!(verdict(&[1.0], &[2.0]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn without_times_of_runs_only_extremes_that_do_not_overlap_say_something() {
+        let without = |times: &[f64]| {
+            let mut results = timed(times);
+            results.sizes[0].results[0].times_s.clear();
+            results
+        };
+        let scaled = |factor: f64| timed(&BEFORE.map(|time| time * factor));
+        let earlier = without(&BEFORE);
+        assert_eq!(first(&earlier, &scaled(1.1)).verdict, Verdict::Slower);
+        assert_eq!(first(&earlier, &scaled(0.9)).verdict, Verdict::Faster);
+        let overlapping = first(&earlier, &scaled(1.03));
+        assert_eq!(overlapping.verdict, Verdict::Unknown);
+        assert_eq!(overlapping.reason.as_deref(), Some("no times of runs"));
+        // The longest before is the shortest now.
+        assert_eq!(first(&earlier, &scaled(1.04)).verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn only_the_same_work_is_compared() {
+        let now = sample();
+        // Two sizes of four kernels that are right, and two yardsticks.
+        assert_eq!(compare(&now, &now).len(), 2 * (4 + 2));
+        let yardsticks = compare(&now, &now);
+        let yardsticks = yardsticks.iter().filter(|compared| compared.is_yardstick);
+        assert_eq!(yardsticks.count(), 2 * 2);
+        type Change = fn(&mut Record);
+        let changes: [Change; 5] = [
+            |record| record.kernel = "other".into(),
+            |record| record.dtype = "f64".into(),
+            |record| record.alpha = 2.0,
+            |record| record.ldb = Some(5000),
+            |record| record.beta = 1.0,
+        ];
+        for change in changes {
+            let mut earlier = sample();
+            change(&mut earlier.sizes[1].results[2]);
+            assert_eq!(compare(&earlier, &now).len(), 2 * (4 + 2) - 1);
+            let names = missing(&now, &earlier);
+            assert_eq!(names, ["tiled-16 at 4096"]);
+            assert_eq!(missing(&earlier, &now).len(), 1);
+        }
+        let mut smaller = sample();
+        smaller.sizes.remove(0);
+        assert_eq!(compare(&smaller, &now).len(), 4 + 2);
+        assert_eq!(missing(&smaller, &now), [""; 0]);
+    }
+}

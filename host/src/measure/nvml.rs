@@ -1,0 +1,239 @@
+//! What a GPU does while it is measured: its clocks, power and temperature, and why the clocks
+//! are not higher, from NVIDIA's management library (NVML).
+//!
+//! The library comes with the driver, and is loaded at run time. Six of its functions are all
+//! that is needed, so no crate wraps them. Where there is no NVML, or it does not know something,
+//! nothing is known, and that is no error.
+//!
+//! A sample takes some calls of the host and none of the GPU. It is taken while the GPU works on
+//! launches that are already queued, so that it delays none of them; see [`super::gpu`]. Clocks
+//! and temperature are those of that moment. The power is what NVML has, on most GPUs the mean
+//! of the last second, so that it is too low for a benchmark shorter than that.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+use cust::device::{Device, DeviceAttribute};
+use libloading::Library;
+use serde::{Deserialize, Serialize};
+
+/// The state of a GPU. What is not known is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GpuState {
+    /// The clock of the SMs.
+    pub sm_clock_mhz: Option<u32>,
+    pub memory_clock_mhz: Option<u32>,
+    pub power_w: Option<f64>,
+    pub temperature_c: Option<u32>,
+    /// Why the clocks are not higher: NVML's names, such as `sw_power_cap`; empty if nothing
+    /// holds them back.
+    pub throttle_reasons: Option<Vec<String>>,
+}
+
+impl GpuState {
+    /// In a line, for people; none if nothing is known.
+    pub fn description(&self) -> Option<String> {
+        let reasons = self.throttle_reasons.as_ref();
+        let reasons = reasons.filter(|reasons| !reasons.is_empty());
+        let facts = [
+            self.sm_clock_mhz.map(|clock| format!("SMs at {clock} MHz")),
+            (self.memory_clock_mhz).map(|clock| format!("memory at {clock} MHz")),
+            self.power_w.map(|power| format!("{power:.0} W")),
+            (self.temperature_c).map(|temperature| format!("{temperature} °C")),
+            reasons.map(|reasons| format!("held back by {}", reasons.join(", "))),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        (!facts.is_empty()).then(|| facts.join(", "))
+    }
+}
+
+type Handle = *mut c_void;
+type Init = unsafe extern "C" fn() -> c_int;
+type HandleByPciBusId = unsafe extern "C" fn(id: *const c_char, device: *mut Handle) -> c_int;
+type GetClockInfo = unsafe extern "C" fn(device: Handle, clock: c_int, mhz: *mut c_uint) -> c_int;
+type GetPowerUsage = unsafe extern "C" fn(device: Handle, milliwatts: *mut c_uint) -> c_int;
+type GetTemperature =
+    unsafe extern "C" fn(device: Handle, sensor: c_int, celsius: *mut c_uint) -> c_int;
+type GetThrottleReasons = unsafe extern "C" fn(device: Handle, reasons: *mut c_ulonglong) -> c_int;
+
+/// `NVML_CLOCK_SM` and `NVML_CLOCK_MEM`.
+const SM_CLOCK: c_int = 1;
+const MEMORY_CLOCK: c_int = 2;
+/// `NVML_TEMPERATURE_GPU`.
+const OF_GPU: c_int = 0;
+
+/// Bits of `nvmlClocksThrottleReasons`, later `nvmlClocksEventReasons`.
+const REASONS: [(u64, &str); 9] = [
+    (0x1, "gpu_idle"),
+    (0x2, "applications_clocks_setting"),
+    (0x4, "sw_power_cap"),
+    (0x8, "hw_slowdown"),
+    (0x10, "sync_boost"),
+    (0x20, "sw_thermal_slowdown"),
+    (0x40, "hw_thermal_slowdown"),
+    (0x80, "hw_power_brake_slowdown"),
+    (0x100, "display_clock_setting"),
+];
+
+/// NVML, started.
+struct Nvml {
+    handle_by_pci_bus_id: HandleByPciBusId,
+    // A library may lack what it does not document for its age.
+    clock: Option<GetClockInfo>,
+    power: Option<GetPowerUsage>,
+    temperature: Option<GetTemperature>,
+    reasons: Option<GetThrottleReasons>,
+    /// Keeps the functions loaded.
+    _library: Library,
+}
+
+/// The process's NVML, which it never stops.
+fn nvml() -> Option<&'static Nvml> {
+    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
+    NVML.get_or_init(Nvml::load).as_ref()
+}
+
+impl Nvml {
+    fn load() -> Option<Nvml> {
+        // SAFETY: NVIDIA's library may be loaded by any process, and the types are those of
+        // `nvml.h`.
+        unsafe {
+            let library = Library::new("libnvidia-ml.so.1").ok()?;
+            let init = *library.get::<Init>(b"nvmlInit_v2").ok()?;
+            let nvml = Nvml {
+                handle_by_pci_bus_id: *library.get(b"nvmlDeviceGetHandleByPciBusId_v2").ok()?,
+                clock: library.get(b"nvmlDeviceGetClockInfo").ok().map(|get| *get),
+                power: library.get(b"nvmlDeviceGetPowerUsage").ok().map(|get| *get),
+                temperature: (library.get(b"nvmlDeviceGetTemperature").ok()).map(|get| *get),
+                reasons: (library
+                    .get(b"nvmlDeviceGetCurrentClocksThrottleReasons")
+                    .ok())
+                .map(|get| *get),
+                _library: library,
+            };
+            (init() == 0).then_some(nvml)
+        }
+    }
+}
+
+/// A GPU whose state can be read.
+pub struct Probe {
+    nvml: &'static Nvml,
+    device: Handle,
+}
+
+impl Probe {
+    /// Of the GPU with this number of CUDA's. NVML, which numbers others, starts here, so that
+    /// [`Probe::sample`] is fast.
+    pub fn new(ordinal: u32) -> Option<Probe> {
+        let nvml = nvml()?;
+        let id = CString::new(pci_bus_id(ordinal)?).ok()?;
+        let mut device = ptr::null_mut();
+        // SAFETY: the string ends with a zero, and the handle's place can be written.
+        let status = unsafe { (nvml.handle_by_pci_bus_id)(id.as_ptr(), &mut device) };
+        (status == 0).then_some(Probe { nvml, device })
+    }
+
+    /// What the GPU does now.
+    pub fn sample(&self) -> GpuState {
+        let Probe { nvml, device } = *self;
+        let clock = |which| {
+            let get = nvml.clock?;
+            // SAFETY: the handle is NVML's, and the value's place can be written.
+            known(|mhz| unsafe { get(device, which, mhz) })
+        };
+        let milliwatts = nvml.power.and_then(|get| {
+            // SAFETY: as above.
+            known(|milliwatts: *mut c_uint| unsafe { get(device, milliwatts) })
+        });
+        let temperature = nvml.temperature.and_then(|get| {
+            // SAFETY: as above.
+            known(|celsius| unsafe { get(device, OF_GPU, celsius) })
+        });
+        let reasons = nvml.reasons.and_then(|get| {
+            // SAFETY: as above.
+            known(|reasons| unsafe { get(device, reasons) })
+        });
+        GpuState {
+            sm_clock_mhz: clock(SM_CLOCK),
+            memory_clock_mhz: clock(MEMORY_CLOCK),
+            power_w: milliwatts.map(|milliwatts| f64::from(milliwatts) / 1e3),
+            temperature_c: temperature,
+            throttle_reasons: reasons.map(names),
+        }
+    }
+}
+
+/// The value that a call writes, if the call succeeds.
+fn known<T: Default>(call: impl FnOnce(*mut T) -> c_int) -> Option<T> {
+    let mut value = T::default();
+    (call(&mut value) == 0).then_some(value)
+}
+
+/// The names of the bits that are set.
+fn names(reasons: u64) -> Vec<String> {
+    let bits = (0..u64::BITS).map(|bit| 1 << bit);
+    let set = bits.filter(|bit| reasons & bit != 0);
+    set.map(|bit| {
+        let known = REASONS.iter().find(|(reason, _)| *reason == bit);
+        known.map_or_else(|| format!("{bit:#x}"), |(_, name)| name.to_string())
+    })
+    .collect()
+}
+
+/// Where the GPU is, as NVML spells it: domain, bus, device and function.
+fn pci_bus_id(ordinal: u32) -> Option<String> {
+    let device = Device::get_device(ordinal).ok()?;
+    let number = |attribute| device.get_attribute(attribute).ok();
+    let domain = number(DeviceAttribute::PciDomainId)?;
+    let bus = number(DeviceAttribute::PciBusId)?;
+    let slot = number(DeviceAttribute::PciDeviceId)?;
+    Some(format!("{domain:08x}:{bus:02x}:{slot:02x}.0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_name_and_an_unknown_one_its_bit() {
+        assert_eq!(names(0), [""; 0]);
+        assert_eq!(names(0x4), ["sw_power_cap"]);
+        let several = ["gpu_idle", "hw_thermal_slowdown", "0x200"];
+        assert_eq!(names(0x241), several);
+        assert_eq!(names(0x1ff), REASONS.map(|(_, name)| name));
+    }
+
+    #[test]
+    fn a_value_is_known_only_if_the_call_succeeds() {
+        let call = |status| {
+            move |value: *mut u32| {
+                // SAFETY: it can be written.
+                unsafe { value.write(7) };
+                status
+            }
+        };
+        assert_eq!((known(call(0)), known(call(3))), (Some(7), None));
+    }
+
+    #[test]
+    fn only_what_is_known_is_described() {
+        assert_eq!(GpuState::default().description(), None);
+        let state = GpuState {
+            sm_clock_mhz: Some(1755),
+            memory_clock_mhz: Some(3201),
+            power_w: Some(689.6),
+            temperature_c: Some(62),
+            throttle_reasons: Some(vec!["sw_power_cap".into(), "hw_slowdown".into()]),
+        };
+        let all = "SMs at 1755 MHz, memory at 3201 MHz, 690 W, 62 °C, held back by sw_power_cap, hw_slowdown";
+        assert_eq!(state.description().as_deref(), Some(all));
+        let cool = GpuState {
+            temperature_c: Some(30),
+            throttle_reasons: Some(Vec::new()),
+            ..GpuState::default()
+        };
+        assert_eq!(cool.description().as_deref(), Some("30 °C"));
+    }
+}
