@@ -164,7 +164,10 @@ unsafe fn multiply<
         assert!(B::STAGE == BK * B::STRIDE, "a loader of this depth");
         assert!(BK >= 8 && STAGES >= 3, "the rotated loop needs both");
         assert!(TM.is_multiple_of(SLICES), "each slice adds as many rows");
-        assert!(SLICES == 1 || STAGES * (A::STAGE + B::STAGE) >= BM * BN, "room for the sums");
+        assert!(
+            SLICES == 1 || STAGES * (A::STAGE + B::STAGE) >= BM * BN,
+            "room for the sums"
+        );
     }
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
@@ -227,8 +230,22 @@ unsafe fn multiply<
         // The slices of a segment lie one after the other along K.
         let k_iterations = segment.to - segment.from;
         let k0 = (SLICES * segment.from + slice * k_iterations) * BK;
-        let mut a = A::new(gemm.a, gemm.lda, (gemm.m, depth), (tile_row, k0), thread, a_target);
-        let mut b = B::new(gemm.b, gemm.ldb, (gemm.n, depth), (tile_col, k0), thread, b_target);
+        let mut a = A::new(
+            gemm.a,
+            gemm.lda,
+            (gemm.m, depth),
+            (tile_row, k0),
+            thread,
+            a_target,
+        );
+        let mut b = B::new(
+            gemm.b,
+            gemm.ldb,
+            (gemm.n, depth),
+            (tile_col, k0),
+            thread,
+            b_target,
+        );
         let mut accumulators = [[0.0f32; TN]; TM];
         let mut multiply = |(a_frag, b_frag): Fragments<TM4, TN4>| {
             for i in 0..TM {

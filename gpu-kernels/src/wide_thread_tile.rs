@@ -165,9 +165,23 @@ unsafe fn multiply(
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
         let k0 = segment.from * BK;
         let target = A::target(thread);
-        let mut a = A::new(gemm.a, gemm.lda, (gemm.m, depth), (tile_row, k0), thread, target);
+        let mut a = A::new(
+            gemm.a,
+            gemm.lda,
+            (gemm.m, depth),
+            (tile_row, k0),
+            thread,
+            target,
+        );
         let target = B::target(thread);
-        let mut b = B::new(gemm.b, gemm.ldb, (gemm.n, depth), (tile_col, k0), thread, target);
+        let mut b = B::new(
+            gemm.b,
+            gemm.ldb,
+            (gemm.n, depth),
+            (tile_col, k0),
+            thread,
+            target,
+        );
         let mut accumulators = [[0.0f32; TN]; TM];
         let mut a_frag = [Float4::ZERO; TM / 4];
         let mut b_frag = [Float4::ZERO; TN / 4];
