@@ -3,8 +3,8 @@
 //! A C of a single row uses each element of B once. Nothing can be reused, so shared memory would
 //! only be a detour: this kernel is memory-bound, and what counts is bytes in flight.
 //! - A thread computes four neighbouring columns of all BM rows. A warp reads 512 bytes of B at a
-//!   time, of one row or of several, and each thread has AHEAD to 2 * AHEAD such loads in flight:
-//!   it issues the next ones before it multiplies.
+//!   time, of one row or of several, and each thread issues AHEAD such loads before it multiplies
+//!   the first.
 //! - An element of A is the same for all lanes of a warp that read the same row of B: one load,
 //!   which a cache serves.
 //! - Those lanes take a k-slice, and the sums of all slices of a block are added in shared memory,
@@ -75,11 +75,15 @@ few_rows! {
     "few-rows-1" = fn few_rows_1
         threads(256) tile(1, 128) ahead(8) launch_bounds(2) Rate::h200(3.2, 0.3, 2);
     "few-rows-1x64" = fn few_rows_1x64
-        threads(256) tile(1, 64) ahead(4) launch_bounds(3) Rate::h200(3.2, 0.3, 3);
+        threads(256) tile(1, 64) ahead(8) launch_bounds(3) Rate::h200(3.2, 0.3, 3);
     "few-rows-1x32" = fn few_rows_1x32
         threads(512) tile(1, 32) ahead(8) launch_bounds(1) Rate::h200(3.2, 0.3, 1);
     "few-rows-4" = fn few_rows_4
-        threads(256) tile(4, 128) ahead(4) launch_bounds(2) Rate::h200(12.0, 0.3, 2);
+        threads(256) tile(4, 128) ahead(8) launch_bounds(2) Rate::h200(12.0, 0.3, 2);
+    "few-rows-4x64" = fn few_rows_4x64
+        threads(256) tile(4, 64) ahead(4) launch_bounds(3) Rate::h200(12.0, 0.3, 3);
+    "few-rows-4x32" = fn few_rows_4x32
+        threads(512) tile(4, 32) ahead(8) launch_bounds(1) Rate::h200(12.0, 0.3, 1);
 }
 
 /// The body of every variant.
@@ -128,17 +132,12 @@ unsafe fn multiply<const BM: usize, const BN: usize, const AHEAD: usize, const S
             let first = from + slice;
             let rows = end.saturating_sub(first).div_ceil(SLICES);
             let mut rows_of_b = RowsOfB::<BM, AHEAD, SLICES>::new(&gemm, tile_row, col, first);
-            let mut current = Batch::EMPTY;
             let mut batches = (rows / AHEAD) as u32;
             while batches > 0 {
-                let next = rows_of_b.load::<false>(AHEAD);
-                current.add_products(&mut sums);
-                current = next;
+                rows_of_b.load::<false>(AHEAD).add_products(&mut sums);
                 batches -= 1;
             }
-            let last = rows_of_b.load::<true>(rows % AHEAD);
-            current.add_products(&mut sums);
-            last.add_products(&mut sums);
+            rows_of_b.load::<true>(rows % AHEAD).add_products(&mut sums);
             if crosses_the_end && from < to && (end - from) % SLICES == slice {
                 let b = gemm.b4::<true>(end, col);
                 for i in 0..BM {
@@ -191,11 +190,6 @@ struct Batch<const BM: usize, const AHEAD: usize> {
 }
 
 impl<const BM: usize, const AHEAD: usize> Batch<BM, AHEAD> {
-    const EMPTY: Self = Self {
-        a: [[0.0; BM]; AHEAD],
-        b: [Float4::ZERO; AHEAD],
-    };
-
     /// Adds the products of each row of B with its column of A.
     #[inline(always)]
     fn add_products(&self, sums: &mut [[f32; 4]; BM]) {
@@ -248,7 +242,10 @@ impl<const BM: usize, const AHEAD: usize, const SLICES: usize> RowsOfB<BM, AHEAD
     /// The float4s of these rows can be read.
     #[inline(always)]
     unsafe fn load<const PREDICATED: bool>(&mut self, rows: usize) -> Batch<BM, AHEAD> {
-        let mut batch = Batch::EMPTY;
+        let mut batch = Batch {
+            a: [[0.0; BM]; AHEAD],
+            b: [Float4::ZERO; AHEAD],
+        };
         let in_bounds = |row: usize| !PREDICATED || row < rows;
         for row in 0..AHEAD {
             if in_bounds(row) {
