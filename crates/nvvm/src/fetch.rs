@@ -6,6 +6,7 @@ use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use zip::{ZipArchive, result::ZipError};
@@ -127,6 +128,12 @@ fn downloaded_file(folder: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::NotFound, "pip left no wheel"))
 }
 
+/// When the unpacked files were modified, as their metadata says: 1980, the beginning of zip's
+/// time, counted from 1970. A build script that fetches makes cargo watch them. With the present
+/// time they would be newer than the script's start, and the next build would run it again and
+/// compile all kernels anew.
+const MODIFIED: Duration = Duration::from_secs(315_532_800);
+
 /// Unpacks the wheel's members to where they are kept below `folder`.
 fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
     let io_error = |source| Error::cache(folder, "unpacking the wheel")(source);
@@ -147,6 +154,8 @@ fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
         let mut source = archive.by_name(member.path).map_err(zip_error)?;
         let mut target = File::create(&kept).map_err(io_error)?;
         io::copy(&mut source, &mut target).map_err(io_error)?;
+        let modified = UNIX_EPOCH + MODIFIED;
+        target.set_modified(modified).map_err(io_error)?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

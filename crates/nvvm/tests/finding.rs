@@ -430,6 +430,16 @@ fn a_wheel_that_is_not_the_expected_one_is_thrown_away() {
     assert_eq!(place.in_cache(), ["made-up-1.0.lock"]);
 }
 
+/// Else cargo would run the build script that fetched it again.
+#[test]
+fn what_was_fetched_is_older_than_the_build_that_fetched_it() {
+    let place = Place::new();
+    let start = fs::metadata(place.write("start", "")).unwrap();
+    let fetched = place.search().find_or_fetch().unwrap().libnvvm;
+    let fetched = fs::metadata(fetched).unwrap();
+    assert!(fetched.modified().unwrap() < start.modified().unwrap());
+}
+
 #[test]
 fn a_terminal_is_told_what_is_fetched_and_how_far_it_is() {
     let place = Place::new();
