@@ -10,20 +10,41 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ndarray_npy::npy::header::{
-    Header, Layout as Order, ParseHeaderError, ReadHeaderError, WriteHeaderError,
-};
-use ndarray_npy::{ReadDataError, ReadableElement, WritableElement, WriteDataError};
+use gpu_gemm::ElementType;
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
 use crate::output::clause;
-use gpu_gemm::ElementType;
+
+mod header;
+
+use header::{Header, quoted};
 
 /// A number that .npy files may hold.
-pub trait NpyNumber: Number + ReadableElement + WritableElement {}
+pub trait NpyNumber: Number {
+    /// The numbers that these bytes are, in little-endian order.
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
 
-impl<T: Number + ReadableElement + WritableElement> NpyNumber for T {}
+    /// The bytes of these numbers, in little-endian order.
+    fn to_bytes(numbers: &[Self]) -> Vec<u8>;
+}
+
+macro_rules! npy_numbers {
+    ($($number:ident),*) => {
+        $(impl NpyNumber for $number {
+            fn from_bytes(bytes: &[u8]) -> Vec<$number> {
+                let (numbers, _) = bytes.as_chunks();
+                numbers.iter().map(|number| $number::from_le_bytes(*number)).collect()
+            }
+
+            fn to_bytes(numbers: &[$number]) -> Vec<u8> {
+                numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+            }
+        })*
+    };
+}
+
+npy_numbers!(f32, f64, i32);
 
 /// A matrix in a file: what its header says, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +53,8 @@ pub struct NpyFile {
     data_type: ElementType,
     rows: usize,
     columns: usize,
-    order: Order,
+    /// Whether a column's elements lie together, and not a row's.
+    fortran_order: bool,
 }
 
 /// Why a file is not accepted as a matrix.
@@ -152,9 +174,6 @@ pub enum ReadError {
 
 /// Bytes of a header at most, as for NumPy itself. That of a matrix has 118.
 const LONGEST_HEADER: u64 = 10_000;
-/// The deepest nesting of brackets that a header may have: that of a structured type with arrays
-/// for fields. The time to parse them doubles with each.
-const DEEPEST_HEADER: usize = 4;
 /// Elements that are read at once.
 const CHUNK: usize = 1 << 20;
 
@@ -215,8 +234,8 @@ impl NpyFile {
         };
         let mut matrix = Matrix::from_rows(self.rows, self.columns, placement, |_, _| ())?;
         let mut take = |count: usize| elements.take::<T>(count).map_err(refuse);
-        match self.order {
-            Order::Standard => {
+        match self.fortran_order {
+            false => {
                 let at_once = (CHUNK / self.columns.max(1)).max(1);
                 for first in (0..self.rows).step_by(at_once) {
                     let rows = at_once.min(self.rows - first);
@@ -229,7 +248,7 @@ impl NpyFile {
                     }
                 }
             }
-            Order::Fortran => {
+            true => {
                 let at_once = (CHUNK / self.rows.max(1)).max(1);
                 for first in (0..self.columns).step_by(at_once) {
                     let columns = at_once.min(self.columns - first);
@@ -252,42 +271,31 @@ impl NpyFile {
 /// # Errors
 ///
 /// Writing fails.
-pub fn write<T: NpyNumber>(matrix: &Matrix<T>, mut out: &mut dyn Write) -> io::Result<()> {
-    let header = Header {
-        type_descriptor: T::type_descriptor(),
-        layout: Order::Standard,
-        shape: vec![matrix.rows(), matrix.columns()],
-    };
-    header.write(&mut out).map_err(|error| match error {
-        WriteHeaderError::Io(error) => error,
-        other => io::Error::other(other),
-    })?;
-    for row in 0..matrix.rows() {
-        T::write_slice(matrix.row(row), &mut out).map_err(|error| match error {
-            WriteDataError::Io(error) => error,
-            other => io::Error::other(other),
-        })?;
-    }
-    Ok(())
+pub fn write<T: NpyNumber>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(&header::of_matrix(
+        descriptor(T::TYPE),
+        matrix.rows(),
+        matrix.columns(),
+    ))?;
+    (0..matrix.rows()).try_for_each(|row| out.write_all(&T::to_bytes(matrix.row(row))))
 }
 
 /// The elements of a file, after its header.
 struct Elements {
     reader: BufReader<File>,
-    header: Header,
 }
 
 impl Elements {
     /// The next `count`.
     fn take<T: NpyNumber>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
-        let bytes = self.reader.by_ref().take((count * size_of::<T>()) as u64);
-        T::read_to_end_exact_vec(bytes, &self.header.type_descriptor, count).map_err(|error| {
-            match error {
-                ReadDataError::Io(error) => Refusal::Unreadable(error),
-                // The header was right when it was read.
-                _ => Refusal::Changed,
-            }
-        })
+        let mut bytes = Vec::new();
+        let length = count * size_of::<T>();
+        let read = self.reader.by_ref().take(length as u64);
+        match { read }.read_to_end(&mut bytes)? == length {
+            true => Ok(T::from_bytes(&bytes)),
+            // It was as long as its header says when that was read.
+            false => Err(Refusal::Changed),
+        }
     }
 }
 
@@ -300,11 +308,12 @@ fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut reader = BufReader::new(file);
-    let bytes = header_bytes(&mut reader, length)?;
-    let header = Header::from_reader(&mut &bytes[..]).map_err(refusal)?;
-    let data_type = data_type(&header)?;
-    let &[rows, columns] = &header.shape[..] else {
-        return Err(Refusal::Dimensions(header.shape.len()));
+    let (bytes, start) = header_bytes(&mut reader, length)?;
+    let header = Header::parse(&bytes[start..])?;
+    let data_type = data_type(header.descr)?;
+    let shape = header.shape()?;
+    let [rows, columns] = shape[..] else {
+        return Err(Refusal::Dimensions(shape.len()));
     };
     let contents = Contents {
         rows,
@@ -335,13 +344,14 @@ fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
         data_type,
         rows,
         columns,
-        order: header.layout,
+        fortran_order: header.fortran_order()?,
     };
-    Ok((described, Elements { reader, header }))
+    Ok((described, Elements { reader }))
 }
 
-/// The bytes from the start of a file of `length` bytes to the end of its header.
-fn header_bytes(reader: &mut impl Read, length: u64) -> Result<Vec<u8>, Refusal> {
+/// The bytes from the start of a file of `length` bytes to the end of its header, and where in
+/// them the dictionary begins.
+fn header_bytes(reader: &mut impl Read, length: u64) -> Result<(Vec<u8>, usize), Refusal> {
     const MAGIC: &[u8] = b"\x93NUMPY";
     let mut bytes = Vec::new();
     let mut extend = |bytes: &mut Vec<u8>, count: u64| -> Result<(), Refusal> {
@@ -374,34 +384,7 @@ fn header_bytes(reader: &mut impl Read, length: u64) -> Result<Vec<u8>, Refusal>
     }
     let start = bytes.len();
     extend(&mut bytes, size)?;
-    let mut depth = 0usize;
-    for byte in &bytes[start..] {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEEPEST_HEADER {
-            return Err(Refusal::NoDictionary);
-        }
-    }
-    Ok(bytes)
-}
-
-/// What the library rejects in a header whose magic, version and length are right.
-fn refusal(error: ReadHeaderError) -> Refusal {
-    match error {
-        ReadHeaderError::Io(error) => Refusal::Unreadable(error),
-        ReadHeaderError::Parse(error) => match error {
-            ParseHeaderError::UnknownKey(key) => Refusal::ExtraKey(key.to_string()),
-            ParseHeaderError::MissingKey(_) => Refusal::MissingKey,
-            ParseHeaderError::IllegalValue { key, value } if key == "shape" => {
-                Refusal::Sizes(value.to_string())
-            }
-            ParseHeaderError::IllegalValue { key, value } => Refusal::Value(key, value.to_string()),
-            _ => Refusal::NoDictionary,
-        },
-    }
+    Ok((bytes, start))
 }
 
 /// How NumPy spells an element type.
@@ -413,12 +396,10 @@ fn descriptor(data_type: ElementType) -> &'static str {
     }
 }
 
-/// The element type that a header names.
-fn data_type(header: &Header) -> Result<ElementType, Refusal> {
-    let written = &header.type_descriptor;
-    let Some(text) = written.as_string() else {
-        return Err(Refusal::Type(written.to_string()));
-    };
+/// The element type that a header names, by the Python expression for it.
+fn data_type(expression: &str) -> Result<ElementType, Refusal> {
+    let unknown = || Refusal::Type(expression.to_string());
+    let text = quoted(expression).ok_or_else(unknown)?;
     let named = |text: &str| {
         ElementType::ALL
             .into_iter()
@@ -430,11 +411,11 @@ fn data_type(header: &Header) -> Result<ElementType, Refusal> {
     if let Some(swapped) = text.strip_prefix('>')
         && let Some(data_type) = named(&format!("<{swapped}"))
     {
-        return Err(Refusal::BigEndian(text.clone(), descriptor(data_type)));
+        return Err(Refusal::BigEndian(text.to_string(), descriptor(data_type)));
     }
-    match text.as_str() {
+    match text {
         "|O" | "O" => Err(Refusal::Objects),
-        _ => Err(Refusal::Type(written.to_string())),
+        _ => Err(unknown()),
     }
 }
 

@@ -24,11 +24,6 @@ version = "0.5"
 version = "0.2"
 features = ["extra_traits"]
 
-[dependencies.num-integer]
-version = "0.1"
-default-features = false
-features = ["i128"]
-
 [dependencies.num-traits]
 version = "0.2"
 "#;

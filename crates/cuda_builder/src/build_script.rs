@@ -39,7 +39,10 @@ impl BuildScript {
             out_dir: variable("OUT_DIR")?.into(),
             host: variable("HOST")?.to_string_lossy().into_owned(),
             cargo: variable("CARGO")?.into(),
-            search: Search::from_environment(),
+            search: Search {
+                terminal: terminal_of_cargo(),
+                ..Search::from_environment()
+            },
             instructions: BTreeSet::new(),
         })
     }
@@ -95,6 +98,22 @@ impl BuildScript {
             println!("cargo::{instruction}");
         }
     }
+}
+
+/// The terminal where the cargo that runs this build script shows its progress. What a build
+/// script prints, cargo shows only if it fails; but the first build fetches libNVVM, and its user
+/// should know what takes so long. Nothing, if cargo's own messages go elsewhere: to a file, or to
+/// an editor.
+fn terminal_of_cargo() -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        let cargo = std::os::unix::process::parent_id();
+        let stderr = PathBuf::from(format!("/proc/{cargo}/fd/2"));
+        let file = fs::File::options().append(true).open(&stderr).ok()?;
+        io::IsTerminal::is_terminal(&file).then_some(stderr)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Whether libNVVM stays unavailable until a variable changes or the user installs it: then a

@@ -6,17 +6,24 @@ use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use zip::{ZipArchive, result::ZipError};
 
 use crate::{Error, Wheel, wheel::sha256_of};
 
-/// Fetches the wheel and unpacks what is kept of it into `folder`, which exists and is empty.
-pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
+/// Fetches the wheel and unpacks what is kept of it into `folder`, which exists and is empty. Pip
+/// shows its progress on the terminal.
+pub(crate) fn fetch(
+    wheel: &Wheel,
+    pips: &[Vec<OsString>],
+    terminal: Option<&Path>,
+    folder: &Path,
+) -> Result<(), Error> {
     let download = folder.join("download");
     fs::create_dir(&download).map_err(Error::cache(folder, "creating a folder"))?;
-    download_with_pip(wheel, pips, &download)?;
+    download_with_pip(wheel, pips, terminal, &download)?;
 
     let file =
         downloaded_file(&download).map_err(Error::cache(folder, "reading what pip fetched"))?;
@@ -32,16 +39,32 @@ pub(crate) fn fetch(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Res
     fs::remove_dir_all(&download).map_err(Error::cache(folder, "deleting the wheel"))
 }
 
+/// The file, to write to its end.
+pub(crate) fn opened(path: &Path) -> Option<File> {
+    File::options().append(true).open(path).ok()
+}
+
 /// Downloads the wheel into `folder` with the first pip that can do it.
-fn download_with_pip(wheel: &Wheel, pips: &[Vec<OsString>], folder: &Path) -> Result<(), Error> {
+fn download_with_pip(
+    wheel: &Wheel,
+    pips: &[Vec<OsString>],
+    terminal: Option<&Path>,
+    folder: &Path,
+) -> Result<(), Error> {
     let mut first_failure = None;
     for pip in pips {
         let Some((program, arguments)) = pip.split_first() else {
             continue;
         };
-        let output = Command::new(program)
-            .args(arguments)
-            .args(["download", "--quiet", "--disable-pip-version-check"])
+        let mut command = Command::new(program);
+        command.args(arguments).arg("download");
+        // Errors are on standard error.
+        match terminal.and_then(opened) {
+            Some(terminal) => command.stdout(terminal),
+            None => command.arg("--quiet"),
+        };
+        let output = command
+            .arg("--disable-pip-version-check")
             // Without a network pip's usual five retries would cost every build many seconds.
             .args(["--retries", "1"])
             .args(["--no-input", "--no-deps", "--only-binary=:all:"])
@@ -105,6 +128,12 @@ fn downloaded_file(folder: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(ErrorKind::NotFound, "pip left no wheel"))
 }
 
+/// When the unpacked files were modified, as their metadata says: 1980, the beginning of zip's
+/// time, counted from 1970. A build script that fetches makes cargo watch them. With the present
+/// time they would be newer than the script's start, and the next build would run it again and
+/// compile all kernels anew.
+const MODIFIED: Duration = Duration::from_secs(315_532_800);
+
 /// Unpacks the wheel's members to where they are kept below `folder`.
 fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
     let io_error = |source| Error::cache(folder, "unpacking the wheel")(source);
@@ -125,6 +154,8 @@ fn unpack(wheel: &Wheel, file: &Path, folder: &Path) -> Result<(), Error> {
         let mut source = archive.by_name(member.path).map_err(zip_error)?;
         let mut target = File::create(&kept).map_err(io_error)?;
         io::copy(&mut source, &mut target).map_err(io_error)?;
+        let modified = UNIX_EPOCH + MODIFIED;
+        target.set_modified(modified).map_err(io_error)?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -39,6 +40,9 @@ pub struct Search {
     pub pips: Vec<Vec<OsString>>,
     /// The wheel that is looked for and fetched.
     pub wheel: Wheel,
+    /// A terminal, or another file, that is told what is being fetched, and where pip shows its
+    /// progress; nobody is, unless it is set.
+    pub terminal: Option<PathBuf>,
 }
 
 /// The environment variables that [`Search::from_environment`] reads: a build that uses libNVVM
@@ -89,6 +93,7 @@ impl Search {
                 .map(|command| command.iter().map(OsString::from).collect())
                 .to_vec(),
             wheel: Wheel::NVCC_12_9,
+            terminal: None,
         }
     }
 
@@ -130,9 +135,25 @@ impl Search {
         }
         let cache = self.cache.as_deref().ok_or(Error::NoCacheFolder)?;
         let folder = cache::find_or_fill(cache, &self.wheel, |partial| {
-            fetch::fetch(&self.wheel, &self.pips, partial)
+            self.announce(cache);
+            fetch::fetch(&self.wheel, &self.pips, self.terminal.as_deref(), partial)
         })?;
         Ok(self.in_cache(folder))
+    }
+
+    /// Says what is about to be fetched. If that fails, nothing is wrong.
+    fn announce(&self, cache: &Path) {
+        let terminal = self.terminal.as_deref().and_then(fetch::opened);
+        if let Some(mut terminal) = terminal {
+            // Cargo's progress bar may be in this line.
+            let _ = writeln!(
+                terminal,
+                "\r\x1b[K    Fetching {} ({} MB) with pip, once: NVIDIA's compiler from NVVM IR to PTX, kept in {}",
+                self.wheel.name_and_version(),
+                self.wheel.megabytes,
+                cache.display()
+            );
+        }
     }
 
     /// An SDK or a wheel that the user has installed.

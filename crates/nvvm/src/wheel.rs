@@ -11,6 +11,8 @@ pub struct Wheel {
     pub requirement: &'static str,
     /// The platform that pip is told to download for.
     pub platform: &'static str,
+    /// Its size, for people who wait for it.
+    pub megabytes: u32,
     /// SHA-256 of the wheel itself.
     pub sha256: &'static str,
     /// The folder below the cache that its contents are kept in.
@@ -42,6 +44,7 @@ impl Wheel {
     pub const NVCC_12_9: Wheel = Wheel {
         requirement: "nvidia-cuda-nvcc-cu12==12.9.86",
         platform: "manylinux2010_x86_64",
+        megabytes: 40,
         sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
         folder: "nvvm-12.9.86",
         members: &[

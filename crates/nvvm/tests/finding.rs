@@ -118,10 +118,12 @@ impl Place {
             wheel: Wheel {
                 requirement: "made-up==1.0",
                 platform: "any",
+                megabytes: 7,
                 sha256: sha256(&WHEEL_FILE),
                 folder: "made-up-1.0",
                 members: &*MEMBERS,
             },
+            terminal: None,
         }
     }
 
@@ -426,6 +428,38 @@ fn a_wheel_that_is_not_the_expected_one_is_thrown_away() {
         other => panic!("taken: {other:?}"),
     }
     assert_eq!(place.in_cache(), ["made-up-1.0.lock"]);
+}
+
+/// Else cargo would run the build script that fetched it again.
+#[test]
+fn what_was_fetched_is_older_than_the_build_that_fetched_it() {
+    let place = Place::new();
+    let start = fs::metadata(place.write("start", "")).unwrap();
+    let fetched = place.search().find_or_fetch().unwrap().libnvvm;
+    let fetched = fs::metadata(fetched).unwrap();
+    assert!(fetched.modified().unwrap() < start.modified().unwrap());
+}
+
+#[test]
+fn a_terminal_is_told_what_is_fetched_and_how_far_it_is() {
+    let place = Place::new();
+    let search = Search {
+        pips: vec![vec![
+            place.script("pip-that-talks", r#"echo "3/7 MB"; "$HERE/pip" "$@""#),
+        ]],
+        terminal: Some(place.write("terminal", "")),
+        ..place.search()
+    };
+    search.find_or_fetch().unwrap();
+    let told = fs::read_to_string(place.path("terminal")).unwrap();
+    let (announced, progress) = told.trim_end().split_once('\n').expect(&told);
+    assert!(announced.contains("Fetching made-up 1.0 (7 MB)"), "{told}");
+    assert_eq!(progress, "3/7 MB");
+    let calls = fs::read_to_string(place.path("calls")).unwrap();
+    assert!(!calls.contains("--quiet"), "{calls}");
+    // Nothing is fetched, so there is nothing to tell.
+    search.find_or_fetch().unwrap();
+    assert_eq!(fs::read_to_string(place.path("terminal")).unwrap(), told);
 }
 
 #[test]

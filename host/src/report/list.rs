@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
 use serde::Serialize;
@@ -79,7 +78,10 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 70..=120;
 
 /// The columns that there are for a list: those of the terminal, if standard output is one.
 pub fn width() -> usize {
-    let columns = Table::new().width().map_or(WIDTH, usize::from);
+    let terminal = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    // A terminal that does not know its size says 0.
+    let columns = terminal.map(|size| usize::from(size.ws_col));
+    let columns = columns.filter(|columns| *columns > 0).unwrap_or(WIDTH);
     columns.clamp(*WIDTHS.start(), *WIDTHS.end())
 }
 

@@ -1,7 +1,8 @@
 //! The whole path of a GPU, without one: the program runs on a fake driver and a fake cuBLAS
 //! (`library/`), whose clock is known exactly, and whose log says what was launched on what.
 
-#[path = "../common/mod.rs"]
+#[allow(dead_code)] // this does not need all of it
+#[path = "../program/common/mod.rs"]
 mod common;
 mod fake;
 

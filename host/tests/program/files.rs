@@ -1,7 +1,5 @@
 //! The program with the user's matrices and patterns, as a user runs it, on the simulator.
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -9,8 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::signals::{Started, in_shell, send, wait_until};
-use common::{Ended, assert_contains, command, run, run_in};
+use crate::common::signals::{Started, in_shell, send, wait_until};
+use crate::common::{Ended, assert_contains, command, run, run_in};
 use host::data::Matrix;
 use host::npy::{self, NpyFile, NpyNumber};
 use serde_json::Value;

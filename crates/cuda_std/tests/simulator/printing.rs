@@ -31,7 +31,7 @@ fn the_simulator_prints_what_std_prints() {
     if std::env::var_os("PRINT_IN_A_CHILD").is_some() {
         return print_from_a_kernel();
     }
-    let this = "the_simulator_prints_what_std_prints";
+    let this = "printing::the_simulator_prints_what_std_prints";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", this, "--nocapture", "--quiet"])
         .env("PRINT_IN_A_CHILD", "1")

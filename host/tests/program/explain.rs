@@ -1,10 +1,8 @@
 //! `rust-gemm explain`, run as a user runs it.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Ended, assert_contains, command, run};
+use crate::common::{Ended, assert_contains, command, run};
 use gpu_gemm::gpu_kernels::variants;
 use serde_json::Value;
 

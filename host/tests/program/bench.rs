@@ -1,7 +1,5 @@
 //! `rust-gemm bench`, run as a user runs it, on the simulator.
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -10,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use common::signals::{Started, wait_until};
-use common::{Ended, assert_contains, command, run_in};
+use crate::common::signals::{Started, wait_until};
+use crate::common::{Ended, assert_contains, command, run_in};
 use host::bench::Results;
 use host::bench::compare::Verdict;
 use host::report::Record;

@@ -1,11 +1,9 @@
 //! The program itself, run as a user runs it, on the simulator.
 
-mod common;
-
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Ended, assert_contains, command, run};
+use crate::common::{Ended, assert_contains, command, run};
 use serde_json::Value;
 
 /// A small problem on the simulator.
@@ -411,7 +409,7 @@ fn ptx_shows_instructions_below_their_lines_or_says_why_there_are_none() {
     };
     assert!(listing.starts_with(".visible .entry naive(\n"), "{listing}");
     // The kernel multiplies and adds in one line of its file, whose text is beside the number.
-    let source = include_str!("../../gpu-kernels/src/naive.rs");
+    let source = include_str!("../../../gpu-kernels/src/naive.rs");
     let before = listing.split("fma.rn.f32").next().unwrap_or_default();
     let place = before
         .lines()

@@ -131,7 +131,7 @@ fn a_simulated_panic_prints_nothing_and_others_still_do() {
         assert!(real.is_err());
         return;
     }
-    let this = "a_simulated_panic_prints_nothing_and_others_still_do";
+    let this = "panics::a_simulated_panic_prints_nothing_and_others_still_do";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", this, "--nocapture"])
         .env("PANIC_IN_A_CHILD", "1")

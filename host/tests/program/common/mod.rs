@@ -1,7 +1,5 @@
 //! The program, run as a user runs it.
 
-#![allow(dead_code)] // no file of tests needs all of it
-
 pub mod signals;
 
 use std::path::Path;

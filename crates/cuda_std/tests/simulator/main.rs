@@ -1,0 +1,14 @@
+//! What a kernel may use, on the simulator. One test program for all of it: each would compile its
+//! own copies of the simulator.
+
+mod atomic;
+mod barrier;
+mod device_only;
+mod launch;
+mod panics;
+mod parameters;
+mod pipeline;
+mod printing;
+mod published_names;
+mod shared_memory;
+mod warp;
