@@ -62,9 +62,11 @@ ladder! {
 compat::unless_published! {
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.
-    pub static HELPERS: [&spec::EntryPoint; 4] = [
+    pub static HELPERS: [&spec::EntryPoint; 6] = [
         &transpose::TRANSPOSE,
+        &transpose::TRANSPOSE_F64,
         &transpose::PAD,
+        &transpose::PAD_F64,
         &fix_up::FIX_UP,
         &reference::KERNEL.variants[0].entry,
     ];

@@ -94,7 +94,8 @@ pub enum Function {
     GemmF64(GemmFn<f64>),
     GemmI32(GemmFn<i32>),
     StreamK(StreamKFn<f32>),
-    Copy(CopyFn<f32>),
+    CopyF32(CopyFn<f32>),
+    CopyF64(CopyFn<f64>),
     FixUp(FixUpFn<f32>),
 }
 

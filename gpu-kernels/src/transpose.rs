@@ -8,17 +8,26 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
 use crate::compat::{launch_bounds, unless_published};
+use crate::element::Element;
 use crate::spec::{EntryPoint, Function};
 
 unless_published! {
-    /// The entry points.
+    /// The entry points, for elements of 4 bytes and of 8.
     pub static TRANSPOSE: EntryPoint = EntryPoint {
         name: stringify!(transpose),
-        function: Function::Copy(transpose),
+        function: Function::CopyF32(transpose),
+    };
+    pub static TRANSPOSE_F64: EntryPoint = EntryPoint {
+        name: stringify!(transpose_f64),
+        function: Function::CopyF64(transpose_f64),
     };
     pub static PAD: EntryPoint = EntryPoint {
         name: stringify!(pad),
-        function: Function::Copy(pad),
+        function: Function::CopyF32(pad),
+    };
+    pub static PAD_F64: EntryPoint = EntryPoint {
+        name: stringify!(pad_f64),
+        function: Function::CopyF64(pad_f64),
     };
 }
 
@@ -32,30 +41,69 @@ pub const BLOCK_Y: usize = 8;
 /// lies in 32 banks.
 const STRIDE: usize = TILE + 1;
 
-/// `target[col][row] = source[row][col]` for the `rows x cols` elements of `source`, and zeros
-/// elsewhere in `target`, which has `target_rows` rows of `target_leading` elements.
-///
-/// A launch has a block of `BLOCK_X x BLOCK_Y` threads for each `TILE x TILE` of `target`: along x
-/// for its columns, along y for its rows, or fewer along y.
-///
-/// # Safety
-///
-/// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of
-/// `target_rows * target_leading` elements that nothing else touches, and the launch has the shape
-/// above.
-#[kernel]
-#[allow(clippy::too_many_arguments)] // two matrices
-pub unsafe fn transpose(
-    source: &[f32],
+/// What one launch copies, from and to: `source` is `rows x cols` elements, of which a row begins every `leading`
+/// elements; `target` has `target_rows` rows of `target_leading` elements.
+struct Matrices<'a, T> {
+    source: &'a [T],
     rows: usize,
     cols: usize,
     leading: usize,
-    target: *mut f32,
+    target: *mut T,
     target_rows: usize,
     target_leading: usize,
+}
+
+/// Entry points that copy elements of these types.
+macro_rules! entry_points {
+    ($($(#[$about:meta])* $name:ident($element:ty) $($staged:ident: [$staged_element:ty; $elements:expr])? => $body:ident;)*) => {$(
+        $(#[$about])*
+        ///
+        /// A launch has a block of `BLOCK_X x BLOCK_Y` threads for each `TILE x TILE` of `target`:
+        /// along x for its columns, along y for its rows, or fewer along y.
+        ///
+        /// # Safety
+        ///
+        /// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of
+        /// `target_rows * target_leading` elements that nothing else touches, and the launch has
+        /// the shape above.
+        #[kernel]
+        #[allow(clippy::too_many_arguments)] // two matrices
+        pub unsafe fn $name(
+            source: &[$element],
+            rows: usize,
+            cols: usize,
+            leading: usize,
+            target: *mut $element,
+            target_rows: usize,
+            target_leading: usize,
+        ) {
+            launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
+            $(let $staged = shared_array![$staged_element; $elements];)?
+            $body(
+                Matrices { source, rows, cols, leading, target, target_rows, target_leading }
+                $(, $staged)?
+            );
+        }
+    )*};
+}
+
+entry_points! {
+    /// `target[col][row] = source[row][col]`, and zeros elsewhere in `target`.
+    transpose(f32) staged: [f32; TILE * STRIDE] => transposed;
+    /// [`transpose`] of elements of 8 bytes.
+    transpose_f64(f64) staged: [f64; TILE * STRIDE] => transposed;
+    /// `target[row][col] = source[row][col]`, and zeros elsewhere in `target`.
+    pad(f32) => padded;
+    /// [`pad`] of elements of 8 bytes.
+    pad_f64(f64) => padded;
+}
+
+/// `staged` is a tile in shared memory, one element wider than it needs.
+#[inline(always)]
+unsafe fn transposed<T: Element>(
+    matrices: Matrices<'_, T>,
+    staged: *mut T, // (TILE, STRIDE)
 ) {
-    launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
-    let staged = shared_array![f32; TILE * STRIDE]; // (TILE, STRIDE)
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
@@ -63,16 +111,18 @@ pub unsafe fn transpose(
     let row = thread::block_idx_x() as usize * TILE;
     let mut first = thread::block_idx_y() as usize * TILE;
     let next = thread::grid_dim_y() as usize * TILE;
-    while first < target_rows {
+    while first < matrices.target_rows {
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (in_row, in_col) = (y + i * BLOCK_Y, x + j * BLOCK_X);
                 let (from_row, from_col) = (row + in_row, first + in_col);
-                let in_bounds = from_row < rows && from_col < cols;
+                let in_bounds = from_row < matrices.rows && from_col < matrices.cols;
                 *staged.add(in_row * STRIDE + in_col) = if in_bounds {
-                    *source.get_unchecked(from_row * leading + from_col)
+                    *matrices
+                        .source
+                        .get_unchecked(from_row * matrices.leading + from_col)
                 } else {
-                    0.0
+                    T::ZERO
                 };
             }
         }
@@ -81,8 +131,10 @@ pub unsafe fn transpose(
             for j in 0..TILE / BLOCK_X {
                 let (in_row, in_col) = (y + i * BLOCK_Y, x + j * BLOCK_X);
                 let (to_row, to_col) = (first + in_row, row + in_col);
-                if to_row < target_rows && to_col < target_leading {
-                    *target.add(to_row * target_leading + to_col) =
+                if to_row < matrices.target_rows && to_col < matrices.target_leading {
+                    *matrices
+                        .target
+                        .add(to_row * matrices.target_leading + to_col) =
                         *staged.add(in_col * STRIDE + in_row);
                 }
             }
@@ -92,23 +144,8 @@ pub unsafe fn transpose(
     }
 }
 
-/// `target[row][col] = source[row][col]`, else as [`transpose`].
-///
-/// # Safety
-///
-/// As for [`transpose`].
-#[kernel]
-#[allow(clippy::too_many_arguments)] // two matrices
-pub unsafe fn pad(
-    source: &[f32],
-    rows: usize,
-    cols: usize,
-    leading: usize,
-    target: *mut f32,
-    target_rows: usize,
-    target_leading: usize,
-) {
-    launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
+#[inline(always)]
+unsafe fn padded<T: Element>(matrices: Matrices<'_, T>) {
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
@@ -116,23 +153,23 @@ pub unsafe fn pad(
     let first_col = thread::block_idx_x() as usize * TILE + x;
     let mut first_row = thread::block_idx_y() as usize * TILE + y;
     let next = thread::grid_dim_y() as usize * TILE;
-    while first_row < target_rows {
+    while first_row < matrices.target_rows {
         let place = |i: usize, j: usize| (first_row + i * BLOCK_Y, first_col + j * BLOCK_X);
         // All loads before the first store: the compiler does not move one past the other.
-        let mut loaded = [[0.0f32; TILE / BLOCK_X]; TILE / BLOCK_Y];
+        let mut loaded = [[T::ZERO; TILE / BLOCK_X]; TILE / BLOCK_Y];
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (row, col) = place(i, j);
-                if row < rows && col < cols {
-                    loaded[i][j] = *source.get_unchecked(row * leading + col);
+                if row < matrices.rows && col < matrices.cols {
+                    loaded[i][j] = *matrices.source.get_unchecked(row * matrices.leading + col);
                 }
             }
         }
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (row, col) = place(i, j);
-                if row < target_rows && col < target_leading {
-                    *target.add(row * target_leading + col) = loaded[i][j];
+                if row < matrices.target_rows && col < matrices.target_leading {
+                    *matrices.target.add(row * matrices.target_leading + col) = loaded[i][j];
                 }
             }
         }

@@ -55,6 +55,8 @@ pub struct NpyFile {
     columns: usize,
     /// Whether a column's elements lie together, and not a row's.
     fortran_order: bool,
+    /// Whether the file holds the transpose of this matrix.
+    is_transposed: bool,
 }
 
 /// Why a file is not accepted as a matrix.
@@ -193,6 +195,26 @@ impl NpyFile {
             })
     }
 
+    /// The transpose of what the file holds.
+    #[must_use]
+    pub fn transposed(self) -> NpyFile {
+        NpyFile {
+            rows: self.columns,
+            columns: self.rows,
+            fortran_order: !self.fortran_order,
+            is_transposed: !self.is_transposed,
+            ..self
+        }
+    }
+
+    /// For people: its path, and whether it is transposed.
+    pub fn name(&self) -> String {
+        match self.is_transposed {
+            true => format!("`{}`, transposed,", self.path.display()),
+            false => format!("`{}`", self.path.display()),
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -225,6 +247,10 @@ impl NpyFile {
             refusal,
         };
         let (now, mut elements) = examine(&self.path).map_err(refuse)?;
+        let now = match self.is_transposed {
+            true => now.transposed(),
+            false => now,
+        };
         if now != *self || self.data_type != T::TYPE {
             return Err(refuse(Refusal::Changed).into());
         }
@@ -345,6 +371,7 @@ fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
         rows,
         columns,
         fortran_order: header.fortran_order()?,
+        is_transposed: false,
     };
     Ok((described, Elements { reader }))
 }

@@ -169,6 +169,14 @@ impl Asked {
         matches!(self, Asked::Rung(Rung::Cpu(_)))
     }
 
+    /// The name that it has on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Asked::Rung(rung) => rung.name(),
+            Asked::Auto => AUTO,
+        }
+    }
+
     /// What multiplies matrices that lie so; none if no kernel can.
     pub fn rung(self, chooser: &Chooser, data_type: ElementType, call: Call) -> Option<Rung> {
         match self {
@@ -297,6 +305,7 @@ fn similar(
 mod tests {
     use super::*;
     use crate::cpu::RUNGS;
+    use crate::data::Storage;
     use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::KERNELS;
 
@@ -370,7 +379,7 @@ mod tests {
                 .rung(
                     &chooser,
                     data_type,
-                    Call::padded(Shape::cube(100), 0, data_type),
+                    Storage::default().call(Shape::cube(100), data_type),
                 )
                 .unwrap();
             assert_eq!(rung.name(), "auto");

@@ -9,8 +9,7 @@ use thiserror::Error;
 use crate::data::{Data, Layout, Matrix, Number, Problem, ProblemError, Random};
 use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
 use crate::verify;
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
+use gpu_gemm::{ElementType, Shape, Transpose};
 
 /// What fills the matrices.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,8 +85,8 @@ pub enum FilesError {
         other: Box<NpyFile>,
     },
     #[error(
-        "`{}` is {} x {} and `{}` is {} x {}, but A must have as many columns as B has rows.",
-        a.path().display(), a.rows(), a.columns(), b.path().display(), b.rows(), b.columns()
+        "{} is {} x {} and {} is {} x {}, but A must have as many columns as B has rows.",
+        a.name(), a.rows(), a.columns(), b.name(), b.rows(), b.columns()
     )]
     InnerSizesDiffer { a: Box<NpyFile>, b: Box<NpyFile> },
     #[error(
@@ -102,13 +101,27 @@ pub enum FilesError {
 }
 
 impl Files {
-    /// Looks at the files' headers. `c` is ignored where `beta` is 0.
+    /// Looks at the files' headers. A and B are transposed as `transposes` says; `c` is ignored
+    /// where `beta` is 0.
     ///
     /// # Errors
     ///
     /// A file is refused, the matrices do not fit each other, or C is missing.
-    pub fn open(a: &Path, b: &Path, c: Option<&Path>, beta: f64) -> Result<Files, FilesError> {
-        let (a, b) = (NpyFile::open(a)?, NpyFile::open(b)?);
+    pub fn open(
+        a: &Path,
+        b: &Path,
+        c: Option<&Path>,
+        transposes: [Transpose; 2],
+        beta: f64,
+    ) -> Result<Files, FilesError> {
+        let open = |path, transpose| -> Result<NpyFile, NpyError> {
+            let file = NpyFile::open(path)?;
+            Ok(match transpose {
+                Transpose::No => file,
+                Transpose::Yes => file.transposed(),
+            })
+        };
+        let (a, b) = (open(a, transposes[0])?, open(b, transposes[1])?);
         let c = match c {
             _ if beta == 0.0 => None,
             Some(c) => Some(NpyFile::open(c)?),

@@ -129,27 +129,26 @@ pub struct Call {
 impl Call {
     /// Matrices of `element` without gaps between rows, aligned like allocations.
     pub fn compact(shape: Shape, a: Transpose, b: Transpose, element: ElementType) -> Call {
+        Call::padded(shape, [a, b], 0, element)
+    }
+
+    /// Matrices of `element`, A and B transposed so, whose rows lie `padding` elements further
+    /// apart than they need, aligned like allocations.
+    pub fn padded(
+        shape: Shape,
+        [a, b]: [Transpose; 2],
+        padding: usize,
+        element: ElementType,
+    ) -> Call {
+        let leading = |columns: usize| columns.saturating_add(padding);
         let operand = |transpose: Transpose, size| {
-            let (_, leading) = transpose.of(size);
-            Operand::at(0, leading, element, transpose)
+            let (_, columns) = transpose.of(size);
+            Operand::at(0, leading(columns), element, transpose)
         };
         Call {
             shape,
             a: operand(a, (shape.m, shape.k)),
             b: operand(b, (shape.k, shape.n)),
-            ldc: shape.n,
-        }
-    }
-
-    /// Matrices of `element`, not transposed, whose rows lie `padding` elements further apart than
-    /// they need, aligned like allocations.
-    pub fn padded(shape: Shape, padding: usize, element: ElementType) -> Call {
-        let leading = |columns: usize| columns.saturating_add(padding);
-        let operand = |columns| Operand::at(0, leading(columns), element, Transpose::No);
-        Call {
-            shape,
-            a: operand(shape.k),
-            b: operand(shape.n),
             ldc: leading(shape.n),
         }
     }

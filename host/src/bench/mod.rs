@@ -43,11 +43,12 @@ pub use results::{Machine, Provenance, Results, Size};
 use shapes::Named;
 
 use crate::cpu;
+use crate::data::Storage;
 use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{Call, Chooser, Device, ElementType, Opened, Shape};
+use gpu_gemm::{Chooser, Device, ElementType, Opened, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -58,8 +59,8 @@ pub struct Plan {
     /// The factors of A * B and of the C that was there.
     pub alpha: f64,
     pub beta: f64,
-    /// Elements between the end of a row and the start of the next.
-    pub padding: usize,
+    /// How the matrices are stored.
+    pub storage: Storage,
     pub seed: u64,
     pub effort: Effort,
     pub baseline: Baseline,
@@ -93,13 +94,13 @@ impl From<&'static Named> for Target {
 
 impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
-        let call = Call::padded(shape, self.padding, self.data_type);
+        let call = self.storage.call(shape, self.data_type);
         let rung = |asked: &Asked| asked.rung(chooser, self.data_type, call);
         let rungs = self.asked.iter().filter_map(rung);
         Request {
             alpha: self.alpha,
             beta: self.beta,
-            padding: self.padding,
+            storage: self.storage,
             effort: self.effort,
             baseline: self.baseline,
             tensor_cores: true,
@@ -193,7 +194,7 @@ mod tests {
             targets: shapes.map(Target::from).to_vec(),
             alpha: 1.0,
             beta: 0.0,
-            padding: 0,
+            storage: Storage::default(),
             seed: 42,
             effort: Effort::default(),
             baseline: Baseline::Auto,

@@ -226,6 +226,8 @@ impl Size {
                 m: self.m,
                 n: self.n,
                 k: self.k,
+                transpose_a: kernel.transpose_a,
+                transpose_b: kernel.transpose_b,
                 lda: kernel.lda,
                 ldb: kernel.ldb,
                 ldc: kernel.ldc,

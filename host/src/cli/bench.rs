@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
+use super::operands::OperandArguments;
 use super::running::Running;
 use super::sizes::{self, Sizes, size};
 use super::values;
@@ -49,18 +50,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
     dtype: ElementType,
 
-    /// The factor of A * B
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    alpha: f64,
-
-    /// The factor of the C that was there; 0 does not read it
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
-    beta: f64,
-
-    /// Elements between the end of each row of A, B and C and the start of the next, which add to
-    /// the leading dimensions
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
-    padding: usize,
+    #[command(flatten)]
+    operands: OperandArguments,
 
     /// The order of the table's rows
     #[arg(long, value_enum, default_value_t = Sort::Ladder)]
@@ -180,6 +171,7 @@ fn bench_asked(
     for text in arguments.native.without_effect(&asked) {
         note(notes, text);
     }
+    let storage = arguments.operands.storage(&asked)?;
     let (exports, layout) = (arguments.exports(), arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
         return Err(usage(format!(
@@ -207,9 +199,9 @@ fn bench_asked(
         asked,
         data_type: arguments.dtype,
         targets: targets(arguments, &opened.device, notes),
-        alpha: arguments.alpha,
-        beta: arguments.beta,
-        padding: arguments.padding,
+        alpha: arguments.operands.alpha,
+        beta: arguments.operands.beta,
+        storage,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
@@ -422,6 +414,8 @@ mod tests {
             m: 8,
             n: 8,
             k: 8,
+            transpose_a: false,
+            transpose_b: false,
             lda: 8,
             ldb: 8,
             ldc: 8,

@@ -7,19 +7,21 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit::{Stop, usage};
+use super::operands::OperandArguments;
 use super::sizes::size;
 use super::values;
 use crate::report::Corner;
+use crate::select::Asked;
 use crate::source::{Files, Filling, Source};
-use gpu_gemm::ElementType;
-use gpu_gemm::Shape;
+use gpu_gemm::{Device, ElementType, Shape};
 
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
 #[derive(Debug, Args)]
 pub(super) struct ProblemArguments {
-    /// m, n and k, where they are not given themselves: a number, or 4k for 4096
-    #[arg(long, default_value_t = 1024, value_parser = size, conflicts_with = "a")]
-    pub(super) size: usize,
+    /// m, n and k, where they are not given themselves: a number, or 4k for 4096 [default: 4096
+    /// on a GPU, 1024 on the simulator and with CPU rungs]
+    #[arg(long, value_parser = size)]
+    pub(super) size: Option<usize>,
 
     /// Rows of A and C
     #[arg(long, value_parser = size)]
@@ -37,18 +39,8 @@ pub(super) struct ProblemArguments {
     #[arg(long, value_name = "TYPE", value_parser = values::element_type())]
     pub(super) dtype: Option<ElementType>,
 
-    /// The factor of A * B
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(super) alpha: f64,
-
-    /// The factor of the C that was there; 0 does not read it
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
-    pub(super) beta: f64,
-
-    /// Elements between the end of each row of A, B and C and the start of the next, which add to
-    /// the leading dimensions
-    #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding(), conflicts_with = "a")]
-    pub(super) padding: usize,
+    #[command(flatten)]
+    pub(super) operands: OperandArguments,
 }
 
 #[derive(Debug, Args)]
@@ -56,7 +48,7 @@ pub(super) struct ProblemArguments {
 pub(super) struct MatrixArguments {
     /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
     /// Its shape and type are the problem's
-    #[arg(long, value_name = "A.npy", requires = "b")]
+    #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding"])]
     a: Option<PathBuf>,
 
     /// Read B from this .npy file
@@ -86,10 +78,30 @@ pub(super) struct MatrixArguments {
 #[derive(Debug)]
 pub(super) struct Matrices {
     pub(super) source: Source,
-    pub(super) shape: Shape,
     pub(super) data_type: ElementType,
     /// What the user may not expect, as a sentence.
     pub(super) note: Option<String>,
+}
+
+/// m, n and k where nothing says what they are: enough to fill the largest GPU, or what a CPU
+/// multiplies in a few seconds.
+fn default_size(asked: &[Asked], device: &Device) -> usize {
+    match device {
+        Device::Cuda(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
+        Device::Cuda(_) | Device::Simulator(_) => 1024,
+    }
+}
+
+impl ProblemArguments {
+    /// The shape of these matrices, which `asked` multiply on `device`.
+    pub(super) fn shape(&self, source: &Source, asked: &[Asked], device: &Device) -> Shape {
+        let size = || self.size.unwrap_or_else(|| default_size(asked, device));
+        let or_size = |dimension: Option<usize>| dimension.unwrap_or_else(size);
+        match source {
+            Source::Files(files) => files.shape(),
+            Source::Filled(_) => Shape::new(or_size(self.m), or_size(self.n), or_size(self.k)),
+        }
+    }
 }
 
 /// Reads the options, and the headers of the files.
@@ -99,15 +111,14 @@ pub(super) fn matrices(
 ) -> Result<Matrices, Stop> {
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
-        let or_size = |dimension: Option<usize>| dimension.unwrap_or(problem.size);
         return Ok(Matrices {
             source: Source::Filled(data.unwrap_or(Filling::Normal)),
-            shape: Shape::new(or_size(problem.m), or_size(problem.n), or_size(problem.k)),
             data_type: problem.dtype.unwrap_or(ElementType::F32),
             note: None,
         });
     };
-    let files = Files::open(a, b, c.as_deref(), problem.beta)?;
+    let transposes = problem.operands.transposes();
+    let files = Files::open(a, b, c.as_deref(), transposes, problem.operands.beta)?;
     let (shape, data_type) = (files.shape(), files.data_type());
     for (option, name, asked, found) in [
         ("--m", "m", problem.m, shape.m),
@@ -117,10 +128,9 @@ pub(super) fn matrices(
         agree(option, name, asked, found)?;
     }
     agree("--dtype", "the type", problem.dtype, data_type)?;
-    let note = c.as_ref().filter(|_| problem.beta == 0.0);
+    let note = c.as_ref().filter(|_| problem.operands.beta == 0.0);
     Ok(Matrices {
         source: Source::Files(files),
-        shape,
         data_type,
         note: note.map(|c| format!("`{}` is not read, because beta is 0.", c.display())),
     })

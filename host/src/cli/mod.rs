@@ -8,6 +8,7 @@ mod explain;
 mod matrices;
 mod multiply;
 mod native;
+mod operands;
 mod ptx;
 mod running;
 mod shell;
@@ -86,12 +87,13 @@ pub fn run(
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use gpu_gemm::DeviceChoice;
+    use gpu_gemm::{DeviceChoice, Transpose};
 
     use crate::prove::Baseline;
     use crate::report::Format;
     use exit::USAGE;
     use matrices::ProblemArguments;
+    use operands::OperandArguments;
 
     fn parse(arguments: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(std::iter::once("rust-gemm").chain(arguments.split_whitespace()))
@@ -107,10 +109,11 @@ mod tests {
         let arguments = parse("").unwrap();
         assert_eq!(arguments.kernel, [""; 0]);
         assert_eq!(crate::select::DEFAULT, "double-buffer"); // as the help says
-        assert_eq!(arguments.problem.size, 1024);
+        assert_eq!(arguments.problem.size, None);
         assert_eq!(arguments.problem.dtype, None);
-        let ProblemArguments { alpha, beta, .. } = arguments.problem;
+        let OperandArguments { alpha, beta, .. } = arguments.problem.operands;
         assert_eq!((alpha, beta), (1.0, 0.0));
+        assert_eq!(arguments.problem.operands.transposes(), [Transpose::No; 2]);
         assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.running.baseline, Baseline::Auto);
@@ -122,10 +125,8 @@ mod tests {
     fn kernels_are_separated_by_commas_and_scalars_may_be_negative() {
         let arguments = parse("--kernel naive,tiled --alpha -1.5 --beta=-2 --m 3").unwrap();
         assert_eq!(arguments.kernel, ["naive", "tiled"]);
-        let ProblemArguments {
-            alpha, beta, m, n, ..
-        } = arguments.problem;
-        assert_eq!((alpha, beta), (-1.5, -2.0));
+        let ProblemArguments { operands, m, n, .. } = arguments.problem;
+        assert_eq!((operands.alpha, operands.beta), (-1.5, -2.0));
         assert_eq!((m, n), (Some(3), None));
     }
 

@@ -28,6 +28,7 @@ pub(super) fn multiply(
         names => names,
     };
     let asked = select::ask(kernels, rungs, names, data_type).map_err(usage)?;
+    let storage = arguments.problem.operands.storage(&asked)?;
     let options = &arguments.matrices;
     if options.out.is_some() && asked.len() != 1 {
         let count = asked.len();
@@ -65,15 +66,18 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
-    let call = Call::padded(matrices.shape, arguments.problem.padding, data_type);
+    let shape = arguments
+        .problem
+        .shape(&matrices.source, &asked, &opened.device);
+    let call = storage.call(shape, data_type);
     let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);
     let request = Request {
         rungs,
         data_type,
-        shape: matrices.shape,
-        alpha: arguments.problem.alpha,
-        beta: arguments.problem.beta,
-        padding: arguments.problem.padding,
+        shape,
+        alpha: arguments.problem.operands.alpha,
+        beta: arguments.problem.operands.beta,
+        storage,
         source: matrices.source,
         seed: arguments.running.seed,
         corner: options.show,

@@ -149,6 +149,26 @@ impl<T: Number> Matrix<T> {
         })
     }
 
+    /// The transposed matrix, placed as this one: as far into its buffer, with as many elements
+    /// between the end of a row and the start of the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn transposed(&self) -> Result<Self, ProblemError> {
+        let (rows, columns) = (self.columns, self.rows);
+        let padding = self.leading() - self.columns;
+        let placement = Placement {
+            leading: columns.saturating_add(padding),
+            ..self.placement
+        };
+        Matrix::from_rows(rows, columns, placement, |row, elements| {
+            for (column, element) in elements.iter_mut().enumerate() {
+                *element = self.row(column)[row];
+            }
+        })
+    }
+
     /// Rows of the matrix.
     pub fn rows(&self) -> usize {
         self.rows

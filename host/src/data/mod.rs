@@ -10,5 +10,5 @@ mod random;
 pub use error::ProblemError;
 pub use matrix::{Matrix, Placement};
 pub use number::{Arithmetic, Number};
-pub use problem::{Layout, Problem};
+pub use problem::{Layout, Problem, Storage, Stored};
 pub use random::{Data, Random};

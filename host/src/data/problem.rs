@@ -4,7 +4,9 @@
 //! mistake that BLAS leaves to its caller (a short leading dimension, a short buffer, sizes that
 //! overflow) is refused here, before a launch.
 
-use gpu_gemm::Shape;
+use std::borrow::Cow;
+
+use gpu_gemm::{Call, ElementType, Shape, Transpose};
 
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
@@ -42,6 +44,27 @@ impl Layout {
     }
 }
 
+/// How a problem's matrices are stored where kernels multiply them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// Whether A and B are stored transposed, A as `k x m` and B as `n x k`.
+    pub transposes: [Transpose; 2],
+    /// Elements between the end of a row, as stored, and the start of the next, of A, B and C.
+    pub padding: usize,
+}
+
+impl Storage {
+    /// Where the matrices lie in their buffers, before any is transposed.
+    pub fn layout(self, shape: Shape) -> Layout {
+        Layout::padded(shape, [self.padding; 3], [0; 3])
+    }
+
+    /// The product of matrices of `element` that are stored so.
+    pub fn call(self, shape: Shape, element: ElementType) -> Call {
+        Call::padded(shape, self.transposes, self.padding, element)
+    }
+}
+
 /// `C = alpha * A * B + beta * C`, with the matrices to do it on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
@@ -50,6 +73,24 @@ pub struct Problem<T> {
     pub a: Matrix<T>,
     pub b: Matrix<T>,
     pub c: Matrix<T>,
+    /// Whether kernels get A and B transposed. Here they are as they are multiplied, `m x k` and
+    /// `k x n`, either way.
+    pub transposes: [Transpose; 2],
+}
+
+/// A problem's matrices as kernels get them: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`.
+#[derive(Debug)]
+pub struct Stored<'a, T: Clone> {
+    pub a: Cow<'a, Matrix<T>>,
+    pub b: Cow<'a, Matrix<T>>,
+    pub c: &'a Matrix<T>,
+}
+
+impl<T: Number> Stored<'_, T> {
+    /// A, B and C.
+    pub fn each(&self) -> [&Matrix<T>; 3] {
+        [&self.a, &self.b, self.c]
+    }
 }
 
 impl<T: Number> Problem<T> {
@@ -71,6 +112,7 @@ impl<T: Number> Problem<T> {
             a,
             b,
             c,
+            transposes: [Transpose::No; 2],
         };
         problem.checked_shape()?;
         Ok(problem)
@@ -87,6 +129,23 @@ impl<T: Number> Problem<T> {
             b: self.b.moved_to(layout.b)?,
             c: self.c.moved_to(layout.c)?,
             ..*self
+        })
+    }
+
+    /// The matrices as kernels get them: those that are transposed are copies.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
+        let stored = |matrix, transpose| match transpose {
+            Transpose::No => Ok(Cow::Borrowed(matrix)),
+            Transpose::Yes => Matrix::transposed(matrix).map(Cow::Owned),
+        };
+        Ok(Stored {
+            a: stored(&self.a, self.transposes[0])?,
+            b: stored(&self.b, self.transposes[1])?,
+            c: &self.c,
         })
     }
 

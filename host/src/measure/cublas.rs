@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use libloading::Library;
 use thiserror::Error;
 
-use gpu_gemm::{CudaDevice, Element, ElementType, Scalar, Shape};
+use gpu_gemm::{CudaDevice, ElementType, Scalar, Shape, Transpose};
 
 use super::places::Places;
+use crate::data::{Number, Problem};
 use crate::run::Placed;
 
 /// Why cuBLAS cannot be measured.
@@ -92,6 +93,8 @@ impl Precision {
 
 /// `CUBLAS_OP_N`.
 const NOT_TRANSPOSED: c_int = 0;
+/// `CUBLAS_OP_T`.
+const TRANSPOSED: c_int = 1;
 
 /// cuBLAS on a device's stream.
 pub struct Cublas<'device> {
@@ -175,22 +178,21 @@ impl<'device> Cublas<'device> {
     ///
     /// # Safety
     ///
-    /// `matrices` hold A, B and C of `T` of a problem of this shape until the launch has ended.
-    pub(crate) unsafe fn gemm<T: Element>(
+    /// `matrices` hold A, B and C of the problem, as kernels get them, until the launch has ended.
+    pub(crate) unsafe fn gemm<T: Number>(
         &self,
-        shape: Shape,
-        alpha: T,
-        beta: T,
+        problem: &Problem<T>,
         matrices: &[Placed; 3],
     ) -> Result<(), CublasError> {
-        match (alpha.scalar(), beta.scalar()) {
+        let product = (problem.shape(), problem.transposes);
+        match (problem.alpha.scalar(), problem.beta.scalar()) {
             // SAFETY: the elements are f32, in memory that the caller vouches for.
             (Scalar::F32(alpha), Scalar::F32(beta)) => succeeded("cublasSgemm", unsafe {
-                row_major(self.sgemm, self.handle, shape, alpha, beta, matrices)?
+                row_major(self.sgemm, self.handle, product, alpha, beta, matrices)?
             }),
             // SAFETY: as above, with f64.
             (Scalar::F64(alpha), Scalar::F64(beta)) => succeeded("cublasDgemm", unsafe {
-                row_major(self.dgemm, self.handle, shape, alpha, beta, matrices)?
+                row_major(self.dgemm, self.handle, product, alpha, beta, matrices)?
             }),
             _ => Err(CublasError::NoSuchType(T::TYPE)),
         }
@@ -205,7 +207,7 @@ impl<'device> Cublas<'device> {
 unsafe fn row_major<E>(
     gemm: Gemm<E>,
     handle: Handle,
-    shape: Shape,
+    (shape, [transpose_a, transpose_b]): (Shape, [Transpose; 2]),
     alpha: E,
     beta: E,
     [a, b, c]: &[Placed; 3],
@@ -213,14 +215,19 @@ unsafe fn row_major<E>(
     let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
     let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
     // A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
-    // first, and m and n change places.
+    // first, and m and n change places. What is stored transposed by
+    // rows is stored transposed by columns, too.
+    let operation = |transpose| match transpose {
+        Transpose::No => NOT_TRANSPOSED,
+        Transpose::Yes => TRANSPOSED,
+    };
     // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS copies the
     // scalars.
     Ok(unsafe {
         gemm(
             handle,
-            NOT_TRANSPOSED,
-            NOT_TRANSPOSED,
+            operation(transpose_b),
+            operation(transpose_a),
             n,
             m,
             k,
@@ -303,7 +310,7 @@ fn open_library() -> Option<(Library, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout, Problem};
+    use crate::data::{Data, Layout, Matrix, Problem};
     use crate::verify::{self, Coverage};
     use gpu_gemm::gpu_kernels::spec::Tile;
 
@@ -324,13 +331,25 @@ mod tests {
         c: *mut f32,
         ldc: c_int,
     ) -> c_int {
-        assert!(handle.is_null() && (transpose_a, transpose_b) == (0, 0));
-        assert!(lda >= m && ldb >= k && ldc >= m);
+        let rows = |transpose, (rows, columns)| match transpose {
+            NOT_TRANSPOSED => rows,
+            TRANSPOSED => columns,
+            other => panic!("no operation is {other}"),
+        };
+        assert!(handle.is_null() && ldc >= m);
+        assert!(lda >= rows(transpose_a, (m, k)) && ldb >= rows(transpose_b, (k, n)));
         let at = |row: c_int, column: c_int, leading: c_int| (row + column * leading) as usize;
+        let of = |transpose, (row, column), leading| match transpose {
+            TRANSPOSED => at(column, row, leading),
+            _ => at(row, column, leading),
+        };
         for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
             // SAFETY: the matrices are as large as the numbers say.
             unsafe {
-                let product = |l| *a.add(at(row, l, lda)) * *b.add(at(l, column, ldb));
+                let product = |l| {
+                    *a.add(of(transpose_a, (row, l), lda))
+                        * *b.add(of(transpose_b, (l, column), ldb))
+                };
                 let c = c.add(at(row, column, ldc));
                 *c = *alpha * (0..k).map(product).sum::<f32>() + *beta * *c;
             }
@@ -340,26 +359,39 @@ mod tests {
 
     /// Multiplies matrices whose rows have so many elements between them.
     fn check_product(shape: Shape, padding: [usize; 3]) {
+        for transposes in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+            check_transposed(
+                shape,
+                padding,
+                transposes.map(|index| Transpose::ALL[index]),
+            );
+        }
+    }
+
+    fn check_transposed(shape: Shape, padding: [usize; 3], transposes: [Transpose; 2]) {
         let layout = Layout::padded(shape, padding, [0; 3]);
         let data = Data::SmallIntegers { largest: 4 };
-        let problem = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
-        let mut computed = problem.clone();
+        let problem = Problem {
+            transposes,
+            ..Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap()
+        };
+        let mut computed = problem.c.clone();
+        let stored = problem.stored().unwrap();
         let placed = |start: *mut f32, leading| Placed {
             start: start.cast(),
             leading,
         };
-        let matrices = [
-            placed(computed.a.row_mut(0).as_mut_ptr(), layout.a.leading),
-            placed(computed.b.row_mut(0).as_mut_ptr(), layout.b.leading),
-            placed(computed.c.row_mut(0).as_mut_ptr(), layout.c.leading),
-        ];
-        let handle = std::ptr::null_mut();
+        let read =
+            |matrix: &Matrix<f32>| placed(matrix.row(0).as_ptr().cast_mut(), matrix.leading());
+        let c = placed(computed.row_mut(0).as_mut_ptr(), layout.c.leading);
+        let matrices = [read(&stored.a), read(&stored.b), c];
+        let (handle, product) = (std::ptr::null_mut(), (shape, transposes));
         // SAFETY: the matrices are those of the problem; the function uses no handle.
         let status =
-            unsafe { row_major(column_major, handle, shape, 2.0, -1.0, &matrices).unwrap() };
+            unsafe { row_major(column_major, handle, product, 2.0, -1.0, &matrices).unwrap() };
         assert_eq!(status, 0);
         let tile = Tile { m: 1, n: 1, k: 1 };
-        verify::exact(&problem, &computed.c, tile, Coverage::Full).unwrap();
+        verify::exact(&problem, &computed, tile, Coverage::Full).unwrap();
     }
 
     #[test]
@@ -378,9 +410,10 @@ mod tests {
         };
         for shape in [(1 << 31, 1, 1), (1, 1 << 31, 1), (1, 1, 1 << 31)] {
             let shape = Shape::new(shape.0, shape.1, shape.2);
-            let handle = std::ptr::null_mut();
+            let (handle, product) = (std::ptr::null_mut(), (shape, [Transpose::No; 2]));
             // SAFETY: it is not called.
-            let status = unsafe { row_major(column_major, handle, shape, 1.0, 0.0, &[placed; 3]) };
+            let status =
+                unsafe { row_major(column_major, handle, product, 1.0, 0.0, &[placed; 3]) };
             assert!(matches!(status, Err(CublasError::TooLarge)));
         }
     }

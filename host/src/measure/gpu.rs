@@ -38,7 +38,7 @@ use super::cublas::{Cublas, CublasError, Precision};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, Stored};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
 /// Default numbers of runs, before and during the timing.
@@ -194,7 +194,7 @@ impl<'a, T: Number> Runner<'a, T> {
             }
             // SAFETY: as above.
             Work::Cublas(cublas) => unsafe {
-                cublas.gemm(problem.shape(), problem.alpha, problem.beta, matrices)?;
+                cublas.gemm(problem, matrices)?;
             },
         }
         Ok(())
@@ -431,11 +431,12 @@ impl<T: Number> Copies<T> {
             buffers: Vec::new(),
             pitched_matrices: Vec::new(),
         };
+        let stored = problem.stored()?;
         if is_taken(Allocation::AsGiven) {
-            copies.add_as_given(device, problem, count)?;
+            copies.add_as_given(device, &stored, count)?;
         }
         if is_taken(Allocation::Pitched) {
-            copies.add_pitched(device, problem, count)?;
+            copies.add_pitched(device, &stored, count)?;
         }
         Ok(copies)
     }
@@ -477,12 +478,12 @@ impl<T: Number> Copies<T> {
     fn add_as_given(
         &mut self,
         device: &CudaDevice,
-        problem: &Problem<T>,
+        stored: &Stored<'_, T>,
         count: usize,
     ) -> Result<(), RunError> {
         let buffers = &mut self.buffers;
         for _ in 0..count {
-            let matrices = [&problem.a, &problem.b, &problem.c].map(|matrix| matrix.buffer());
+            let matrices = stored.each().map(|matrix| matrix.buffer());
             let [mut a, mut b, mut c] = [
                 device.allocate(matrices[0].len().max(1))?,
                 device.allocate(matrices[1].len().max(1))?,
@@ -500,9 +501,9 @@ impl<T: Number> Copies<T> {
                 .map_err(during("Copying matrices to the GPU"))?;
             }
             self.as_given.push([
-                placed_at(a.as_device_ptr(), &problem.a),
-                placed_at(b.as_device_ptr(), &problem.b),
-                placed_at(c.as_device_ptr(), &problem.c),
+                placed_at(a.as_device_ptr(), &stored.a),
+                placed_at(b.as_device_ptr(), &stored.b),
+                placed_at(c.as_device_ptr(), stored.c),
             ]);
             buffers.push([a, b, c]);
         }
@@ -512,20 +513,17 @@ impl<T: Number> Copies<T> {
     fn add_pitched(
         &mut self,
         device: &CudaDevice,
-        problem: &Problem<T>,
+        stored: &Stored<'_, T>,
         count: usize,
     ) -> Result<(), RunError> {
         for _ in 0..count {
             let [a, b, c] = [
-                Pitched::upload(device, &problem.a)?,
-                Pitched::upload(device, &problem.b)?,
-                Pitched::upload(device, &problem.c)?,
+                Pitched::upload(device, &stored.a)?,
+                Pitched::upload(device, &stored.b)?,
+                Pitched::upload(device, stored.c)?,
             ];
-            self.pitched.push([
-                a.placed(&problem.a),
-                b.placed(&problem.b),
-                c.placed(&problem.c),
-            ]);
+            self.pitched
+                .push([a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)]);
             self.pitched_matrices.push([a, b, c]);
         }
         Ok(())
@@ -543,11 +541,18 @@ fn number_of_copies(l2_bytes: usize, free: usize, read: usize, allocated: usize)
 /// The bytes of the matrices where each row begins at a multiple of 512 bytes, as drivers allocate
 /// them: a single column takes 128 times its f32 elements.
 fn pitched_bytes<T: Number>(problem: &Problem<T>) -> usize {
-    [&problem.a, &problem.b, &problem.c]
+    let [a, b] = problem.transposes;
+    let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
+    let stored = [
+        a.of(size(&problem.a)),
+        b.of(size(&problem.b)),
+        size(&problem.c),
+    ];
+    stored
         .iter()
-        .map(|matrix| {
-            let row = (matrix.columns() * size_of::<T>()).max(1);
-            (matrix.rows() + 2) * row.next_multiple_of(512)
+        .map(|(rows, columns)| {
+            let row = (columns * size_of::<T>()).max(1);
+            (rows + 2) * row.next_multiple_of(512)
         })
         .sum()
 }
@@ -560,7 +565,7 @@ fn upload<T: Number>(buffer: &DeviceBuffer<T>, elements: &[T]) -> CudaResult<()>
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
-    use gpu_gemm::Shape;
+    use gpu_gemm::{Shape, Transpose};
 
     const DEFAULT: Effort = Effort {
         runs: None,
@@ -612,6 +617,12 @@ mod tests {
         let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
         // A: 3 rows of 4000 bytes; B: 1000 of 4; C: 3 of 4; and two rows of poison each.
         assert_eq!(pitched_bytes(&problem), 5 * 4096 + 1002 * 512 + 5 * 512);
+        // A: 1000 rows of 12 bytes; B: 1 of 4000.
+        let transposed = Problem {
+            transposes: [Transpose::Yes; 2],
+            ..problem
+        };
+        assert_eq!(pitched_bytes(&transposed), 1002 * 512 + 3 * 4096 + 5 * 512);
     }
 
     #[test]

@@ -66,7 +66,10 @@ pub(super) fn prove<T: Element>(
     } = request;
     let (problem, data) = source.problem(*shape, request.layout(), *seed, scalars)?;
     let mut judge = Judge {
-        problem,
+        problem: Problem {
+            transposes: request.storage.transposes,
+            ..problem
+        },
         data,
         coverage: coverage(machine, request),
         reference: None,
@@ -198,7 +201,10 @@ fn prove_exact<T: Element>(
             Some((known, problem)) if known == data => problem,
             _ => {
                 let layout = request.layout();
-                Problem::random(shape, layout, data, request.seed, alpha, beta)?
+                Problem {
+                    transposes: request.storage.transposes,
+                    ..Problem::random(shape, layout, data, request.seed, alpha, beta)?
+                }
             }
         };
         let c = candidate.run(machine, &problem, progress)?;

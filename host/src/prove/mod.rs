@@ -117,7 +117,7 @@ fn evaluate_as<T: Element>(
         scalar("alpha", request.alpha)?,
         scalar("beta", request.beta)?,
     );
-    memory::check_padded(request.shape, request.padding, size_of::<T>())?;
+    memory::check_padded(request.shape, request.storage.padding, size_of::<T>())?;
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Vec::new(),
         false => baseline::yardsticks(machine.device, request)?,

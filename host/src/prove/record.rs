@@ -1,6 +1,6 @@
 //! What a report says about a rung.
 
-use gpu_gemm::{Launch, PlanError, Shape};
+use gpu_gemm::{Launch, PlanError, Shape, Transpose};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -42,16 +42,19 @@ pub(super) fn record(
     // A CPU's time says nothing beside a GPU's.
     let cublas = cublas.filter(|_| rung.choice().is_some());
     let Shape { m, n, k } = request.shape;
-    let layout = request.layout();
+    let call = request.storage.call(request.shape, request.data_type);
+    let [transpose_a, transpose_b] = request.storage.transposes;
     let record = Record {
         kernel: rung.name().to_string(),
         dtype: request.data_type.to_string(),
         m,
         n,
         k,
-        lda: Some(layout.a.leading),
-        ldb: Some(layout.b.leading),
-        ldc: Some(layout.c.leading),
+        transpose_a: transpose_a == Transpose::Yes,
+        transpose_b: transpose_b == Transpose::Yes,
+        lda: Some(call.a.leading),
+        ldb: Some(call.b.leading),
+        ldc: Some(call.ldc),
         alpha: request.alpha,
         beta: request.beta,
         seed: request.seed,

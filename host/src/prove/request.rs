@@ -3,7 +3,7 @@
 use gpu_gemm::{Call, ElementType, Shape};
 
 use crate::cpu;
-use crate::data::Layout;
+use crate::data::{Layout, Storage};
 use crate::measure::Effort;
 use crate::report::Corner;
 use crate::rung::Rung;
@@ -28,8 +28,8 @@ pub struct Request {
     pub shape: Shape,
     pub alpha: f64,
     pub beta: f64,
-    /// Elements between the end of a row and the start of the next, of A, B and C; files have none.
-    pub padding: usize,
+    /// How the matrices are stored where GPU kernels multiply them; files have no padding.
+    pub storage: Storage,
     pub source: Source,
     pub seed: u64,
     /// How much of each result to report, if any.
@@ -52,7 +52,7 @@ impl Request {
             shape,
             alpha: 1.0,
             beta: 0.0,
-            padding: 0,
+            storage: Storage::default(),
             source: Source::Filled(Filling::Normal),
             seed,
             corner: None,
@@ -71,14 +71,14 @@ impl Request {
         }
     }
 
-    /// Where its matrices lie.
+    /// Where its matrices lie, before any is transposed.
     pub(super) fn layout(&self) -> Layout {
-        Layout::padded(self.shape, [self.padding; 3], [0; 3])
+        self.storage.layout(self.shape)
     }
 
     /// The product of what is read, of matrices of `element`.
     pub(super) fn call(&self, element: ElementType) -> Call {
-        Call::padded(self.shape_read(), self.padding, element)
+        self.storage.call(self.shape_read(), element)
     }
 
     /// Operations a second, if a run takes so long; `None` if no product is computed, since alpha
@@ -111,7 +111,10 @@ mod tests {
     fn padding_is_between_rows_and_not_before_the_first() {
         let shape = Shape::new(2, 3, 4);
         let request = Request {
-            padding: 5,
+            storage: Storage {
+                padding: 5,
+                ..Storage::default()
+            },
             ..Request::new(Vec::new(), ElementType::F32, shape, 1)
         };
         let layout = request.layout();

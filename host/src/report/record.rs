@@ -93,7 +93,12 @@ pub struct Record {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Leading dimensions: elements from the start of a row to the start of the next. Null in
+    /// Whether kernels got A as `k x m`, and B as `n x k`; false in older reports.
+    #[serde(default)]
+    pub transpose_a: bool,
+    #[serde(default)]
+    pub transpose_b: bool,
+    /// Leading dimensions: elements from the start of a row, as stored, to the start of the next. Null in
     /// older reports, whose rows have nothing between them.
     pub lda: Option<usize>,
     pub ldb: Option<usize>,
@@ -165,18 +170,32 @@ pub struct Record {
 impl Record {
     /// The leading dimensions of A, B and C.
     pub fn leading_dimensions(&self) -> [usize; 3] {
+        let [a, b, c] = self.columns();
         [
-            self.lda.unwrap_or(self.k),
-            self.ldb.unwrap_or(self.n),
-            self.ldc.unwrap_or(self.n),
+            self.lda.unwrap_or(a),
+            self.ldb.unwrap_or(b),
+            self.ldc.unwrap_or(c),
         ]
+    }
+
+    /// The elements of a row of A, B and C, as stored.
+    fn columns(&self) -> [usize; 3] {
+        let a = if self.transpose_a { self.m } else { self.k };
+        let b = if self.transpose_b { self.k } else { self.n };
+        [a, b, self.n]
     }
 
     /// What is unusual about how its matrices lie, for people, after a comma; else empty.
     pub fn layout(&self) -> String {
+        let transposed = match (self.transpose_a, self.transpose_b) {
+            (false, false) => "",
+            (true, false) => ", A stored transposed",
+            (false, true) => ", B stored transposed",
+            (true, true) => ", A and B stored transposed",
+        };
         match self.leading_dimensions() {
-            dimensions if dimensions == [self.k, self.n, self.n] => String::new(),
-            [lda, ldb, ldc] => format!(", lda {lda}, ldb {ldb}, ldc {ldc}"),
+            dimensions if dimensions == self.columns() => transposed.to_string(),
+            [lda, ldb, ldc] => format!("{transposed}, lda {lda}, ldb {ldb}, ldc {ldc}"),
         }
     }
 

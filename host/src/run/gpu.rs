@@ -30,14 +30,11 @@ fn run_on<T: Number, U: Uploaded<T>>(
     choice: Choice,
     problem: &Problem<T>,
 ) -> Result<Run<T>, RunError> {
-    let a = U::upload(device, &problem.a)?;
-    let b = U::upload(device, &problem.b)?;
-    let c = U::upload(device, &problem.c)?;
-    let placed = [
-        a.placed(&problem.a),
-        b.placed(&problem.b),
-        c.placed(&problem.c),
-    ];
+    let stored = problem.stored()?;
+    let a = U::upload(device, &stored.a)?;
+    let b = U::upload(device, &stored.b)?;
+    let c = U::upload(device, stored.c)?;
+    let placed = [a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)];
     let facts = DeviceFacts::of(device.properties());
     let plan = choice.plan(call(problem, placed), &facts)?;
     let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
@@ -67,9 +64,9 @@ fn run_on<T: Number, U: Uploaded<T>>(
         what,
     };
     workspace.check_bands('W')?.map_err(trespass)?;
-    a.check_unchanged('A', &problem.a)?.map_err(trespass)?;
-    b.check_unchanged('B', &problem.b)?.map_err(trespass)?;
-    let c = c.result('C', &problem.c)?.map_err(trespass)?;
+    a.check_unchanged('A', &stored.a)?.map_err(trespass)?;
+    b.check_unchanged('B', &stored.b)?.map_err(trespass)?;
+    let c = c.result('C', stored.c)?.map_err(trespass)?;
     Ok(Run {
         c,
         time: Duration::from_secs_f64(f64::from(time) / 1e3),

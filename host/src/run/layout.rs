@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpu_gemm::{Bindings, Call, Operand, Shape, Transpose};
+use gpu_gemm::{Bindings, Call, Operand, Shape};
 
 use crate::data::{Matrix, Number, Problem};
 
@@ -24,20 +24,21 @@ pub(crate) struct Placed {
     pub leading: usize,
 }
 
-/// The call of `problem`, its matrices A, B and C placed so.
+/// The call of `problem`, its matrices A, B and C, as kernels get them, placed so.
 pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> Call {
-    let operand = |placed: Placed| {
+    let operand = |placed: Placed, transpose| {
         let address = placed.start as usize;
-        Operand::at(address, placed.leading, T::TYPE, Transpose::No)
+        Operand::at(address, placed.leading, T::TYPE, transpose)
     };
+    let [transpose_a, transpose_b] = problem.transposes;
     let shape = problem.shape();
     Call {
         shape: match problem.alpha == T::default() {
             true => Shape { k: 0, ..shape },
             false => shape,
         },
-        a: operand(a),
-        b: operand(b),
+        a: operand(a, transpose_a),
+        b: operand(b, transpose_b),
         ldc: c.leading,
     }
 }

@@ -9,7 +9,7 @@ use super::error::{RunError, Trespass};
 use super::guard;
 use super::layout::{Run, bindings, call};
 use super::simulated::Guarded;
-use crate::data::{Layout, Number, Problem};
+use crate::data::{Layout, Number, Problem, Stored};
 
 /// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
 const PITCH_BYTES: usize = 512;
@@ -46,9 +46,8 @@ fn run_as_given<T: Number>(
     problem: &Problem<T>,
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    let mut a = Guarded::new(&problem.a);
-    let mut b = Guarded::new(&problem.b);
-    let mut c = Guarded::new(&problem.c);
+    let stored = problem.stored()?;
+    let [mut a, mut b, mut c] = stored.each().map(Guarded::new);
     let placed = [a.placed(), b.placed(), c.placed()];
     let plan = choice.plan(call(problem, placed), &DeviceFacts::simulator())?;
     let mut workspace = Guarded::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
@@ -61,7 +60,7 @@ fn run_as_given<T: Number>(
 
     let checked = workspace
         .check('W')
-        .and_then(|()| check(&a, &b, &c, problem));
+        .and_then(|()| check([&a, &b, &c], &stored));
     checked.map_err(|what| RunError::Trespass {
         kernel: choice.variant.name.to_string(),
         what,
@@ -71,18 +70,13 @@ fn run_as_given<T: Number>(
 }
 
 /// Checks everything that a kernel must not write.
-fn check<T: Number>(
-    a: &Guarded<T>,
-    b: &Guarded<T>,
-    c: &Guarded<T>,
-    problem: &Problem<T>,
-) -> Result<(), Trespass> {
+fn check<T: Number>([a, b, c]: [&Guarded<T>; 3], stored: &Stored<'_, T>) -> Result<(), Trespass> {
     for (name, guarded) in [('A', a), ('B', b), ('C', c)] {
         guarded.check(name)?;
     }
-    guard::check_input('A', problem.a.buffer(), a.buffer(), 0)?;
-    guard::check_input('B', problem.b.buffer(), b.buffer(), 0)?;
-    guard::check_padding(&problem.c, c.buffer())
+    guard::check_input('A', stored.a.buffer(), a.buffer(), 0)?;
+    guard::check_input('B', stored.b.buffer(), b.buffer(), 0)?;
+    guard::check_padding(stored.c, c.buffer())
 }
 
 #[cfg(test)]

@@ -56,6 +56,8 @@ fn main() -> ExitCode {
         what_is_wrong_only_while_it_is_timed_has_no_times,
         a_time_that_no_gpu_can_reach_is_refused,
         a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
+        transposed_matrices_are_multiplied_as_they_are_stored,
+        without_a_size_a_gpu_gets_more_than_a_cpu,
         out_of_memory_at_any_allocation_reports_sizes,
         a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart,
         after_an_error_what_was_found_wrong_before_is_reported,
@@ -303,6 +305,67 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
     let [one, other] = ["naive", "sgemm in mode 2"].map(String::from);
     let both = [[one.clone(), other.clone()], [other, one]];
     assert_eq!(orders, HashSet::from([&both[0][..], &both[1][..]]));
+}
+
+fn transposed_matrices_are_multiplied_as_they_are_stored() {
+    for (options, a, b, transposed) in [
+        (
+            "--transpose-a",
+            (33, true),
+            (70, false),
+            ", A stored transposed",
+        ),
+        (
+            "--transpose-b",
+            (19, false),
+            (19, true),
+            ", B stored transposed",
+        ),
+        (
+            "--transpose-a --transpose-b --padding 3",
+            (36, true),
+            (22, true),
+            ", A and B stored transposed, lda 36, ldb 22, ldc 73",
+        ),
+    ] {
+        let ran = multiply(
+            EXACT,
+            &format!("--kernel naive,pitched --baseline cublas {options}"),
+        );
+        assert_contains(
+            &ran.ended.succeeded(),
+            &["cublas-fp32", &format!("{transposed}\n")],
+        );
+        let (report, log) = report(EXACT, &format!("{options} --baseline cublas"));
+        let record = &report["results"][0];
+        assert_eq!([&record["transpose_a"], &record["transpose_b"]], [a.1, b.1]);
+        assert_eq!([&record["lda"], &record["ldb"]], [a.0, b.0]);
+        let mut calls = log.iter().filter(|line| line.kind == "cublas").peekable();
+        assert!(calls.peek().is_some());
+        // C^T = B^T * A^T.
+        for line in calls {
+            assert_eq!(line.numbers(["lda", "ldb"]), [b.0, a.0]);
+        }
+    }
+    let refused = multiply("", "--kernel naive,cpu-ikj --transpose-b")
+        .ended
+        .refused(2);
+    assert_contains(&refused, &["`cpu-ikj`", "leave out --transpose-b"]);
+}
+
+fn without_a_size_a_gpu_gets_more_than_a_cpu() {
+    for (kernels, k) in [
+        ("naive", 4096),
+        ("naive,tiled-16", 4096),
+        ("naive,cpu-ikj", 1024),
+    ] {
+        let arguments = format!("--device cuda --m 3 --n 7 --kernel {kernels} --format json");
+        let text = host("", &arguments).ended.succeeded();
+        let report: Value = serde_json::from_str(&text).unwrap();
+        for record in report["results"].as_array().unwrap() {
+            assert_eq!([&record["m"], &record["n"], &record["k"]], [3, 7, k]);
+        }
+    }
 }
 
 fn each_type_has_its_cublas_or_none() {

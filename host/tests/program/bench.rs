@@ -446,6 +446,29 @@ fn alpha_and_beta_are_those_of_every_product() {
 }
 
 #[test]
+fn results_tell_how_matrices_were_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = "--kernel all,auto --shape 9x12x20";
+    let ended = bench(
+        folder.path(),
+        &format!("{shape} --transpose-a --json b.json --csv b.csv"),
+    );
+    let head = "9 x 12 x 20 (m x n x k) of f32, A stored transposed\n";
+    assert_contains(&ended.succeeded(), &[head]);
+    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    let results: Results = serde_json::from_str(&text).unwrap();
+    assert!(results.all_proven());
+    for record in &results.sizes[0].results {
+        assert_eq!((record.transpose_a, record.transpose_b), (true, false));
+        assert_eq!([record.lda, record.ldb], [Some(9), Some(12)]);
+    }
+    // Otherwise stored, it is other work.
+    let table = bench(folder.path(), &format!("{shape} --compare b.json")).succeeded();
+    assert_contains(&table, &["Nothing was measured in both.\n"]);
+    bench(folder.path(), "--kernel cpu --sizes 8 --transpose-b").refused(2);
+}
+
+#[test]
 fn padding_makes_leading_dimensions_that_the_results_tell_apart() {
     let folder = tempfile::tempdir().unwrap();
     let kernels = "--kernel all,auto,cpu-ikj,cpu-rows --shape 9x12x20";

@@ -221,6 +221,31 @@ fn padding_is_a_part_of_the_leading_dimensions() {
 }
 
 #[test]
+fn transposed_matrices_are_proven_on_every_kernel_of_every_type() {
+    for transposes in [
+        "--transpose-a",
+        "--transpose-b",
+        "--transpose-a --transpose-b",
+    ] {
+        for data_type in ["f32", "f64", "i32"] {
+            let what = format!("--kernel all,auto --dtype {data_type} --padding 1 --beta 2");
+            let report = small(&format!("{what} {transposes}")).succeeded();
+            assert_contains(&report, &["stored transposed, lda ", ": proven right"]);
+        }
+    }
+    for option in ["--transpose-a", "--transpose-b"] {
+        let error = small(&format!("--kernel cpu-ikj {option}")).refused(2);
+        assert_contains(
+            &error,
+            &[
+                "`cpu-ikj` multiplies matrices that are not transposed",
+                option,
+            ],
+        );
+    }
+}
+
+#[test]
 fn without_a_product_there_is_no_speed() {
     for options in ["--alpha 0 --beta 2", "--k 0"] {
         let run = |format: &str| {

@@ -105,7 +105,7 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
     assert!(!text.contains("async-pipeline"), "{text}");
     let text = explain("auto --gpu h200 --m 3 --n 4096 --k 4096 --format json").succeeded();
     let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["kernel"], "few-rows-4");
+    assert_eq!(found["kernel"], "few-rows-4x32");
     assert_eq!(found["auto"]["by"], "predicted");
     let candidates = found["auto"]["candidates"].as_array().unwrap();
     let times: Vec<f64> = candidates

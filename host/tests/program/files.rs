@@ -111,6 +111,30 @@ fn the_product_of_the_files_is_written_for_every_type() {
 }
 
 #[test]
+fn files_may_hold_the_transposes_of_what_is_multiplied() {
+    let (m, n, k) = (37, 53, 41);
+    let folder = Folder::new();
+    folder.matrix("a.npy", (m, k), scrambled);
+    folder.matrix("b.npy", (k, n), |i, j| scrambled(i, j + 1));
+    folder.matrix("at.npy", (k, m), |i, j| scrambled(j, i));
+    folder.matrix("bt.npy", (n, k), |i, j| scrambled(j, i + 1));
+    for files in [
+        "--a at.npy --b b.npy --transpose-a",
+        "--a a.npy --b bt.npy --transpose-b",
+        "--a at.npy --b bt.npy --transpose-a --transpose-b",
+    ] {
+        let ended = folder.run(&format!("{files} --kernel tiled --out d.npy"));
+        assert_contains(&ended.succeeded(), &["37 x 53 x 41 (m x n x k) of i32, "]);
+        let d = folder.read::<i32>("d.npy");
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            assert_eq!(d.row(row)[column], product(k, row, column, 1, 0), "{files}");
+        }
+    }
+    let why = "`a.npy`, transposed, is 41 x 37 and `b.npy` is 41 x 53, but";
+    folder.refuses("--a a.npy --b b.npy --transpose-a", 2, why);
+}
+
+#[test]
 fn special_values_are_multiplied_as_the_reference_does() {
     fn check<T: NpyNumber>() {
         let folder = Folder::new();

@@ -141,15 +141,21 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             )
         };
     }
+    macro_rules! copy {
+        ($kernel:ident) => {
+            thread!(
+                $kernel: source slice, rows count, columns count, leading count, target pointer,
+                target_rows count, target_leading count
+            )
+        };
+    }
     match launch.kernel.function {
         Function::GemmF32(kernel) => gemm!(kernel),
         Function::GemmF64(kernel) => gemm!(kernel),
         Function::GemmI32(kernel) => gemm!(kernel),
         Function::StreamK(kernel) => gemm!(kernel, partials pointer),
-        Function::Copy(kernel) => thread!(
-            kernel: source slice, rows count, columns count, leading count, target pointer,
-            target_rows count, target_leading count
-        ),
+        Function::CopyF32(kernel) => copy!(kernel),
+        Function::CopyF64(kernel) => copy!(kernel),
         Function::FixUp(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, beta scalar, c pointer, ldc count,
             partials pointer, tile_m count, tile_n count, tile_k count, ctas count, waves count,

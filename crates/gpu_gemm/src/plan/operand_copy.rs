@@ -33,6 +33,7 @@ impl View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandCopy {
     pub factor: Factor,
+    pub element: ElementType,
     /// Whether the copy is the transpose of the stored matrix.
     pub transposed: bool,
     /// Rows and columns of the stored matrix.
@@ -64,9 +65,12 @@ impl OperandCopy {
         let ctas =
             |size: usize, most: u32| size.div_ceil(transpose::TILE).min(most as usize) as u32;
         Launch {
-            kernel: match self.transposed {
-                true => transpose::TRANSPOSE,
-                false => transpose::PAD,
+            // Bits are copied: an i32 as an f32.
+            kernel: match (self.transposed, self.element) {
+                (true, ElementType::F32 | ElementType::I32) => transpose::TRANSPOSE,
+                (true, ElementType::F64) => transpose::TRANSPOSE_F64,
+                (false, ElementType::F32 | ElementType::I32) => transpose::PAD,
+                (false, ElementType::F64) => transpose::PAD_F64,
             },
             grid: (
                 ctas(self.target.1, MOST_CTAS_X),
@@ -135,6 +139,7 @@ pub(super) fn copy(
     let end = bytes.checked_add(offset_bytes)?;
     let copy = OperandCopy {
         factor,
+        element,
         transposed,
         source: call.stored(factor),
         target,

@@ -72,6 +72,7 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
     let call = compact(SHAPE, Transpose::No, Transpose::Yes);
     let plan = planned(mn_major(true), call);
     let expected = OperandCopy {
+        element: ElementType::F32,
         factor: Factor::A,
         transposed: true,
         source: (1024, 512),
@@ -81,6 +82,7 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
     let panel = only(&plan);
     assert_eq!(panel.copy_of(Factor::A), Some(expected));
     let expected = OperandCopy {
+        element: ElementType::F32,
         factor: Factor::B,
         transposed: true,
         source: (2048, 512),
@@ -94,6 +96,24 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
     assert_eq!(plan.launches()[0].grid, (1024 / 64, 512 / 64));
     // The kernel begins early, and waits for the copies itself.
     assert_eq!(plan.launches()[2].waits, Waits::InTheKernel);
+}
+
+#[test]
+fn elements_of_eight_bytes_are_copied_by_kernels_for_them() {
+    let tiled = variants()
+        .find(|variant| variant.types.c == ElementType::F64)
+        .unwrap();
+    let call = Call::compact(SHAPE, Transpose::Yes, Transpose::Yes, ElementType::F64);
+    let plan = planned(tiled, call);
+    let entry = tiled.entry.name;
+    assert_eq!(names(&plan), ["transpose_f64", "transpose_f64", entry]);
+    assert_eq!(plan.workspace_bytes(), 8 * 512 * (1024 + 2048));
+    let copy = OperandCopy {
+        transposed: false,
+        ..only(&plan).copy_of(Factor::A).unwrap()
+    };
+    let source = copy.view();
+    assert_eq!(copy.launch(source).kernel.name, "pad_f64");
 }
 
 #[test]
@@ -169,13 +189,13 @@ fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
 
 #[test]
 fn padding_adds_to_every_leading_dimension_and_may_cost_the_alignment() {
-    let padded = |padding| Call::padded(SHAPE, padding, ElementType::F32);
+    let padded = |padding| Call::padded(SHAPE, [Transpose::No; 2], padding, ElementType::F32);
     assert_eq!(padded(0), compact(SHAPE, Transpose::No, Transpose::No));
     let (without, with) = (padded(0), padded(4));
     let leading = |call: &Call| [call.a.leading, call.b.leading, call.ldc];
     assert_eq!(leading(&with), leading(&without).map(|leading| leading + 4));
-    let even = Call::padded(Shape::cube(64), 4, ElementType::F32);
-    let odd = Call::padded(Shape::cube(64), 1, ElementType::F32);
+    let even = Call::padded(Shape::cube(64), [Transpose::No; 2], 4, ElementType::F32);
+    let odd = Call::padded(Shape::cube(64), [Transpose::No; 2], 1, ElementType::F32);
     assert!(even.a.aligned && even.b.aligned && !odd.a.aligned && !odd.b.aligned);
 }
 

@@ -46,6 +46,10 @@ pub struct Compared {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    #[serde(default)]
+    pub transpose_a: bool,
+    #[serde(default)]
+    pub transpose_b: bool,
     pub lda: usize,
     pub ldb: usize,
     pub ldc: usize,
@@ -103,6 +107,7 @@ impl Entry<'_> {
             && one.kernel == two.kernel
             && one.dtype == two.dtype
             && (one.m, one.n, one.k) == (two.m, two.n, two.k)
+            && (one.transpose_a, one.transpose_b) == (two.transpose_a, two.transpose_b)
             && one.leading_dimensions() == two.leading_dimensions()
             && (one.alpha, one.beta) == (two.alpha, two.beta)
     }
@@ -174,6 +179,8 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
         m: record.m,
         n: record.n,
         k: record.k,
+        transpose_a: record.transpose_a,
+        transpose_b: record.transpose_b,
         lda,
         ldb,
         ldc,
@@ -306,9 +313,10 @@ mod tests {
         let yardsticks = yardsticks.iter().filter(|compared| compared.is_yardstick);
         assert_eq!(yardsticks.count(), 2 * 2);
         type Change = fn(&mut Record);
-        let changes: [Change; 5] = [
+        let changes: [Change; 6] = [
             |record| record.kernel = "other".into(),
             |record| record.dtype = "f64".into(),
+            |record| record.transpose_a = true,
             |record| record.alpha = 2.0,
             |record| record.ldb = Some(5000),
             |record| record.beta = 1.0,

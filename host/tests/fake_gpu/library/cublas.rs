@@ -88,26 +88,31 @@ macro_rules! gemm {
         ) -> u32 {
             // SAFETY: the function's documentation asks for scalars that can be read.
             let (alpha, beta) = unsafe { (alpha.read(), beta.read()) };
-            assert!(
-                (transpose_a, transpose_b) == (0, 0),
-                "transposed matrices are not known"
-            );
-            let leading = ([lda, ldb, ldc], [m, k, m]);
+            let rows = |transpose, rows: i32, columns: i32| match transpose {
+                0 => rows,
+                1 => columns,
+                other => panic!("operation {other} is not known"),
+            };
+            let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
+            let leading = ([lda, ldb, ldc], rows_stored);
             let is_long_enough = |(leading, rows): (i32, i32)| leading >= rows.max(1);
             let has_shape = [m, n, k].into_iter().all(|size| size >= 0);
             if !has_shape || !leading.0.into_iter().zip(leading.1).all(is_long_enough) {
                 return INVALID_VALUE;
             }
-            let matrix = |start, leading: i32| Matrix::column_major(start, leading as usize);
+            let matrix = |start, leading: i32, transpose| match transpose {
+                0 => Matrix::column_major(start, leading as usize),
+                _ => Matrix::row_major(start, leading as usize),
+            };
             let gemm = Gemm {
                 m: m as usize,
                 n: n as usize,
                 k: k as usize,
                 alpha,
-                a: matrix(a, lda),
-                b: matrix(b, ldb),
+                a: matrix(a, lda, transpose_a),
+                b: matrix(b, ldb, transpose_b),
                 beta,
-                c: matrix(c, ldc),
+                c: matrix(c, ldc, 0),
                 is_wrong: false,
             };
             let shape =

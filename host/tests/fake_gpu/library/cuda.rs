@@ -229,7 +229,7 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
-        "pad" => pad(gpu, &launch),
+        "pad" | "transpose" => copy_operand(gpu, &name, &launch),
         _ => panic!("the fake GPU does not know the kernel `{name}`"),
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
@@ -238,20 +238,24 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     Ok(())
 }
 
-/// Copies a matrix of f32 to rows of another length: those of `target` that `source` has.
-fn pad(gpu: &mut Gpu, launch: &Launch) {
+/// Copies a matrix of f32, or its transpose, to rows of another length: those elements of `target`
+/// that `source` has.
+fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch) {
     // SAFETY: each parameter's address lies in its place, and all 8 are words.
     let number = |index| unsafe { (*launch.parameters.add(index)).cast::<u64>().read() };
     let [source, _, rows, columns, leading, target, _, target_leading] =
         [0, 1, 2, 3, 4, 5, 6, 7].map(number);
-    let bytes = 4 * columns as usize;
-    for row in 0..rows {
-        let from = gpu.memory(source + 4 * row * leading, bytes);
-        let to = gpu.memory(target + 4 * row * target_leading, bytes);
-        copy(from, to, bytes).expect("a copy does not fail");
+    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        let (to_row, to_column) = match name {
+            "pad" => (row, column),
+            _ => (column, row),
+        };
+        let from = gpu.memory(source + 4 * (row * leading + column), 4);
+        let to = gpu.memory(target + 4 * (to_row * target_leading + to_column), 4);
+        copy(from, to, 4).expect("a copy does not fail");
     }
     gpu.log(format_args!(
-        "launch name=pad stream={} source={source} target={target}",
+        "launch name={name} stream={} source={source} target={target}",
         launch.stream
     ));
 }
