@@ -356,7 +356,15 @@ fn number(value: &serde_json::Value) -> usize {
     value.as_u64().unwrap_or(0) as usize
 }
 
+/// Makes `tree` a copy of the workspace at `root`: files that are the same stay as they are, so that
+/// Cargo does not build them again, and those that are no longer in the workspace go.
 fn copy(root: &Path, tree: &Path) -> Result<()> {
+    fs::create_dir_all(tree)?;
+    for there in files(tree)? {
+        if !root.join(there.strip_prefix(tree)?).exists() {
+            fs::remove_file(&there).with_context(|| there.display().to_string())?;
+        }
+    }
     for from in files(root)? {
         let to = tree.join(from.strip_prefix(root)?);
         let text = fs::read(&from).with_context(|| from.display().to_string())?;
