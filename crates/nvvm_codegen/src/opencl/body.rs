@@ -6,6 +6,7 @@
 //! next write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::expression::Expression;
 use super::names::Names;
@@ -57,8 +58,13 @@ pub(super) struct Body<'p, 'm> {
     /// The instruction that is being written: its line in the IR and its place in the source.
     pub(super) line: u32,
     pub(super) source: Option<u32>,
-    said: Option<(std::sync::Arc<str>, u32)>,
+    said: Option<Place>,
+    /// The places of the locations that have been asked for.
+    places: HashMap<u32, Option<Place>>,
 }
+
+/// File and line.
+type Place = (Arc<str>, u32);
 
 impl<'p, 'm> Body<'p, 'm> {
     pub(super) fn new(
@@ -83,6 +89,7 @@ impl<'p, 'm> Body<'p, 'm> {
             line: function.location.line,
             source: None,
             said: None,
+            places: HashMap::new(),
         }
     }
 
@@ -110,9 +117,12 @@ impl<'p, 'm> Body<'p, 'm> {
     /// Says where the following lines come from, if it is another line than before.
     pub(super) fn say_source(&mut self) {
         let Some(source) = self.source else { return };
-        let places = source_place::places(&self.printer.module.lines, source);
-        let Some(place) = places.first() else { return };
-        let place = (place.file.clone(), place.line);
+        let lines = &self.printer.module.lines;
+        let known = self.places.entry(source).or_insert_with(|| {
+            let places = source_place::places(lines, source);
+            places.first().map(|place| (place.file.clone(), place.line))
+        });
+        let Some(place) = known.clone() else { return };
         if self.said.as_ref() != Some(&place) {
             self.push(format!("// {}:{}", place.0, place.1), &[]);
             self.said = Some(place);

@@ -186,10 +186,9 @@ impl Printer<'_> {
         }
         source.push_str(&text);
         for number in panics_of(function, &needs, panics.len()) {
-            // A line of it is a line of the comment.
+            // Comments are ASCII, and end with the line.
             let said = needs.panics.get(number).map_or("", String::as_str);
-            let said = said.replace(['\n', '\r'], " ");
-            source.push_str(&format!("// panic {number}: {said}\n"));
+            source.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
         }
         Ok(OpenClKernel {
             name: symbol.to_string(),

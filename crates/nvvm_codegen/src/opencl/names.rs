@@ -1,6 +1,6 @@
 //! C identifiers: the names of the Rust source as far as rustc has kept them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::demangle;
 
@@ -21,6 +21,8 @@ const TAKEN: &[&str] = &[
 #[derive(Default)]
 pub(super) struct Names {
     used: HashSet<String>,
+    /// The last number behind each name.
+    numbers: HashMap<String, u32>,
 }
 
 impl Names {
@@ -28,13 +30,26 @@ impl Names {
     pub(super) fn unique(&mut self, given: Option<&str>) -> String {
         let wish = given.map_or("t", source_name);
         let clean = identifier(wish);
-        let mut name = clean.clone();
-        let mut number = 1_u32;
-        while TAKEN.contains(&name.as_str()) || !self.used.insert(name.clone()) {
-            number += 1;
-            name = format!("{clean}_{number}");
+        loop {
+            let number = match self.numbers.get_mut(&clean) {
+                Some(number) => {
+                    *number += 1;
+                    *number
+                }
+                None => {
+                    let first = 1 + u32::from(TAKEN.contains(&clean.as_str()));
+                    self.numbers.insert(clean.clone(), first);
+                    first
+                }
+            };
+            let name = match number {
+                1 => clean.clone(),
+                _ => format!("{clean}_{number}"),
+            };
+            if self.used.insert(name.clone()) {
+                return name;
+            }
         }
-        name
     }
 }
 
