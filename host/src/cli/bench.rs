@@ -347,7 +347,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         (Some(Preset::Shapes), Device::Cuda(_)) => {
             return shapes::SHAPES.iter().map(Target::from).collect();
         }
-        (Some(Preset::Shapes), Device::Simulator(_)) => {
+        (Some(Preset::Shapes), Device::Simulator(_) | Device::OpenCl(_)) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             note(
