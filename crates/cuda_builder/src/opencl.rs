@@ -26,10 +26,17 @@ pub(crate) fn write(folder: &Path, kernels: &OpenClKernels) -> Result<(), CudaBu
     for (name, kernel) in kernels {
         let (ending, text) = match kernel {
             Ok(kernel) => (TEXT, kernel.source.clone()),
-            Err(error) => (REFUSED, error.to_string()),
+            Err(error) => (REFUSED, reason(error)),
         };
         let path = folder.join(format!("{name}.{ending}"));
         build_script::write_atomically(&path, text.as_bytes())?;
     }
     Ok(())
+}
+
+/// The problem and its place, without the calls that lead there.
+fn reason(error: &nvvm_codegen::Error) -> String {
+    let place = error.rust_place();
+    let place = place.unwrap_or_else(|| format!("{}:{}", error.file(), error.line()));
+    format!("{} ({place})", error.problem())
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
-use super::running::Running;
+use super::running::{self, Running};
 use super::sizes::{self, Sizes, size};
 use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
@@ -201,6 +201,7 @@ fn bench_asked(
     if is_native {
         opened.reason = NATIVE.to_string();
     }
+    let asked = running::runnable(asked, &opened.device, notes)?;
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {

@@ -46,8 +46,7 @@ impl Body<'_, '_> {
                 self.copy(&text, to, from, rest)
             }
             _ => Err(self.error(format!(
-                "the inline PTX `{text}` has no meaning in OpenCL C; write it in Rust for `cfg(not(cuda_device))` and \
-                 for OpenCL"
+                "the inline PTX `{text}` has no meaning in OpenCL C; write what it does in Rust"
             ))),
         }
     }
@@ -89,8 +88,9 @@ impl Body<'_, '_> {
     /// `cp.async.ca.shared.global [$0], [$1], 4, $2;`: the first of so many bytes, and zeros.
     fn copy(&mut self, text: &str, to: &Value, from: &Value, rest: &[Value]) -> Result<()> {
         let bytes = text.split(',').nth(2).map(|bytes| bytes.trim_end_matches(';').trim());
+        // A vector may alias everything, and so may this type of one word.
         let vector = match bytes {
-            Some("4") => "float",
+            Some("4") => &self.needs.alias("uint", 4),
             Some("8") => "float2",
             Some("16") => "float4",
             _ => return Err(self.error(format!("the inline PTX `{text}` copies an unknown number of bytes"))),
@@ -101,10 +101,14 @@ impl Body<'_, '_> {
         let from = self.value(&Type::GENERIC_POINTER, from)?;
         let target = Expression::cast(&format!("{} {vector} *", Space::Local.keyword()), &to).target();
         let source = Expression::cast(&format!("{} {vector} *", from_space.keyword()), &from).target();
+        let zero = Expression::constant(match width {
+            4 => "0u".to_owned(),
+            _ => format!("({vector})(0.0f)"),
+        });
         let value = match rest {
             [] => source,
             [valid] => match valid.as_integer() {
-                Some(0) => Expression::constant(format!("({vector})(0.0f)")),
+                Some(0) => zero,
                 Some(valid) if valid == i128::from(width) => source,
                 Some(_) => {
                     return Err(self.error(format!("the inline PTX `{text}` copies a part of {width} bytes")));
@@ -113,9 +117,8 @@ impl Body<'_, '_> {
                     let valid = self.value(&Type::Integer(32), valid)?;
                     let all = Expression::constant(format!("{width}u"));
                     let is_all = Expression::binary(&valid, "==", &all, rank::EQUALITY);
-                    let zero = Expression::constant(format!("({vector})(0.0f)"));
-                    match vector {
-                        "float" => self.select(&is_all, &Type::Float, source, zero),
+                    match width {
+                        4 => self.select(&is_all, &Type::Integer(32), source, zero),
                         _ => return self.copy_part(&target, &from, from_space, &valid, width),
                     }
                 }

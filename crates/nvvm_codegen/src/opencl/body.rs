@@ -251,7 +251,8 @@ impl<'p, 'm> Body<'p, 'm> {
             return expression;
         }
         let name = self.names.unique(Some(wish));
-        self.push(format!("{ty} {name} = {};", expression.text), &[&expression]);
+        let space = if ty.ends_with('*') { "" } else { " " };
+        self.push(format!("{ty}{space}{name} = {};", expression.text), &[&expression]);
         // It stands right before its uses, so that nobody need know what it reads.
         Expression::constant(name)
     }

@@ -320,8 +320,16 @@ impl Body<'_, '_> {
             }
             (true, true) => {
                 self.lines[head].text = format!("if ({}) {{", condition.text);
-                self.lines[between].text = "} else {".to_owned();
-                self.push("}", &[]);
+                if is_jump(&self.lines[between - 1].text) {
+                    // What is behind the braces is the other way.
+                    self.lines[between].text = "}".to_owned();
+                    for line in &mut self.lines[between + 1..] {
+                        line.depth -= 1;
+                    }
+                } else {
+                    self.lines[between].text = "} else {".to_owned();
+                    self.push("}", &[]);
+                }
             }
         }
         Ok(())
@@ -430,7 +438,17 @@ impl Body<'_, '_> {
             }
             self.lines.push(line);
         }
+        // Behind the last line there is nothing to leave out.
+        let is_end = |line: &Line| line.text == "return;" && line.depth == 1;
+        if self.lines.last().is_some_and(is_end) && self.function.ty.result == Type::Void {
+            self.lines.pop();
+        }
     }
+}
+
+/// Whether nothing behind a line is reached from it.
+fn is_jump(line: &str) -> bool {
+    matches!(line, "break;" | "continue;" | "return;") || line.starts_with("goto ")
 }
 
 /// Whether nothing behind the operation runs.

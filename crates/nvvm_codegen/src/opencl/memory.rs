@@ -122,6 +122,7 @@ impl Body<'_, '_> {
             0 => align,
             _ => align.min(1 << offset.trailing_zeros()),
         };
+        let is_pointer = held.is_some();
         let name = match (held, types::scalar_name(ty), ty) {
             (Some(pointer), ..) => pointer,
             (None, Some(_), Type::Integer(1)) => "uchar".to_owned(),
@@ -136,11 +137,17 @@ impl Body<'_, '_> {
         if is_own && !needs_alias && !access.volatile {
             return Ok(address.target());
         }
-        let name = match needs_alias {
-            true => self.needs.alias(&name, align.min(natural)),
-            false => name,
+        let keyword = space.keyword();
+        let ty = match (needs_alias, is_pointer) {
+            (true, _) => {
+                let name = self.needs.alias(&name, align.min(natural));
+                format!("{volatile}{keyword} {name} *")
+            }
+            // The space of the pointer itself stands behind its star.
+            (false, true) => format!("{name}{volatile}{keyword} *"),
+            (false, false) => format!("{volatile}{keyword} {name} *"),
         };
-        let cast = Expression::cast(&format!("{volatile}{} {name} *", space.keyword()), &address);
+        let cast = Expression::cast(&ty, &address);
         Ok(cast.target())
     }
 

@@ -6,7 +6,7 @@ use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device};
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
@@ -74,13 +74,13 @@ impl OpenCl {
         // SAFETY: the parameters are those that the kernel says it has, and their memory lives
         // until it has ended.
         unsafe {
-            made.set_arg(0, &out.get_handle()).map_err(text)?;
+            made.set_arg(0, &out.get()).map_err(text)?;
             if kernel.has_dynamic_local {
                 made.set_arg_local_buffer(next, 1024).map_err(text)?;
                 next += 1;
             }
             if kernel.has_panic_record {
-                made.set_arg(next, &record.get_handle()).map_err(text)?;
+                made.set_arg(next, &record.get()).map_err(text)?;
             }
             let launched = self.queue.enqueue_nd_range_kernel(
                 made.get(),

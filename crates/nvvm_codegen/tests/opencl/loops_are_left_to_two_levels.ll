@@ -1,6 +1,6 @@
 ; run 1 groups of 1
 ; with 3 4
-; gives 3 4 6 1 100 2
+; gives 3 4 7 1 100 3
 ; Nested loops over i and j < 4 that count; one leaves both loops at i * j = 3 -> 100, a continue of the
 ; outer loop skips j at j > i.
 define void @search(ptr %out) section ".nvvm.kernel" {

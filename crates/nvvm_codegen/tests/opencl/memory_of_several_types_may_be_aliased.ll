@@ -4,7 +4,7 @@
 ; The same word as an integer, as a float, and as bytes; a pointer that is stored is the same pointer.
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
-define void @bits(ptr %out) section ".nvvm.kernel" {
+define void @reinterpret(ptr %out) section ".nvvm.kernel" {
 start:
   %slot = alloca [16 x i8], align 8
   call void @llvm.memset.p0.i64(ptr align 8 %slot, i8 0, i64 16, i1 false)

@@ -9,7 +9,7 @@ more:
 end:
   ret i32 0
 }
-define void @kernel(ptr %out) section ".nvvm.kernel" {
+define void @refused(ptr %out) section ".nvvm.kernel" {
 start:
   %n = load i32, ptr %out, align 4
   %value = call i32 @_ZN4test4fold17h0123456789abcdefE(i32 %n)

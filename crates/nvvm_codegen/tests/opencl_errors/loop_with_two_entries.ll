@@ -1,4 +1,4 @@
-define void @kernel(ptr %out, i1 %flag) section ".nvvm.kernel" {
+define void @refused(ptr %out, i1 %flag) section ".nvvm.kernel" {
 start:
   br i1 %flag, label %left, label %right
 left:

@@ -1,4 +1,4 @@
-define void @kernel(ptr %out) section ".nvvm.kernel" {
+define void @refused(ptr %out) section ".nvvm.kernel" {
 start:
   %pointer = load ptr, ptr %out, align 8
   store i32 1, ptr %pointer, align 4

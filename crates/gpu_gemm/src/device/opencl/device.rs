@@ -13,6 +13,8 @@ use opencl3::platform::get_platforms;
 use opencl3::program::Program;
 use opencl3::types::cl_context;
 
+use gpu_kernels::spec::Variant;
+
 use super::source::{self, Absent};
 use crate::device::error::DeviceError;
 use crate::plan::Plan;
@@ -187,6 +189,30 @@ impl OpenClDevice {
         finished.map_err(|error| DeviceError::opencl("Waiting for the OpenCL device", error))
     }
 
+    /// Why a kernel cannot run on this device, as far as that is known before it is compiled.
+    pub fn why_not(&self, variant: &Variant) -> Option<DeviceError> {
+        let threads = variant.block.threads() as usize;
+        let needed = variant.static_shared_bytes as usize;
+        let (kernel, device) = (variant.entry.name.to_owned(), self.properties.name.clone());
+        if let Err(error) = self.source(variant.entry.name) {
+            return Some(error);
+        }
+        if threads > self.properties.work_group {
+            return Some(DeviceError::WorkGroupTooLarge {
+                kernel,
+                device,
+                threads,
+                most: self.properties.work_group,
+            });
+        }
+        (needed > self.properties.local_bytes).then(|| DeviceError::TooLittleLocalMemory {
+            kernel,
+            device,
+            needed,
+            local_bytes: self.properties.local_bytes,
+        })
+    }
+
     /// Compiles the kernels of a plan that have not been compiled.
     ///
     /// # Errors
@@ -209,7 +235,8 @@ impl OpenClDevice {
         Ok(compiled)
     }
 
-    fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+    /// The program of a kernel, if the device has what it needs.
+    fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
         let kernel = || entry.to_owned();
         let source = source::of(entry).map_err(|absent| match absent {
             Absent::Refused(reason) => DeviceError::NotInOpenCl {
@@ -232,13 +259,19 @@ impl OpenClDevice {
                 device: device(),
             });
         }
+        Ok(source)
+    }
+
+    fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+        let source = self.source(entry)?;
+        let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
         let mut program = Program::create_from_source(&self.context, source).map_err(failed)?;
         let options = format!("{options} -cl-kernel-arg-info");
         if program.build(self.context.devices(), &options).is_err() {
             let log = program.get_build_log(self.device.id()).unwrap_or_default();
             return Err(DeviceError::OpenClBuild {
-                kernel: kernel(),
+                kernel: entry.to_owned(),
                 log: log.trim().to_owned(),
             });
         }
