@@ -22,12 +22,17 @@
 
 use std::collections::BTreeSet;
 
+use super::barriers;
 use super::body::{Body, Line};
 use super::expression::Expression;
 use super::spaces;
 use crate::error::Result;
 use crate::ir::{BlockId, Function, Operation, TerminatorKind, Type};
 use crate::loops::{self, Dominators, NaturalLoop};
+
+/// The barrier of `barriers.rs`.
+const ADDED_BARRIER: &str =
+    "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); // for PoCL: the other way has one";
 
 /// Where each block stands.
 pub(super) struct Flow {
@@ -39,6 +44,8 @@ pub(super) struct Flow {
     is_target: Vec<bool>,
     is_head: Vec<bool>,
     order: Vec<usize>,
+    /// The edges that get a barrier of their own.
+    barriers: BTreeSet<(usize, usize)>,
 }
 
 /// A loop that is being written: its head, and what stands behind it.
@@ -78,6 +85,7 @@ impl Flow {
             is_target: vec![false; count],
             is_head: vec![false; count],
             order,
+            barriers: barriers::added(function),
         };
         for natural in &loops {
             flow.is_head[natural.header.0 as usize] = true;
@@ -291,16 +299,26 @@ impl Body<'_, '_> {
         next: Option<usize>,
         around: &mut Vec<Around>,
     ) -> Result<()> {
+        let gets_barrier = [then, otherwise].map(|arm| flow.barriers.contains(&(block, arm)));
+        if gets_barrier.contains(&true) {
+            self.settle()?;
+        }
         self.say_source();
         let head = self.lines.len();
         self.push(String::new(), &[&condition]);
         self.depth += 1;
         self.forget_source();
+        if gets_barrier[0] {
+            self.push(ADDED_BARRIER, &[]);
+        }
         self.edge(flow, block, then, next, around)?;
         let between = self.lines.len();
         self.push(String::new(), &[]);
         self.lines[between].depth -= 1;
         self.forget_source();
+        if gets_barrier[1] {
+            self.push(ADDED_BARRIER, &[]);
+        }
         self.edge(flow, block, otherwise, next, around)?;
         self.depth -= 1;
         self.forget_source();

@@ -20,6 +20,7 @@
 
 mod arithmetic;
 mod assembly;
+mod barriers;
 mod body;
 mod calls;
 mod expression;
