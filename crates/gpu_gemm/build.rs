@@ -89,7 +89,9 @@ fn opencl(folder: &Path, sources: &mut BTreeSet<String>) -> io::Result<Vec<Strin
             Some("refused") => "Err",
             _ => continue,
         };
-        let comments = text.lines().filter_map(|line| line.trim().strip_prefix("// "));
+        let comments = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("// "));
         let places = comments.filter_map(|comment| comment.rsplit_once(':'));
         sources.extend(
             places

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use nvvm::{Compiler, Toolkit, nvdisasm};
 
+use gpu_gemm::DeviceError;
 use gpu_gemm::Simulator;
 use gpu_gemm::choose::{Found, Key, Tuned};
-use gpu_gemm::DeviceError;
 use gpu_gemm::device::{driver, opencl, ptx};
 use gpu_gemm::gpu::Properties;
 use gpu_gemm::text::plural;
@@ -136,7 +136,10 @@ fn opencl() -> Vec<Finding> {
         Ok(devices) => devices,
         Err(error) => {
             let advice = DeviceError::without_simulator(&error.to_string());
-            return vec![missing("OpenCL", format!("{advice} Only `--device opencl` needs it."))];
+            return vec![missing(
+                "OpenCL",
+                format!("{advice} Only `--device opencl` needs it."),
+            )];
         }
     };
     let numbered = devices.iter().enumerate();
@@ -144,7 +147,10 @@ fn opencl() -> Vec<Finding> {
         .map(|(number, device)| found_is("OpenCL", format!("opencl:{number}: {device}")))
         .collect();
     findings.push(match opencl::source::count() {
-        0 => missing("OpenCL C", "This build holds no kernels in OpenCL C.".to_string()),
+        0 => missing(
+            "OpenCL C",
+            "This build holds no kernels in OpenCL C.".to_string(),
+        ),
         count => found_is("OpenCL C", plural(count, "kernel")),
     });
     findings

@@ -19,7 +19,10 @@ pub(crate) fn write(folder: &Path, kernels: &OpenClKernels) -> Result<(), CudaBu
     fs::create_dir_all(folder).map_err(failed)?;
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|ending| ending == TEXT || ending == REFUSED) {
+        if path
+            .extension()
+            .is_some_and(|ending| ending == TEXT || ending == REFUSED)
+        {
             build_script::delete(&path)?;
         }
     }

@@ -35,12 +35,16 @@ fn main() {
     for case in cases("opencl") {
         let text = case.text.clone();
         let claim = case.claim.clone();
-        trials.push(Trial::test(format!("prints::{claim}"), move || check_text(&case)));
+        trials.push(Trial::test(format!("prints::{claim}"), move || {
+            check_text(&case)
+        }));
         let (name, ignored) = named("runs", &claim, &why_not);
         trials.push(Trial::test(name, move || check_run(&claim, &text)).with_ignored_flag(ignored));
     }
     for case in cases("opencl_errors") {
-        trials.push(Trial::test(format!("refuses::{}", case.claim), move || check_error(&case)));
+        trials.push(Trial::test(format!("refuses::{}", case.claim), move || {
+            check_error(&case)
+        }));
     }
     // Whatever can be printed of what PTX is made of must be OpenCL C.
     for case in cases("golden") {
@@ -101,7 +105,8 @@ fn check_compiles(case: &Case) -> Result<(), Failed> {
 fn check_run(claim: &str, text: &str) -> Result<(), Failed> {
     let line = |key: &str| {
         let prefix = format!("; {key} ");
-        text.lines().find_map(move |line| line.strip_prefix(&prefix).map(str::to_owned))
+        text.lines()
+            .find_map(move |line| line.strip_prefix(&prefix).map(str::to_owned))
     };
     let numbers = |text: String| -> Result<Vec<u32>, Failed> {
         text.split_whitespace()
@@ -121,7 +126,12 @@ fn check_run(claim: &str, text: &str) -> Result<(), Failed> {
     let kernel = only(compile(claim, text)?)?;
     let (after, record) = OpenCl::open()?.run(&kernel, &words, groups as usize, items as usize)?;
     if after[..expected.len()] != expected[..] {
-        return Err(format!("it gives {:?}, not {expected:?}\n{}", &after[..expected.len()], kernel.source).into());
+        return Err(format!(
+            "it gives {:?}, not {expected:?}\n{}",
+            &after[..expected.len()],
+            kernel.source
+        )
+        .into());
     }
     let panicked = numbers(line("panics").unwrap_or_else(|| "0".to_owned()))?;
     if record[..1] != panicked[..] {

@@ -56,8 +56,8 @@ pub(super) fn multiply(
         true => DeviceChoice::Simulator,
         false => arguments.running.device,
     };
-    let with_cublas =
-        matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_)) && arguments.running.baseline != Baseline::None;
+    let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
+        && arguments.running.baseline != Baseline::None;
     let opened = thread::scope(|scope| {
         if with_cublas {
             // Hundreds of megabytes: they are read from disk while the driver starts.

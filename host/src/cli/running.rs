@@ -62,7 +62,9 @@ pub(super) fn runnable(
         let Asked::Rung(rung @ Rung::Gpu(_)) = asked else {
             return true;
         };
-        let why = rung.choice().and_then(|choice| device.why_not(choice.variant));
+        let why = rung
+            .choice()
+            .and_then(|choice| device.why_not(choice.variant));
         let runs = why.is_none();
         reasons.extend(why);
         runs

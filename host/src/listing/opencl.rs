@@ -46,7 +46,12 @@ mod tests {
             line: 7,
         };
         assert_eq!(place("    // src/a.rs:7"), Some(expected));
-        for line in ["a = b; // src/a.rs:7", "// options: -cl-std=CL1.2", "// a", ""] {
+        for line in [
+            "a = b; // src/a.rs:7",
+            "// options: -cl-std=CL1.2",
+            "// a",
+            "",
+        ] {
             assert_eq!(place(line), None, "{line}");
         }
     }
@@ -61,6 +66,9 @@ mod tests {
         let first = source.lines().next().unwrap_or_default().trim();
         let lines: Vec<&str> = listing.lines().collect();
         assert!(lines[1].starts_with(&format!("    // {name}:1  ")) && lines[1].ends_with(first));
-        assert_eq!([lines[0], lines[2], lines[3]], ["{", "    a = b;", "    // no/such.rs:1"]);
+        assert_eq!(
+            [lines[0], lines[2], lines[3]],
+            ["{", "    a = b;", "    // no/such.rs:1"]
+        );
     }
 }

@@ -8,8 +8,8 @@ use gpu_gemm::{Choice, DeviceFacts, Simulator};
 use super::error::{RunError, Trespass};
 use super::guard;
 use super::layout::{Run, bindings, call};
-use super::simulated::Guarded;
 use super::pitched;
+use super::simulated::Guarded;
 use crate::data::{Number, Problem};
 
 /// Runs the chosen kernel on copies of the problem's matrices.

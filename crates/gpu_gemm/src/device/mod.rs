@@ -160,7 +160,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(choice));
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
-        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "opencl:", "ocl:1", "Sim"] {
+        for text in [
+            "", "gpu", "cuda:", "cuda:x", "cuda:-1", "opencl:", "ocl:1", "Sim",
+        ] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
     }

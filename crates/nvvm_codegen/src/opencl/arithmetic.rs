@@ -55,7 +55,9 @@ impl Body<'_, '_> {
         if width == 1 {
             return match operation {
                 "and" | "or" | "xor" => Ok(Expression::binary(&left, operator, &right, rank)),
-                _ => Err(self.error(format!("`{operation}` of truth values has no operator in OpenCL C"))),
+                _ => Err(self.error(format!(
+                    "`{operation}` of truth values has no operator in OpenCL C"
+                ))),
             };
         }
         if is_inverted && width >= 32 {
@@ -66,7 +68,10 @@ impl Body<'_, '_> {
         let (left, right) = match is_signed {
             true => {
                 let signed = signed_name(width).ok_or_else(|| self.no_type(ty))?;
-                let signed = format!("as_{signed}{}", name.trim_start_matches(char::is_alphabetic));
+                let signed = format!(
+                    "as_{signed}{}",
+                    name.trim_start_matches(char::is_alphabetic)
+                );
                 let right = match operation {
                     "ashr" => right,
                     _ => Expression::call(&signed, &[&right]),
@@ -74,9 +79,10 @@ impl Body<'_, '_> {
                 (Expression::call(&signed, &[&left]), right)
             }
             // The product of two ushorts may be too great for an int.
-            false if width < 32 && *ty == *element => {
-                (Expression::cast("uint", &left), Expression::cast("uint", &right))
-            }
+            false if width < 32 && *ty == *element => (
+                Expression::cast("uint", &left),
+                Expression::cast("uint", &right),
+            ),
             false => (left, right),
         };
         let result = Expression::binary(&left, operator, &right, rank);
@@ -119,7 +125,9 @@ impl Body<'_, '_> {
         right: &Value,
     ) -> Result<Expression> {
         if let Type::Vector(..) = ty {
-            return Err(self.error("a comparison of vectors cannot be written; compare their elements"));
+            return Err(
+                self.error("a comparison of vectors cannot be written; compare their elements")
+            );
         }
         let (left, right) = (self.value(ty, left)?, self.value(ty, right)?);
         let (left, right) = match ty {
@@ -155,14 +163,16 @@ impl Body<'_, '_> {
             ("ugt", true) => negated("<="),
             ("uge", true) => negated("<"),
             ("one", true) => Expression::call("islessgreater", &[&left, &right]),
-            ("ueq", true) => {
-                Expression::not(&Expression::call("islessgreater", &[&left, &right]))
-            }
+            ("ueq", true) => Expression::not(&Expression::call("islessgreater", &[&left, &right])),
             ("ord", true) => Expression::call("isordered", &[&left, &right]),
             ("uno", true) => Expression::call("isunordered", &[&left, &right]),
             ("true", _) => Expression::constant("true"),
             ("false", _) => Expression::constant("false"),
-            _ => return Err(self.error(format!("the comparison `{predicate}` has no operator in OpenCL C"))),
+            _ => {
+                return Err(self.error(format!(
+                    "the comparison `{predicate}` has no operator in OpenCL C"
+                )));
+            }
         })
     }
 
@@ -221,7 +231,10 @@ impl Body<'_, '_> {
         };
         let width = from.ty.integer_width().unwrap_or(0);
         let signed = |value: &Expression| {
-            Some(Expression::call(&format!("as_{}", signed_name(width)?), &[value]))
+            Some(Expression::call(
+                &format!("as_{}", signed_name(width)?),
+                &[value],
+            ))
         };
         Ok(match operation {
             Truncate if *to == Type::BOOL => {
@@ -282,10 +295,14 @@ impl Body<'_, '_> {
 
     /// The index of a vector's element.
     pub(super) fn known_index(&self, vector: &Type, index: &Value) -> Result<u64> {
-        let index = index.as_integer().and_then(|index| u64::try_from(index).ok());
+        let index = index
+            .as_integer()
+            .and_then(|index| u64::try_from(index).ok());
         match (index, vector) {
             (Some(index), Type::Vector(count, _)) if index < *count => Ok(index),
-            _ => Err(self.error("the element of a vector must have a constant index; use an array")),
+            _ => {
+                Err(self.error("the element of a vector must have a constant index; use an array"))
+            }
         }
     }
 

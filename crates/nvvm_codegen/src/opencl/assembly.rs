@@ -87,20 +87,31 @@ impl Body<'_, '_> {
 
     /// `cp.async.ca.shared.global [$0], [$1], 4, $2;`: the first of so many bytes, and zeros.
     fn copy(&mut self, text: &str, to: &Value, from: &Value, rest: &[Value]) -> Result<()> {
-        let bytes = text.split(',').nth(2).map(|bytes| bytes.trim_end_matches(';').trim());
+        let bytes = text
+            .split(',')
+            .nth(2)
+            .map(|bytes| bytes.trim_end_matches(';').trim());
         // A vector may alias everything, and so may this type of one word.
         let vector = match bytes {
             Some("4") => &self.needs.alias("uint", 4),
             Some("8") => "float2",
             Some("16") => "float4",
-            _ => return Err(self.error(format!("the inline PTX `{text}` copies an unknown number of bytes"))),
+            _ => {
+                return Err(self.error(format!(
+                    "the inline PTX `{text}` copies an unknown number of bytes"
+                )));
+            }
         };
-        let width = bytes.and_then(|bytes| bytes.parse::<u32>().ok()).unwrap_or(0);
+        let width = bytes
+            .and_then(|bytes| bytes.parse::<u32>().ok())
+            .unwrap_or(0);
         let to = self.shared_pointer(to)?;
         let (from_space, _) = self.known_pointer(from)?;
         let from = self.value(&Type::GENERIC_POINTER, from)?;
-        let target = Expression::cast(&format!("{} {vector} *", Space::Local.keyword()), &to).target();
-        let source = Expression::cast(&format!("{} {vector} *", from_space.keyword()), &from).target();
+        let target =
+            Expression::cast(&format!("{} {vector} *", Space::Local.keyword()), &to).target();
+        let source =
+            Expression::cast(&format!("{} {vector} *", from_space.keyword()), &from).target();
         let zero = Expression::constant(match width {
             4 => "0u".to_owned(),
             _ => format!("({vector})(0.0f)"),
@@ -111,7 +122,9 @@ impl Body<'_, '_> {
                 Some(0) => zero,
                 Some(valid) if valid == i128::from(width) => source,
                 Some(_) => {
-                    return Err(self.error(format!("the inline PTX `{text}` copies a part of {width} bytes")));
+                    return Err(self.error(format!(
+                        "the inline PTX `{text}` copies a part of {width} bytes"
+                    )));
                 }
                 None => {
                     let valid = self.value(&Type::Integer(32), valid)?;
@@ -123,11 +136,18 @@ impl Body<'_, '_> {
                     }
                 }
             },
-            _ => return Err(self.error(format!("the inline PTX `{text}` has more operands than a copy"))),
+            _ => {
+                return Err(self.error(format!(
+                    "the inline PTX `{text}` has more operands than a copy"
+                )));
+            }
         };
         self.settle()?;
         self.say_source();
-        self.push(format!("{} = {};", target.text, value.text), &[&target, &value]);
+        self.push(
+            format!("{} = {};", target.text, value.text),
+            &[&target, &value],
+        );
         Ok(())
     }
 
@@ -148,7 +168,10 @@ impl Body<'_, '_> {
         let elements: Vec<String> = (0..count)
             .map(|index| {
                 let end = (index + 1) * 4;
-                format!("{valid_text} >= {end}u ? {}[{index}] : 0.0f", from.at(rank::PRIMARY))
+                format!(
+                    "{valid_text} >= {end}u ? {}[{index}] : 0.0f",
+                    from.at(rank::PRIMARY)
+                )
             })
             .collect();
         let text = format!("{} = (float{count})({});", target.text, elements.join(", "));
@@ -159,12 +182,21 @@ impl Body<'_, '_> {
     /// The pointer that an address in shared memory was made of (`shared_address`).
     fn shared_pointer(&mut self, address: &Value) -> Result<Expression> {
         let mut value = address.clone();
-        for kind in [CastOperation::PointerToInteger, CastOperation::AddressSpaceCast] {
+        for kind in [
+            CastOperation::PointerToInteger,
+            CastOperation::AddressSpaceCast,
+        ] {
             let Value::Local(id) = value else { break };
-            let mut instructions = self.function.blocks.iter().flat_map(|block| &block.instructions);
+            let mut instructions = self
+                .function
+                .blocks
+                .iter()
+                .flat_map(|block| &block.instructions);
             let made = instructions.find(|instruction| instruction.result == Some(id));
             match made.map(|instruction| &instruction.operation) {
-                Some(Operation::Cast { operation, from, .. }) if *operation == kind => {
+                Some(Operation::Cast {
+                    operation, from, ..
+                }) if *operation == kind => {
                     value = from.value.clone();
                 }
                 _ => break,
@@ -177,7 +209,10 @@ impl Body<'_, '_> {
                 address.text = pointer.to_owned();
                 Ok(address)
             }
-            _ => Err(self.error("the target of an asynchronous copy is not known to be shared memory")),
+            _ => {
+                Err(self
+                    .error("the target of an asynchronous copy is not known to be shared memory"))
+            }
         }
     }
 }

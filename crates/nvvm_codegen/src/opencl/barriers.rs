@@ -15,7 +15,9 @@
 //!     out[..] = sum;
 //! ```
 //!
-//! So the other way of such a branch gets a barrier, unless it only reports a panic.
+//! So the other way of such a branch gets a barrier, unless it only reports a panic. For the same
+//! reason a kernel that may panic, and end there, has a barrier where it returns: all work-items
+//! that have not panicked reach it.
 
 use std::collections::BTreeSet;
 
@@ -73,6 +75,23 @@ pub(super) fn added(function: &Function) -> BTreeSet<(usize, usize)> {
         }
     }
     edges
+}
+
+/// The block before whose return there must be a barrier.
+pub(super) fn at_return(function: &Function) -> Option<usize> {
+    let blocks = || function.blocks.iter().enumerate();
+    let instructions = || blocks().flat_map(|(_, block)| &block.instructions);
+    let has_barrier = instructions().any(|it| calls(it, &[BARRIER]));
+    let may_panic =
+        blocks().any(|(_, it)| matches!(it.terminator.kind, TerminatorKind::Unreachable));
+    let mut returns = blocks()
+        .filter(|(_, block)| matches!(block.terminator.kind, TerminatorKind::Return(_)))
+        .map(|(index, _)| index);
+    // Of several, not all work-items need take the same.
+    match (returns.next(), returns.next()) {
+        (Some(only), None) if has_barrier && may_panic && function.kernel.is_some() => Some(only),
+        _ => None,
+    }
 }
 
 /// Whether a block does nothing but to report a panic.

@@ -252,7 +252,10 @@ impl<'p, 'm> Body<'p, 'm> {
         }
         let name = self.names.unique(Some(wish));
         let space = if ty.ends_with('*') { "" } else { " " };
-        self.push(format!("{ty}{space}{name} = {};", expression.text), &[&expression]);
+        self.push(
+            format!("{ty}{space}{name} = {};", expression.text),
+            &[&expression],
+        );
         // It stands right before its uses, so that nobody need know what it reads.
         Expression::constant(name)
     }
@@ -260,7 +263,11 @@ impl<'p, 'm> Body<'p, 'm> {
     /// Notes where memory is accessed as elements of several types.
     pub(super) fn find_mixed(&mut self) {
         let mut seen: BTreeMap<Space, BTreeSet<Element>> = BTreeMap::new();
-        let instructions = self.function.blocks.iter().flat_map(|block| &block.instructions);
+        let instructions = self
+            .function
+            .blocks
+            .iter()
+            .flat_map(|block| &block.instructions);
         for instruction in instructions {
             let (pointer, ty) = match &instruction.operation {
                 Operation::Load { pointer, ty, .. } => (pointer, ty),
@@ -281,7 +288,11 @@ impl<'p, 'm> Body<'p, 'm> {
             let accessed = types::parts(ty).unwrap_or_default();
             let accessed = accessed.iter().filter_map(|part| Element::of_all(&part.ty));
             let of_space = seen.entry(space).or_default();
-            of_space.extend(accessed.chain([element]).filter(|one| *one != Element::Byte));
+            of_space.extend(
+                accessed
+                    .chain([element])
+                    .filter(|one| *one != Element::Byte),
+            );
         }
         self.mixed = seen
             .into_iter()

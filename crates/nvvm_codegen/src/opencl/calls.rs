@@ -57,7 +57,9 @@ impl Body<'_, '_> {
             Callee::Symbol(name) => name.clone(),
             Callee::Assembly(assembly) => return self.assembly(result, assembly, call),
             Callee::Pointer(_) => {
-                return Err(self.error("OpenCL C cannot call through a pointer; call the function by its name"));
+                return Err(self.error(
+                    "OpenCL C cannot call through a pointer; call the function by its name",
+                ));
             }
         };
         if self.is_effect(&name, call)? {
@@ -90,7 +92,10 @@ impl Body<'_, '_> {
             "llvm.nvvm.membar.cta" => {
                 self.settle()?;
                 self.say_source();
-                self.push("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);", &[]);
+                self.push(
+                    "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+                    &[],
+                );
             }
             "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
                 self.settle()?;
@@ -129,15 +134,29 @@ impl Body<'_, '_> {
         });
         let integers = INTEGERS.iter().find(|(known, ..)| is_known(known));
         let others = [
-            "__nv_dmul_rn", "__nv_fmul_rn", "__nv_dadd_rn", "__nv_fadd_rn", "llvm.abs.", "llvm.bswap.", "llvm.ctlz.",
-            "llvm.ctpop.", "llvm.cttz.", "llvm.fmuladd.", "llvm.fshl.", "llvm.fshr.", "llvm.scmp.", "llvm.sqrt.",
+            "__nv_dmul_rn",
+            "__nv_fmul_rn",
+            "__nv_dadd_rn",
+            "__nv_fadd_rn",
+            "llvm.abs.",
+            "llvm.bswap.",
+            "llvm.ctlz.",
+            "llvm.ctpop.",
+            "llvm.cttz.",
+            "llvm.fmuladd.",
+            "llvm.fshl.",
+            "llvm.fshr.",
+            "llvm.scmp.",
+            "llvm.sqrt.",
             "llvm.ucmp.",
         ];
         if exact.is_none() && integers.is_none() && !others.iter().any(|known| is_known(known)) {
             return Ok(None);
         }
         if is_vector && exact.is_none() {
-            return Err(self.error(format!("`{name}` of vectors cannot be written; use it on the elements")));
+            return Err(self.error(format!(
+                "`{name}` of vectors cannot be written; use it on the elements"
+            )));
         }
         for (ty, value) in call.ty.parameters.iter().zip(&call.arguments) {
             arguments.push(self.value(ty, value)?);
@@ -242,7 +261,9 @@ impl Body<'_, '_> {
         match register {
             "laneid" => Ok(Expression::of(LANE.to_owned(), rank::AND, &[])),
             "warpsize" => Ok(Expression::constant("32u")),
-            _ => Err(self.error(format!("OpenCL C has nothing like the register `%{register}`"))),
+            _ => Err(self.error(format!(
+                "OpenCL C has nothing like the register `%{register}`"
+            ))),
         }
     }
 
@@ -305,14 +326,22 @@ impl Body<'_, '_> {
             return Err(self.error(refused(name)));
         };
         let width = ty.integer_width().unwrap_or(0);
-        let (Some(signed), Some(unsigned)) = (signed_name(width), super::types::scalar_name(ty)) else {
+        let (Some(signed), Some(unsigned)) = (signed_name(width), super::types::scalar_name(ty))
+        else {
             return Err(self.no_type(ty));
         };
         let last = width - 1;
         let (left, right) = (self.value(ty, left)?, self.value(ty, right)?);
-        let (left, right) = (self.kept("left", unsigned, left), self.kept("right", unsigned, right));
+        let (left, right) = (
+            self.kept("left", unsigned, left),
+            self.kept("right", unsigned, right),
+        );
         let (l, r) = (left.text.as_str(), right.text.as_str());
-        let operation = name.trim_start_matches("llvm.").split('.').next().unwrap_or_default();
+        let operation = name
+            .trim_start_matches("llvm.")
+            .split('.')
+            .next()
+            .unwrap_or_default();
         let operator = match operation.get(1..) {
             Some("add") => "+",
             Some("sub") => "-",
@@ -333,7 +362,9 @@ impl Body<'_, '_> {
             "umul" => format!("mul_hi({l}, {r}) != 0"),
             "sadd" => format!("((({l} ^ {value}) & ({r} ^ {value})) >> {last} & 1) != 0"),
             "ssub" => format!("((({l} ^ {r}) & ({l} ^ {value})) >> {last} & 1) != 0"),
-            _ => format!("mul_hi(as_{signed}({l}), as_{signed}({r})) != (as_{signed}({value}) >> {last})"),
+            _ => format!(
+                "mul_hi(as_{signed}({l}), as_{signed}({r})) != (as_{signed}({value}) >> {last})"
+            ),
         };
         let mut test = Expression::of(test, rank::EQUALITY, &[&left, &right]);
         test.reads.push((id, 0));
@@ -347,21 +378,26 @@ impl Body<'_, '_> {
         for (ty, value) in call.ty.parameters.iter().zip(&call.arguments) {
             spaces.push(match ty {
                 Type::Pointer(_) => match value {
-                    Value::Constant(constant) if matches!(constant, crate::ir::Constant::Null) => None,
+                    Value::Constant(constant) if matches!(constant, crate::ir::Constant::Null) => {
+                        None
+                    }
                     _ => Some(self.known_pointer(value)?),
                 },
                 _ => None,
             });
             arguments.push(self.value(ty, value)?);
         }
-        let function = self.printer.helper(self.needs, name, &spaces).map_err(|error| {
-            match error {
-                super::Refusal::Error(error) => error,
-                super::Refusal::Reason(reason) => self.error(reason),
-            }
-        })?;
-        for ((argument, ty), wanted) in
-            arguments.iter_mut().zip(&call.ty.parameters).zip(&function.parameters)
+        let function =
+            self.printer
+                .helper(self.needs, name, &spaces)
+                .map_err(|error| match error {
+                    super::Refusal::Error(error) => error,
+                    super::Refusal::Reason(reason) => self.error(reason),
+                })?;
+        for ((argument, ty), wanted) in arguments
+            .iter_mut()
+            .zip(&call.ty.parameters)
+            .zip(&function.parameters)
         {
             if let Type::Pointer(_) = ty {
                 *argument = Expression::cast(wanted, argument);

@@ -90,7 +90,10 @@ impl Expression {
 
     /// `name(operand)`
     pub(super) fn call(name: &str, operands: &[&Expression]) -> Self {
-        let list: Vec<&str> = operands.iter().map(|operand| operand.text.as_str()).collect();
+        let list: Vec<&str> = operands
+            .iter()
+            .map(|operand| operand.text.as_str())
+            .collect();
         let text = format!("{name}({})", list.join(", "));
         Self::of(text, rank::PRIMARY, operands)
     }

@@ -34,6 +34,9 @@ use crate::loops::{self, Dominators, NaturalLoop};
 const ADDED_BARRIER: &str =
     "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); // for PoCL: the other way has one";
 
+const LAST_BARRIER: &str =
+    "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); // for PoCL: a panic returns elsewhere";
+
 /// Where each block stands.
 pub(super) struct Flow {
     /// The blocks behind the statement of a block, in order.
@@ -46,6 +49,8 @@ pub(super) struct Flow {
     order: Vec<usize>,
     /// The edges that get a barrier of their own.
     barriers: BTreeSet<(usize, usize)>,
+    /// The block that gets a barrier before it returns.
+    at_return: Option<usize>,
 }
 
 /// A loop that is being written: its head, and what stands behind it.
@@ -86,6 +91,7 @@ impl Flow {
             is_head: vec![false; count],
             order,
             barriers: barriers::added(function),
+            at_return: barriers::at_return(function),
         };
         for natural in &loops {
             flow.is_head[natural.header.0 as usize] = true;
@@ -111,9 +117,8 @@ impl Flow {
 
 /// The head of the outermost loop that contains `parent` and not `block`.
 fn outermost_left(loops: &[NaturalLoop], parent: usize, block: usize) -> Option<usize> {
-    let contains = |natural: &NaturalLoop, block: usize| {
-        natural.blocks.contains(&BlockId(block as u32))
-    };
+    let contains =
+        |natural: &NaturalLoop, block: usize| natural.blocks.contains(&BlockId(block as u32));
     let left = loops
         .iter()
         .filter(|natural| contains(natural, parent) && !contains(natural, block));
@@ -237,6 +242,9 @@ impl Body<'_, '_> {
         self.source = of_block.terminator.source;
         match &of_block.terminator.kind {
             TerminatorKind::Return(None) => {
+                if flow.at_return == Some(block) {
+                    self.push(LAST_BARRIER, &[]);
+                }
                 let is_last = next.is_none() && around.is_empty() && self.depth == 1;
                 if !is_last {
                     self.push("return;", &[]);
@@ -255,7 +263,9 @@ impl Body<'_, '_> {
                 }
                 Ok(())
             }
-            TerminatorKind::Branch(target) => self.edge(flow, block, target.0 as usize, next, around),
+            TerminatorKind::Branch(target) => {
+                self.edge(flow, block, target.0 as usize, next, around)
+            }
             TerminatorKind::ConditionalBranch {
                 condition,
                 then,
@@ -273,7 +283,10 @@ impl Body<'_, '_> {
                 for (constant, target) in cases {
                     let case = self.constant(&on.ty, constant)?;
                     self.say_source();
-                    self.push(format!("if ({} == {}) {{", value.text, case.text), &[&value]);
+                    self.push(
+                        format!("if ({} == {}) {{", value.text, case.text),
+                        &[&value],
+                    );
                     self.depth += 1;
                     self.edge(flow, block, target.0 as usize, next, around)?;
                     self.depth -= 1;
@@ -394,8 +407,7 @@ impl Body<'_, '_> {
                 break;
             };
             let source = BlockId(from as u32);
-            let Some((value, _)) = incoming.iter().find(|(_, block)| *block == source)
-            else {
+            let Some((value, _)) = incoming.iter().find(|(_, block)| *block == source) else {
                 return Err(self.error("a phi has no value for a way into its block"));
             };
             for (index, part) in self.parts(ty)?.iter().enumerate() {
@@ -408,10 +420,15 @@ impl Body<'_, '_> {
             }
         }
         while !waiting.is_empty() {
-            let free = waiting.iter().enumerate().position(|(index, (target, ..))| {
-                let mut others = waiting.iter().enumerate();
-                !others.any(|(other, (_, _, value))| other != index && value.reads.contains(target))
-            });
+            let free = waiting
+                .iter()
+                .enumerate()
+                .position(|(index, (target, ..))| {
+                    let mut others = waiting.iter().enumerate();
+                    !others.any(|(other, (_, _, value))| {
+                        other != index && value.reads.contains(target)
+                    })
+                });
             match free {
                 Some(index) => {
                     let (target, ty, value) = waiting.remove(index);

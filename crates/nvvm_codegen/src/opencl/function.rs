@@ -33,12 +33,14 @@ pub(super) fn write(
     passed: Option<&[PassedPointer]>,
 ) -> Result<Written> {
     let of_parameters: Vec<Option<Space>> = match passed {
-        Some(passed) => passed.iter().map(|passed| passed.map(|(space, _)| space)).collect(),
+        Some(passed) => passed
+            .iter()
+            .map(|passed| passed.map(|(space, _)| space))
+            .collect(),
         None => {
             let kernel = function.kernel.as_ref();
-            let is_by_value = |position| {
-                kernel.is_some_and(|kernel| kernel.by_value.contains_key(&position))
-            };
+            let is_by_value =
+                |position| kernel.is_some_and(|kernel| kernel.by_value.contains_key(&position));
             let parameters = function.ty.parameters.iter().enumerate();
             parameters
                 .map(|(position, ty)| match ty {
@@ -69,7 +71,8 @@ pub(super) fn write(
         ty => match types::parts(ty).as_deref() {
             Some([part]) if !matches!(part.ty, Type::Pointer(_)) => {
                 let name = types::scalar_name(&part.ty).map(str::to_owned);
-                name.or_else(|| types::vector_name(&part.ty)).ok_or_else(|| body.no_type(ty))?
+                name.or_else(|| types::vector_name(&part.ty))
+                    .ok_or_else(|| body.no_type(ty))?
             }
             _ => {
                 return Err(body.error(
@@ -141,7 +144,11 @@ impl Body<'_, '_> {
         }
         let attributes = self.function.parameter_attributes.get(position);
         let is_alone = attributes.is_some_and(|attributes| attributes.has("noalias"));
-        let restrict = if is_alone && kernel.is_some() { "restrict " } else { "" };
+        let restrict = if is_alone && kernel.is_some() {
+            "restrict "
+        } else {
+            ""
+        };
         self.needs.note_element(self.spaces.element_of(part));
         Ok((format!("{text}{restrict}{name}"), text))
     }
@@ -179,7 +186,8 @@ impl Body<'_, '_> {
             self.not_in_helper("shared memory")?;
             let name = super::names::of_symbol(&symbol);
             let name = self.names.unique(Some(&name));
-            let (bytes, natural) = types::layout(&global.ty).ok_or_else(|| self.no_type(&global.ty))?;
+            let (bytes, natural) =
+                types::layout(&global.ty).ok_or_else(|| self.no_type(&global.ty))?;
             let align = global.align.unwrap_or(natural).max(element.bytes());
             lines.push(format!(
                 "    __local {} {name}[{}]{};",
@@ -254,7 +262,9 @@ fn declare(lines: Vec<Line>) -> Vec<String> {
                         }
                     };
                     let name = line.text.split(' ').next().unwrap_or_default();
-                    top.entry((place, ty.clone())).or_default().push(name.to_owned());
+                    top.entry((place, ty.clone()))
+                        .or_default()
+                        .push(name.to_owned());
                 }
                 format!("{indent}{}", line.text)
             }

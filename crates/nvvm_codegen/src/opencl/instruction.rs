@@ -119,7 +119,9 @@ impl Body<'_, '_> {
         let parts = self.parts(&ty)?;
         let condition = match operation {
             Operation::Select { condition, .. } if condition.ty != Type::BOOL => {
-                return Err(self.error("a selection by a vector cannot be written; select the elements"));
+                return Err(
+                    self.error("a selection by a vector cannot be written; select the elements")
+                );
             }
             Operation::Select { condition, .. } => {
                 let condition = self.operand(condition)?;
@@ -191,7 +193,10 @@ impl Body<'_, '_> {
         self.assign((id, 0), &vector.ty, before)?;
         let name = self.variable((id, 0));
         let itself = Expression::variable((id, 0), &name);
-        self.push(format!("{name}.s{index:x} = {};", element.text), &[&itself, &element]);
+        self.push(
+            format!("{name}.s{index:x} = {};", element.text),
+            &[&itself, &element],
+        );
         Ok(())
     }
 
@@ -206,7 +211,9 @@ impl Body<'_, '_> {
         let Some(id) = result else { return Ok(()) };
         let is_one = count.is_none_or(|count| count.value.as_integer() == Some(1));
         let (Some((bytes, natural)), true) = (types::layout(ty), is_one) else {
-            return Err(self.error(format!("a stack slot of type `{ty}` has no size that is known")));
+            return Err(self.error(format!(
+                "a stack slot of type `{ty}` has no size that is known"
+            )));
         };
         let element = self.spaces.element_of((id, 0));
         let name = self.variable((id, 0));
@@ -243,7 +250,10 @@ impl Body<'_, '_> {
             }
         }
         let value = self.operand(pointer)?;
-        Ok(Expression::cast(&format!("volatile {} {name} *", space.keyword()), &value))
+        Ok(Expression::cast(
+            &format!("volatile {} {name} *", space.keyword()),
+            &value,
+        ))
     }
 
     fn atomic_update(
@@ -307,7 +317,11 @@ impl Body<'_, '_> {
         let expected = self.operand(expected)?;
         let replacement = self.operand(replacement)?;
         let expected = self.kept("expected", name, expected);
-        let prefix = if *ty == Type::Integer(64) { "atom_" } else { "atomic_" };
+        let prefix = if *ty == Type::Integer(64) {
+            "atom_"
+        } else {
+            "atomic_"
+        };
         let call = Expression::call(
             &format!("{prefix}cmpxchg"),
             &[&place, &expected, &replacement],

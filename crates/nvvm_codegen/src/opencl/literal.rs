@@ -60,7 +60,9 @@ fn finite(value: f64, suffix: &str) -> String {
 pub(super) fn integer(width: u32, value: i128) -> String {
     let mask = u128::MAX >> (128 - width.clamp(1, 128));
     let value = value as u128 & mask;
-    let digits = match value > 0xffff && value.count_ones() != 1 && value.is_multiple_of(2) || value > 0x7fff_ffff {
+    let digits = match value > 0xffff && value.count_ones() != 1 && value.is_multiple_of(2)
+        || value > 0x7fff_ffff
+    {
         true => format!("0x{value:x}"),
         false => value.to_string(),
     };
@@ -89,8 +91,16 @@ mod tests {
             (Type::Float, "0xFFF0000000000000", "as_float(0xff800000u)"),
             (Type::Float, "0x7FF4000000000000", "as_float(0x7fa00000u)"),
             (Type::Double, "1.000000e-01", "0x1.999999999999ap-4"),
-            (Type::Double, "0x0000000000000001", "0x0.0000000000001p-1022"),
-            (Type::Double, "0x7FF8000000000001", "as_double(0x7ff8000000000001ul)"),
+            (
+                Type::Double,
+                "0x0000000000000001",
+                "0x0.0000000000001p-1022",
+            ),
+            (
+                Type::Double,
+                "0x7FF8000000000001",
+                "as_double(0x7ff8000000000001ul)",
+            ),
         ] {
             assert_eq!(float(&ty, text).as_deref(), Some(expected), "{text}");
         }

@@ -83,7 +83,10 @@ impl Body<'_, '_> {
             self.settle()?;
             self.say_source();
             let text = match (vector_store(&target.text), &part.ty) {
-                (Some(rest), _) => format!("vstore{};", rest.replacen('(', &format!("({}, ", stored.text), 1)),
+                (Some(rest), _) => format!(
+                    "vstore{};",
+                    rest.replacen('(', &format!("({}, ", stored.text), 1)
+                ),
                 (None, _) => format!("{} = {};", target.text, stored.text),
             };
             self.push(text, &[&target, &stored]);
@@ -166,11 +169,14 @@ impl Body<'_, '_> {
         let of_element = Element::of(of).ok_or_else(|| self.no_type(ty))?;
         if align >= bytes {
             let volatile = if access.volatile { "volatile " } else { "" };
-            let cast = Expression::cast(&format!("{volatile}{} {name} *", space.keyword()), address);
+            let cast =
+                Expression::cast(&format!("{volatile}{} {name} *", space.keyword()), address);
             return Ok(cast.target());
         }
         if align < of_element.bytes() || access.volatile {
-            return Err(self.error(format!("OpenCL C cannot access `{ty}` at a multiple of {align} bytes")));
+            return Err(self.error(format!(
+                "OpenCL C cannot access `{ty}` at a multiple of {align} bytes"
+            )));
         }
         let address = match of_element == element {
             true => address.clone(),
@@ -182,7 +188,10 @@ impl Body<'_, '_> {
 
     /// `memcpy`, `memmove` and `memset`.
     pub(super) fn memory_call(&mut self, call: &Call) -> Result<()> {
-        let name = call.symbol().map_or("", |symbol| symbol.as_ref()).to_owned();
+        let name = call
+            .symbol()
+            .map_or("", |symbol| symbol.as_ref())
+            .to_owned();
         let [to, from, length, volatile] = call.arguments.as_slice() else {
             return Err(self.error(format!("`{name}` does not have the intrinsic's arguments")));
         };
@@ -198,7 +207,9 @@ impl Body<'_, '_> {
                 _ => 1,
             }
         };
-        let known = length.as_integer().and_then(|length| u64::try_from(length).ok());
+        let known = length
+            .as_integer()
+            .and_then(|length| u64::try_from(length).ok());
         if known == Some(0) {
             return Ok(());
         }

@@ -64,7 +64,10 @@ static void report_panic(volatile __global uint *record, uint number, ulong firs
 ";
 
 /// Prints every kernel, or says why it cannot be one of OpenCL's.
-pub(crate) fn print(module: &Module, panics: &[String]) -> Vec<(String, Result<OpenClKernel, Error>)> {
+pub(crate) fn print(
+    module: &Module,
+    panics: &[String],
+) -> Vec<(String, Result<OpenClKernel, Error>)> {
     let printer = Printer { module };
     module
         .functions
@@ -265,10 +268,17 @@ impl Printer<'_> {
             None => {}
         }
         let Some(function) = self.module.functions.get(symbol) else {
-            return Err(Refusal::Reason(format!("`{}` is not defined", demangle(symbol))));
+            return Err(Refusal::Reason(format!(
+                "`{}` is not defined",
+                demangle(symbol)
+            )));
         };
         needs.helpers.insert(key.clone(), None);
-        let name = format!("function_{}_{}", needs.helpers.len(), names::of_symbol(symbol));
+        let name = format!(
+            "function_{}_{}",
+            needs.helpers.len(),
+            names::of_symbol(symbol)
+        );
         let labels = std::mem::take(&mut needs.labels);
         let written = function::write(self, needs, &name, function, Some(passed));
         needs.labels = labels;
@@ -286,11 +296,20 @@ fn panics_of(function: &Function, needs: &Needs, known: usize) -> BTreeSet<usize
     let mut found: BTreeSet<usize> = (known..needs.panics.len()).collect();
     let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
     let mut note = |value: &Value| {
-        found.extend(value.as_integer().and_then(|number| usize::try_from(number).ok()));
+        found.extend(
+            value
+                .as_integer()
+                .and_then(|number| usize::try_from(number).ok()),
+        );
     };
     for instruction in instructions() {
-        let Operation::Call(call) = &instruction.operation else { continue };
-        if call.symbol().is_none_or(|symbol| **symbol != *crate::panics::PANIC) {
+        let Operation::Call(call) = &instruction.operation else {
+            continue;
+        };
+        if call
+            .symbol()
+            .is_none_or(|symbol| **symbol != *crate::panics::PANIC)
+        {
             continue;
         }
         match call.arguments.first() {

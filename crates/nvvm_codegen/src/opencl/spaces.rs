@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use super::types::{Element, Space, parts, part_range};
+use super::types::{Element, Space, part_range, parts};
 use crate::error::{Error, Result};
 use crate::ir::{
     Aggregate, Callee, CastOperation, Constant, Function, Instruction, LocalId, Module, Operand,
@@ -168,11 +168,9 @@ impl Spaces {
     ) -> Option<usize> {
         match constant {
             Constant::Symbol(symbol) => Some(self.global(module, symbol)),
-            Constant::Cast(
-                CastOperation::AddressSpaceCast | CastOperation::Bitcast,
-                from,
-                _,
-            ) => self.class_of_constant(module, &from.value, part),
+            Constant::Cast(CastOperation::AddressSpaceCast | CastOperation::Bitcast, from, _) => {
+                self.class_of_constant(module, &from.value, part)
+            }
             Constant::ElementPointer { base, .. } => {
                 self.class_of_constant(module, &base.value, part)
             }
@@ -241,7 +239,11 @@ impl Spaces {
                     let node = self.part((id, 0));
                     let seed = self.new_class(Some(Space::Private));
                     self.unify(node, seed)?;
-                    self.vote(node, ty, u32::from(Element::of_all(ty) != Some(Element::Byte)));
+                    self.vote(
+                        node,
+                        ty,
+                        u32::from(Element::of_all(ty) != Some(Element::Byte)),
+                    );
                 }
             }
             Operation::ElementPointer { base, source, .. } => {

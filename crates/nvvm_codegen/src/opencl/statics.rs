@@ -27,13 +27,18 @@ pub(super) fn constant(
     let initializer = global.initializer.as_ref();
     let is_plain = initializer.is_some_and(|value| append(&global.ty, value, &mut bytes).is_some());
     if !is_plain {
-        return Err(refuse("holds what OpenCL C cannot write as bytes, such as a pointer"));
+        return Err(refuse(
+            "holds what OpenCL C cannot write as bytes, such as a pointer",
+        ));
     }
     let size = element.bytes() as usize;
     bytes.resize(bytes.len().next_multiple_of(size).max(size), 0);
     let mut values = Vec::new();
     for chunk in bytes.chunks(size) {
-        let bits = chunk.iter().rev().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        let bits = chunk
+            .iter()
+            .rev()
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
         values.push(match element {
             Element::Float | Element::Double => {
                 let (ty, value) = match element {
@@ -41,7 +46,9 @@ pub(super) fn constant(
                     _ => (Type::Double, f64::from_bits(bits)),
                 };
                 if !value.is_finite() {
-                    return Err(refuse("holds an infinity or a NaN, which no OpenCL C constant does; compute it"));
+                    return Err(refuse(
+                        "holds an infinity or a NaN, which no OpenCL C constant does; compute it",
+                    ));
                 }
                 literal::float(&ty, &format!("0x{:016X}", value.to_bits()))
                     .ok_or_else(|| refuse("holds a float that cannot be written"))?
@@ -50,7 +57,11 @@ pub(super) fn constant(
             _ => bits.to_string(),
         });
     }
-    let name = format!("static_{}_{}", needs.statics.len() + 1, names::of_symbol(symbol));
+    let name = format!(
+        "static_{}_{}",
+        needs.statics.len() + 1,
+        names::of_symbol(symbol)
+    );
     let align = global.align.unwrap_or(1);
     let attribute = super::instruction::alignment(align, element);
     let text = format!(

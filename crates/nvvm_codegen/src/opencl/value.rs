@@ -98,16 +98,9 @@ impl Body<'_, '_> {
             (_, Constant::Symbol(symbol)) => return self.symbol(symbol),
             (
                 Type::Pointer(_),
-                Constant::Cast(
-                    CastOperation::AddressSpaceCast | CastOperation::Bitcast,
-                    from,
-                    _,
-                ),
+                Constant::Cast(CastOperation::AddressSpaceCast | CastOperation::Bitcast, from, _),
             ) => return self.constant(&from.ty, &from.value),
-            (
-                Type::Integer(64),
-                Constant::Cast(CastOperation::PointerToInteger, from, _),
-            ) => {
+            (Type::Integer(64), Constant::Cast(CastOperation::PointerToInteger, from, _)) => {
                 let pointer = self.constant(&from.ty, &from.value)?;
                 return Ok(Expression::cast("ulong", &pointer));
             }
@@ -200,7 +193,10 @@ impl Body<'_, '_> {
     ) -> Result<Expression> {
         let bytes = element.bytes();
         let is_whole = steps.constant % i128::from(bytes) == 0
-            && steps.variable.iter().all(|(_, stride)| stride.is_multiple_of(bytes));
+            && steps
+                .variable
+                .iter()
+                .all(|(_, stride)| stride.is_multiple_of(bytes));
         if is_whole {
             return self.sum(pointer, steps, bytes);
         }

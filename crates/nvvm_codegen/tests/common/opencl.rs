@@ -102,8 +102,11 @@ impl OpenCl {
         unsafe {
             let length = words.len();
             let mut buffer =
-                Buffer::create(&self.context, CL_MEM_READ_WRITE, length, ptr::null_mut()).map_err(text)?;
-            let written = self.queue.enqueue_write_buffer(&mut buffer, CL_BLOCKING, 0, words, &[]);
+                Buffer::create(&self.context, CL_MEM_READ_WRITE, length, ptr::null_mut())
+                    .map_err(text)?;
+            let written = self
+                .queue
+                .enqueue_write_buffer(&mut buffer, CL_BLOCKING, 0, words, &[]);
             written.map_err(text)?;
             Ok(buffer)
         }
@@ -113,7 +116,8 @@ impl OpenCl {
         let mut words = vec![0; length];
         // SAFETY: the buffer has so many words, and the call returns when they have been read.
         let read = unsafe {
-            self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, &mut words, &[])
+            self.queue
+                .enqueue_read_buffer(buffer, CL_BLOCKING, 0, &mut words, &[])
         };
         read.map_err(|error| error.to_string())?;
         Ok(words)

@@ -63,12 +63,19 @@ impl OpenClProperties {
             name: device.name()?.trim().to_owned(),
             platform: platform.trim().to_owned(),
             // What follows the number says how it was built.
-            version: device.version()?.split(' ').take(2).collect::<Vec<_>>().join(" "),
+            version: device
+                .version()?
+                .split(' ')
+                .take(2)
+                .collect::<Vec<_>>()
+                .join(" "),
             compute_units: device.max_compute_units()?,
             memory_bytes: usize::try_from(device.global_mem_size()?).unwrap_or(usize::MAX),
             local_bytes: usize::try_from(device.local_mem_size()?).unwrap_or(usize::MAX),
             work_group: device.max_work_group_size()?,
-            has_doubles: extensions.split_whitespace().any(|name| name == "cl_khr_fp64"),
+            has_doubles: extensions
+                .split_whitespace()
+                .any(|name| name == "cl_khr_fp64"),
             divides_correctly: rounding & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
             shares_addresses: device.svm_mem_capability() != 0,
         })
@@ -81,7 +88,10 @@ impl OpenClProperties {
 ///
 /// There is no OpenCL, or no device.
 pub fn probe() -> Result<Vec<OpenClProperties>, DeviceError> {
-    Ok(devices()?.into_iter().map(|(_, properties)| properties).collect())
+    Ok(devices()?
+        .into_iter()
+        .map(|(_, properties)| properties)
+        .collect())
 }
 
 fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
@@ -156,8 +166,8 @@ impl OpenClDevice {
         let failed = |error| DeviceError::opencl("Opening the OpenCL device", error);
         let context = Context::from_device(&device).map_err(failed)?;
         // SAFETY: the device is the context's, and the properties are none.
-        let queue =
-            unsafe { CommandQueue::create_with_properties(&context, device.id(), 0, 0) }.map_err(failed)?;
+        let queue = unsafe { CommandQueue::create_with_properties(&context, device.id(), 0, 0) }
+            .map_err(failed)?;
         Ok(OpenClDevice {
             device,
             properties,
@@ -280,7 +290,11 @@ impl OpenClDevice {
         let names: Result<Vec<String>, ClError> =
             (0..count).map(|index| made.get_arg_name(index)).collect();
         let names = names.map_err(failed)?;
-        let has = |name: &str| names.iter().any(|known| known.trim_end_matches('\0') == name);
+        let has = |name: &str| {
+            names
+                .iter()
+                .any(|known| known.trim_end_matches('\0') == name)
+        };
         let local = made.get_local_mem_size(self.device.id()).map_err(failed)?;
         Ok(Compiled {
             source,

@@ -83,9 +83,7 @@ impl OpenClDevice {
         let kernel = compiled.kernel.lock();
         let kernel = kernel.unwrap_or_else(std::sync::PoisonError::into_inner);
         // SAFETY: as the caller vouches.
-        let launched = unsafe {
-            self.enqueue(&kernel, launch, bindings, compiled, record)
-        };
+        let launched = unsafe { self.enqueue(&kernel, launch, bindings, compiled, record) };
         launched.map_err(|error| DeviceError::OpenClLaunch {
             kernel: launch.kernel.name.to_owned(),
             error: error.to_string(),
@@ -172,7 +170,10 @@ impl Parameters<'_> {
     fn pointer(&mut self, pointer: *mut u8) -> Result<(), ClError> {
         let index = self.advance();
         // SAFETY: it is an address of memory that kernels and the host share, or null.
-        unsafe { self.kernel.set_arg_svm_pointer(index, pointer.cast_const().cast()) }
+        unsafe {
+            self.kernel
+                .set_arg_svm_pointer(index, pointer.cast_const().cast())
+        }
     }
 
     fn local(&mut self, bytes: usize) -> Result<(), ClError> {

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn options_are_those_of_the_head() {
-        let text = "// The kernel k. OpenCL C 1.2.\n// options: -cl-std=CL1.2 -x\n\n// options: no\n";
+        let text =
+            "// The kernel k. OpenCL C 1.2.\n// options: -cl-std=CL1.2 -x\n\n// options: no\n";
         assert_eq!(options(text), "-cl-std=CL1.2 -x");
         assert_eq!(options("__kernel void k() {}\n"), "");
     }
