@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use gpu_gemm::device::opencl::source;
-use gpu_gemm::gpu_kernels::{KERNELS, spec::Variant, variants};
+use gpu_gemm::gpu_kernels::{self, KERNELS, spec::Variant, variants};
 use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Placement, Problem};
@@ -82,7 +82,11 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
             Backend::OpenCl => on_opencl(name, test),
         }
     };
-    let in_opencl = source::of(variant.entry.name).is_ok();
+    // The N remainder is another kernel's, which may have no OpenCL C.
+    let remainder = gpu_kernels::remainder_variant(variant);
+    let entries = [Some(variant), remainder].into_iter().flatten();
+    let mut entries = entries.map(|variant| variant.entry.name);
+    let in_opencl = entries.all(|entry| source::of(entry).is_ok());
     let mut trials = Vec::new();
     for case in cases::<T>(ErrorModel::of(variant.rounding)) {
         trials.push(trial(Backend::Simulator, case));

@@ -210,10 +210,8 @@ impl Body<'_, '_> {
             IntegerToPointer, PointerToInteger, SignExtend, SignedToFloat, Truncate,
             UnsignedToFloat, ZeroExtend,
         };
-        if matches!(to, Type::Vector(..)) != matches!(from.ty, Type::Vector(..))
-            && operation != Bitcast
-            || matches!(to, Type::Vector(..)) && operation != Bitcast
-        {
+        let of_vectors = matches!(to, Type::Vector(..)) || matches!(from.ty, Type::Vector(..));
+        if of_vectors && operation != Bitcast {
             return Err(self.error(format!(
                 "the conversion of `{}` to `{to}` cannot be written; convert the elements",
                 from.ty

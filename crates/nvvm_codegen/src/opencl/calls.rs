@@ -1,7 +1,6 @@
 //! Calls: work-item functions, barriers and LLVM's intrinsics by name; panics; other functions of
 //! the module.
 
-use super::barriers;
 use super::body::Body;
 use super::expression::{Expression, rank};
 use super::types::signed_name;
@@ -22,7 +21,7 @@ const LANE: &str = "((uint)get_local_id(0) + (uint)get_local_size(0) * ((uint)ge
     (uint)get_local_size(1) * (uint)get_local_id(2))) & 31u";
 
 /// The barrier of a block: it orders the accesses to both kinds of memory that work-items share.
-pub(super) const BARRIER: &str = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
+const BARRIER: &str = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
 
 /// Functions of floats that are exact, or correctly rounded, in both languages.
 const EXACT: &[(&str, &str)] = &[
@@ -84,7 +83,7 @@ impl Body<'_, '_> {
     /// Writes a call that is a statement. Returns whether it is one.
     fn is_effect(&mut self, name: &str, call: &Call) -> Result<bool> {
         match name {
-            barriers::BARRIER => {
+            "llvm.nvvm.barrier0" => {
                 self.settle()?;
                 self.say_source();
                 self.push(BARRIER, &[]);
@@ -378,9 +377,7 @@ impl Body<'_, '_> {
         for (ty, value) in call.ty.parameters.iter().zip(&call.arguments) {
             spaces.push(match ty {
                 Type::Pointer(_) => match value {
-                    Value::Constant(constant) if matches!(constant, crate::ir::Constant::Null) => {
-                        None
-                    }
+                    Value::Constant(crate::ir::Constant::Null) => None,
                     _ => Some(self.known_pointer(value)?),
                 },
                 _ => None,

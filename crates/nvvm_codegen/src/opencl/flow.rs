@@ -22,20 +22,12 @@
 
 use std::collections::BTreeSet;
 
-use super::barriers;
 use super::body::{Body, Line};
 use super::expression::Expression;
 use super::spaces;
 use crate::error::Result;
 use crate::ir::{BlockId, Function, Operation, TerminatorKind, Type};
 use crate::loops::{self, Dominators, NaturalLoop};
-
-/// The barrier of `barriers.rs`.
-const ADDED_BARRIER: &str =
-    "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); // for PoCL: the other way has one";
-
-const LAST_BARRIER: &str =
-    "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); // for PoCL: a panic returns elsewhere";
 
 /// Where each block stands.
 pub(super) struct Flow {
@@ -47,10 +39,6 @@ pub(super) struct Flow {
     is_target: Vec<bool>,
     is_head: Vec<bool>,
     order: Vec<usize>,
-    /// The edges that get a barrier of their own.
-    barriers: BTreeSet<(usize, usize)>,
-    /// The block that gets a barrier before it returns.
-    at_return: Option<usize>,
 }
 
 /// A loop that is being written: its head, and what stands behind it.
@@ -90,20 +78,18 @@ impl Flow {
             is_target: vec![false; count],
             is_head: vec![false; count],
             order,
-            barriers: barriers::added(function),
-            at_return: barriers::at_return(function),
         };
         for natural in &loops {
             flow.is_head[natural.header.0 as usize] = true;
         }
-        for block in 1..count {
+        for (block, &ways) in forward.iter().enumerate().skip(1) {
             let Some(parent) = dominators.immediate(block) else {
                 continue;
             };
             if let Some(left) = outermost_left(&loops, parent, block) {
                 flow.is_target[block] = true;
                 flow.behind_loop[left].push(block);
-            } else if forward[block] > 1 {
+            } else if ways > 1 {
                 flow.is_target[block] = true;
                 flow.behind[parent].push(block);
             }
@@ -242,9 +228,6 @@ impl Body<'_, '_> {
         self.source = of_block.terminator.source;
         match &of_block.terminator.kind {
             TerminatorKind::Return(None) => {
-                if flow.at_return == Some(block) {
-                    self.push(LAST_BARRIER, &[]);
-                }
                 let is_last = next.is_none() && around.is_empty() && self.depth == 1;
                 if !is_last {
                     self.push("return;", &[]);
@@ -312,26 +295,16 @@ impl Body<'_, '_> {
         next: Option<usize>,
         around: &mut Vec<Around>,
     ) -> Result<()> {
-        let gets_barrier = [then, otherwise].map(|arm| flow.barriers.contains(&(block, arm)));
-        if gets_barrier.contains(&true) {
-            self.settle()?;
-        }
         self.say_source();
         let head = self.lines.len();
         self.push(String::new(), &[&condition]);
         self.depth += 1;
         self.forget_source();
-        if gets_barrier[0] {
-            self.push(ADDED_BARRIER, &[]);
-        }
         self.edge(flow, block, then, next, around)?;
         let between = self.lines.len();
         self.push(String::new(), &[]);
         self.lines[between].depth -= 1;
         self.forget_source();
-        if gets_barrier[1] {
-            self.push(ADDED_BARRIER, &[]);
-        }
         self.edge(flow, block, otherwise, next, around)?;
         self.depth -= 1;
         self.forget_source();

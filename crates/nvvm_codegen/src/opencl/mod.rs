@@ -20,7 +20,6 @@
 
 mod arithmetic;
 mod assembly;
-mod barriers;
 mod body;
 mod calls;
 mod expression;

@@ -100,9 +100,10 @@ fn append(ty: &Type, constant: &Constant, bytes: &mut Vec<u8>) -> Option<()> {
                 append(element, &value.value, bytes)?;
             }
         }
-        (Type::Struct { packed, fields }, Constant::Aggregate(kind, elements))
-            if matches!(kind, Aggregate::Struct | Aggregate::PackedStruct) =>
-        {
+        (
+            Type::Struct { packed, fields },
+            Constant::Aggregate(Aggregate::Struct | Aggregate::PackedStruct, elements),
+        ) => {
             for (field, value) in fields.iter().zip(elements) {
                 let (_, align) = types::layout(field)?;
                 if !packed {

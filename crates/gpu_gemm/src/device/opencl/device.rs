@@ -19,6 +19,14 @@ use super::source::{self, Absent};
 use crate::device::error::DeviceError;
 use crate::plan::Plan;
 
+/// What PoCL calls itself.
+const POCL: &str = "Portable Computing Language";
+
+/// Kernels with a barrier that stands on only one way of a branch, and a return of some work-items
+/// behind it. PoCL 3.1 lets all work-items of a group go the way of the first one there, unless it
+/// does not optimise.
+const UNOPTIMISED_BY_POCL: [&str; 1] = ["fix_up"];
+
 /// What there is to know of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClProperties {
@@ -204,8 +212,11 @@ impl OpenClDevice {
         let threads = variant.block.threads() as usize;
         let needed = variant.static_shared_bytes as usize;
         let (kernel, device) = (variant.entry.name.to_owned(), self.properties.name.clone());
-        if let Err(error) = self.source(variant.entry.name) {
-            return Some(error);
+        let remainder = gpu_kernels::remainder_variant(variant);
+        for of in [Some(variant), remainder].into_iter().flatten() {
+            if let Err(error) = self.source(of.entry.name) {
+                return Some(error);
+            }
         }
         if threads > self.properties.work_group {
             return Some(DeviceError::WorkGroupTooLarge {
@@ -215,7 +226,7 @@ impl OpenClDevice {
                 most: self.properties.work_group,
             });
         }
-        (needed > self.properties.local_bytes).then(|| DeviceError::TooLittleLocalMemory {
+        (needed > self.properties.local_bytes).then_some(DeviceError::TooLittleLocalMemory {
             kernel,
             device,
             needed,
@@ -277,7 +288,10 @@ impl OpenClDevice {
         let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
         let mut program = Program::create_from_source(&self.context, source).map_err(failed)?;
-        let options = format!("{options} -cl-kernel-arg-info");
+        let mut options = format!("{options} -cl-kernel-arg-info");
+        if self.properties.platform == POCL && UNOPTIMISED_BY_POCL.contains(&entry) {
+            options.push_str(" -cl-opt-disable");
+        }
         if program.build(self.context.devices(), &options).is_err() {
             let log = program.get_build_log(self.device.id()).unwrap_or_default();
             return Err(DeviceError::OpenClBuild {
