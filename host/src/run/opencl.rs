@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gpu_gemm::device::opencl::OpenClBuffer;
 use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Choice, DeviceFacts, OpenClDevice};
+use gpu_gemm::{Choice, OpenClDevice};
 
 use super::error::{RunError, Trespass};
 use super::guard::{self, GUARD};
@@ -39,8 +39,7 @@ fn run_as_given<T: Number>(
         b.placed(&problem.b),
         c.placed(&problem.c),
     ];
-    let facts = DeviceFacts::opencl(device.properties().compute_units);
-    let plan = choice.plan(call(problem, placed), &facts)?;
+    let plan = choice.plan(call(problem, placed), &device.facts())?;
     let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
     let workspace = Guarded::upload(device, &poison)?;
     // Everything is compiled before the clock starts.

@@ -138,7 +138,7 @@ impl Device {
         match self {
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
-            Device::OpenCl(device) => DeviceFacts::opencl(device.properties().compute_units),
+            Device::OpenCl(device) => device.facts(),
         }
     }
 }

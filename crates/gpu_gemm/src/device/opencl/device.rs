@@ -17,15 +17,16 @@ use gpu_kernels::spec::Variant;
 
 use super::source::{self, Absent};
 use crate::device::error::DeviceError;
+use crate::gpu::DeviceFacts;
 use crate::plan::Plan;
 
 /// What PoCL calls itself.
 const POCL: &str = "Portable Computing Language";
 
-/// Kernels with a barrier that stands on only one way of a branch, and a return of some work-items
-/// behind it. PoCL 3.1 lets all work-items of a group go the way of the first one there, unless it
-/// does not optimise.
-const UNOPTIMISED_BY_POCL: [&str; 1] = ["fix_up"];
+/// A kernel with a barrier that stands on only one way of a branch, and a return of some work-items
+/// behind it. PoCL 3.1 lets all work-items of a group go the way of the first one there, so that it
+/// writes outside of C. No plan for PoCL has it ([`OpenClDevice::facts`]).
+const MISCOMPILED_BY_POCL: &str = "fix_up";
 
 /// What there is to know of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,6 +190,19 @@ impl OpenClDevice {
         &self.properties
     }
 
+    /// What plans need to know. On PoCL one CTA has all tiles of a stream-K kernel, so that no tile
+    /// is split: it miscompiles the kernel that adds the segments.
+    pub fn facts(&self) -> DeviceFacts {
+        DeviceFacts::opencl(match self.is_pocl() {
+            true => 1,
+            false => self.properties.compute_units,
+        })
+    }
+
+    fn is_pocl(&self) -> bool {
+        self.properties.platform == POCL
+    }
+
     pub(super) fn context(&self) -> cl_context {
         self.context.get()
     }
@@ -284,14 +298,17 @@ impl OpenClDevice {
     }
 
     fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+        if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
+            return Err(DeviceError::NotInOpenCl {
+                kernel: entry.to_owned(),
+                reason: "PoCL miscompiles its barrier, which only some ways lead to".to_owned(),
+            });
+        }
         let source = self.source(entry)?;
         let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
         let mut program = Program::create_from_source(&self.context, source).map_err(failed)?;
-        let mut options = format!("{options} -cl-kernel-arg-info");
-        if self.properties.platform == POCL && UNOPTIMISED_BY_POCL.contains(&entry) {
-            options.push_str(" -cl-opt-disable");
-        }
+        let options = format!("{options} -cl-kernel-arg-info");
         if program.build(self.context.devices(), &options).is_err() {
             let log = program.get_build_log(self.device.id()).unwrap_or_default();
             return Err(DeviceError::OpenClBuild {
