@@ -1,5 +1,6 @@
-//! Compiles the kernels to PTX for several architectures, and to machine code for the GPUs of this
-//! machine; `src/device/cuda/ptx.rs` embeds both, with the Rust files that they came from.
+//! Compiles the kernels to PTX for several architectures, to machine code for the GPUs of this
+//! machine, and to OpenCL C; `src/device/cuda/ptx.rs` and `src/device/opencl/source.rs` embed them, with
+//! the Rust files that they came from.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -17,6 +18,9 @@ const ARCHITECTURES: [NvvmArch; 3] = [
     NvvmArch::Compute80, // copies from global to shared memory that run on their own
     NvvmArch::Compute90, // kernels that begin before the one before them has ended
 ];
+
+/// The folder of the kernels in OpenCL C.
+const OPENCL: &str = "opencl";
 
 /// The variable that names the architectures to assemble machine code for, such as `sm_80,sm_90`,
 /// instead of those of this machine's GPUs. Empty: none.
@@ -37,6 +41,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 // No input makes these kernels panic, and each call is code that must be compiled.
                 .panic_messages(false)
                 .libnvvm_optional(true);
+            // The oldest has the least that OpenCL lacks: its copies to shared memory are loads
+            // and stores.
+            let builder = match arch == ARCHITECTURES[0] {
+                true => builder.opencl_to(out.join(OPENCL)),
+                false => builder,
+            };
             scope.spawn(|| builder.build())
         });
         threads.into_iter().map(|thread| thread.join()).collect()
@@ -58,8 +68,40 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine_code = assemble(&texts_of_modules, &out)?;
     write_list(&out.join("machine_code.rs"), &machine_code)?;
     write_list(&out.join("modules.rs"), &modules)?;
+    let opencl = opencl(&out.join(OPENCL), &mut sources)?;
+    write_list(&out.join("opencl.rs"), &opencl)?;
     write_list(&out.join("sources.rs"), &texts(&sources, kernels))?;
     Ok(())
+}
+
+/// The kernels in OpenCL C as Rust expressions, by name: each one's text, or why it has none. Adds
+/// the Rust files that the texts name.
+fn opencl(folder: &Path, sources: &mut BTreeSet<String>) -> io::Result<Vec<String>> {
+    let mut expressions = BTreeSet::new();
+    // There is none if the kernels do not compile.
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let text = fs::read_to_string(&path)?;
+        let made = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("cl") => "Ok",
+            Some("refused") => "Err",
+            _ => continue,
+        };
+        let comments = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("// "));
+        let places = comments.filter_map(|comment| comment.rsplit_once(':'));
+        sources.extend(
+            places
+                .map(|(file, _)| file)
+                .filter(|file| file.ends_with(".rs"))
+                .map(str::to_owned),
+        );
+        expressions.insert(format!("({name:?}, {made}(include_str!({path:?})))"));
+    }
+    Ok(expressions.into_iter().collect())
 }
 
 /// Assembles machine code for the GPUs of this machine, so that the driver need not compile PTX

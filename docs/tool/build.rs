@@ -1,5 +1,5 @@
-//! Compiles the ladder for one architecture and keeps its NVVM IR and PTX, which chapters show
-//! lines of.
+//! Compiles the ladder for one architecture and keeps its NVVM IR, PTX and OpenCL C, which
+//! chapters show lines of.
 
 use std::env;
 use std::error::Error;
@@ -12,6 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     CudaBuilder::new("../../gpu-kernels")
         .arch(NvvmArch::Compute90)
         .copy_to(out.join("kernels.ptx"))
+        .opencl_to(out.join("opencl"))
         .emit_llvm_ir(true)
         .debug(DebugInfo::LineTables)
         .panic_messages(false) // as in the library

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 
 use nvvm::{Compiler, Toolkit, nvdisasm};
 
+use gpu_gemm::DeviceError;
 use gpu_gemm::Simulator;
 use gpu_gemm::choose::{Found, Key, Tuned};
-use gpu_gemm::device::{driver, ptx};
+use gpu_gemm::device::{driver, opencl, ptx};
 use gpu_gemm::gpu::Properties;
 use gpu_gemm::text::plural;
 
@@ -48,6 +49,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
             ),
         ),
     });
+    findings.extend(opencl());
     findings.push(found_is("simulator", Simulator::default().description()));
     for Finding { name, result } in &findings {
         match result {
@@ -125,6 +127,32 @@ fn embedded_ptx() -> Vec<Finding> {
             format!("the same kernels for sm_{architecture}, which the driver need not compile");
         found_is("code", what)
     }));
+    findings
+}
+
+/// The devices of OpenCL, and the kernels for them.
+fn opencl() -> Vec<Finding> {
+    let devices = match opencl::probe() {
+        Ok(devices) => devices,
+        Err(error) => {
+            let advice = DeviceError::without_simulator(&error.to_string());
+            return vec![missing(
+                "OpenCL",
+                format!("{advice} Only `--device opencl` needs it."),
+            )];
+        }
+    };
+    let numbered = devices.iter().enumerate();
+    let mut findings: Vec<Finding> = numbered
+        .map(|(number, device)| found_is("OpenCL", format!("opencl:{number}: {device}")))
+        .collect();
+    findings.push(match opencl::source::count() {
+        0 => missing(
+            "OpenCL C",
+            "This build holds no kernels in OpenCL C.".to_string(),
+        ),
+        count => found_is("OpenCL C", plural(count, "kernel")),
+    });
     findings
 }
 

@@ -75,7 +75,7 @@ fn for_gpus(why: &str) -> String {
 pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, TuneError> {
     match &opened.device {
         Device::Cuda(device) => Ok(device),
-        Device::Simulator(_) => Err(TuneError::NoGpu(opened.reason.clone())),
+        Device::Simulator(_) | Device::OpenCl(_) => Err(TuneError::NoGpu(opened.reason.clone())),
     }
 }
 

@@ -27,6 +27,15 @@ pub fn on_gpu(
     Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
 }
 
+/// A test by OpenCL, reported as ignored where there is no device of it.
+pub fn on_opencl(
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let ignored = devices::why_no_opencl().is_some();
+    Trial::test(format!("opencl::{name}"), test).with_ignored_flag(ignored)
+}
+
 /// The elements as bits, which are equal only where NaNs are, too.
 pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()
@@ -48,6 +57,12 @@ pub fn run_in_turn(trials: Vec<Trial>) -> ExitCode {
 fn run_on(threads: Option<usize>, trials: Vec<Trial>) -> ExitCode {
     if let Some(reason) = devices::why_no_gpu() {
         println!("tests named gpu:: are ignored here: {reason}");
+    }
+    let by_opencl = trials
+        .iter()
+        .any(|trial| trial.name().starts_with("opencl::"));
+    if by_opencl && let Some(reason) = devices::why_no_opencl() {
+        println!("tests named opencl:: are ignored here: {reason}");
     }
     let mut arguments = Arguments::from_args();
     arguments.test_threads = threads.or(arguments.test_threads);

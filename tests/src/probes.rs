@@ -58,6 +58,7 @@ impl<'a> Job<'a> {
                 let module = ptx::newest_for(&built::probes(), gpu.architecture(), version);
                 self.run_on_gpu(module)
             }
+            Backend::OpenCl => Err("the probes are not compiled to OpenCL C".to_owned()),
         }
     }
 

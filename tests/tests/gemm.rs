@@ -1,10 +1,11 @@
-//! Every kernel computes `alpha * A * B + beta * C`, on the simulator and on the GPU, and every
-//! CPU rung natively, whatever the shape, the layout, the scalars and the values.
+//! Every kernel computes `alpha * A * B + beta * C`, on the simulator, on the GPU and, where it can
+//! be said in OpenCL C, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the scalars and the values.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use gpu_gemm::gpu_kernels::{KERNELS, spec::Variant, variants};
+use gpu_gemm::device::opencl::source;
+use gpu_gemm::gpu_kernels::{self, KERNELS, spec::Variant, variants};
 use gpu_gemm::{Choice, Device, ElementType, Shape, Simulator};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Placement, Problem};
@@ -12,7 +13,7 @@ use host::rung::{Element, Rung};
 use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
-use tests::{bits, on_gpu, on_simulator};
+use tests::{bits, on_gpu, on_opencl, on_simulator};
 
 fn main() -> ExitCode {
     let kernels = variants().flat_map(|variant| match variant.types.c {
@@ -78,12 +79,21 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         match backend {
             Backend::Simulator => on_simulator(name, test),
             Backend::Gpu => on_gpu(name, test),
+            Backend::OpenCl => on_opencl(name, test),
         }
     };
+    // The N remainder is another kernel's, which may have no OpenCL C.
+    let remainder = gpu_kernels::remainder_variant(variant);
+    let entries = [Some(variant), remainder].into_iter().flatten();
+    let mut entries = entries.map(|variant| variant.entry.name);
+    let in_opencl = entries.all(|entry| source::of(entry).is_ok());
     let mut trials = Vec::new();
     for case in cases::<T>(ErrorModel::of(variant.rounding)) {
         trials.push(trial(Backend::Simulator, case));
         trials.push(trial(Backend::Gpu, case));
+        if in_opencl {
+            trials.push(trial(Backend::OpenCl, case));
+        }
     }
     for case in claims![
         is_proven_at_large_sizes,

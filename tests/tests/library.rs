@@ -426,7 +426,9 @@ fn names_the_argument_that_is_wrong(library: &Library) -> Result<(), Failed> {
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
     let there = match library.device {
-        Device::Simulator(_) => Input::at(cust::memory::DevicePointer::null(), 12),
+        Device::Simulator(_) | Device::OpenCl(_) => {
+            Input::at(cust::memory::DevicePointer::null(), 12)
+        }
         Device::Cuda(_) => Input::from(&elsewhere[..]),
     };
     // SAFETY: nothing is launched.

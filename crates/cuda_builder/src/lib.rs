@@ -48,6 +48,7 @@ mod device_build;
 mod error;
 mod native_check;
 mod nested_cargo;
+mod opencl;
 mod ptx;
 mod shared;
 mod toolchain;
@@ -88,6 +89,7 @@ pub struct CudaBuilder {
     panic_messages: bool,
     emit_llvm_ir: bool,
     libnvvm_optional: bool,
+    opencl_folder: Option<PathBuf>,
 }
 
 impl CudaBuilder {
@@ -107,6 +109,7 @@ impl CudaBuilder {
             panic_messages: true,
             emit_llvm_ir: false,
             libnvvm_optional: false,
+            opencl_folder: None,
         }
     }
 
@@ -214,6 +217,24 @@ impl CudaBuilder {
         self
     }
 
+    /// Also writes the kernels in OpenCL C into this folder, for devices that are not NVIDIA's:
+    /// `NAME.cl` for each, a program of its own, or `NAME.refused` with the reason why the kernel
+    /// has none, such as a warp's shuffle. Not unless set.
+    ///
+    /// The text is made of the same IR as the PTX, for the same architecture; of an older one it
+    /// has the least that OpenCL lacks. Its second line has the options that `clBuildProgram`
+    /// needs. The parameters are those of the Rust function, a slice being a pointer and a length;
+    /// behind them stand, where the kernel has them, `dynamic_local` for
+    /// `shared::dynamic_shared_mem` and `panic_record`, 64 bytes of global memory that a panic is
+    /// written to, as `cuda_std::panic_record` reads it.
+    ///
+    /// It needs no libNVVM: without one, and with [`libnvvm_optional`](Self::libnvvm_optional), it
+    /// is written all the same, unless `GEMM_NO_PTX` says that no device code is wanted.
+    pub fn opencl_to(mut self, folder: impl AsRef<Path>) -> Self {
+        self.opencl_folder = Some(folder.as_ref().to_owned());
+        self
+    }
+
     /// Compiles, and returns the path of the PTX file.
     ///
     /// Cargo is told to repeat the build script only when a file that the kernels were compiled
@@ -260,6 +281,13 @@ impl CudaBuilder {
             Err(error) if self.libnvvm_optional => {
                 build_script::write_atomically(&ptx_path, b"")?;
                 script.tell_there_is_no_ptx(&error);
+                if let Some(folder) = &self.opencl_folder {
+                    let kernels = match error {
+                        nvvm::Error::NotWanted => Vec::new(),
+                        _ => self.opencl_alone(&crate_folder, script)?,
+                    };
+                    opencl::write(folder, &kernels)?;
+                }
                 return Ok(ptx_path);
             }
             Err(error) => return Err(error.into()),
@@ -292,7 +320,17 @@ impl CudaBuilder {
             }
             built => built?,
         };
-        let module = ptx::lower(&crates, self.arch, self.debug, self.panic_messages)?;
+        let wants_opencl = self.opencl_folder.is_some();
+        let (module, kernels) = ptx::lower(
+            &crates,
+            self.arch,
+            self.debug,
+            self.panic_messages,
+            wants_opencl,
+        )?;
+        if let Some(folder) = &self.opencl_folder {
+            opencl::write(folder, &kernels)?;
+        }
         if module.kernels.is_empty() {
             return Err(CudaBuilderError::NoKernels { path: crate_folder });
         }
@@ -311,6 +349,19 @@ impl CudaBuilder {
         let ptx = libnvvm.compile(&module, self.arch, &options, &kept_ir)?;
         build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
         Ok(ptx_path)
+    }
+
+    /// The kernels in OpenCL C where there is no libNVVM; none if they do not compile, which cargo
+    /// is about to report.
+    fn opencl_alone(
+        &self,
+        crate_folder: &Path,
+        script: &mut BuildScript,
+    ) -> Result<nvvm_codegen::OpenClKernels, CudaBuilderError> {
+        match device_build::build(crate_folder, &self.build_args, self.arch, script) {
+            Err(CudaBuilderError::KernelsDoNotCompile { .. }) => Ok(Vec::new()),
+            built => ptx::lower_opencl(&built?),
+        }
     }
 
     /// The folder of the kernels' crate, absolute.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
-use nvvm_codegen::{Dialect, NvvmModule, Options, Source};
+use nvvm_codegen::{Dialect, NvvmModule, OpenClKernels, Options, Source};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
@@ -67,25 +67,17 @@ impl LibNvvm {
     }
 }
 
-/// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`.
+/// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`; and,
+/// if `opencl`, its kernels in OpenCL C.
 pub(crate) fn lower(
     crates: &[DeviceCrate],
     arch: NvvmArch,
     debug: DebugInfo,
     panic_messages: bool,
-) -> Result<NvvmModule, CudaBuilderError> {
-    let names: Vec<String> = crates
-        .iter()
-        .map(|device_crate| device_crate.ir_path.display().to_string())
-        .collect();
-    let sources: Vec<Source<'_>> = crates
-        .iter()
-        .zip(&names)
-        .map(|(device_crate, name)| Source {
-            name,
-            text: &device_crate.ir,
-        })
-        .collect();
+    opencl: bool,
+) -> Result<(NvvmModule, OpenClKernels), CudaBuilderError> {
+    let names = names(crates);
+    let sources = sources(crates, &names);
     let dialect = if arch.has_opaque_pointers() {
         Dialect::OpaquePointers
     } else {
@@ -95,7 +87,37 @@ pub(crate) fn lower(
         line_tables: debug == DebugInfo::LineTables,
         panic_messages,
     };
-    Ok(nvvm_codegen::compile_with(&sources, dialect, options)?)
+    Ok(match opencl {
+        true => nvvm_codegen::compile_both(&sources, dialect, options)?,
+        false => (
+            nvvm_codegen::compile_with(&sources, dialect, options)?,
+            OpenClKernels::new(),
+        ),
+    })
+}
+
+/// The kernels in OpenCL C alone, for which libNVVM is not needed.
+pub(crate) fn lower_opencl(crates: &[DeviceCrate]) -> Result<OpenClKernels, CudaBuilderError> {
+    let names = names(crates);
+    Ok(nvvm_codegen::compile_opencl(&sources(crates, &names))?)
+}
+
+/// What errors call the crates' IR.
+fn names(crates: &[DeviceCrate]) -> Vec<String> {
+    crates
+        .iter()
+        .map(|device_crate| device_crate.ir_path.display().to_string())
+        .collect()
+}
+
+fn sources<'a>(crates: &'a [DeviceCrate], names: &'a [String]) -> Vec<Source<'a>> {
+    let named = crates.iter().zip(names);
+    named
+        .map(|(device_crate, name)| Source {
+            name,
+            text: &device_crate.ir,
+        })
+        .collect()
 }
 
 /// What the module is called in libNVVM's log.

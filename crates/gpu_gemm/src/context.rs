@@ -77,6 +77,11 @@ impl<'device> Context<'device> {
         let place = match device {
             Device::Simulator(simulator) => Place::Simulator(simulator),
             Device::Cuda(device) => Place::Gpu(CudaStream::of(device)),
+            Device::OpenCl(device) => {
+                return Err(DeviceError::NoLibraryCall {
+                    device: device.properties().name.clone(),
+                });
+            }
         };
         Context::at(place, Chooser::of(device).0, workspace_bytes)
     }

@@ -62,7 +62,9 @@ pub use buffer::Buffer;
 pub use call::{Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm};
-pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Opened, Simulator};
+pub use device::{
+    CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, OpenClDevice, Opened, Simulator,
+};
 pub use gpu::DeviceFacts;
 pub use launch::{Argument, Bindings, Element, Launch, Memory, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};

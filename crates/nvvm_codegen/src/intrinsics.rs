@@ -57,7 +57,7 @@ const POINTER: Type = Type::GENERIC_POINTER;
 pub(crate) const UNROLL: &str = "__nvvm_unroll";
 
 /// The array that stands for dynamic shared memory.
-const DYNAMIC_SHARED: &str = "__nvvm_dynamic_shared_memory";
+pub(crate) const DYNAMIC_SHARED: &str = "__nvvm_dynamic_shared_memory";
 
 /// Name, parameters, result, lowering.
 type Row = (&'static str, &'static [Type], Type, Lowering);

@@ -19,9 +19,9 @@
 //!    legalize         what the dialect lacks is said in what it has
 //!     verify          well-formed, or an error here rather than in libNVVM
 //!        |
-//!      print          typed pointers (LLVM 7) or opaque ones
-//!        |
-//!     NVVM IR  ->  libNVVM  ->  PTX  ->  avoid_ptxas_errors
+//!      print          typed pointers (LLVM 7) or opaque ones      opencl    OpenCL C
+//!        |                                                           |
+//!     NVVM IR  ->  libNVVM  ->  PTX  ->  avoid_ptxas_errors      one file a kernel
 //! ```
 //!
 //! If the IR has line tables, they are kept to the end, and the replacement of an instruction has
@@ -53,6 +53,7 @@ mod lexer;
 mod libdevice;
 mod link;
 mod loops;
+mod opencl;
 mod panics;
 mod parameter_memory;
 mod parser;
@@ -62,6 +63,8 @@ mod runtime;
 mod source_place;
 mod unroll;
 mod verify;
+
+use ir::Module;
 
 pub use error::Error;
 pub use ptxas::avoid_ptxas_errors;
@@ -155,19 +158,94 @@ pub fn compile_with(
     dialect: Dialect,
     options: Options,
 ) -> Result<NvvmModule, Error> {
-    lower(sources, dialect, options).map_err(|error| {
-        let source = sources.iter().find(|source| source.name == error.file());
-        match source {
-            Some(source) => {
-                let places = source_place::places_of_line(source.text, error.line());
-                error.with_places(places)
-            }
-            None => error,
-        }
-    })
+    let result = read(sources).and_then(|module| lower(module, dialect, options));
+    result.map_err(|error| with_places(sources, error))
 }
 
-fn lower(sources: &[Source<'_>], dialect: Dialect, options: Options) -> Result<NvvmModule, Error> {
+/// A kernel as OpenCL C, for any device that has OpenCL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenClKernel {
+    /// The name of the kernel.
+    pub name: String,
+    /// The text of a program that has this kernel alone. Its second line is `// options: ` and
+    /// what `clBuildProgram` is to be given. Lines `// panic 3: src/lib.rs:5:9: ...` at its end
+    /// say what its panics say, as [`NvvmModule::panics`] does.
+    pub source: String,
+    /// The oldest version of OpenCL C that has all that it uses.
+    pub version: OpenClVersion,
+    /// Whether the parameter behind those of the Rust function is local memory, `dynamic_local`,
+    /// whose size the launch gives.
+    pub has_dynamic_local: bool,
+    /// Whether its last parameter is 64 bytes of global memory, `panic_record`, that the host sets
+    /// to zero before a launch. The first work-item that panics writes to it as
+    /// [`NvvmModule::panics`] says, and ends; the results of the launch then mean nothing.
+    pub has_panic_record: bool,
+}
+
+/// A version of the language OpenCL C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenClVersion {
+    /// What every device of today has.
+    V1_2,
+    /// With fences between work-groups. In OpenCL 3.0 they are an option of the device.
+    V2_0,
+}
+
+impl OpenClVersion {
+    /// Such as `1.2`.
+    pub fn number(self) -> &'static str {
+        match self {
+            OpenClVersion::V1_2 => "1.2",
+            OpenClVersion::V2_0 => "2.0",
+        }
+    }
+}
+
+/// The kernels of a module in OpenCL C, by name: each, or why it has no meaning there.
+pub type OpenClKernels = Vec<(String, Result<OpenClKernel, Error>)>;
+
+/// Compiles the modules of a kernel crate to OpenCL C: the same kernels that [`compile`] compiles,
+/// of the same IR. A panic says what and where.
+///
+/// # Errors
+///
+/// As for [`compile`]. What a GPU has and OpenCL C lacks is only an error of the kernels that use
+/// it.
+pub fn compile_opencl(sources: &[Source<'_>]) -> Result<OpenClKernels, Error> {
+    let result = read(sources).and_then(lower_opencl);
+    result.map_err(|error| with_places(sources, error))
+}
+
+/// [`compile_with`] and [`compile_opencl`], of sources that are read once.
+///
+/// # Errors
+///
+/// As for [`compile`].
+pub fn compile_both(
+    sources: &[Source<'_>],
+    dialect: Dialect,
+    options: Options,
+) -> Result<(NvvmModule, OpenClKernels), Error> {
+    let result = read(sources).and_then(|module| {
+        let kernels = lower_opencl(module.clone())?;
+        Ok((lower(module, dialect, options)?, kernels))
+    });
+    result.map_err(|error| with_places(sources, error))
+}
+
+fn with_places(sources: &[Source<'_>], error: Error) -> Error {
+    let source = sources.iter().find(|source| source.name == error.file());
+    match source {
+        Some(source) => {
+            let places = source_place::places_of_line(source.text, error.line());
+            error.with_places(places)
+        }
+        None => error,
+    }
+}
+
+/// One module of all sources, with what its kernels reach.
+fn read(sources: &[Source<'_>]) -> Result<Module, Error> {
     let mut modules = sources
         .iter()
         .map(|source| parser::parse(source.name, source.text))
@@ -176,28 +254,41 @@ fn lower(sources: &[Source<'_>], dialect: Dialect, options: Options) -> Result<N
     let mut module = link::link(modules)?;
     libdevice::rename_c_functions(&mut module);
     link::keep_reachable(&mut module);
-    let panics = panics::lower(&mut module, options.panic_messages)?;
-    dead_code::remove_dead_code(&mut module);
-    link::keep_reachable(&mut module);
-    link::check_defined(&module)?;
-    verify::verify(&module)?;
-    host_code::check(&module)?;
-    convergence::check(&module)?;
+    Ok(module)
+}
+
+/// Makes panics what a device has, and checks what is left.
+fn check(module: &mut Module, panic_messages: bool) -> Result<Vec<String>, Error> {
+    let panics = panics::lower(module, panic_messages)?;
+    dead_code::remove_dead_code(module);
+    link::keep_reachable(module);
+    link::check_defined(module)?;
+    verify::verify(module)?;
+    host_code::check(module)?;
+    convergence::check(module)?;
+    Ok(panics)
+}
+
+/// Says in what the target has what stands in the module.
+fn translate(module: &mut Module, dialect: Dialect) -> Result<(), Error> {
+    intrinsics::lower_intrinsics(module)?;
+    parameter_memory::make_loads_plain(module);
+    unroll::apply_marks(module)?;
+    inline_ptx::translate(module)?;
+    address_space::assign(module)?;
+    link::export_variables(module);
+    legalize::legalize(module, dialect)?;
+    dead_code::remove_dead_code(module);
+    link::keep_reachable(module);
+    verify::verify(module)
+}
+
+fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmModule, Error> {
+    let panics = check(&mut module, options.panic_messages)?;
     if !options.line_tables {
         module.forget_lines();
     }
-
-    intrinsics::lower_intrinsics(&mut module)?;
-    parameter_memory::make_loads_plain(&mut module);
-    unroll::apply_marks(&mut module)?;
-    inline_ptx::translate(&mut module)?;
-    address_space::assign(&mut module)?;
-    link::export_variables(&mut module);
-    legalize::legalize(&mut module, dialect)?;
-    dead_code::remove_dead_code(&mut module);
-    link::keep_reachable(&mut module);
-    verify::verify(&module)?;
-
+    translate(&mut module, dialect)?;
     let kernels = module
         .functions
         .iter()
@@ -216,4 +307,11 @@ fn lower(sources: &[Source<'_>], dialect: Dialect, options: Options) -> Result<N
         panics,
         needs_libdevice: module.functions.keys().any(intrinsics::is_libdevice),
     })
+}
+
+/// OpenCL C has names for more than LLVM 7 has, so that the modern dialect is nearer to it.
+fn lower_opencl(mut module: Module) -> Result<OpenClKernels, Error> {
+    let panics = check(&mut module, true)?;
+    translate(&mut module, Dialect::OpaquePointers)?;
+    Ok(opencl::print(&module, &panics))
 }

@@ -126,6 +126,16 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
+    pub(crate) fn of_function(function: &Function) -> Self {
+        Self::of(function, &predecessors(function))
+    }
+
+    /// The parent of a block in the tree: the nearest other block that dominates it. `None` for the
+    /// entry, and for what is not reached.
+    pub(crate) fn immediate(&self, block: usize) -> Option<usize> {
+        self.immediate[block].filter(|parent| *parent != block)
+    }
+
     pub(crate) fn of(function: &Function, predecessors: &[Vec<usize>]) -> Self {
         let reverse_postorder = reverse_postorder(function);
         let mut order = vec![None; function.blocks.len()];
@@ -194,7 +204,8 @@ impl Dominators {
     }
 }
 
-fn reverse_postorder(function: &Function) -> Vec<usize> {
+/// The blocks that are reached, each before its successors but for jumps back.
+pub(crate) fn reverse_postorder(function: &Function) -> Vec<usize> {
     let successors = |block: usize| -> Vec<usize> {
         let kind = &function.blocks[block].terminator.kind;
         kind.successors().iter().map(|id| id.0 as usize).collect()

@@ -112,7 +112,7 @@ pub fn all() -> Result<Vec<Generated>, String> {
     for Chapter { file, text, .. } in chapters::all()? {
         let path = format!("{}/{file}", chapters::FOLDER);
         all.push(page(path.clone(), Origin::Sources));
-        if ["llvm", "nvvm", "ptx"]
+        if ["llvm", "nvvm", "ptx", "opencl"]
             .iter()
             .any(|kind| text.contains(&format!("<!-- {kind} ")))
         {

@@ -1,4 +1,5 @@
 //! Lines of a kernel as rustc, nvvm_codegen and libNVVM wrote them.
+//! `opencl` is the kernel in OpenCL C.
 //!
 //! A chapter selects lines by text that they contain, in order:
 //! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one,
@@ -28,6 +29,9 @@ pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
     let Part {
         kind, arguments, ..
     } = part;
+    if kind == "opencl" {
+        return opencl(part).map(Some);
+    }
     let file = match kind {
         "llvm" => "kernels.rustc.ll",
         "nvvm" => "kernels.ll",
@@ -47,6 +51,26 @@ pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
     let new = format!("\n```text\n{chosen}```\n");
     let is_same = without_numbers(&new) == without_numbers(part.old);
     Ok((!is_same).then_some(new))
+}
+
+/// Lines of a kernel in OpenCL C, without the places in the Rust source.
+fn opencl(part: Part<'_>) -> Result<String, String> {
+    let arguments = part.arguments;
+    let (entry, lines) = arguments
+        .split_once(": ")
+        .ok_or_else(|| format!("`opencl {arguments}` is not `opencl ENTRY: LINES`"))?;
+    let file = Path::new(OUT_DIR)
+        .join("opencl")
+        .join(format!("{entry}.cl"));
+    let text = read(&file)?;
+    let body: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("__kernel"))
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect();
+    let chosen = choose_as(&body, lines, |line| format!("{line}\n"))
+        .map_err(|why| format!("opencl {entry}: {why}"))?;
+    Ok(format!("\n```c\n{chosen}```\n"))
 }
 
 /// The text without the numbers of registers, labels and metadata.
@@ -87,7 +111,20 @@ fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     (!body.is_empty()).then_some(body)
 }
 
+/// Chosen lines of assembly, without their own blanks.
 fn choose(body: &[&str], ranges: &str) -> Result<String, String> {
+    choose_as(body, ranges, |line| {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let label = line.ends_with(':');
+        format!("{}{line}\n", if label { "" } else { "    " })
+    })
+}
+
+fn choose_as(
+    body: &[&str],
+    ranges: &str,
+    write: impl Fn(&str) -> String,
+) -> Result<String, String> {
     let mut chosen = String::new();
     let mut at = 0;
     for (index, range) in ranges.split(" | ").enumerate() {
@@ -107,10 +144,7 @@ fn choose(body: &[&str], ranges: &str) -> Result<String, String> {
             chosen += "    ...\n";
         }
         for line in &body[start..=end] {
-            let line = line.replace('\t', " ");
-            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-            let label = line.ends_with(':');
-            chosen += &format!("{}{line}\n", if label { "" } else { "    " });
+            chosen += &write(line);
         }
         at = end + 1;
     }

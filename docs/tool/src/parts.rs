@@ -16,9 +16,9 @@ pub struct Part<'a> {
 const INLINE: [&str; 3] = ["figure", "shapes", "mutants"];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 12] = [
-    "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "ladder", "overview",
-    "report", "caught",
+const BLOCKS: [&str; 13] = [
+    "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "opencl", "ladder",
+    "overview", "report", "caught",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

@@ -115,7 +115,7 @@ impl Plan {
 pub fn default_sizes(device: &Device) -> [usize; 3] {
     match device {
         Device::Cuda(_) => [1024, 2048, 4096],
-        Device::Simulator(_) => [128, 256, 512],
+        Device::Simulator(_) | Device::OpenCl(_) => [128, 256, 512],
     }
 }
 

@@ -134,9 +134,9 @@ impl Machine {
     pub fn of(device: &Device, data_type: ElementType) -> Machine {
         let backend = device.backend().to_string();
         match device {
-            Device::Simulator(simulator) => Machine {
+            Device::Simulator(_) | Device::OpenCl(_) => Machine {
                 backend,
-                device: simulator.description(),
+                device: device.description(),
                 ..Machine::default()
             },
             Device::Cuda(device) => {

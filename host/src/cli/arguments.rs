@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
-use super::{bench, environment, explain, ptx, shell, tune};
+use super::{bench, environment, explain, opencl, ptx, shell, tune};
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
@@ -72,6 +72,9 @@ pub(super) enum Command {
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
     Ptx(ptx::Ptx),
+    /// Show a kernel in OpenCL C beside the Rust lines it came from
+    #[command(name = "opencl")]
+    OpenCl(opencl::OpenCl),
     /// Write a script for completions: `rust-gemm completions bash`
     Completions(shell::Completions),
     /// Write the man page, as roff

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
-use super::running::Running;
+use super::running::{self, Running};
 use super::sizes::{self, Sizes, size};
 use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
@@ -193,6 +193,7 @@ fn bench_asked(
     if is_native {
         opened.reason = NATIVE.to_string();
     }
+    let asked = running::runnable(asked, &opened.device, notes)?;
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
@@ -339,7 +340,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
         (Some(Preset::Shapes), Device::Cuda(_)) => {
             return shapes::SHAPES.iter().map(Target::from).collect();
         }
-        (Some(Preset::Shapes), Device::Simulator(_)) => {
+        (Some(Preset::Shapes), Device::Simulator(_) | Device::OpenCl(_)) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             note(

@@ -19,7 +19,7 @@ use gpu_gemm::{Device, ElementType, Shape};
 #[derive(Debug, Args)]
 pub(super) struct ProblemArguments {
     /// m, n and k, where they are not given themselves: a number, or 4k for 4096 [default: 4096
-    /// on a GPU, 1024 on the simulator and with CPU rungs]
+    /// on a CUDA GPU, 1024 elsewhere and with CPU rungs]
     #[arg(long, value_parser = size)]
     pub(super) size: Option<usize>,
 
@@ -88,7 +88,7 @@ pub(super) struct Matrices {
 fn default_size(asked: &[Asked], device: &Device) -> usize {
     match device {
         Device::Cuda(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
-        Device::Cuda(_) | Device::Simulator(_) => 1024,
+        Device::Cuda(_) | Device::Simulator(_) | Device::OpenCl(_) => 1024,
     }
 }
 

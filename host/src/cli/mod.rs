@@ -8,6 +8,7 @@ mod explain;
 mod matrices;
 mod multiply;
 mod native;
+mod opencl;
 mod operands;
 mod ptx;
 mod running;
@@ -69,6 +70,7 @@ pub fn run(
         Some(Command::Tune(arguments)) => tune::tune(arguments, out, notes),
         Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
+        Some(Command::OpenCl(asked)) => opencl::opencl(asked, out, notes),
         Some(Command::Completions(asked)) => {
             Ok(finish(shell::completions(asked, out), notes, PROVEN))
         }

@@ -6,6 +6,7 @@ use std::thread;
 use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::matrices;
+use super::running;
 use crate::cpu;
 use crate::measure::cublas;
 use crate::output::{self, Output};
@@ -56,8 +57,8 @@ pub(super) fn multiply(
         true => DeviceChoice::Simulator,
         false => arguments.running.device,
     };
-    let with_cublas =
-        device != DeviceChoice::Simulator && arguments.running.baseline != Baseline::None;
+    let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
+        && arguments.running.baseline != Baseline::None;
     let opened = thread::scope(|scope| {
         if with_cublas {
             // Hundreds of megabytes: they are read from disk while the driver starts.
@@ -70,6 +71,7 @@ pub(super) fn multiply(
         .problem
         .shape(&matrices.source, &asked, &opened.device);
     let call = storage.call(shape, data_type);
+    let asked = running::runnable(asked, &opened.device, notes)?;
     let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);
     let request = Request {
         rungs,

@@ -1,9 +1,10 @@
-//! The code compiled from a kernel, beside the Rust lines it came from: PTX, and the machine
-//! code that `ptxas` makes of it.
+//! The code compiled from a kernel, beside the Rust lines it came from: PTX, the machine
+//! code that `ptxas` makes of it, and OpenCL C.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `ptx.rs` | one kernel of a PTX module, and the line of each instruction |
+//! | `opencl.rs` | a kernel in OpenCL C, with the text of its Rust lines |
 //! | `sass.rs` | the same of machine code, as `nvdisasm` writes it |
 //! | `statistics.rs` | what the main loop of a kernel consists of |
 //! | `sources.rs` | the Rust files that were compiled to this build's PTX |
@@ -11,6 +12,7 @@
 
 mod annotated;
 mod line;
+pub mod opencl;
 pub mod ptx;
 pub mod sass;
 pub mod sources;

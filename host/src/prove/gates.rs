@@ -169,7 +169,7 @@ fn compute_reference<T: Element>(
 fn coverage(machine: Machine<'_>, request: &Request) -> Coverage {
     match machine.device {
         Device::Cuda(_) => Coverage::beside_gpu(request.shape, request.seed),
-        Device::Simulator(_) => Coverage::of(request.shape, request.seed),
+        Device::Simulator(_) | Device::OpenCl(_) => Coverage::of(request.shape, request.seed),
     }
 }
 

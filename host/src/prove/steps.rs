@@ -7,7 +7,7 @@ use super::request::Request;
 use crate::measure;
 
 /// Progress steps of [`evaluate_observed`](super::evaluate_observed): on the simulator the CTAs
-/// that it will run; on a GPU the results to prove, and the timing; runs of CPU rungs.
+/// that it will run; on a GPU the results to prove, and the timing; runs of CPU rungs and by OpenCL.
 ///
 /// # Errors
 ///
@@ -22,6 +22,9 @@ pub fn steps(device: &Device, request: &Request) -> Result<u64, PlanError> {
         steps += match (rung.choice(), device) {
             (None, _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
             (Some(_), Device::Cuda(_)) => GATES as u64,
+            (Some(_), Device::OpenCl(_)) => {
+                GATES as u64 + u64::from(measure::most_cpu_runs(request.effort))
+            }
             (Some(choice), Device::Simulator(_)) => {
                 let plan = choice.plan(request.call(choice.variant.types.a), &device.facts())?;
                 let ctas: u64 = plan.launches().iter().map(Launch::ctas).sum();

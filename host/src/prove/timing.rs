@@ -52,6 +52,12 @@ pub(super) fn time<T: Element>(
             }
             Ok(Measured::default())
         }
+        Device::OpenCl(_) => {
+            for (_, candidate) in kernels {
+                time_native(machine, effort, judge, candidate, progress)?;
+            }
+            Ok(Measured::default())
+        }
         Device::Cuda(device) => {
             progress.doing("timing".to_string());
             let mut kernels: Vec<_> = kernels.collect();
@@ -68,7 +74,7 @@ pub(super) fn time<T: Element>(
     }
 }
 
-/// Times a CPU rung.
+/// Times a CPU rung, or a kernel by OpenCL, by the clock on the wall.
 fn time_native<T: Element>(
     machine: Machine<'_>,
     effort: Effort,

@@ -5,7 +5,9 @@ pub mod error;
 mod gpu;
 pub mod guard;
 mod layout;
+mod opencl;
 mod pitch;
+mod pitched;
 mod simulated;
 mod simulator;
 mod uploaded;
@@ -22,7 +24,7 @@ use crate::data::{Number, Problem};
 /// Runs the chosen kernel on `problem` and returns C. Each buffer lies between guard bands; what
 /// the kernel wrote into them, into A, into B or between the rows of C is an error. An empty C
 /// launches nothing. `cta_done` is called after each CTA where that can be seen: on the
-/// simulator, from any thread.
+/// simulator, from any thread; by OpenCL it is called once.
 ///
 /// # Errors
 ///
@@ -44,5 +46,10 @@ pub fn run<T: Number>(
     match device {
         Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
         Device::Cuda(device) => gpu::run(device, choice, problem),
+        Device::OpenCl(device) => {
+            let run = opencl::run(device, choice, problem)?;
+            cta_done();
+            Ok(run)
+        }
     }
 }

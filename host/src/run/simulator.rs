@@ -8,11 +8,9 @@ use gpu_gemm::{Choice, DeviceFacts, Simulator};
 use super::error::{RunError, Trespass};
 use super::guard;
 use super::layout::{Run, bindings, call};
+use super::pitched;
 use super::simulated::Guarded;
-use crate::data::{Layout, Number, Problem, Stored};
-
-/// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
-const PITCH_BYTES: usize = 512;
+use crate::data::{Number, Problem, Stored};
 
 /// Runs the chosen kernel on copies of the problem's matrices.
 pub(super) fn run<T: Number>(
@@ -23,19 +21,9 @@ pub(super) fn run<T: Number>(
 ) -> Result<Run<T>, RunError> {
     match choice.variant.allocation {
         Allocation::AsGiven => run_as_given(simulator, choice, problem, cta_done),
-        Allocation::Pitched => {
-            let shape = problem.shape();
-            let pitch =
-                |columns: usize| columns.next_multiple_of(PITCH_BYTES / size_of::<T>()) - columns;
-            let padding = [shape.k, shape.n, shape.n].map(pitch);
-            let pitched = problem.moved_to(Layout::padded(shape, padding, [0; 3]))?;
-            let run = run_as_given(simulator, choice, &pitched, cta_done)?;
-            let mut c = problem.c.clone();
-            for row in 0..shape.m {
-                c.row_mut(row).copy_from_slice(run.c.row(row));
-            }
-            Ok(Run { c, ..run })
-        }
+        Allocation::Pitched => pitched::run(problem, |problem| {
+            run_as_given(simulator, choice, problem, cta_done)
+        }),
     }
 }
 
@@ -83,7 +71,7 @@ fn check<T: Number>([a, b, c]: [&Guarded<T>; 3], stored: &Stored<'_, T>) -> Resu
 mod tests {
     use super::super::simulated::ALIGNMENT;
     use super::*;
-    use crate::data::{Data, Matrix};
+    use crate::data::{Data, Layout, Matrix};
     use crate::planted;
     use gpu_gemm::gpu_kernels::spec::GemmFn;
     use gpu_gemm::{Device, Shape};

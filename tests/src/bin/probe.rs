@@ -74,6 +74,7 @@ fn ragged_rows(backend: Backend) -> Result<Vec<u32>, Box<dyn Error>> {
     let choice = match backend {
         Backend::Gpu => DeviceChoice::Cuda(0),
         Backend::Simulator => DeviceChoice::Simulator,
+        Backend::OpenCl => DeviceChoice::OpenCl(0),
     };
     let opened = Device::open(choice)?;
     let context = Context::new(&opened.device, WORKSPACE)?;

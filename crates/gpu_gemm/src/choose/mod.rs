@@ -66,7 +66,7 @@ impl Chooser {
     /// a sentence says why not.
     pub fn of(device: &Device) -> (Chooser, Option<String>) {
         match device {
-            Device::Simulator(_) => (Chooser::untuned(device.facts()), None),
+            Device::Simulator(_) | Device::OpenCl(_) => (Chooser::untuned(device.facts()), None),
             Device::Cuda(device) => Chooser::of_gpu(device),
         }
     }

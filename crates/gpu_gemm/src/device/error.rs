@@ -2,6 +2,7 @@
 
 use cuda_std::simulator::Fault;
 use cust::error::CudaError;
+use opencl3::error_codes::ClError;
 use thiserror::Error;
 
 use crate::plan::PlanError;
@@ -91,6 +92,71 @@ pub enum DeviceError {
         doing: &'static str,
         error: CudaError,
     },
+    #[error(
+        "There is no OpenCL on this machine (no libOpenCL.so.1). Install its loader and a driver, such as the packages ocl-icd-libopencl1 and pocl-opencl-icd{OR_SIMULATE}."
+    )]
+    NoOpenCl,
+    #[error(
+        "OpenCL finds no device on this machine. Install a driver for one, such as the package pocl-opencl-icd for the CPU{OR_SIMULATE}."
+    )]
+    NoOpenClDevice,
+    #[error(
+        "There is no OpenCL device {ordinal}: there are {count}, counted from 0. `rust-gemm doctor` lists them."
+    )]
+    NoSuchOpenClDevice { ordinal: u32, count: usize },
+    #[error("This build holds no OpenCL C, so it cannot use an OpenCL device: {reason}")]
+    NoOpenClSource { reason: String },
+    #[error(
+        "The OpenCL device {device} has no shared virtual memory (OpenCL 2.0), in which kernels take addresses from the host. Use another device{OR_SIMULATE}."
+    )]
+    NoSharedAddresses { device: String },
+    #[error(
+        "Kernel `{kernel}` computes with f64, which the OpenCL device {device} does not have (cl_khr_fp64). Use a kernel for f32, or another device."
+    )]
+    NoDoubles { kernel: String, device: String },
+    #[error(
+        "Kernel `{kernel}` divides, which the OpenCL device {device} does not round correctly in f32. Use another device."
+    )]
+    NoCorrectDivision { kernel: String, device: String },
+    #[error(
+        "Kernel `{kernel}` needs {needed} bytes of local memory for a work-group, but the OpenCL device {device} has {local_bytes}. Use a kernel with smaller tiles."
+    )]
+    TooLittleLocalMemory {
+        kernel: String,
+        device: String,
+        needed: usize,
+        local_bytes: usize,
+    },
+    #[error(
+        "Kernel `{kernel}` needs {threads} work-items in a work-group, but the OpenCL device {device} runs at most {most} of it. Use a kernel with smaller blocks."
+    )]
+    WorkGroupTooLarge {
+        kernel: String,
+        device: String,
+        threads: usize,
+        most: usize,
+    },
+    #[error("Kernel `{kernel}` does not run by OpenCL: {reason}.")]
+    NotInOpenCl { kernel: String, reason: String },
+    #[error(
+        "OpenCL does not compile kernel `{kernel}`. This is a bug in how it was written, or of the device's compiler: please report it with what that says:\n{log}"
+    )]
+    OpenClBuild { kernel: String, log: String },
+    #[error("Kernel `{kernel}` cannot be launched by OpenCL: {error}.")]
+    OpenClLaunch { kernel: String, error: String },
+    #[error("Kernel `{kernel}` by OpenCL: {panic}.")]
+    OpenClPanic { kernel: String, panic: Fault },
+    #[error(
+        "The OpenCL device is out of memory: there is no room for {} of {total}. Choose a smaller shape.",
+        plural(.bytes, "byte")
+    )]
+    OpenClOutOfMemory { bytes: usize, total: usize },
+    #[error(
+        "The library call `gemm` has no memory of its own on the OpenCL device {device}; run a plan there with `gpu_gemm::run`, or use an NVIDIA GPU or the simulator."
+    )]
+    NoLibraryCall { device: String },
+    #[error("{doing} failed: OpenCL error {error}.")]
+    OpenCl { doing: &'static str, error: String },
     #[error("Kernel `{kernel}` on the simulator: {fault}")]
     Simulator { kernel: String, fault: Fault },
     #[error(
@@ -102,6 +168,12 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// Adds what was being done when OpenCL failed.
+    pub(super) fn opencl(doing: &'static str, error: ClError) -> DeviceError {
+        let error = format!("{} ({error})", error.0);
+        DeviceError::OpenCl { doing, error }
+    }
+
     /// What an error says, `text`, to somebody for whom the simulator will not do.
     pub fn without_simulator(text: &str) -> String {
         text.replace(OR_SIMULATE, "")
@@ -175,6 +247,31 @@ mod tests {
                 panic: None,
             },
             DeviceError::ContextLost(CudaError::LaunchFailed),
+            DeviceError::NoOpenCl,
+            DeviceError::NoOpenClDevice,
+            DeviceError::NoSuchOpenClDevice {
+                ordinal: 3,
+                count: 1,
+            },
+            DeviceError::NoSharedAddresses {
+                device: "old".into(),
+            },
+            DeviceError::NoDoubles {
+                kernel: "tiled_32_f64".into(),
+                device: "small".into(),
+            },
+            DeviceError::TooLittleLocalMemory {
+                kernel: "warp_tiled".into(),
+                device: "small".into(),
+                needed: 4096,
+                local_bytes: 1024,
+            },
+            DeviceError::WorkGroupTooLarge {
+                kernel: "tiled_32".into(),
+                device: "small".into(),
+                threads: 1024,
+                most: 256,
+            },
         ];
         let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
         for message in &messages {

@@ -1,7 +1,8 @@
-//! Where kernels run: a GPU, or the simulator on this machine's CPU.
+//! Where kernels run: a GPU, a device of OpenCL, or the simulator on this machine's CPU.
 
 pub mod cuda;
 pub(crate) mod error;
+pub mod opencl;
 mod simulator;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::str::FromStr;
 
 pub use cuda::{CudaDevice, CudaStream, driver, ptx};
 pub use error::DeviceError;
+pub use opencl::OpenClDevice;
 pub use simulator::Simulator;
 
 use crate::gpu::DeviceFacts;
@@ -20,6 +22,8 @@ pub enum DeviceChoice {
     Auto,
     /// The GPU of this number.
     Cuda(u32),
+    /// The device of OpenCL of this number.
+    OpenCl(u32),
     /// The simulator.
     Simulator,
 }
@@ -32,11 +36,20 @@ impl FromStr for DeviceChoice {
             "auto" => Ok(DeviceChoice::Auto),
             "sim" => Ok(DeviceChoice::Simulator),
             "cuda" => Ok(DeviceChoice::Cuda(0)),
-            other => other
-                .strip_prefix("cuda:")
-                .and_then(|ordinal| ordinal.parse().ok())
-                .map(DeviceChoice::Cuda)
-                .ok_or_else(|| "a device is auto, sim, cuda or cuda:NUMBER".to_string()),
+            "opencl" => Ok(DeviceChoice::OpenCl(0)),
+            other => {
+                let numbered = other.split_once(':').and_then(|(kind, ordinal)| {
+                    let ordinal = ordinal.parse().ok()?;
+                    match kind {
+                        "cuda" => Some(DeviceChoice::Cuda(ordinal)),
+                        "opencl" => Some(DeviceChoice::OpenCl(ordinal)),
+                        _ => None,
+                    }
+                });
+                numbered.ok_or_else(|| {
+                    "a device is auto, sim, cuda, cuda:NUMBER, opencl or opencl:NUMBER".to_string()
+                })
+            }
         }
     }
 }
@@ -46,6 +59,7 @@ impl fmt::Display for DeviceChoice {
         match self {
             DeviceChoice::Auto => write!(formatter, "auto"),
             DeviceChoice::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
+            DeviceChoice::OpenCl(ordinal) => write!(formatter, "opencl:{ordinal}"),
             DeviceChoice::Simulator => write!(formatter, "sim"),
         }
     }
@@ -57,6 +71,8 @@ pub enum Device {
     Simulator(Simulator),
     /// On an NVIDIA GPU, through its driver.
     Cuda(Box<CudaDevice>),
+    /// On any device of OpenCL.
+    OpenCl(Box<OpenClDevice>),
 }
 
 /// A device, and why it was chosen.
@@ -86,6 +102,10 @@ impl Device {
         match choice {
             DeviceChoice::Simulator => Ok(simulator(chosen)),
             DeviceChoice::Cuda(ordinal) => gpu(ordinal, chosen),
+            DeviceChoice::OpenCl(ordinal) => Ok(Opened {
+                device: Device::OpenCl(Box::new(OpenClDevice::open(ordinal)?)),
+                reason: chosen,
+            }),
             DeviceChoice::Auto => match gpu(0, "the first GPU that the driver finds".to_string()) {
                 Err(error) if DeviceError::means_no_usable_gpu(&error) => {
                     Ok(simulator(error.to_string()))
@@ -95,11 +115,12 @@ impl Device {
         }
     }
 
-    /// `cuda` or `simulator`.
+    /// `cuda`, `opencl` or `simulator`.
     pub fn backend(&self) -> &'static str {
         match self {
             Device::Simulator(_) => "simulator",
             Device::Cuda(_) => "cuda",
+            Device::OpenCl(_) => "opencl",
         }
     }
 
@@ -108,6 +129,7 @@ impl Device {
         match self {
             Device::Simulator(simulator) => simulator.description(),
             Device::Cuda(device) => device.properties().to_string(),
+            Device::OpenCl(device) => device.properties().to_string(),
         }
     }
 
@@ -116,6 +138,7 @@ impl Device {
         match self {
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
+            Device::OpenCl(device) => device.facts(),
         }
     }
 }
@@ -131,11 +154,15 @@ mod tests {
             ("sim", DeviceChoice::Simulator),
             ("cuda", DeviceChoice::Cuda(0)),
             ("cuda:7", DeviceChoice::Cuda(7)),
+            ("opencl", DeviceChoice::OpenCl(0)),
+            ("opencl:1", DeviceChoice::OpenCl(1)),
         ] {
             assert_eq!(text.parse(), Ok(choice));
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
-        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "Sim"] {
+        for text in [
+            "", "gpu", "cuda:", "cuda:x", "cuda:-1", "opencl:", "ocl:1", "Sim",
+        ] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }
     }

@@ -64,6 +64,19 @@ impl DeviceFacts {
         }
     }
 
+    /// A device of OpenCL. Its kernels are those for the oldest GPUs, whose copies to shared
+    /// memory are loads and stores; of its speed nothing is known, and no plan depends on it but
+    /// that of `auto`.
+    pub fn opencl(compute_units: u32) -> DeviceFacts {
+        DeviceFacts {
+            capability: 75,
+            sms: compute_units.max(1),
+            ctas_per_sm: 1,
+            sm: None,
+            speeds: Speeds::H200,
+        }
+    }
+
     /// Whether it can run a kernel.
     pub fn runs(&self, variant: &Variant) -> bool {
         variant.least_capability <= self.capability

@@ -30,7 +30,7 @@ use crate::source_place;
 pub(crate) const TRAP: &str = "llvm.trap";
 
 /// The function that [`RECORD`] defines, and the variable in which the host puts an address.
-const PANIC: &str = "__nvvm_panic";
+pub(crate) const PANIC: &str = "__nvvm_panic";
 const ADDRESS: &str = "__nvvm_panic_record";
 const RECORD: &str = include_str!("record.ll");
 

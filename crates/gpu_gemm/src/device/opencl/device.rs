@@ -1,0 +1,347 @@
+//! A device of OpenCL, with its kernels compiled as they are first needed.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opencl3::command_queue::CommandQueue;
+use opencl3::context::Context;
+use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, Device};
+use opencl3::error_codes::{CL_PLATFORM_NOT_FOUND_KHR, ClError, DLOPEN_RUNTIME_LOAD_FAILED};
+use opencl3::kernel::Kernel;
+use opencl3::platform::get_platforms;
+use opencl3::program::Program;
+use opencl3::types::cl_context;
+
+use gpu_kernels::spec::Variant;
+
+use super::source::{self, Absent};
+use crate::device::error::DeviceError;
+use crate::gpu::DeviceFacts;
+use crate::plan::Plan;
+
+/// What PoCL calls itself.
+const POCL: &str = "Portable Computing Language";
+
+/// A kernel with a barrier that stands on only one way of a branch, and a return of some work-items
+/// behind it. PoCL 3.1 lets all work-items of a group go the way of the first one there, so that it
+/// writes outside of C. No plan for PoCL has it ([`OpenClDevice::facts`]).
+const MISCOMPILED_BY_POCL: &str = "fix_up";
+
+/// What there is to know of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenClProperties {
+    pub name: String,
+    /// Whose OpenCL it is, such as `Portable Computing Language`.
+    pub platform: String,
+    /// The version of OpenCL, as the device says it: `OpenCL 3.0 PoCL ...`.
+    pub version: String,
+    pub compute_units: u32,
+    pub memory_bytes: usize,
+    /// Local memory of a work-group.
+    pub local_bytes: usize,
+    /// The most work-items of a work-group.
+    pub work_group: usize,
+    pub has_doubles: bool,
+    /// Whether f32 division can be rounded correctly.
+    pub divides_correctly: bool,
+    /// Whether kernels and the host share addresses (SVM).
+    pub shares_addresses: bool,
+}
+
+impl fmt::Display for OpenClProperties {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let doubles = if self.has_doubles { "f64" } else { "no f64" };
+        write!(
+            formatter,
+            "{} ({}, {}, {} compute units, {} KiB of local memory, {doubles})",
+            self.name,
+            self.platform,
+            self.version,
+            self.compute_units,
+            self.local_bytes / 1024
+        )
+    }
+}
+
+impl OpenClProperties {
+    fn of(device: &Device, platform: &str) -> Result<OpenClProperties, ClError> {
+        let extensions = device.extensions()?;
+        let rounding = device.single_fp_config()?;
+        Ok(OpenClProperties {
+            name: device.name()?.trim().to_owned(),
+            platform: platform.trim().to_owned(),
+            // What follows the number says how it was built.
+            version: device
+                .version()?
+                .split(' ')
+                .take(2)
+                .collect::<Vec<_>>()
+                .join(" "),
+            compute_units: device.max_compute_units()?,
+            memory_bytes: usize::try_from(device.global_mem_size()?).unwrap_or(usize::MAX),
+            local_bytes: usize::try_from(device.local_mem_size()?).unwrap_or(usize::MAX),
+            work_group: device.max_work_group_size()?,
+            has_doubles: extensions
+                .split_whitespace()
+                .any(|name| name == "cl_khr_fp64"),
+            divides_correctly: rounding & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
+            shares_addresses: device.svm_mem_capability() != 0,
+        })
+    }
+}
+
+/// All devices of all platforms, in the order in which OpenCL lists them.
+///
+/// # Errors
+///
+/// There is no OpenCL, or no device.
+pub fn probe() -> Result<Vec<OpenClProperties>, DeviceError> {
+    Ok(devices()?
+        .into_iter()
+        .map(|(_, properties)| properties)
+        .collect())
+}
+
+fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
+    let platforms = get_platforms().map_err(|error| match error.0 {
+        DLOPEN_RUNTIME_LOAD_FAILED => DeviceError::NoOpenCl,
+        CL_PLATFORM_NOT_FOUND_KHR => DeviceError::NoOpenClDevice,
+        _ => DeviceError::opencl("Listing the platforms of OpenCL", error),
+    })?;
+    let mut found = Vec::new();
+    for platform in platforms {
+        let name = platform.name().unwrap_or_default();
+        // A platform without devices says so by an error.
+        for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
+            let device = Device::new(id);
+            let properties = OpenClProperties::of(&device, &name);
+            let doing = "Asking an OpenCL device what it is";
+            let properties = properties.map_err(|error| DeviceError::opencl(doing, error))?;
+            found.push((device, properties));
+        }
+    }
+    match found.is_empty() {
+        true => Err(DeviceError::NoOpenClDevice),
+        false => Ok(found),
+    }
+}
+
+/// A kernel of a device. Its arguments are its state, so that one launch at a time sets them.
+pub(super) struct Compiled {
+    pub(super) kernel: Mutex<Kernel>,
+    pub(super) source: &'static str,
+    /// The parameters behind those of the Rust function.
+    pub(super) has_dynamic_local: bool,
+    pub(super) has_panic_record: bool,
+    /// Local memory that is declared in the kernel.
+    pub(super) local_bytes: usize,
+    /// The most work-items of a work-group that runs it.
+    pub(super) work_group: usize,
+}
+
+/// A device of OpenCL.
+pub struct OpenClDevice {
+    device: Device,
+    properties: OpenClProperties,
+    context: Context,
+    queue: CommandQueue,
+    kernels: Mutex<HashMap<&'static str, Arc<Compiled>>>,
+}
+
+impl OpenClDevice {
+    /// Opens the device of this number.
+    ///
+    /// # Errors
+    ///
+    /// There is no OpenCL, no such device, or it lacks what all kernels need.
+    pub fn open(ordinal: u32) -> Result<OpenClDevice, DeviceError> {
+        let found = devices()?;
+        let count = found.len();
+        let chosen = found.into_iter().nth(ordinal as usize);
+        let Some((device, properties)) = chosen else {
+            return Err(DeviceError::NoSuchOpenClDevice { ordinal, count });
+        };
+        if source::count() == 0 {
+            let reason = crate::device::cuda::ptx::why_absent();
+            let reason = reason.unwrap_or("The build script left none.").to_owned();
+            return Err(DeviceError::NoOpenClSource { reason });
+        }
+        if !properties.shares_addresses {
+            return Err(DeviceError::NoSharedAddresses {
+                device: properties.name,
+            });
+        }
+        let failed = |error| DeviceError::opencl("Opening the OpenCL device", error);
+        let context = Context::from_device(&device).map_err(failed)?;
+        // SAFETY: the device is the context's, and the properties are none.
+        let queue = unsafe { CommandQueue::create_with_properties(&context, device.id(), 0, 0) }
+            .map_err(failed)?;
+        Ok(OpenClDevice {
+            device,
+            properties,
+            context,
+            queue,
+            kernels: Mutex::default(),
+        })
+    }
+
+    pub fn properties(&self) -> &OpenClProperties {
+        &self.properties
+    }
+
+    /// What plans need to know. On PoCL one CTA has all tiles of a stream-K kernel, so that no tile
+    /// is split: it miscompiles the kernel that adds the segments.
+    pub fn facts(&self) -> DeviceFacts {
+        DeviceFacts::opencl(match self.is_pocl() {
+            true => 1,
+            false => self.properties.compute_units,
+        })
+    }
+
+    fn is_pocl(&self) -> bool {
+        self.properties.platform == POCL
+    }
+
+    pub(super) fn context(&self) -> cl_context {
+        self.context.get()
+    }
+
+    pub(super) fn queue(&self) -> &CommandQueue {
+        &self.queue
+    }
+
+    /// Waits for all that has been launched.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        let finished = self.queue.finish();
+        finished.map_err(|error| DeviceError::opencl("Waiting for the OpenCL device", error))
+    }
+
+    /// Why a kernel cannot run on this device, as far as that is known before it is compiled.
+    pub fn why_not(&self, variant: &Variant) -> Option<DeviceError> {
+        let threads = variant.block.threads() as usize;
+        let needed = variant.static_shared_bytes as usize;
+        let (kernel, device) = (variant.entry.name.to_owned(), self.properties.name.clone());
+        let remainder = gpu_kernels::remainder_variant(variant);
+        for of in [Some(variant), remainder].into_iter().flatten() {
+            if let Err(error) = self.source(of.entry.name) {
+                return Some(error);
+            }
+        }
+        if threads > self.properties.work_group {
+            return Some(DeviceError::WorkGroupTooLarge {
+                kernel,
+                device,
+                threads,
+                most: self.properties.work_group,
+            });
+        }
+        (needed > self.properties.local_bytes).then_some(DeviceError::TooLittleLocalMemory {
+            kernel,
+            device,
+            needed,
+            local_bytes: self.properties.local_bytes,
+        })
+    }
+
+    /// Compiles the kernels of a plan that have not been compiled.
+    ///
+    /// # Errors
+    ///
+    /// A kernel cannot run on this device.
+    pub fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
+        for launch in plan.launches() {
+            self.compiled(launch.kernel.name)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn compiled(&self, entry: &'static str) -> Result<Arc<Compiled>, DeviceError> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = kernels.get(entry) {
+            return Ok(compiled.clone());
+        }
+        let compiled = Arc::new(self.build(entry)?);
+        kernels.insert(entry, compiled.clone());
+        Ok(compiled)
+    }
+
+    /// The program of a kernel, if the device has what it needs.
+    fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
+        let kernel = || entry.to_owned();
+        let source = source::of(entry).map_err(|absent| match absent {
+            Absent::Refused(reason) => DeviceError::NotInOpenCl {
+                kernel: kernel(),
+                reason: reason.to_owned(),
+            },
+            Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
+        })?;
+        let device = || self.properties.name.clone();
+        if source::needs_doubles(source) && !self.properties.has_doubles {
+            return Err(DeviceError::NoDoubles {
+                kernel: kernel(),
+                device: device(),
+            });
+        }
+        let options = source::options(source);
+        if options.contains("correctly-rounded") && !self.properties.divides_correctly {
+            return Err(DeviceError::NoCorrectDivision {
+                kernel: kernel(),
+                device: device(),
+            });
+        }
+        Ok(source)
+    }
+
+    fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+        if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
+            return Err(DeviceError::NotInOpenCl {
+                kernel: entry.to_owned(),
+                reason: "PoCL miscompiles its barrier, which only some ways lead to".to_owned(),
+            });
+        }
+        let source = self.source(entry)?;
+        let options = source::options(source);
+        let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
+        let mut program = Program::create_from_source(&self.context, source).map_err(failed)?;
+        let options = format!("{options} -cl-kernel-arg-info");
+        if program.build(self.context.devices(), &options).is_err() {
+            let log = program.get_build_log(self.device.id()).unwrap_or_default();
+            return Err(DeviceError::OpenClBuild {
+                kernel: entry.to_owned(),
+                log: log.trim().to_owned(),
+            });
+        }
+        let made = Kernel::create(&program, entry).map_err(failed)?;
+        let count = made.num_args().map_err(failed)?;
+        let names: Result<Vec<String>, ClError> =
+            (0..count).map(|index| made.get_arg_name(index)).collect();
+        let names = names.map_err(failed)?;
+        let has = |name: &str| {
+            names
+                .iter()
+                .any(|known| known.trim_end_matches('\0') == name)
+        };
+        let local = made.get_local_mem_size(self.device.id()).map_err(failed)?;
+        Ok(Compiled {
+            source,
+            has_dynamic_local: has("dynamic_local"),
+            has_panic_record: has("panic_record"),
+            local_bytes: usize::try_from(local).unwrap_or(usize::MAX),
+            work_group: made.get_work_group_size(self.device.id()).map_err(failed)?,
+            kernel: Mutex::new(made),
+        })
+    }
+
+    /// The error for a failed allocation of so many bytes.
+    pub(super) fn out_of_memory(&self, bytes: usize) -> DeviceError {
+        DeviceError::OpenClOutOfMemory {
+            bytes,
+            total: self.properties.memory_bytes,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Launches on a device of OpenCL.
+
+use cuda_std::panic_record;
+use opencl3::error_codes::ClError;
+use opencl3::kernel::Kernel;
+use opencl3::types::cl_uint;
+
+use super::device::{Compiled, OpenClDevice};
+use super::memory::OpenClBuffer;
+use crate::backend::Backend;
+use crate::device::error::DeviceError;
+use crate::launch::{Argument, Bindings, Launch, Scalar};
+
+impl Backend for OpenClDevice {
+    /// Starts a launch, and waits for it if the kernel may panic: the record of a panic is read
+    /// then.
+    unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
+        let compiled = self.compiled(launch.kernel.name)?;
+        self.check(launch, &compiled)?;
+        let record = match compiled.has_panic_record {
+            true => Some(OpenClBuffer::upload(self, &[0_u32; panic_record::WORDS])?),
+            false => None,
+        };
+        let record_start = record.as_ref().map(|record| record.start().cast::<u8>());
+        // SAFETY: as the caller vouches; the record lives until it has been read.
+        unsafe { self.start(launch, bindings, &compiled, record_start)? };
+        let Some(record) = record else { return Ok(()) };
+        self.synchronize()?;
+        match panic_record::read(compiled.source, &record.download()?) {
+            None => Ok(()),
+            Some(panic) => Err(DeviceError::OpenClPanic {
+                kernel: launch.kernel.name.to_owned(),
+                panic,
+            }),
+        }
+    }
+}
+
+impl OpenClDevice {
+    /// Whether the device has room for a work-group.
+    fn check(&self, launch: &Launch, compiled: &Compiled) -> Result<(), DeviceError> {
+        let kernel = || launch.kernel.name.to_owned();
+        let device = || self.properties().name.clone();
+        if launch.cluster > 1 {
+            return Err(DeviceError::NotInOpenCl {
+                kernel: kernel(),
+                reason: "OpenCL has no clusters of work-groups".to_owned(),
+            });
+        }
+        let threads = launch.block.0 as usize * launch.block.1 as usize;
+        let most = compiled.work_group.min(self.properties().work_group);
+        if threads > most {
+            return Err(DeviceError::WorkGroupTooLarge {
+                kernel: kernel(),
+                device: device(),
+                threads,
+                most,
+            });
+        }
+        let needed = compiled.local_bytes + launch.dynamic_shared_bytes as usize;
+        let local_bytes = self.properties().local_bytes;
+        if needed > local_bytes {
+            return Err(DeviceError::TooLittleLocalMemory {
+                kernel: kernel(),
+                device: device(),
+                needed,
+                local_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Backend::launch`].
+    unsafe fn start(
+        &self,
+        launch: &Launch,
+        bindings: &Bindings,
+        compiled: &Compiled,
+        record: Option<*mut u8>,
+    ) -> Result<(), DeviceError> {
+        let kernel = compiled.kernel.lock();
+        let kernel = kernel.unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: as the caller vouches.
+        let launched = unsafe { self.enqueue(&kernel, launch, bindings, compiled, record) };
+        launched.map_err(|error| DeviceError::OpenClLaunch {
+            kernel: launch.kernel.name.to_owned(),
+            error: error.to_string(),
+        })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Backend::launch`].
+    unsafe fn enqueue(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch,
+        bindings: &Bindings,
+        compiled: &Compiled,
+        record: Option<*mut u8>,
+    ) -> Result<(), ClError> {
+        let mut parameters = Parameters { kernel, next: 0 };
+        for argument in &launch.arguments {
+            match *argument {
+                Argument::Count(count) => parameters.number(&(count as u64))?,
+                Argument::Alpha => parameters.scalar(bindings.alpha)?,
+                Argument::Beta => parameters.scalar(bindings.beta)?,
+                Argument::Slice(_, 0) => {
+                    parameters.pointer(std::ptr::null_mut())?;
+                    parameters.number(&0_u64)?;
+                }
+                Argument::Slice(address, length) => {
+                    parameters.pointer(bindings.pointer(address))?;
+                    parameters.number(&(length as u64))?;
+                }
+                Argument::Pointer(address) => parameters.pointer(bindings.pointer(address))?,
+            }
+        }
+        if compiled.has_dynamic_local {
+            // An argument in local memory is never empty.
+            parameters.local(launch.dynamic_shared_bytes.max(16) as usize)?;
+        }
+        if let Some(record) = record {
+            parameters.pointer(record)?;
+        }
+        let local = [launch.block.0 as usize, launch.block.1 as usize];
+        let global = [
+            launch.grid.0 as usize * local[0],
+            launch.grid.1 as usize * local[1],
+        ];
+        // SAFETY: the sizes have two dimensions, the work-group divides the grid, and all
+        // parameters have been set; the caller vouches for the memory.
+        let event = unsafe {
+            self.queue().enqueue_nd_range_kernel(
+                kernel.get(),
+                2,
+                std::ptr::null(),
+                global.as_ptr(),
+                local.as_ptr(),
+                &[],
+            )?
+        };
+        drop(event);
+        Ok(())
+    }
+}
+
+/// Sets the parameters of a kernel in order. OpenCL refuses one of a wrong size.
+struct Parameters<'k> {
+    kernel: &'k Kernel,
+    next: cl_uint,
+}
+
+impl Parameters<'_> {
+    fn number<T>(&mut self, value: &T) -> Result<(), ClError> {
+        // SAFETY: the value is of the size that is given, which OpenCL checks.
+        unsafe { self.kernel.set_arg(self.advance(), value) }
+    }
+
+    fn scalar(&mut self, scalar: Scalar) -> Result<(), ClError> {
+        match scalar {
+            Scalar::F32(value) => self.number(&value),
+            Scalar::F64(value) => self.number(&value),
+            Scalar::I32(value) => self.number(&value),
+        }
+    }
+
+    fn pointer(&mut self, pointer: *mut u8) -> Result<(), ClError> {
+        let index = self.advance();
+        // SAFETY: it is an address of memory that kernels and the host share, or null.
+        unsafe {
+            self.kernel
+                .set_arg_svm_pointer(index, pointer.cast_const().cast())
+        }
+    }
+
+    fn local(&mut self, bytes: usize) -> Result<(), ClError> {
+        let index = self.advance();
+        // SAFETY: the parameter is in local memory, by its name; OpenCL checks that it is.
+        unsafe { self.kernel.set_arg_local_buffer(index, bytes) }
+    }
+
+    fn advance(&mut self) -> cl_uint {
+        self.next += 1;
+        self.next - 1
+    }
+}

@@ -1,0 +1,123 @@
+//! Memory that kernels and the host know by the same addresses: shared virtual memory (SVM) of
+//! OpenCL 2.0. A launch list has addresses, with offsets; a buffer of OpenCL 1.2 has none.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use opencl3::memory::{CL_MEM_READ_WRITE, svm_alloc, svm_free};
+use opencl3::types::{CL_BLOCKING, cl_context};
+
+use super::device::OpenClDevice;
+use crate::device::error::DeviceError;
+use crate::launch::Plain;
+
+/// Bytes that every buffer starts at a multiple of at least: the widest vector of OpenCL C.
+const ALIGNMENT: u32 = 128;
+
+/// Elements in a device's memory.
+pub struct OpenClBuffer<'device, T> {
+    device: &'device OpenClDevice,
+    start: NonNull<T>,
+    length: usize,
+}
+
+impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
+    /// Room for so many elements, whose values are left open.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them.
+    pub fn allocate(
+        device: &'device OpenClDevice,
+        length: usize,
+    ) -> Result<OpenClBuffer<'device, T>, DeviceError> {
+        let bytes = length.saturating_mul(size_of::<T>());
+        let out_of_memory = || device.out_of_memory(bytes);
+        if bytes > device.properties().memory_bytes {
+            return Err(out_of_memory());
+        }
+        // No allocation of OpenCL is empty.
+        let bytes = bytes.max(size_of::<T>());
+        // SAFETY: the flags are those of plain SVM, which the device has: it would not have been
+        // opened otherwise.
+        let start = unsafe { svm_alloc(device.context(), CL_MEM_READ_WRITE, bytes, ALIGNMENT) };
+        let start = start.ok().and_then(|start| NonNull::new(start.cast()));
+        Ok(OpenClBuffer {
+            device,
+            start: start.ok_or_else(out_of_memory)?,
+            length,
+        })
+    }
+
+    /// A copy of these elements.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them, or the device fails.
+    pub fn upload(
+        device: &'device OpenClDevice,
+        elements: &[T],
+    ) -> Result<OpenClBuffer<'device, T>, DeviceError> {
+        let buffer = OpenClBuffer::allocate(device, elements.len())?;
+        buffer.write(elements)?;
+        Ok(buffer)
+    }
+
+    /// Writes all elements.
+    fn write(&self, elements: &[T]) -> Result<(), DeviceError> {
+        let to = self.start.as_ptr().cast();
+        let from = elements.as_ptr().cast();
+        self.copy(to, from, "Copying to the OpenCL device")
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    pub fn download(&self) -> Result<Vec<T>, DeviceError> {
+        let mut elements = vec![T::default(); self.length];
+        let to = elements.as_mut_ptr().cast();
+        let from = self.start.as_ptr().cast_const().cast();
+        self.copy(to, from, "Copying from the OpenCL device")?;
+        Ok(elements)
+    }
+
+    fn copy(
+        &self,
+        to: *mut c_void,
+        from: *const c_void,
+        doing: &'static str,
+    ) -> Result<(), DeviceError> {
+        let bytes = self.length * size_of::<T>();
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: one side is this buffer, the other has as many elements, of which every pattern
+        // of bits is one; the call returns when the copy has been made.
+        let copied = unsafe {
+            self.device
+                .queue()
+                .enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
+        };
+        copied
+            .map(drop)
+            .map_err(|error| DeviceError::opencl(doing, error))
+    }
+
+    /// The address of the first element, for a launch.
+    pub fn start(&self) -> *mut T {
+        self.start.as_ptr()
+    }
+}
+
+impl<T> Drop for OpenClBuffer<'_, T> {
+    fn drop(&mut self) {
+        // If the device fails, there is nobody to tell.
+        let _ = self.device.queue().finish();
+        let context: cl_context = self.device.context();
+        // SAFETY: it was allocated in this context, and nothing that was started uses it any
+        // longer.
+        let _ = unsafe { svm_free(context, self.start.as_ptr().cast()) };
+    }
+}

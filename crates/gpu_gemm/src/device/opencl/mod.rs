@@ -1,0 +1,10 @@
+//! Devices that have OpenCL: GPUs of any vendor, and CPUs by PoCL. The loader of OpenCL is found
+//! when it is first called; nothing is linked.
+
+mod device;
+mod launch;
+mod memory;
+pub mod source;
+
+pub use device::{OpenClDevice, OpenClProperties, probe};
+pub use memory::OpenClBuffer;

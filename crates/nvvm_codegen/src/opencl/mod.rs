@@ -1,0 +1,326 @@
+//! Writes each kernel of a module as OpenCL C.
+//!
+//! ```text
+//!     linked, legalized IR
+//!            |
+//!         spaces        where each pointer leads: __global, __local, __constant, __private
+//!            |
+//!          flow         loops and branches as C has them
+//!       instruction     values with one use stand where they are used
+//!      function, mod    declarations, and what the file needs of the device
+//!            |
+//!      one file a kernel
+//! ```
+//!
+//! A file holds one kernel and what it calls, so that a program compiles only what it runs. Its
+//! parameters are those of the Rust function; behind them, as far as the kernel has them, stand
+//! `dynamic_local`, the dynamic shared memory of a launch, and `panic_record`.
+//!
+//! Unlike libNVVM, an OpenCL compiler is not to contract `a * b + c`: only `mul_add` is fused.
+
+mod arithmetic;
+mod assembly;
+mod body;
+mod calls;
+mod expression;
+mod flow;
+mod function;
+mod instruction;
+mod literal;
+mod memory;
+mod names;
+mod spaces;
+mod statics;
+mod types;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Error, demangle};
+use crate::ir::{Function, Module, Operation, Symbol, Type, Value};
+use crate::{OpenClKernel, OpenClVersion};
+use function::{PassedPointer, Written};
+use types::Element;
+
+/// Defines `report_panic`. The record is as CUDA's (see `panics/record.ll`); only the first panic
+/// is written.
+const REPORT_PANIC: &str = "\
+static void report_panic(volatile __global uint *record, uint number, ulong first, ulong second, ulong third)
+{
+    if (atomic_cmpxchg(record, 0u, number) != 0u) {
+        return;
+    }
+    for (uint axis = 0; axis < 3; ++axis) {
+        record[1 + axis] = (uint)get_group_id(axis);
+        record[4 + axis] = (uint)get_local_id(axis);
+    }
+    const ulong numbers[3] = {first, second, third};
+    for (uint index = 0; index < 3; ++index) {
+        record[8 + 2 * index] = (uint)numbers[index];
+        record[9 + 2 * index] = (uint)(numbers[index] >> 32);
+    }
+}
+";
+
+/// Prints every kernel, or says why it cannot be one of OpenCL's.
+pub(crate) fn print(
+    module: &Module,
+    panics: &[String],
+) -> Vec<(String, Result<OpenClKernel, Error>)> {
+    let printer = Printer { module };
+    module
+        .functions
+        .iter()
+        .filter(|(_, function)| function.kernel.is_some() && !function.is_declaration())
+        .map(|(symbol, function)| (symbol.to_string(), printer.kernel(symbol, function, panics)))
+        .collect()
+}
+
+struct Printer<'m> {
+    module: &'m Module,
+}
+
+/// Why a function cannot be called.
+enum Refusal {
+    Error(Error),
+    /// About the call.
+    Reason(String),
+}
+
+/// A function that a kernel calls: its name in C and the types of its parameters.
+#[derive(Clone)]
+struct Helper {
+    name: String,
+    parameters: Vec<String>,
+}
+
+/// What a kernel needs beside its own text.
+#[derive(Default)]
+struct Needs {
+    fp64: bool,
+    int64_atomics: bool,
+    correct_rounding: bool,
+    device_fences: bool,
+    dynamic_local: bool,
+    panic_record: bool,
+    /// What each panic says, by its number.
+    panics: Vec<String>,
+    /// Types for accesses that meet those of another type, or are less aligned.
+    aliases: BTreeSet<(String, u64)>,
+    /// Sizes and alignments of parameters by value.
+    by_value: BTreeSet<(u64, u64)>,
+    statics: BTreeMap<(Symbol, Element), (String, String)>,
+    /// `None` while it is being written.
+    helpers: BTreeMap<(Symbol, Vec<PassedPointer>), Option<Helper>>,
+    texts_of_helpers: Vec<String>,
+    /// The blocks of the function being written that a `goto` leads to.
+    labels: BTreeSet<usize>,
+}
+
+impl Needs {
+    fn note_type(&mut self, ty: &Type) {
+        match ty {
+            Type::Double => self.fp64 = true,
+            Type::Vector(_, element) => self.note_type(element),
+            _ => {}
+        }
+    }
+
+    fn note_element(&mut self, element: Element) {
+        self.fp64 |= element == Element::Double;
+    }
+
+    /// A type for such accesses.
+    fn alias(&mut self, ty: &str, align: u64) -> String {
+        // A pointer that is stored has a type of several words.
+        let name: String = ty
+            .chars()
+            .filter(|character| !character.is_whitespace())
+            .map(|character| if character == '*' { 'p' } else { character })
+            .collect();
+        self.aliases.insert((ty.to_owned(), align));
+        format!("{name}_aligned_{align}")
+    }
+
+    /// The type of a parameter by value.
+    fn by_value(&mut self, bytes: u64, align: u64) -> String {
+        self.by_value.insert((bytes, align));
+        format!("by_value_{bytes}_{align}")
+    }
+
+    fn version(&self) -> OpenClVersion {
+        match self.device_fences {
+            true => OpenClVersion::V2_0,
+            false => OpenClVersion::V1_2,
+        }
+    }
+}
+
+impl Printer<'_> {
+    fn kernel(
+        &self,
+        symbol: &Symbol,
+        function: &Function,
+        panics: &[String],
+    ) -> Result<OpenClKernel, Error> {
+        if !names::is_identifier(symbol) {
+            return Err(Error::new(
+                &function.location,
+                format!("`{symbol}` is no name for a kernel of OpenCL C; rename it"),
+            ));
+        }
+        let mut needs = Needs {
+            panics: panics.to_vec(),
+            ..Needs::default()
+        };
+        let Written { text, .. } = function::write(self, &mut needs, symbol, function, None)?;
+        let version = needs.version();
+        let mut source = self.head(symbol, function, &needs);
+        for (_, text) in needs.statics.values() {
+            source.push_str(text);
+        }
+        if needs.panic_record {
+            source.push_str(REPORT_PANIC);
+            source.push('\n');
+        }
+        for helper in &needs.texts_of_helpers {
+            source.push_str(helper);
+            source.push('\n');
+        }
+        source.push_str(&text);
+        for number in panics_of(function, &needs, panics.len()) {
+            // Comments are ASCII, and end with the line.
+            let said = needs.panics.get(number).map_or("", String::as_str);
+            source.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
+        }
+        Ok(OpenClKernel {
+            name: symbol.to_string(),
+            source,
+            version,
+            has_dynamic_local: needs.dynamic_local,
+            has_panic_record: needs.panic_record,
+        })
+    }
+
+    /// The beginning of a file, up to its functions.
+    fn head(&self, symbol: &Symbol, function: &Function, needs: &Needs) -> String {
+        let version = needs.version();
+        let place = function.scope.and_then(|scope| {
+            let scope = self.module.lines.scopes.get(&scope)?;
+            let file = self.module.lines.files.get(&scope.file())?;
+            Some(format!(", from {}", file.name))
+        });
+        let mut options = vec![format!("-cl-std=CL{}", version.number())];
+        if needs.correct_rounding {
+            options.push("-cl-fp32-correctly-rounded-divide-sqrt".to_owned());
+        }
+        let mut head = format!(
+            "// The kernel {symbol}{}. OpenCL C {}.\n// options: {}\n",
+            place.unwrap_or_default(),
+            version.number(),
+            options.join(" ")
+        );
+        head.push_str("\n#pragma OPENCL FP_CONTRACT OFF\n");
+        let extensions = [
+            (needs.fp64, "cl_khr_fp64"),
+            (needs.int64_atomics, "cl_khr_int64_base_atomics"),
+            (needs.int64_atomics, "cl_khr_int64_extended_atomics"),
+        ];
+        for (_, name) in extensions.iter().filter(|(is_needed, _)| *is_needed) {
+            head.push_str(&format!("#pragma OPENCL EXTENSION {name} : enable\n"));
+        }
+        head.push('\n');
+        for (bytes, align) in &needs.by_value {
+            head.push_str(&format!(
+                "typedef struct {{ uchar bytes[{bytes}]; }} __attribute__((aligned({align}))) by_value_{bytes}_{align};\n"
+            ));
+        }
+        let aliases: Vec<(String, u64)> = needs.aliases.iter().cloned().collect();
+        for (ty, align) in aliases {
+            let name = Needs::default().alias(&ty, align);
+            head.push_str(&format!(
+                "typedef {ty} {name} __attribute__((may_alias, aligned({align})));\n"
+            ));
+        }
+        if !needs.by_value.is_empty() || !needs.aliases.is_empty() {
+            head.push('\n');
+        }
+        head
+    }
+
+    /// Writes a function that is called with these pointers, unless it has been.
+    fn helper(
+        &self,
+        needs: &mut Needs,
+        symbol: &Symbol,
+        passed: &[PassedPointer],
+    ) -> Result<Helper, Refusal> {
+        let key = (symbol.clone(), passed.to_vec());
+        match needs.helpers.get(&key) {
+            Some(Some(helper)) => return Ok(helper.clone()),
+            Some(None) => {
+                return Err(Refusal::Reason(format!(
+                    "`{}` calls itself, which no function of OpenCL C may; write a loop",
+                    demangle(symbol)
+                )));
+            }
+            None => {}
+        }
+        let Some(function) = self.module.functions.get(symbol) else {
+            return Err(Refusal::Reason(format!(
+                "`{}` is not defined",
+                demangle(symbol)
+            )));
+        };
+        needs.helpers.insert(key.clone(), None);
+        let name = format!(
+            "function_{}_{}",
+            needs.helpers.len(),
+            names::of_symbol(symbol)
+        );
+        let labels = std::mem::take(&mut needs.labels);
+        let written = function::write(self, needs, &name, function, Some(passed));
+        needs.labels = labels;
+        let Written { text, parameters } = written.map_err(Refusal::Error)?;
+        needs.texts_of_helpers.push(text);
+        let helper = Helper { name, parameters };
+        needs.helpers.insert(key, Some(helper.clone()));
+        Ok(helper)
+    }
+}
+
+/// The numbers of the panics that a function reports.
+fn panics_of(function: &Function, needs: &Needs, known: usize) -> BTreeSet<usize> {
+    // Those that stop without a panic are the kernel's own.
+    let mut found: BTreeSet<usize> = (known..needs.panics.len()).collect();
+    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
+    let mut note = |value: &Value| {
+        found.extend(
+            value
+                .as_integer()
+                .and_then(|number| usize::try_from(number).ok()),
+        );
+    };
+    for instruction in instructions() {
+        let Operation::Call(call) = &instruction.operation else {
+            continue;
+        };
+        if call
+            .symbol()
+            .is_none_or(|symbol| **symbol != *crate::panics::PANIC)
+        {
+            continue;
+        }
+        match call.arguments.first() {
+            Some(Value::Local(id)) => {
+                let made = instructions().find(|instruction| instruction.result == Some(*id));
+                if let Some(Operation::Phi { incoming, .. }) = made.map(|made| &made.operation) {
+                    incoming.iter().for_each(|(value, _)| note(value));
+                }
+            }
+            Some(value) => note(value),
+            None => {}
+        }
+    }
+    found
+}

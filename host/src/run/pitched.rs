@@ -1,0 +1,26 @@
+//! Matrices whose rows begin where NVIDIA's driver would have them begin, for devices that do not
+//! say where that is best.
+
+use super::error::RunError;
+use super::layout::Run;
+use crate::data::{Layout, Number, Problem};
+
+/// Bytes that the start of each row of a pitched matrix is a multiple of, as the driver has it.
+const PITCH_BYTES: usize = 512;
+
+/// Runs a copy of the problem whose matrices lie so, and puts C back where it was.
+pub(super) fn run<T: Number>(
+    problem: &Problem<T>,
+    run: impl FnOnce(&Problem<T>) -> Result<Run<T>, RunError>,
+) -> Result<Run<T>, RunError> {
+    let shape = problem.shape();
+    let pitch = |columns: usize| columns.next_multiple_of(PITCH_BYTES / size_of::<T>()) - columns;
+    let padding = [shape.k, shape.n, shape.n].map(pitch);
+    let pitched = problem.moved_to(Layout::padded(shape, padding, [0; 3]))?;
+    let run = run(&pitched)?;
+    let mut c = problem.c.clone();
+    for row in 0..shape.m {
+        c.row_mut(row).copy_from_slice(run.c.row(row));
+    }
+    Ok(Run { c, ..run })
+}
