@@ -14,14 +14,27 @@
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
 //! | [`comm`] | the only place that sends elements, so the only one that counts them |
 //! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU |
-//! | [`model`] | latency, bandwidth and flops: what a layout should take |
+//! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
+//! | [`evaluate`] | proves and times layouts on some ranks |
+//! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
+//! | [`faults`] | a rank that fails ends the job |
+//! | [`program`] | the command line |
 
+mod arguments;
 pub mod clock;
 pub mod comm;
+pub mod evaluate;
+pub mod faults;
 pub mod layout;
 pub mod local;
+pub mod machine;
 pub mod model;
+pub mod plots;
+pub mod predict;
+pub mod program;
+pub mod record;
 pub mod share_out;
+mod table;
 pub mod volume;
 
 use mpi::datatype::Equivalence;

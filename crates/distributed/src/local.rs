@@ -87,12 +87,7 @@ impl<T: Element> LocalProduct<T> for OnDevice {
         let rung = self.asked.rung(&self.chooser, T::TYPE, call);
         let rung: Rung = rung.ok_or(LocalError::NoKernel(shape))?;
         let one = T::from_integer(1);
-        let so_far = Matrix::from_rows(
-            shape.m,
-            shape.n,
-            Placement::compact(shape.n),
-            |_, _| (),
-        )?;
+        let so_far = Matrix::from_rows(shape.m, shape.n, Placement::compact(shape.n), |_, _| ())?;
         let mut problem = Problem::new(one, one, compact(a)?, compact(b)?, so_far)?;
         for row in 0..shape.m {
             problem.c.row_mut(row).copy_from_slice(c.row_mut(row));
@@ -146,8 +141,8 @@ pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::{DeviceChoice, gpu_kernels};
     use gpu_gemm::Choice;
+    use gpu_gemm::{DeviceChoice, gpu_kernels};
 
     fn place() -> Place {
         let device = Device::open(DeviceChoice::Simulator).unwrap().device;
@@ -170,7 +165,9 @@ mod tests {
             let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
             let mut c = [10.0; 6];
             let (a, b) = (View::new(&a, 2, 2, 2), View::new(&b, 2, 2, 2));
-            local.add_product(a, b, ViewMut::new(&mut c, 2, 2, 3)).unwrap();
+            local
+                .add_product(a, b, ViewMut::new(&mut c, 2, 2, 3))
+                .unwrap();
             assert_eq!(c, [29.0, 32.0, 10.0, 53.0, 60.0, 10.0], "{asked:?}");
         }
     }

@@ -1,1 +1,7 @@
-fn main() {}
+//! `gemm-mpi`: see `distributed::program`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    distributed::program::main()
+}

@@ -62,9 +62,8 @@ impl Grid {
     /// If there are no ranks.
     pub fn of(ranks: usize, shape: Shape) -> Grid {
         assert!(ranks > 0, "a grid of no ranks");
-        let sides = |grid: &Grid| {
-            largest_share(shape.m, grid.rows) + largest_share(shape.n, grid.columns)
-        };
+        let sides =
+            |grid: &Grid| largest_share(shape.m, grid.rows) + largest_share(shape.n, grid.columns);
         let grids = (1..=ranks).rev().filter(|rows| ranks.is_multiple_of(*rows));
         let mut best = Grid::column(ranks);
         for rows in grids {
@@ -108,7 +107,9 @@ impl fmt::Display for Grid {
 
 /// `0..k` in panels of up to `width`, which end wherever one of `parts` equal shares of k does.
 pub fn panels(k: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
-    let mut ends: Vec<usize> = (1..=k.div_ceil(width)).map(|end| (end * width).min(k)).collect();
+    let mut ends: Vec<usize> = (1..=k.div_ceil(width))
+        .map(|end| (end * width).min(k))
+        .collect();
     for &parts in parts {
         ends.extend((0..parts).map(|index| share(k, parts, index).end));
     }
@@ -116,7 +117,8 @@ pub fn panels(k: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
     ends.dedup();
     let mut start = 0;
     let ends = ends.into_iter().filter(|end| *end > 0);
-    ends.map(|end| std::mem::replace(&mut start, end)..end).collect()
+    ends.map(|end| std::mem::replace(&mut start, end)..end)
+        .collect()
 }
 
 /// Which of `parts` equal shares of `total` has this index.
@@ -176,7 +178,10 @@ mod tests {
             for rank in 0..ranks {
                 let block = grid.block(shape, rank);
                 for row in block.rows {
-                    block.columns.clone().for_each(|col| covered[row * n + col] += 1);
+                    block
+                        .columns
+                        .clone()
+                        .for_each(|col| covered[row * n + col] += 1);
                 }
             }
             assert_eq!(covered, vec![1; m * n]);

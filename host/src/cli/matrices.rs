@@ -16,44 +16,44 @@ use gpu_gemm::Shape;
 
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
 #[derive(Debug, Args)]
-pub(super) struct ProblemArguments {
+pub struct ProblemArguments {
     /// m, n and k, where they are not given themselves: a number, or 4k for 4096
     #[arg(long, default_value_t = 1024, value_parser = size, conflicts_with = "a")]
-    pub(super) size: usize,
+    pub size: usize,
 
     /// Rows of A and C
     #[arg(long, value_parser = size)]
-    pub(super) m: Option<usize>,
+    pub m: Option<usize>,
 
     /// Columns of B and C
     #[arg(long, value_parser = size)]
-    pub(super) n: Option<usize>,
+    pub n: Option<usize>,
 
     /// Columns of A, rows of B
     #[arg(long, value_parser = size)]
-    pub(super) k: Option<usize>,
+    pub k: Option<usize>,
 
     /// The type of the elements [default: that of the files, or f32]
     #[arg(long, value_name = "TYPE", value_parser = values::element_type())]
-    pub(super) dtype: Option<ElementType>,
+    pub dtype: Option<ElementType>,
 
     /// The factor of A * B
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(super) alpha: f64,
+    pub alpha: f64,
 
     /// The factor of the C that was there; 0 does not read it
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
-    pub(super) beta: f64,
+    pub beta: f64,
 
     /// Elements between the end of each row of A, B and C and the start of the next, which add to
     /// the leading dimensions
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding(), conflicts_with = "a")]
-    pub(super) padding: usize,
+    pub padding: usize,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Matrices")]
-pub(super) struct MatrixArguments {
+pub struct MatrixArguments {
     /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
     /// Its shape and type are the problem's
     #[arg(long, value_name = "A.npy", requires = "b")]
@@ -71,7 +71,7 @@ pub(super) struct MatrixArguments {
     /// stays as it was. A pipe or a device, such as /dev/stdout, is written to; the report then
     /// goes to standard error
     #[arg(long, value_name = "D.npy")]
-    pub(super) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 
     /// What fills the matrices [default: normal]
     #[arg(long, conflicts_with = "a", value_enum)]
@@ -79,24 +79,21 @@ pub(super) struct MatrixArguments {
 
     /// Show the top-left corner of the resulting C: so many rows and columns, such as `5` or `5x8`
     #[arg(long, value_name = "ROWS[xCOLUMNS]")]
-    pub(super) show: Option<Corner>,
+    pub show: Option<Corner>,
 }
 
 /// The matrices to multiply.
 #[derive(Debug)]
-pub(super) struct Matrices {
-    pub(super) source: Source,
-    pub(super) shape: Shape,
-    pub(super) data_type: ElementType,
+pub struct Matrices {
+    pub source: Source,
+    pub shape: Shape,
+    pub data_type: ElementType,
     /// What the user may not expect, as a sentence.
-    pub(super) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Reads the options, and the headers of the files.
-pub(super) fn matrices(
-    problem: &ProblemArguments,
-    options: &MatrixArguments,
-) -> Result<Matrices, Stop> {
+pub fn matrices(problem: &ProblemArguments, options: &MatrixArguments) -> Result<Matrices, Stop> {
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
         let or_size = |dimension: Option<usize>| dimension.unwrap_or(problem.size);

@@ -140,12 +140,7 @@ fn gemm<T: Number>(
 /// # Panics
 ///
 /// If the product has fewer rows than C.
-pub fn scale_and_add<T: Number>(
-    alpha: T,
-    product: View<'_, T>,
-    beta: T,
-    mut c: ViewMut<'_, T>,
-) {
+pub fn scale_and_add<T: Number>(alpha: T, product: View<'_, T>, beta: T, mut c: ViewMut<'_, T>) {
     let zero = T::default();
     for row in 0..c.rows() {
         for (c, sum) in c.row_mut(row).iter_mut().zip(product.row(row)) {

@@ -64,8 +64,10 @@ impl Message {
                 UncommittedUserDatatype::vector(rows, columns, leading, &element)
             })
             .collect();
-        let types: Vec<UncommittedDatatypeRef<'_>> =
-            vectors.iter().map(UncommittedUserDatatype::as_ref).collect();
+        let types: Vec<UncommittedDatatypeRef<'_>> = vectors
+            .iter()
+            .map(UncommittedUserDatatype::as_ref)
+            .collect();
         let addresses: Vec<Address> = parts.iter().map(|part| part.first).collect();
         let lengths = vec![1; parts.len()];
         (elements > 0).then(|| Message {

@@ -23,17 +23,15 @@ use mpi::Rank;
 use mpi::datatype::Equivalence;
 use mpi::ffi::{self, MPI_Datatype};
 use mpi::topology::{Color, SimpleCommunicator};
-use mpi::traits::{
-    AsRaw, Communicator, CommunicatorCollectives, Root,
-};
+use mpi::traits::{AsRaw, Communicator, CommunicatorCollectives, Root};
 
 use host::cpu::view::{View, ViewMut};
 
 use crate::volume::Volume;
-use message::Message;
 pub use message::LARGEST;
-pub(crate) use pending::{Broadcasting, Incoming, Outgoing, Panel};
+use message::Message;
 use pending::Request;
+pub(crate) use pending::{Broadcasting, Incoming, Outgoing, Panel};
 
 /// How long a rank that has nothing to do sleeps between looks: waiting inside MPI takes a core.
 const NAP: Duration = Duration::from_millis(2);
@@ -69,7 +67,8 @@ impl Ranks {
     }
 
     fn count(&self, elements: u64, messages: u64) {
-        self.sent.set(self.sent.get() + Volume { elements, messages });
+        self.sent
+            .set(self.sent.get() + Volume { elements, messages });
     }
 
     /// The ranks that give the same `color`, in the order of their ranks here; none for those
@@ -289,9 +288,7 @@ impl Ranks {
 
     /// Rank 0's values, on all ranks.
     pub fn from_first<T: Equivalence>(&self, values: &mut [T]) {
-        self.communicator
-            .process_at_rank(0)
-            .broadcast_into(values);
+        self.communicator.process_at_rank(0).broadcast_into(values);
     }
 
     /// Ends the job.

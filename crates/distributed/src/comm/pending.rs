@@ -33,7 +33,13 @@ impl Request {
         let mut is_complete = 0;
         // SAFETY: the request is one of ours or null, which is complete; MPI makes it null when it
         // has completed.
-        unsafe { ffi::MPI_Test(&mut self.request, &mut is_complete, ffi::RSMPI_STATUS_IGNORE) };
+        unsafe {
+            ffi::MPI_Test(
+                &mut self.request,
+                &mut is_complete,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        };
         is_complete != 0
     }
 

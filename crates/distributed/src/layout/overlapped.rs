@@ -41,9 +41,14 @@ fn panels_of(case: &Case) -> Vec<Range<usize>> {
 
 /// What rank 0 sends of the first panel, and of all others.
 fn first_and_others(case: &Case) -> (Volume, Volume) {
-    let mut volumes = panels_of(case).into_iter().map(|panel| scattered(case, panel.len()));
+    let mut volumes = panels_of(case)
+        .into_iter()
+        .map(|panel| scattered(case, panel.len()));
     let first = volumes.next().unwrap_or_default();
-    (first, volumes.fold(Volume::default(), |sum, volume| sum + volume))
+    (
+        first,
+        volumes.fold(Volume::default(), |sum, volume| sum + volume),
+    )
 }
 
 impl Layout for Overlapped {

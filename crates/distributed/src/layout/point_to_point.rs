@@ -130,7 +130,8 @@ fn master<T: Element>(
     let workers = || blocks.iter().enumerate().skip(1);
     job.clock.time(Phase::Distribute, || {
         for (rank, block) in workers().filter(|(_, block)| !block.is_empty()) {
-            job.ranks.send(&[a.part(block.rows.clone(), 0..shape.k)], rank);
+            job.ranks
+                .send(&[a.part(block.rows.clone(), 0..shape.k)], rank);
             job.ranks.send(&[b], rank);
         }
     });
@@ -168,8 +169,9 @@ fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<(), LayoutError> 
         job.add_product(a, b, ViewMut::new(&mut c, rows, n, n))?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
-    job.clock
-        .time(Phase::Collect, || job.ranks.send(&[View::new(&c, rows, n, n)], 0));
+    job.clock.time(Phase::Collect, || {
+        job.ranks.send(&[View::new(&c, rows, n, n)], 0)
+    });
     job.sent_in(Phase::Collect);
     Ok(())
 }

@@ -55,7 +55,9 @@ impl Layout for ScatterBlocks {
 
     fn blocks(&self, case: &Case) -> Vec<Block> {
         let grid = self.grid(case);
-        (0..case.ranks).map(|rank| grid.block(case.shape, rank)).collect()
+        (0..case.ranks)
+            .map(|rank| grid.block(case.shape, rank))
+            .collect()
     }
 
     fn sent(&self, case: &Case, rank: usize) -> Sent {
@@ -117,7 +119,10 @@ mod tests {
                 panel: 4,
             };
             let sent = ScatterBlocks.sent(&case, 0).distribute;
-            assert_eq!(sent.elements as usize, (ranks - 1) * (m * k / p + k * n / q));
+            assert_eq!(
+                sent.elements as usize,
+                (ranks - 1) * (m * k / p + k * n / q)
+            );
         }
     }
 }

@@ -32,7 +32,7 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
 use crate::model::{Case, Cost, Machine, Memory};
-use crate::share_out::{Block, Grid, largest_share, owner, panels, share};
+use crate::share_out::{Block, Grid, owner, panels, share};
 use crate::volume::{Sent, Volume};
 
 /// See the module.
@@ -92,7 +92,9 @@ impl Layout for Summa {
 
     fn blocks(&self, case: &Case) -> Vec<Block> {
         let grid = self.grid(case);
-        (0..case.ranks).map(|rank| grid.block(case.shape, rank)).collect()
+        (0..case.ranks)
+            .map(|rank| grid.block(case.shape, rank))
+            .collect()
     }
 
     fn sent(&self, case: &Case, rank: usize) -> Sent {
@@ -305,8 +307,12 @@ fn multiply_panels<T: Element>(
     for (index, panel) in panels.iter().enumerate() {
         let mut begin = |panel| {
             let buffers = (
-                free_a.pop().unwrap_or_else(|| vec![T::default(); m * widest]),
-                free_b.pop().unwrap_or_else(|| vec![T::default(); widest * n]),
+                free_a
+                    .pop()
+                    .unwrap_or_else(|| vec![T::default(); m * widest]),
+                free_b
+                    .pop()
+                    .unwrap_or_else(|| vec![T::default(); widest * n]),
             );
             start(panel, buffers.0, buffers.1)
         };
@@ -361,6 +367,5 @@ mod tests {
             Summa.memory(&case).others
         };
         assert!(memory(16) > 3 * memory(64));
-        assert_eq!(largest_share(1024, 4), 256);
     }
 }

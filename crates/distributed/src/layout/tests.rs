@@ -8,7 +8,15 @@ use crate::model::tests::PLAIN;
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (m, n, k) in [(7, 5, 3), (1, 9, 4), (9, 1, 4), (2, 2, 0), (0, 3, 2), (3, 0, 2), (20, 30, 10)] {
+    for (m, n, k) in [
+        (7, 5, 3),
+        (1, 9, 4),
+        (9, 1, 4),
+        (2, 2, 0),
+        (0, 3, 2),
+        (3, 0, 2),
+        (20, 30, 10),
+    ] {
         for ranks in 1..9 {
             let shape = Shape::new(m, n, k);
             cases.push(Case {
@@ -31,7 +39,10 @@ fn every_element_of_c_is_computed_by_one_rank() {
             let mut computed = vec![0; m * n];
             for block in blocks {
                 for row in block.rows {
-                    block.columns.clone().for_each(|column| computed[row * n + column] += 1);
+                    block
+                        .columns
+                        .clone()
+                        .for_each(|column| computed[row * n + column] += 1);
                 }
             }
             assert_eq!(computed, vec![1; m * n], "{} {case:?}", layout.name());
