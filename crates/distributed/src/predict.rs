@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn all_of_b_for_every_rank_ends_the_speed_up_and_blocks_end_it_later() {
-        let question = cluster(16384);
+        let mut question = cluster(16384);
+        question.machine.flops_per_s = 1e10;
         let best = |name| {
             let times = RANKS.map(|ranks| of(&question, name, ranks).time_s);
             let least = times.iter().copied().fold(f64::INFINITY, f64::min);

@@ -194,7 +194,6 @@ mod tests {
             let others = ranks - 1;
             assert_eq!(sent.elements as usize, others * (m * k / ranks + k * n));
             assert_eq!(sent.messages as usize, others);
-            
         }
     }
 
