@@ -2,6 +2,7 @@
 //! names it. (Of a rank that is killed `mpirun` says so itself, and ends the others.)
 
 use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 
 use mpi::environment::processor_name;
@@ -41,7 +42,13 @@ pub fn end_the_job(ranks: &Ranks, why: impl std::fmt::Display) -> ! {
 
 fn say(rank: i32, size: i32, what: &str) {
     let host = processor_name().unwrap_or_default();
-    eprintln!("error: rank {rank} of {size} (on {host}) {what}");
+    say_line(&format!("error: rank {rank} of {size} (on {host}) {what}"));
+}
+
+/// Writes a line to standard error in one piece: `mpirun` mixes the pieces of all ranks.
+pub fn say_line(line: &str) {
+    // Nobody may be there to read it.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// The longest part of a command line that a message about it quotes, in bytes.

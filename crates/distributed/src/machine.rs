@@ -14,7 +14,7 @@ use crate::model::{Case, Machine};
 use crate::share_out::largest_share;
 
 /// Round trips without content, and with.
-const SHORT_TRIPS: usize = 200;
+const SHORT_TRIPS: usize = 50;
 const LONG_TRIPS: usize = 7;
 /// Elements of the long messages at most.
 const LONG: usize = 1 << 22;

@@ -31,7 +31,7 @@ use crate::Element;
 use crate::arguments::{Arguments, ModelArguments};
 use crate::comm::{LARGEST, Ranks};
 use crate::evaluate::{Request, Task, evaluate};
-use crate::faults::{disagreement, end_the_job, end_the_job_on_panic};
+use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
 use crate::local::{Place, local_product};
 use crate::machine;
 use crate::model::{Case, Machine};
@@ -87,7 +87,9 @@ fn run(world: &Ranks, arguments: &Arguments) -> u8 {
     if arguments.show_ranks {
         let host = processor_name().unwrap_or_default();
         let (rank, size, process) = (world.rank(), world.size(), std::process::id());
-        eprintln!("rank {rank} of {size} is process {process} on {host}");
+        say_line(&format!(
+            "rank {rank} of {size} is process {process} on {host}"
+        ));
         world.barrier();
     }
     if arguments.panic_on_rank == Some(world.rank()) {

@@ -100,6 +100,12 @@ pub struct Canvas {
     elements: Group,
 }
 
+impl Default for Canvas {
+    fn default() -> Canvas {
+        Canvas::new()
+    }
+}
+
 impl Canvas {
     pub fn new() -> Canvas {
         let elements = Group::new().set("font-family", "sans-serif");

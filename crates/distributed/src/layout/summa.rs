@@ -164,7 +164,7 @@ impl<T: Element> Multiply<T> for Summa {
         let mut product = Product::new(job, grid)?;
         let blocks = distribute(job, grid)?;
         let (of_a, of_b) = match (&blocks, job.operands) {
-            (Some((a, b)), _) => (a.view(), b.view()),
+            (Some(held), _) => (held.of_a.view(), held.of_b.view()),
             (None, Some((a, b))) => {
                 let (of_a, of_b) = held(&job.case, grid, 0);
                 (
@@ -184,6 +184,12 @@ struct Held<T> {
     elements: Vec<T>,
     rows: usize,
     columns: usize,
+}
+
+/// Those of one rank.
+struct HeldBlocks<T> {
+    of_a: Held<T>,
+    of_b: Held<T>,
 }
 
 impl<T: Element> Held<T> {
@@ -209,7 +215,7 @@ impl<T: Element> Held<T> {
 fn distribute<T: Element>(
     job: &Job<'_, T>,
     grid: Grid,
-) -> Result<Option<(Held<T>, Held<T>)>, LayoutError> {
+) -> Result<Option<HeldBlocks<T>>, LayoutError> {
     let blocks = match job.operands {
         Some((a, b)) => {
             let parts = |rank| {
@@ -231,7 +237,7 @@ fn distribute<T: Element>(
             job.clock.time(Phase::Distribute, || {
                 job.ranks.exchange(&[], vec![(0, parts)])
             });
-            Some((of_a, of_b))
+            Some(HeldBlocks { of_a, of_b })
         }
     };
     job.sent_in(Phase::Distribute);
