@@ -453,6 +453,10 @@ impl<T: Element> Evaluation<'_, T> {
             time_median_s: median,
             flops_per_s: median.filter(|_| flops > 0.0).map(|median| flops / median),
             times_s,
+            slowest_of_runs: runs
+                .iter()
+                .map(|run| slowest(run.times.iter().copied()))
+                .collect(),
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
             predicted: Some(layout.cost(&case, &machine, size_of::<T>())),
             machine: Some(machine),

@@ -76,6 +76,8 @@ pub struct Record {
     pub efficiency: Option<f64>,
     /// The largest time of any rank in each phase, of the run with the median time.
     pub slowest: Times,
+    /// The same of each run, in the order of `times_s`.
+    pub slowest_of_runs: Vec<Times>,
     /// What the model says, and of what machine.
     pub predicted: Option<Times>,
     pub machine: Option<Machine>,
