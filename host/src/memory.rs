@@ -46,10 +46,12 @@ pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
 ///
 /// They do not.
 pub fn check_padded(shape: Shape, padding: usize, element_bytes: usize) -> Result<(), TooLarge> {
-    match std::fs::read_to_string("/proc/meminfo") {
-        Ok(text) => check_against(shape, padding, element_bytes, total_bytes(&text)),
-        Err(_) => Ok(()),
-    }
+    check_against(shape, padding, element_bytes, total())
+}
+
+/// This machine's memory in bytes, where the system says it.
+pub fn total() -> Option<u64> {
+    total_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
 
 fn check_against(

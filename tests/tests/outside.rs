@@ -111,7 +111,9 @@ fn kernel_is_added() -> Result<(), Failed> {
     }
     fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-    let (_, rest) = manifest.split_once("\n]\n").ok_or("no members")?;
+    let (_, rest) = manifest
+        .split_once("\n[workspace.package]\n")
+        .ok_or("no [workspace.package]")?;
     // The other crates are those of this workspace.
     let rest = COPIED.iter().fold(
         rest.replace("path = \"", &format!("path = \"{}/", root.display())),
@@ -122,7 +124,8 @@ fn kernel_is_added() -> Result<(), Failed> {
             )
         },
     );
-    let manifest = format!("[workspace]\nresolver = \"3\"\nmembers = {COPIED:?}\n{rest}");
+    let manifest =
+        format!("[workspace]\nresolver = \"3\"\nmembers = {COPIED:?}\n[workspace.package]\n{rest}");
     fs::write(copy.join("Cargo.toml"), manifest)?;
     // One file,
     let kernels = copy.join("gpu-kernels/src");

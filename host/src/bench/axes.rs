@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SOFT, Stroke, TEXT, text_w
 
 /// Values to pixels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub struct Scale {
     values: (f64, f64),
     pixels: (f64, f64),
     logarithmic: bool,
@@ -43,7 +43,7 @@ impl Scale {
 }
 
 /// Round values from zero to at least `most`: about five.
-pub(super) fn round_ticks(most: f64) -> Vec<f64> {
+pub fn round_ticks(most: f64) -> Vec<f64> {
     let most = match most.is_finite() && most > 0.0 {
         true => most,
         false => 1.0,
@@ -60,7 +60,7 @@ pub(super) fn round_ticks(most: f64) -> Vec<f64> {
 
 /// Round values within `range` for a logarithmic axis: 1, 2 and 5 of each power of ten, or the
 /// powers alone if those are many.
-pub(super) fn logarithmic_ticks((least, most): (f64, f64)) -> Vec<f64> {
+pub fn logarithmic_ticks((least, most): (f64, f64)) -> Vec<f64> {
     let decades = least.log10().floor() as i32..=most.log10().ceil() as i32;
     let of = |factors: &[f64]| {
         let values = decades.clone().flat_map(|decade| {
@@ -89,7 +89,7 @@ fn power_of_ten(factor: f64, decade: i32) -> f64 {
 }
 
 /// A value on an axis: as few digits as tell it.
-pub(super) fn tick_label(value: f64) -> String {
+pub fn tick_label(value: f64) -> String {
     // A multiple of a step of 0.2 may be 0.6000000000000001.
     let digits = match value.abs() >= 1e-6 {
         true => 9,
@@ -100,7 +100,7 @@ pub(super) fn tick_label(value: f64) -> String {
 }
 
 /// Three digits of a figure.
-pub(super) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     match value {
         99.95.. => format!("{value:.0}"),
         9.995.. => format!("{value:.1}"),
@@ -111,13 +111,7 @@ pub(super) fn figure(value: f64) -> String {
 
 /// A line at each value across `area`, with the value below; `title` is below them all. Returns
 /// where the space below begins.
-pub(super) fn draw_x(
-    canvas: &mut Canvas,
-    area: Area,
-    scale: Scale,
-    values: &[f64],
-    title: &str,
-) -> f64 {
+pub fn draw_x(canvas: &mut Canvas, area: Area, scale: Scale, values: &[f64], title: &str) -> f64 {
     let y = area.bottom + 14.0;
     for &value in values {
         let x = scale.at(value);
@@ -130,7 +124,7 @@ pub(super) fn draw_x(
 }
 
 /// A line at each value across `area`, with the value at the left; `title` is above them.
-pub(super) fn draw_y(canvas: &mut Canvas, area: Area, scale: Scale, values: &[f64], title: &str) {
+pub fn draw_y(canvas: &mut Canvas, area: Area, scale: Scale, values: &[f64], title: &str) {
     for &value in values {
         let y = scale.at(value);
         canvas.line((area.left, y), (area.right, y), Stroke::solid(FAINT, 1.0));
@@ -140,7 +134,7 @@ pub(super) fn draw_y(canvas: &mut Canvas, area: Area, scale: Scale, values: &[f6
 }
 
 /// The values, or the first of `coarser` ones, whose labels have room beside each other.
-pub(super) fn fitting(scale: Scale, candidates: &[Vec<f64>]) -> Vec<f64> {
+pub fn fitting(scale: Scale, candidates: &[Vec<f64>]) -> Vec<f64> {
     let fits = |values: &&Vec<f64>| {
         values.windows(2).all(|pair| {
             let widths = [pair[0], pair[1]].map(|value| text_width(&tick_label(value), TEXT));
@@ -152,7 +146,7 @@ pub(super) fn fitting(scale: Scale, candidates: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Marks along the x axis with names of their own, and the room that the names take.
-pub(super) struct Names<'a> {
+pub struct Names<'a> {
     marks: &'a [(f64, String)],
     upright: bool,
 }

@@ -5,29 +5,29 @@ use svg::node::element::{Group, Line, Polygon, Polyline, Rectangle, Text, Title}
 use svg::{Document, Node};
 
 /// Width of every plot; heights differ.
-pub(super) const WIDTH: f64 = 1000.0;
+pub const WIDTH: f64 = 1000.0;
 /// Between the edge of a plot and anything in it.
-pub(super) const MARGIN: f64 = 16.0;
+pub const MARGIN: f64 = 16.0;
 
 /// Heights of text.
-pub(super) const TEXT: f64 = 13.0;
+pub const TEXT: f64 = 13.0;
 const TITLE: f64 = 17.0;
 
 /// A colour, as SVG writes it.
-pub(super) type Colour = &'static str;
+pub type Colour = &'static str;
 
 /// Of text and axes, of text that matters less, and of lines that only guide the eye.
-pub(super) const INK: Colour = "#1a1a1a";
-pub(super) const SOFT: Colour = "#555555";
-pub(super) const FAINT: Colour = "#dddddd";
+pub const INK: Colour = "#1a1a1a";
+pub const SOFT: Colour = "#555555";
+pub const FAINT: Colour = "#dddddd";
 const PAPER: Colour = "#ffffff";
 
 /// A place: x to the right, y down.
-pub(super) type Point = (f64, f64);
+pub type Point = (f64, f64);
 
 /// A rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Area {
+pub struct Area {
     pub left: f64,
     pub top: f64,
     pub right: f64,
@@ -62,7 +62,7 @@ impl Area {
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stroke {
+pub struct Stroke {
     pub colour: Colour,
     pub width: f64,
     /// Lengths of dashes and gaps, as SVG writes them.
@@ -89,15 +89,21 @@ impl Stroke {
 
 /// Which point of text is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
 }
 
 /// A plot being drawn.
-pub(super) struct Canvas {
+pub struct Canvas {
     elements: Group,
+}
+
+impl Default for Canvas {
+    fn default() -> Canvas {
+        Canvas::new()
+    }
 }
 
 impl Canvas {
@@ -247,7 +253,7 @@ fn tenths(value: f64) -> f64 {
 }
 
 /// Where [`Canvas::text`] writes.
-pub(super) fn text_area(text: &str, (x, y): Point, anchor: Anchor) -> Area {
+pub fn text_area(text: &str, (x, y): Point, anchor: Anchor) -> Area {
     let width = text_width(text, TEXT);
     let left = match anchor {
         Anchor::Start => x,
@@ -258,7 +264,7 @@ pub(super) fn text_area(text: &str, (x, y): Point, anchor: Anchor) -> Area {
 }
 
 /// The width of text, no less than in DejaVu Sans, the widest of the usual plain fonts.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub fn text_width(text: &str, size: f64) -> f64 {
     let of_glyph = |glyph: char| match glyph {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.34,
         'f' | 't' | 'r' | '-' | '(' | ')' | '/' => 0.42,

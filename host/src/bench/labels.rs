@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Area, Point, TEXT, text_area};
 
 /// Moves labels of a `height` apart, as little as they must be, between `top` and `bottom`:
 /// their middles, in the order of `wanted`.
-pub(super) fn moved_apart(wanted: &[f64], height: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+pub fn moved_apart(wanted: &[f64], height: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&one, &other| wanted[one].total_cmp(&wanted[other]));
     // Labels that would overlap become a block, whose middle is where its labels' is.
@@ -49,14 +49,14 @@ pub(super) fn moved_apart(wanted: &[f64], height: f64, (top, bottom): (f64, f64)
 
 /// A label and its point.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub struct Wanted {
     pub point: Point,
     pub text: String,
 }
 
 /// Where a label stands: half-way up the text, at its anchor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Placed {
+pub struct Placed {
     pub at: Point,
     pub anchor: Anchor,
 }
@@ -74,11 +74,7 @@ const STEPS: i32 = 50;
 /// A place for each label: those of points close to each other in a column beside them, in the
 /// order of their heights, so that lines from points to labels do not cross. No label is over
 /// another or over an obstacle, or outside `bounds`; `None` where there is no room.
-pub(super) fn columns(
-    wanted: &[Wanted],
-    mut obstacles: Vec<Area>,
-    bounds: Area,
-) -> Vec<Option<Placed>> {
+pub fn columns(wanted: &[Wanted], mut obstacles: Vec<Area>, bounds: Area) -> Vec<Option<Placed>> {
     let mut places = vec![None; wanted.len()];
     for mut members in clusters(wanted) {
         // One that nothing fits for has one member less, until the last.
@@ -148,7 +144,7 @@ fn column(
 }
 
 /// Small areas along a line.
-pub(super) fn along(from: Point, to: Point) -> Vec<Area> {
+pub fn along(from: Point, to: Point) -> Vec<Area> {
     let length = (to.0 - from.0).hypot(to.1 - from.1);
     let count = (length / 4.0).ceil().max(1.0);
     (0..=count as usize)

@@ -16,15 +16,15 @@
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 //! | `kept.rs` | what outlives an interrupt |
 
-mod axes;
+pub mod axes;
 pub mod bars;
-mod canvas;
+pub mod canvas;
 pub mod compare;
 mod consistency;
 mod csv;
 pub mod export;
 pub mod kept;
-mod labels;
+pub mod labels;
 mod ladder;
 mod lines;
 pub mod markdown;
@@ -33,7 +33,7 @@ pub mod preset;
 pub mod ratios;
 pub mod results;
 pub mod shapes;
-mod style;
+pub mod style;
 pub mod table;
 
 pub use compare::Earlier;

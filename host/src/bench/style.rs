@@ -11,13 +11,13 @@ const COLOURS: [Colour; 6] = [
 
 /// Of bars: those of kernels, of `auto` and of cuBLAS; and those slower than cuBLAS. The first
 /// and the last differ in brightness, too.
-pub(super) const KERNEL: Colour = "#0072b2";
-pub(super) const CHOSEN: Colour = INK;
-pub(super) const YARDSTICK: Colour = "#999999";
-pub(super) const SLOWER: Colour = "#e69f00";
+pub const KERNEL: Colour = "#0072b2";
+pub const CHOSEN: Colour = INK;
+pub const YARDSTICK: Colour = "#999999";
+pub const SLOWER: Colour = "#e69f00";
 
 /// The line of cuBLAS, also where it only crosses bars.
-pub(super) const YARDSTICK_LINE: Stroke = Stroke::dashed("#777777", 1.5, "6 4");
+pub const YARDSTICK_LINE: Stroke = Stroke::dashed("#777777", 1.5, "6 4");
 
 /// The marker drawn at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ const MARKERS: [Marker; 5] = [
 
 /// How one contender is drawn: no two of the first 12 alike, neighbours in both colour and marker.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Style {
+pub struct Style {
     marker: Marker,
     pub line: Stroke,
 }

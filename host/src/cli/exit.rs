@@ -9,23 +9,23 @@ use crate::prove::EvaluateError;
 use crate::source::FilesError;
 
 /// Every result is proven right.
-pub(super) const PROVEN: u8 = 0;
+pub const PROVEN: u8 = 0;
 /// A result is wrong, or something failed at run time.
-pub(super) const FAILED: u8 = 1;
+pub const FAILED: u8 = 1;
 /// The command line requests something that does not exist.
-pub(super) const USAGE: u8 = 2;
+pub const USAGE: u8 = 2;
 
 /// Every result is proven right, and one is slower than `--fail-if-slower` allows.
-pub(super) const SLOWER: u8 = 3;
+pub const SLOWER: u8 = 3;
 
 /// Why a command ends early, and the exit code for it.
-pub(super) struct Stop {
+pub struct Stop {
     why: String,
     code: u8,
 }
 
 /// Something failed at run time.
-pub(super) fn failed(error: impl Display) -> Stop {
+pub fn failed(error: impl Display) -> Stop {
     Stop {
         why: error.to_string(),
         code: FAILED,
@@ -33,7 +33,7 @@ pub(super) fn failed(error: impl Display) -> Stop {
 }
 
 /// The command line requests something that does not exist.
-pub(super) fn usage(error: impl Display) -> Stop {
+pub fn usage(error: impl Display) -> Stop {
     Stop {
         code: USAGE,
         ..failed(error)
@@ -41,7 +41,7 @@ pub(super) fn usage(error: impl Display) -> Stop {
 }
 
 /// A kernel is slower than the command line allows.
-pub(super) fn slower(error: impl Display) -> Stop {
+pub fn slower(error: impl Display) -> Stop {
     Stop {
         code: SLOWER,
         ..failed(error)
@@ -68,7 +68,7 @@ impl From<EvaluateError> for Stop {
 
 impl Stop {
     /// Says why, and returns the exit code.
-    pub(super) fn tell(self, notes: &mut dyn Write) -> u8 {
+    pub fn tell(self, notes: &mut dyn Write) -> u8 {
         // The notes may have no reader: the exit code still says it.
         let _ = writeln!(notes, "error: {}", self.why);
         self.code
@@ -76,13 +76,13 @@ impl Stop {
 }
 
 /// Says what the user may not expect.
-pub(super) fn note(notes: &mut dyn Write, text: impl Display) {
+pub fn note(notes: &mut dyn Write, text: impl Display) {
     // A note that cannot be written changes nothing.
     let _ = writeln!(notes, "note: {text}");
 }
 
 /// The chooser of kernels. Unusable content of the file of measurements is reported in `notes`.
-pub(super) fn noted((chooser, text): (Chooser, Option<String>), notes: &mut dyn Write) -> Chooser {
+pub fn noted((chooser, text): (Chooser, Option<String>), notes: &mut dyn Write) -> Chooser {
     if let Some(text) = text {
         note(notes, text);
     }
@@ -91,7 +91,7 @@ pub(super) fn noted((chooser, text): (Chooser, Option<String>), notes: &mut dyn 
 
 /// The exit code, unless the report could not be written. A reader that has gone away has read
 /// enough.
-pub(super) fn finish(written: io::Result<()>, notes: &mut dyn Write, code: u8) -> u8 {
+pub fn finish(written: io::Result<()>, notes: &mut dyn Write, code: u8) -> u8 {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             failed(format!("The report cannot be written: {error}.")).tell(notes)

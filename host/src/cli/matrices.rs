@@ -17,35 +17,35 @@ use gpu_gemm::{Device, ElementType, Shape};
 
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
 #[derive(Debug, Args)]
-pub(super) struct ProblemArguments {
+pub struct ProblemArguments {
     /// m, n and k, where they are not given themselves: a number, or 4k for 4096 [default: 4096
-    /// on a CUDA GPU, 1024 elsewhere and with CPU rungs]
+    /// where `rust-gemm` runs kernels on a CUDA GPU, else 1024]
     #[arg(long, value_parser = size)]
-    pub(super) size: Option<usize>,
+    pub size: Option<usize>,
 
     /// Rows of A and C
     #[arg(long, value_parser = size)]
-    pub(super) m: Option<usize>,
+    pub m: Option<usize>,
 
     /// Columns of B and C
     #[arg(long, value_parser = size)]
-    pub(super) n: Option<usize>,
+    pub n: Option<usize>,
 
     /// Columns of A, rows of B
     #[arg(long, value_parser = size)]
-    pub(super) k: Option<usize>,
+    pub k: Option<usize>,
 
     /// The type of the elements [default: that of the files, or f32]
     #[arg(long, value_name = "TYPE", value_parser = values::element_type())]
-    pub(super) dtype: Option<ElementType>,
+    pub dtype: Option<ElementType>,
 
     #[command(flatten)]
-    pub(super) operands: OperandArguments,
+    pub operands: OperandArguments,
 }
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Matrices")]
-pub(super) struct MatrixArguments {
+pub struct MatrixArguments {
     /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
     /// Its shape and type are the problem's
     #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding"])]
@@ -63,7 +63,7 @@ pub(super) struct MatrixArguments {
     /// stays as it was. A pipe or a device, such as /dev/stdout, is written to; the report then
     /// goes to standard error
     #[arg(long, value_name = "D.npy")]
-    pub(super) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 
     /// What fills the matrices [default: normal]
     #[arg(long, conflicts_with = "a", value_enum)]
@@ -71,21 +71,21 @@ pub(super) struct MatrixArguments {
 
     /// Show the top-left corner of the resulting C: so many rows and columns, such as `5` or `5x8`
     #[arg(long, value_name = "ROWS[xCOLUMNS]")]
-    pub(super) show: Option<Corner>,
+    pub show: Option<Corner>,
 }
 
 /// The matrices to multiply.
 #[derive(Debug)]
-pub(super) struct Matrices {
-    pub(super) source: Source,
-    pub(super) data_type: ElementType,
+pub struct Matrices {
+    pub source: Source,
+    pub data_type: ElementType,
     /// What the user may not expect, as a sentence.
-    pub(super) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// m, n and k where nothing says what they are: enough to fill the largest GPU, or what a CPU
 /// multiplies in a few seconds.
-fn default_size(asked: &[Asked], device: &Device) -> usize {
+pub(super) fn default_size(asked: &[Asked], device: &Device) -> usize {
     match device {
         Device::Cuda(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
         Device::Cuda(_) | Device::Simulator(_) | Device::OpenCl(_) => 1024,
@@ -93,10 +93,10 @@ fn default_size(asked: &[Asked], device: &Device) -> usize {
 }
 
 impl ProblemArguments {
-    /// The shape of these matrices, which `asked` multiply on `device`.
-    pub(super) fn shape(&self, source: &Source, asked: &[Asked], device: &Device) -> Shape {
-        let size = || self.size.unwrap_or_else(|| default_size(asked, device));
-        let or_size = |dimension: Option<usize>| dimension.unwrap_or_else(size);
+    /// The shape of these matrices; m, n and k are `default_size` where nothing says what they are.
+    pub fn shape(&self, source: &Source, default_size: usize) -> Shape {
+        let size = self.size.unwrap_or(default_size);
+        let or_size = |dimension: Option<usize>| dimension.unwrap_or(size);
         match source {
             Source::Files(files) => files.shape(),
             Source::Filled(_) => Shape::new(or_size(self.m), or_size(self.n), or_size(self.k)),
@@ -105,10 +105,7 @@ impl ProblemArguments {
 }
 
 /// Reads the options, and the headers of the files.
-pub(super) fn matrices(
-    problem: &ProblemArguments,
-    options: &MatrixArguments,
-) -> Result<Matrices, Stop> {
+pub fn matrices(problem: &ProblemArguments, options: &MatrixArguments) -> Result<Matrices, Stop> {
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {

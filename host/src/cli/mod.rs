@@ -3,19 +3,19 @@
 mod arguments;
 mod bench;
 pub mod environment;
-mod exit;
+pub mod exit;
 mod explain;
-mod matrices;
+pub mod matrices;
 mod multiply;
-mod native;
+pub mod native;
 mod opencl;
-mod operands;
+pub mod operands;
 mod ptx;
 mod running;
 mod shell;
-mod sizes;
+pub mod sizes;
 mod tune;
-mod values;
+pub mod values;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
-use super::matrices::matrices;
+use super::matrices::{default_size, matrices};
 use super::running;
 use crate::cpu;
 use crate::measure::cublas;
@@ -67,9 +67,8 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
-    let shape = arguments
-        .problem
-        .shape(&matrices.source, &asked, &opened.device);
+    let size = default_size(&asked, &opened.device);
+    let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type);
     let asked = running::runnable(asked, &opened.device, notes)?;
     let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);

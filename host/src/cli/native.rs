@@ -8,7 +8,7 @@ use crate::select::Asked;
 
 /// How CPU rungs run: the same for one call and for a benchmark.
 #[derive(Debug, Args)]
-pub(super) struct NativeArguments {
+pub struct NativeArguments {
     /// Threads of the CPU rungs that share out their work [default: as many as the machine has]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -24,7 +24,7 @@ pub(super) struct NativeArguments {
 
 impl NativeArguments {
     /// What is chosen for the CPU rungs.
-    pub(super) fn settings(&self) -> cpu::Settings {
+    pub fn settings(&self) -> cpu::Settings {
         cpu::Settings {
             threads: self.threads.map(usize::from),
             schedule: self.schedule.unwrap_or(Schedule::Static),
@@ -34,7 +34,7 @@ impl NativeArguments {
 
     /// A sentence for each option that changes nothing, since no such rung is among those that
     /// run.
-    pub(super) fn without_effect(&self, asked: &[Asked]) -> Vec<String> {
+    pub fn without_effect(&self, asked: &[Asked]) -> Vec<String> {
         let runs = |is_such: &dyn Fn(&Algorithm) -> bool| {
             asked.iter().any(|asked| match asked {
                 Asked::Rung(Rung::Cpu(algorithm)) => is_such(algorithm),

@@ -9,15 +9,16 @@ use super::values;
 use crate::data::Storage;
 use crate::select::Asked;
 
+/// The factors, and how matrices are stored.
 #[derive(Debug, Args)]
-pub(super) struct OperandArguments {
+pub struct OperandArguments {
     /// The factor of A * B
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(super) alpha: f64,
+    pub alpha: f64,
 
     /// The factor of the C that was there; 0 does not read it
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
-    pub(super) beta: f64,
+    pub beta: f64,
 
     /// A is stored transposed, as k x m: its transpose is multiplied
     #[arg(long)]
@@ -30,12 +31,12 @@ pub(super) struct OperandArguments {
     /// Elements between the end of each row of A, B and C, as stored, and the start of the next,
     /// which add to the leading dimensions
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
-    padding: usize,
+    pub padding: usize,
 }
 
 impl OperandArguments {
     /// Whether A and B are stored transposed.
-    pub(super) fn transposes(&self) -> [Transpose; 2] {
+    pub fn transposes(&self) -> [Transpose; 2] {
         [self.transpose_a, self.transpose_b].map(|is_transposed| match is_transposed {
             true => Transpose::Yes,
             false => Transpose::No,
@@ -44,7 +45,7 @@ impl OperandArguments {
 
     /// How the matrices are stored; an error where something that is asked for cannot multiply
     /// matrices stored so.
-    pub(super) fn storage(&self, asked: &[Asked]) -> Result<Storage, Stop> {
+    pub fn storage(&self, asked: &[Asked]) -> Result<Storage, Stop> {
         let option = match (self.transpose_a, self.transpose_b) {
             (true, _) => Some("--transpose-a"),
             (false, true) => Some("--transpose-b"),

@@ -13,7 +13,7 @@ const RANGE: &str = "a range of sizes is FROM:TO:STEP, such as 64:256:64 for 64,
 const MOST: usize = 1000;
 
 /// Reads `1000` or `4k`.
-pub(super) fn size(text: &str) -> Result<usize, String> {
+pub fn size(text: &str) -> Result<usize, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1024),
         None => (text, 1),
@@ -31,7 +31,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
 
 /// Reads a size that a launch can have and that is not 0: an empty problem has nothing to
 /// explain.
-pub(super) fn dimension(text: &str) -> Result<usize, String> {
+pub fn dimension(text: &str) -> Result<usize, String> {
     match size(text)? {
         size @ 1..=0x7fff_ffff => Ok(size),
         size => Err(format!("{size} is not in 1..=2147483647")),
@@ -40,7 +40,7 @@ pub(super) fn dimension(text: &str) -> Result<usize, String> {
 
 /// A size, or a range of sizes, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sizes(Vec<usize>);
+pub struct Sizes(Vec<usize>);
 
 impl FromStr for Sizes {
     type Err = String;
@@ -67,7 +67,7 @@ impl FromStr for Sizes {
 }
 
 /// All sizes of a list of them.
-pub(super) fn all(sizes: &[Sizes]) -> impl Iterator<Item = usize> {
+pub fn all(sizes: &[Sizes]) -> impl Iterator<Item = usize> {
     sizes.iter().flat_map(|Sizes(sizes)| sizes.iter().copied())
 }
 

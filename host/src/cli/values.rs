@@ -54,7 +54,7 @@ values! {
 }
 
 /// Takes the names of the element types and no others.
-pub(super) fn element_type() -> impl TypedValueParser<Value = ElementType> {
+pub fn element_type() -> impl TypedValueParser<Value = ElementType> {
     let names = ElementType::ALL.map(|element| {
         PossibleValue::new(element.name()).help(match element {
             ElementType::F32 => "IEEE binary32",
@@ -72,7 +72,7 @@ pub(super) fn element_type() -> impl TypedValueParser<Value = ElementType> {
 }
 
 /// Takes elements between rows.
-pub(super) fn padding() -> impl TypedValueParser<Value = usize> {
+pub fn padding() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u16).map(usize::from)
 }
 

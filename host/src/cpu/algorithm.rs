@@ -8,7 +8,7 @@ use super::view::{View, ViewMut};
 use crate::data::Number;
 use crate::verify::ErrorModel;
 
-/// Adds `A * B` to C, which holds zeros. The three fit each other, and none is empty.
+/// Adds `A * B` to C. The three fit each other, and none is empty.
 pub type Multiply<T> = fn(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team);
 
 /// A rung of the CPU's ladder.

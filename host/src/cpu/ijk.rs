@@ -30,7 +30,7 @@ pub static RUNG: Algorithm = Algorithm {
 fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _: &Team) {
     for i in 0..a.rows() {
         for j in 0..b.columns() {
-            let mut sum = T::default();
+            let mut sum = c.row_mut(i)[j];
             for k in 0..b.rows() {
                 sum = a.at(i, k).times_plus(b.at(k, j), sum);
             }

@@ -46,7 +46,7 @@ fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) 
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
     // SAFETY: these are the dimensions, which fit each other, and the strides of three views, one
     // of which is borrowed exclusively.
-    unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
+    unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 1.0, c.as_mut_ptr(), ldc, 1) }
 }
 
 fn dgemm(a: View<'_, f64>, b: View<'_, f64>, mut c: ViewMut<'_, f64>, _: &Team) {
@@ -54,7 +54,7 @@ fn dgemm(a: View<'_, f64>, b: View<'_, f64>, mut c: ViewMut<'_, f64>, _: &Team) 
     let [lda, ldb, ldc] = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
     // SAFETY: as above.
-    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 0.0, c.as_mut_ptr(), ldc, 1) }
+    unsafe { matrixmultiply::dgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 1.0, c.as_mut_ptr(), ldc, 1) }
 }
 
 #[cfg(test)]

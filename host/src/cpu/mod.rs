@@ -1,7 +1,7 @@
 //! The CPU's own ladder: the same product without a GPU, from three plain loops to threads, for
 //! reference and contrast.
 //!
-//! A rung is an ordinary function that adds `A * B` to a C of zeros; [`run`] handles `alpha`,
+//! A rung is an ordinary function that adds `A * B` to C; [`run`] handles `alpha`,
 //! `beta` and the C that was there, so that each file holds one idea. The rungs run natively,
 //! whatever `--device` says, and go through the same gates, timing and report as the GPU
 //! kernels. A new one is a file here and a line in `rungs!` below.
@@ -131,8 +131,19 @@ fn gemm<T: Number>(
         let product = ViewMut::new(&mut product, shape.m, shape.n, shape.n);
         multiply(a, b, product, team);
     }
-    for (row, sums) in product.chunks(shape.n.max(1)).enumerate() {
-        for (c, sum) in c.row_mut(row).iter_mut().zip(sums) {
+    let product = View::new(&product, shape.m, shape.n, shape.n);
+    scale_and_add(alpha, product, beta, c);
+}
+
+/// `C = alpha * product + beta * C`. Where beta is zero, C is not read.
+///
+/// # Panics
+///
+/// If the product has fewer rows than C.
+pub fn scale_and_add<T: Number>(alpha: T, product: View<'_, T>, beta: T, mut c: ViewMut<'_, T>) {
+    let zero = T::default();
+    for row in 0..c.rows() {
+        for (c, sum) in c.row_mut(row).iter_mut().zip(product.row(row)) {
             // Zero where alpha is zero, and never NaN: the product is then all zeros.
             let added = alpha.times_plus(*sum, zero);
             *c = match beta == zero {
@@ -197,6 +208,27 @@ mod tests {
         let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
         let team = Team::new(Settings::default()).unwrap();
         run(&algorithm, &problem, &team)
+    }
+
+    #[test]
+    fn every_rung_adds_to_what_c_holds() {
+        let team = Team::new(Settings::default()).unwrap();
+        let (a, b) = ([1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]); // 2 x 3 and 3 x 2
+        for rung in RUNGS {
+            if let Some(multiply) = rung.functions.i32 {
+                let mut c = [100, 200, 300, 400];
+                let (a, b) = (View::new(&a, 2, 3, 3), View::new(&b, 3, 2, 2));
+                multiply(a, b, ViewMut::new(&mut c, 2, 2, 2), &team);
+                assert_eq!(c, [158, 264, 439, 554], "{}", rung.name);
+            }
+            if let Some(multiply) = rung.functions.f64 {
+                let [a, b] = [a, b].map(|matrix| matrix.map(f64::from));
+                let mut c = [100.0, 200.0, 300.0, 400.0];
+                let (a, b) = (View::new(&a, 2, 3, 3), View::new(&b, 3, 2, 2));
+                multiply(a, b, ViewMut::new(&mut c, 2, 2, 2), &team);
+                assert_eq!(c, [158.0, 264.0, 439.0, 554.0], "{}", rung.name);
+            }
+        }
     }
 
     #[test]

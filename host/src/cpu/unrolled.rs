@@ -33,6 +33,7 @@ fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, mut c: ViewMut<'_, T>, _:
         let (chunks, remainder) = a.row(i).as_chunks::<4>();
         for j in 0..b.columns() {
             let mut sums = [T::default(); 4];
+            sums[0] = c.row_mut(i)[j];
             let mut k = 0;
             for a in chunks {
                 sums[0] = a[0].times_plus(b.at(k, j), sums[0]);

@@ -216,7 +216,7 @@ fn prove_exact<T: Element>(
 
 /// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only
 /// for zero.
-fn small_integer(scalar: f64) -> i32 {
+pub fn small_integer(scalar: f64) -> i32 {
     match scalar {
         0.0 => 0,
         scalar if scalar.abs() < 1.0 => scalar.signum() as i32,

@@ -24,6 +24,7 @@ use std::io::Write;
 use gpu_gemm::{ElementType, Opened};
 
 pub use error::EvaluateError;
+pub use gates::small_integer;
 pub use request::{Baseline, Request};
 pub use steps::steps;
 

@@ -1,0 +1,106 @@
+//! Where the time of one rank goes.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// What a rank can be doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Sending or receiving operands before anything is multiplied.
+    Distribute,
+    /// Multiplying.
+    Compute,
+    /// Sending or receiving operands between products: what is not hidden behind them.
+    Wait,
+    /// Waiting for the slowest rank to finish its product.
+    Idle,
+    /// Sending or receiving C.
+    Collect,
+}
+
+/// The time of one rank, by phase, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    pub distribute_s: f64,
+    pub compute_s: f64,
+    pub wait_s: f64,
+    pub idle_s: f64,
+    pub collect_s: f64,
+}
+
+impl Times {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.to_array().iter().sum()
+    }
+
+    /// In the order of the phases.
+    pub fn to_array(self) -> [f64; Times::COUNT] {
+        [
+            self.distribute_s,
+            self.compute_s,
+            self.wait_s,
+            self.idle_s,
+            self.collect_s,
+        ]
+    }
+
+    /// From the order of the phases.
+    pub fn from_array(seconds: [f64; Times::COUNT]) -> Times {
+        let [distribute_s, compute_s, wait_s, idle_s, collect_s] = seconds;
+        Times {
+            distribute_s,
+            compute_s,
+            wait_s,
+            idle_s,
+            collect_s,
+        }
+    }
+}
+
+/// Adds up the time of one product, by phase.
+#[derive(Debug, Default)]
+pub struct Clock {
+    spent: Cell<[Duration; Times::COUNT]>,
+}
+
+impl Clock {
+    /// Does something, and adds its time to that of a phase.
+    pub fn time<R>(&self, phase: Phase, work: impl FnOnce() -> R) -> R {
+        let started = Instant::now();
+        let result = work();
+        let mut spent = self.spent.get();
+        spent[phase as usize] += started.elapsed();
+        self.spent.set(spent);
+        result
+    }
+
+    /// What was spent so far.
+    pub fn times(&self) -> Times {
+        Times::from_array(self.spent.get().map(|spent| spent.as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_added_to_its_own_phase() {
+        let clock = Clock::default();
+        let seen = clock.time(Phase::Wait, || {
+            let started = Instant::now();
+            while started.elapsed() < Duration::from_micros(10) {}
+            7
+        });
+        let times = clock.times();
+        assert_eq!(seen, 7);
+        assert!(times.wait_s >= 10e-6 && times.total() == times.wait_s);
+        assert_eq!(Times::from_array(times.to_array()), times);
+    }
+}

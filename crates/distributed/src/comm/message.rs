@@ -1,0 +1,87 @@
+//! Parts of matrices as one MPI message: a derived datatype says where their elements lie.
+//!
+//! A part is `rows` pieces of `columns` elements, `leading` elements apart: an MPI vector type.
+//! Several parts are a structure of vector types at absolute addresses. So rows of A, columns of a
+//! row-major B and both at once travel without being copied together first, and the receiver
+//! may place them differently: only the sequence of elements must agree.
+
+use mpi::datatype::{Equivalence, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
+use mpi::{Address, Count};
+
+use host::cpu::view::{View, ViewMut};
+
+/// The largest number of rows or columns, and the largest leading dimension, that a message can
+/// describe: MPI counts with 32-bit integers.
+pub const LARGEST: usize = i32::MAX as usize;
+
+/// Where the elements of a message lie.
+pub(super) struct Message {
+    /// Of absolute addresses, to be used with `MPI_BOTTOM`.
+    pub datatype: UserDatatype,
+    pub elements: u64,
+}
+
+/// One part: where its first element is, and how the others lie.
+struct Part {
+    first: Address,
+    rows: usize,
+    columns: usize,
+    leading: usize,
+}
+
+impl Message {
+    /// Of parts to read, one after the other; `None` if they have no elements.
+    pub fn reading<T: Equivalence>(parts: &[View<'_, T>]) -> Option<Message> {
+        Message::of::<T>(parts.iter().map(|part| Part {
+            first: part.elements().as_ptr() as Address,
+            rows: part.rows(),
+            columns: part.columns(),
+            leading: part.leading(),
+        }))
+    }
+
+    /// Of parts to write.
+    pub fn writing<T: Equivalence>(parts: &mut [ViewMut<'_, T>]) -> Option<Message> {
+        Message::of::<T>(parts.iter_mut().map(|part| Part {
+            first: part.as_mut_ptr() as Address,
+            rows: part.rows(),
+            columns: part.columns(),
+            leading: part.leading(),
+        }))
+    }
+
+    fn of<T: Equivalence>(parts: impl Iterator<Item = Part>) -> Option<Message> {
+        let parts: Vec<Part> = parts
+            .filter(|part| part.rows > 0 && part.columns > 0)
+            .collect();
+        let elements: usize = parts.iter().map(|part| part.rows * part.columns).sum();
+        let element = T::equivalent_datatype();
+        let vectors: Vec<UncommittedUserDatatype> = parts
+            .iter()
+            .map(|part| {
+                let [rows, columns, leading] =
+                    [part.rows, part.columns, part.leading].map(as_count);
+                UncommittedUserDatatype::vector(rows, columns, leading, &element)
+            })
+            .collect();
+        let types: Vec<UncommittedDatatypeRef<'_>> = vectors
+            .iter()
+            .map(UncommittedUserDatatype::as_ref)
+            .collect();
+        let addresses: Vec<Address> = parts.iter().map(|part| part.first).collect();
+        let lengths = vec![1; parts.len()];
+        (elements > 0).then(|| Message {
+            datatype: UserDatatype::structured(&lengths, &addresses, &types),
+            elements: elements as u64,
+        })
+    }
+}
+
+/// What MPI counts with.
+///
+/// # Panics
+///
+/// More than [`LARGEST`], which the program refuses before anything is sent.
+fn as_count(number: usize) -> Count {
+    Count::try_from(number).expect("a dimension is at most LARGEST")
+}

@@ -1,0 +1,78 @@
+//! What ends a job: a rank that panics or fails takes all others with it, with one message that
+//! names it. (Of a rank that is killed `mpirun` says so itself, and ends the others.)
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Write};
+use std::panic::{self, PanicHookInfo};
+
+use mpi::environment::processor_name;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator;
+
+use crate::comm::Ranks;
+
+/// Makes a panic of any thread of this rank end the job. Without it the unwinding rank would wait
+/// for messages under way, and the others for it.
+pub fn end_the_job_on_panic() {
+    let world = SimpleCommunicator::world();
+    let (rank, size) = (world.rank(), world.size());
+    panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        let payload = info.payload();
+        let why = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a panic without a message");
+        let place = info.location().map(|place| format!(" at {place}"));
+        say(
+            rank,
+            size,
+            &format!("panicked{}: {why}", place.unwrap_or_default()),
+        );
+        SimpleCommunicator::world().abort(1)
+    }));
+}
+
+/// Ends the job because this rank cannot do its part.
+pub fn end_the_job(ranks: &Ranks, why: impl std::fmt::Display) -> ! {
+    let world = SimpleCommunicator::world();
+    say(world.rank(), world.size(), &format!("failed: {why}"));
+    ranks.abort()
+}
+
+fn say(rank: i32, size: i32, what: &str) {
+    let host = processor_name().unwrap_or_default();
+    say_line(&format!("error: rank {rank} of {size} (on {host}) {what}"));
+}
+
+/// Writes a line to standard error in one piece: `mpirun` mixes the pieces of all ranks.
+pub fn say_line(line: &str) {
+    // Nobody may be there to read it.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// The longest part of a command line that a message about it quotes, in bytes.
+const QUOTED: usize = 256;
+
+/// Whether all ranks were started with the same command; what differs, in a sentence, if not. All
+/// ranks must call it, and all get the same answer.
+pub fn disagreement(ranks: &Ranks, command: &[String]) -> Option<String> {
+    let command = command.join(" ");
+    let mut hasher = DefaultHasher::new();
+    hasher.write(command.as_bytes());
+    let digests = ranks.all_gather(&[hasher.finish()]);
+    let other = digests.iter().position(|digest| *digest != digests[0])?;
+    let mut quoted = command.into_bytes();
+    quoted.resize(QUOTED, 0);
+    let all = ranks.all_gather(&quoted);
+    let of_rank = |rank: usize| {
+        let text = String::from_utf8_lossy(&all[rank * QUOTED..(rank + 1) * QUOTED]);
+        text.trim_end_matches('\0').to_string()
+    };
+    Some(format!(
+        "Rank {other} was started with `{}`, but rank 0 with `{}`. All ranks must multiply the same \
+         matrices in the same way: start them with the same options.",
+        of_rank(other),
+        of_rank(0)
+    ))
+}

@@ -1,0 +1,161 @@
+//! The layouts: who gets which parts of A and B, when, and who computes which part of C.
+//!
+//! Each is a file, headed by its one idea and by what it sends. With M x K times K x N on P ranks,
+//! elements sent by rank 0 (SUMMA: by each rank, beside the product):
+//!
+//! | layout | elements | messages |
+//! | --- | --- | --- |
+//! | [`point_to_point`] | M K + (P-1) K N | 2 (P-1) |
+//! | [`scatter_rows`] | (P-1)/P M K + (P-1) K N | P-1, in one collective |
+//! | [`scatter_blocks`] | about q M K + p K N, P = p q | P-1, in one collective |
+//! | [`overlapped`] | as `scatter_rows` | (P-1) a panel |
+//! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
+
+pub mod overlapped;
+pub mod point_to_point;
+mod product;
+pub mod scatter_blocks;
+pub mod scatter_rows;
+pub mod summa;
+
+use host::cpu::view::{View, ViewMut};
+use thiserror::Error;
+
+use crate::Element;
+use crate::clock::{Clock, Phase};
+use crate::comm::Ranks;
+use crate::local::{LocalError, LocalProduct};
+use crate::model::{Case, Cost, Machine, Memory};
+use crate::share_out::{Block, Grid};
+use crate::volume::Sent;
+
+/// A way to share out a product. All of it is a pure function of shape and rank count.
+pub trait Layout: Sync {
+    /// Its name on the command line, such as `scatter-rows`.
+    fn name(&self) -> &'static str;
+
+    /// The idea, in one line.
+    fn idea(&self) -> &'static str;
+
+    /// How the ranks that compute are arranged.
+    fn grid(&self, case: &Case) -> Grid;
+
+    /// The block of C that each rank computes: together they are all of C, once.
+    fn blocks(&self, case: &Case) -> Vec<Block>;
+
+    /// What a rank sends.
+    fn sent(&self, case: &Case, rank: usize) -> Sent;
+
+    /// What ranks need memory for.
+    fn memory(&self, case: &Case) -> Memory;
+
+    /// What it should take, with elements of so many bytes.
+    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost;
+}
+
+/// A layout at work.
+pub trait Multiply<T>: Layout {
+    /// Computes `A * B`, which rank 0 gets, row by row. All ranks of the job call it.
+    ///
+    /// # Errors
+    ///
+    /// The local product fails, or there is no memory. The other ranks then wait for this one:
+    /// the caller must end the job.
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError>;
+}
+
+/// Why a rank cannot do its part.
+#[derive(Debug, Error)]
+pub enum LayoutError {
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    #[error("There is no memory for a part of {elements} elements ({bytes} bytes).")]
+    OutOfMemory { elements: usize, bytes: usize },
+}
+
+/// What a rank needs to know to do its part.
+pub struct Job<'a, T> {
+    pub ranks: &'a Ranks,
+    pub case: Case,
+    /// A and B, on rank 0.
+    pub operands: Option<(View<'a, T>, View<'a, T>)>,
+    pub local: &'a dyn LocalProduct<T>,
+    pub clock: &'a Clock,
+    /// Told what this rank has sent, by phase.
+    pub sent: &'a std::cell::Cell<Sent>,
+}
+
+impl<T: Element> Job<'_, T> {
+    /// `C += A * B`, all at once.
+    fn add_product(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        c: ViewMut<'_, T>,
+    ) -> Result<(), LayoutError> {
+        if c.rows() == 0 || c.columns() == 0 || a.columns() == 0 {
+            return Ok(());
+        }
+        let product = || self.local.add_product(a, b, c);
+        Ok(self.clock.time(Phase::Compute, product)?)
+    }
+
+    /// `C += A * B` in strips of rows. After each, `progress` lets MPI work on what travels.
+    fn add_product_in_strips(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        mut c: ViewMut<'_, T>,
+        mut progress: impl FnMut(),
+    ) -> Result<(), LayoutError> {
+        let rows = c.rows();
+        let strip = self.local.rows_of_a_strip().unwrap_or(rows).max(1);
+        for start in (0..rows).step_by(strip) {
+            let of_strip = start..rows.min(start + strip);
+            let (this, below) = c.split_rows(of_strip.len());
+            c = below;
+            self.add_product(a.part(of_strip, 0..a.columns()), b, this)?;
+            self.clock.time(Phase::Wait, &mut progress);
+        }
+        Ok(())
+    }
+
+    /// Notes what was sent since the last call as sent in this phase.
+    fn sent_in(&self, phase: Phase) {
+        let mut sent = self.sent.get();
+        let of_phase = match phase {
+            Phase::Distribute => &mut sent.distribute,
+            Phase::Compute | Phase::Wait | Phase::Idle => &mut sent.multiply,
+            Phase::Collect => &mut sent.collect,
+        };
+        *of_phase += self.ranks.take_sent();
+        self.sent.set(sent);
+    }
+}
+
+/// So many zeros.
+fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, LayoutError> {
+    let mut zeros = Vec::new();
+    zeros
+        .try_reserve_exact(elements)
+        .map_err(|_| LayoutError::OutOfMemory {
+            elements,
+            bytes: elements.saturating_mul(size_of::<T>()),
+        })?;
+    zeros.resize(elements, T::default());
+    Ok(zeros)
+}
+
+/// Every layout, in teaching order.
+pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 5] {
+    [
+        &point_to_point::PointToPoint,
+        &scatter_rows::ScatterRows,
+        &scatter_blocks::ScatterBlocks,
+        &overlapped::Overlapped,
+        &summa::Summa,
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Master and workers: rank 0 sends each worker its rows of A and all of B, and receives its rows of
+//! C. It multiplies nothing itself, unless it is alone.
+//!
+//! With P ranks, so P - 1 workers, a worker
+//!
+//! ```text
+//! receives      M K / (P-1) + K N     elements, in 2 messages
+//! computes    2 M N K / (P-1)         flops
+//! sends         M N / (P-1)           elements, in 1 message
+//! ```
+//!
+//! (report 003, section 2.2.1, equations 2 and 3, in its letters M N / (P-1) + N K and
+//! 2 M N K / (P-1)). Rank 0 sends all that they receive, one blocking message after the other:
+//! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others' B.
+
+use host::cpu::view::{View, ViewMut};
+
+use super::{Job, Layout, LayoutError, Multiply, zeros};
+use crate::Element;
+use crate::clock::Phase;
+use crate::model::{Case, Cost, Machine, Memory};
+use crate::share_out::{Block, Grid, largest_share, share};
+use crate::volume::{Sent, Volume};
+
+/// See the module.
+pub struct PointToPoint;
+
+/// How many ranks multiply: all but the first, unless there is no other.
+fn workers(ranks: usize) -> usize {
+    (ranks - 1).max(1)
+}
+
+/// The rank of the first of them.
+fn first_worker(ranks: usize) -> usize {
+    usize::from(ranks > 1)
+}
+
+impl Layout for PointToPoint {
+    fn name(&self) -> &'static str {
+        "point-to-point"
+    }
+
+    fn idea(&self) -> &'static str {
+        "a master sends rows of A and all of B to workers, one message after the other"
+    }
+
+    fn grid(&self, case: &Case) -> Grid {
+        Grid::column(workers(case.ranks))
+    }
+
+    fn blocks(&self, case: &Case) -> Vec<Block> {
+        let (shape, first) = (case.shape, first_worker(case.ranks));
+        let rows = |rank: usize| match rank.checked_sub(first) {
+            Some(worker) => share(shape.m, workers(case.ranks), worker),
+            None => 0..0,
+        };
+        let block = |rank| Block {
+            rows: rows(rank),
+            columns: 0..shape.n,
+        };
+        (0..case.ranks).map(block).collect()
+    }
+
+    fn sent(&self, case: &Case, rank: usize) -> Sent {
+        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let workers = workers(case.ranks);
+        if case.ranks == 1 || n == 0 {
+            return Sent::default();
+        }
+        if let Some(worker) = rank.checked_sub(1) {
+            let rows = share(case.shape.m, workers, worker).len() as u64;
+            return Sent {
+                collect: Volume::of(1, rows * n),
+                ..Sent::default()
+            };
+        }
+        // Those that have rows.
+        let busy = m.min(workers as u64);
+        let of_a = Volume {
+            elements: m * k,
+            messages: if k > 0 { busy } else { 0 },
+        };
+        Sent {
+            distribute: of_a + Volume::of(busy, k * n),
+            ..Sent::default()
+        }
+    }
+
+    fn memory(&self, case: &Case) -> Memory {
+        super::scatter_rows::memory_by_rows(case, workers(case.ranks))
+    }
+
+    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        let shape = case.shape;
+        let rows = largest_share(shape.m, workers(case.ranks));
+        let collected = match case.ranks {
+            1 => Volume::default(),
+            ranks => Volume {
+                elements: (shape.m * shape.n) as u64,
+                messages: ranks as u64 - 1,
+            },
+        };
+        Cost {
+            distribute_s: machine.sending(self.sent(case, 0).distribute, element_bytes),
+            compute_s: machine.multiplying(rows, shape.n, shape.k),
+            collect_s: machine.sending(collected, element_bytes),
+            ..Cost::default()
+        }
+    }
+}
+
+impl<T: Element> Multiply<T> for PointToPoint {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+        match (job.ranks.rank(), job.operands) {
+            (0, Some((a, b))) => master(self, job, a, b).map(Some),
+            (rank, _) => worker(job, self.blocks(&job.case)[rank].rows.len()).map(|()| None),
+        }
+    }
+}
+
+fn master<T: Element>(
+    layout: &PointToPoint,
+    job: &Job<'_, T>,
+    a: View<'_, T>,
+    b: View<'_, T>,
+) -> Result<Vec<T>, LayoutError> {
+    let shape = job.case.shape;
+    let mut c = zeros(shape.m * shape.n)?;
+    let blocks = layout.blocks(&job.case);
+    let workers = || blocks.iter().enumerate().skip(1);
+    job.clock.time(Phase::Distribute, || {
+        for (rank, block) in workers().filter(|(_, block)| !block.is_empty()) {
+            job.ranks
+                .send(&[a.part(block.rows.clone(), 0..shape.k)], rank);
+            job.ranks.send(&[b], rank);
+        }
+    });
+    job.sent_in(Phase::Distribute);
+    let mut below = ViewMut::new(&mut c, shape.m, shape.n, shape.n);
+    if let [alone] = &blocks[..] {
+        let rows = alone.rows.clone();
+        job.add_product(a.part(rows, 0..shape.k), b, below.reborrow())?;
+    }
+    job.clock.time(Phase::Idle, || job.ranks.barrier());
+    job.clock.time(Phase::Collect, || {
+        for (rank, block) in workers() {
+            let (rows, rest) = below.split_rows(block.rows.len());
+            below = rest;
+            job.ranks.receive(vec![rows], rank);
+        }
+    });
+    Ok(c)
+}
+
+fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<(), LayoutError> {
+    let (n, k) = (job.case.shape.n, job.case.shape.k);
+    let is_busy = rows > 0 && n > 0;
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    if is_busy {
+        (a, b) = (zeros(rows * k)?, zeros(k * n)?);
+    }
+    let mut c = zeros(rows * n)?;
+    if is_busy {
+        job.clock.time(Phase::Distribute, || {
+            job.ranks.receive(vec![ViewMut::new(&mut a, rows, k, k)], 0);
+            job.ranks.receive(vec![ViewMut::new(&mut b, k, n, n)], 0);
+        });
+        let (a, b) = (View::new(&a, rows, k, k), View::new(&b, k, n, n));
+        job.add_product(a, b, ViewMut::new(&mut c, rows, n, n))?;
+    }
+    job.clock.time(Phase::Idle, || job.ranks.barrier());
+    job.clock.time(Phase::Collect, || {
+        job.ranks.send(&[View::new(&c, rows, n, n)], 0)
+    });
+    job.sent_in(Phase::Collect);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! C while it is computed: on rank 0 all of it, on another rank its block alone.
+
+use std::cmp::Ordering;
+
+use host::cpu::view::{View, ViewMut};
+
+use super::{Job, LayoutError, zeros};
+use crate::Element;
+use crate::clock::Phase;
+use crate::share_out::{Block, Grid};
+use crate::volume::Volume;
+use gpu_gemm::Shape;
+
+/// C of a job whose ranks form a grid, whose first rank is rank 0.
+pub(super) struct Product<T> {
+    buffer: Vec<T>,
+    block: Block,
+    shape: Shape,
+    grid: Grid,
+    is_first: bool,
+}
+
+impl<T: Element> Product<T> {
+    /// Zeros.
+    pub fn new(job: &Job<'_, T>, grid: Grid) -> Result<Self, LayoutError> {
+        let (shape, rank) = (job.case.shape, job.ranks.rank());
+        let block = grid.block(shape, rank);
+        let elements = match rank {
+            0 => shape.m * shape.n,
+            _ => block.rows.len() * block.columns.len(),
+        };
+        Ok(Product {
+            buffer: zeros(elements)?,
+            block,
+            shape,
+            grid,
+            is_first: rank == 0,
+        })
+    }
+
+    /// This rank's block.
+    pub fn block(&mut self) -> ViewMut<'_, T> {
+        let (rows, columns) = (self.block.rows.len(), self.block.columns.len());
+        match self.is_first {
+            // The block of rank 0 is the top left one.
+            true => {
+                let Shape { m, n, .. } = self.shape;
+                let all = ViewMut::new(&mut self.buffer, m, n, n);
+                all.split_rows(rows).0.split_columns(columns).0
+            }
+            false => ViewMut::new(&mut self.buffer, rows, columns, columns),
+        }
+    }
+
+    /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in
+    /// which each block goes to its place among the rows of C by a derived datatype.
+    pub fn collect(mut self, job: &Job<'_, T>) -> Option<Vec<T>> {
+        job.clock.time(Phase::Idle, || job.ranks.barrier());
+        job.clock.time(Phase::Collect, || match self.is_first {
+            true => {
+                let Shape { m, n, .. } = self.shape;
+                let all = ViewMut::new(&mut self.buffer, m, n, n);
+                let blocks = cut(all, self.grid).into_iter().enumerate().skip(1);
+                let incoming = blocks.map(|(rank, block)| (rank, vec![block])).collect();
+                job.ranks.exchange(&[], incoming);
+            }
+            false => {
+                let (rows, columns) = (self.block.rows.len(), self.block.columns.len());
+                let block = View::new(&self.buffer, rows, columns, columns);
+                job.ranks.exchange(&[(0, vec![block])], Vec::new());
+            }
+        });
+        job.sent_in(Phase::Collect);
+        self.is_first.then_some(self.buffer)
+    }
+}
+
+/// What [`Product::collect`] sends from a rank.
+pub(super) fn collected(grid: Grid, shape: Shape, rank: usize) -> Volume {
+    let block = grid.block(shape, rank);
+    match rank.cmp(&0) {
+        Ordering::Greater => Volume::of(1, (block.rows.len() * block.columns.len()) as u64),
+        _ => Volume::default(),
+    }
+}
+
+/// The blocks of C, in the order of ranks.
+fn cut<T>(c: ViewMut<'_, T>, grid: Grid) -> Vec<ViewMut<'_, T>> {
+    let shape = Shape::new(c.rows(), c.columns(), 0);
+    let mut blocks = Vec::new();
+    let mut below = c;
+    for row in 0..grid.rows {
+        let height = grid.block(shape, row * grid.columns).rows.len();
+        let (mut band, rest) = below.split_rows(height);
+        below = rest;
+        for column in 0..grid.columns {
+            let width = grid.block(shape, column).columns.len();
+            let (block, rest) = band.split_columns(width);
+            band = rest;
+            blocks.push(block);
+        }
+    }
+    blocks
+}

@@ -1,0 +1,377 @@
+//! SUMMA: ranks in a grid hold blocks of A, B and C, and nothing twice; panels of A are broadcast
+//! along rows of the grid, panels of B along columns.
+//!
+//! Over `scatter-blocks`: no rank sends for all others, and none holds more than its share of A,
+//! B and C, and two panels. On a grid of p x q = P ranks, with panels of W columns of A and rows
+//! of B, a rank
+//!
+//! ```text
+//! holds         (M K + K N + M N) / P       elements, and 2 W (M / p + N / q) of panels
+//! receives      M W / p + W N / q           elements a panel, ceil(K / W) panels at least
+//! computes    2 M N W / P                   flops a panel
+//! ```
+//!
+//! and all ranks together receive (q-1) M K + (p-1) K N: each element of A travels to q - 1 ranks,
+//! each of B to p - 1 (R. A. van de Geijn and J. Watts, "SUMMA: scalable universal matrix
+//! multiplication algorithm", Concurrency: Practice and Experience 9(4), 1997). A rank so receives
+//! about (M K + K N) / sqrt(P), which shrinks as ranks are added. Pipelined: the broadcasts of the
+//! next panel are started before this one is multiplied. A panel ends where a rank's share of k
+//! does, so that it has one owner.
+//!
+//! Here rank 0 has A and B, so it distributes blocks first, M K + K N elements, and collects C; in
+//! programs that use SUMMA they are where they are, and stay there.
+
+use std::ops::Range;
+
+use host::cpu::view::{View, ViewMut};
+
+use super::product::{Product, collected};
+use super::scatter_rows::collecting;
+use super::{Job, Layout, LayoutError, Multiply, zeros};
+use crate::Element;
+use crate::clock::Phase;
+use crate::comm::{Broadcasting, Panel, Ranks};
+use crate::model::{Case, Cost, Machine, Memory};
+use crate::share_out::{Block, Grid, owner, panels, share};
+use crate::volume::{Sent, Volume};
+
+/// See the module.
+pub struct Summa;
+
+/// Panels that travel or are multiplied at a time.
+const STAGES: usize = 2;
+
+fn panels_of(case: &Case, grid: Grid) -> Vec<Range<usize>> {
+    panels(case.shape.k, case.panel, &[grid.rows, grid.columns])
+}
+
+/// The blocks of A and of B that a rank holds: rows and columns of each.
+fn held(case: &Case, grid: Grid, rank: usize) -> (Block, Block) {
+    let (row, column) = grid.place(rank);
+    let c = grid.block(case.shape, rank);
+    let of_a = Block {
+        rows: c.rows,
+        columns: share(case.shape.k, grid.columns, column),
+    };
+    let of_b = Block {
+        rows: share(case.shape.k, grid.rows, row),
+        columns: c.columns,
+    };
+    (of_a, of_b)
+}
+
+fn elements(block: &Block) -> u64 {
+    (block.rows.len() * block.columns.len()) as u64
+}
+
+/// What a rank broadcasts of its block: it goes to `others`, in as many messages as its share of
+/// k has panels.
+fn broadcast(panels: &[Range<usize>], block: &Block, of_k: &Range<usize>, others: usize) -> Volume {
+    let own = panels.iter().filter(|panel| of_k.contains(&panel.start));
+    match elements(block) {
+        0 => Volume::default(),
+        elements => Volume {
+            elements: elements * others as u64,
+            messages: (own.count() * others) as u64,
+        },
+    }
+}
+
+impl Layout for Summa {
+    fn name(&self) -> &'static str {
+        "summa"
+    }
+
+    fn idea(&self) -> &'static str {
+        "ranks hold blocks; panels are broadcast along rows and columns of a grid"
+    }
+
+    fn grid(&self, case: &Case) -> Grid {
+        Grid::of(case.ranks, case.shape)
+    }
+
+    fn blocks(&self, case: &Case) -> Vec<Block> {
+        let grid = self.grid(case);
+        (0..case.ranks)
+            .map(|rank| grid.block(case.shape, rank))
+            .collect()
+    }
+
+    fn sent(&self, case: &Case, rank: usize) -> Sent {
+        let grid = self.grid(case);
+        let panels = panels_of(case, grid);
+        let (of_a, of_b) = held(case, grid, rank);
+        let distribute = match rank {
+            0 => (1..case.ranks).fold(Volume::default(), |sum, rank| {
+                let (of_a, of_b) = held(case, grid, rank);
+                sum + Volume::of(1, elements(&of_a) + elements(&of_b))
+            }),
+            _ => Volume::default(),
+        };
+        Sent {
+            distribute,
+            multiply: broadcast(&panels, &of_a, &of_a.columns, grid.columns - 1)
+                + broadcast(&panels, &of_b, &of_b.rows, grid.rows - 1),
+            collect: collected(grid, case.shape, rank),
+        }
+    }
+
+    fn memory(&self, case: &Case) -> Memory {
+        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let grid = self.grid(case);
+        let c = grid.block(case.shape, 0);
+        let (of_a, of_b) = held(case, grid, 0);
+        let sides = (c.rows.len() + c.columns.len()) as u64;
+        let stages = ((STAGES * case.panel) as u64).min(k);
+        Memory {
+            first: m * k + k * n + m * n,
+            others: match case.ranks {
+                1 => 0,
+                _ => elements(&of_a) + elements(&of_b) + elements(&c) + stages * sides,
+            },
+        }
+    }
+
+    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        let (shape, grid) = (case.shape, self.grid(case));
+        let block = grid.block(shape, 0);
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        let compute_s = machine.multiplying(rows, columns, shape.k);
+        // Along a tree: as many steps as the number of ranks has bits.
+        let one = |side: usize, elements: usize| {
+            let steps = side.next_power_of_two().trailing_zeros();
+            machine.sending(Volume::of(1, elements as u64), element_bytes) * f64::from(steps)
+        };
+        let panels = panels_of(case, grid);
+        let travelling = |panel: &Range<usize>| {
+            one(grid.columns, rows * panel.len()) + one(grid.rows, panel.len() * columns)
+        };
+        let first = panels.first().map_or(0.0, travelling);
+        let others: f64 = panels.iter().skip(1).map(travelling).sum();
+        Cost {
+            distribute_s: machine.sending(self.sent(case, 0).distribute, element_bytes),
+            compute_s,
+            wait_s: first + machine.not_hidden(others, compute_s),
+            collect_s: collecting(case, grid, machine, element_bytes),
+            ..Cost::default()
+        }
+    }
+}
+
+impl<T: Element> Multiply<T> for Summa {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+        let grid = self.grid(&job.case);
+        let mut product = Product::new(job, grid)?;
+        let blocks = distribute(job, grid)?;
+        let (of_a, of_b) = match (&blocks, job.operands) {
+            (Some(held), _) => (held.of_a.view(), held.of_b.view()),
+            (None, Some((a, b))) => {
+                let (of_a, of_b) = held(&job.case, grid, 0);
+                (
+                    a.part(of_a.rows, of_a.columns),
+                    b.part(of_b.rows, of_b.columns),
+                )
+            }
+            (None, None) => unreachable!("rank 0 has operands, and every other its blocks"),
+        };
+        multiply_panels(job, grid, of_a, of_b, &mut product)?;
+        Ok(product.collect(job))
+    }
+}
+
+/// A block that came from rank 0.
+struct Held<T> {
+    elements: Vec<T>,
+    rows: usize,
+    columns: usize,
+}
+
+/// Those of one rank.
+struct HeldBlocks<T> {
+    of_a: Held<T>,
+    of_b: Held<T>,
+}
+
+impl<T: Element> Held<T> {
+    fn new(block: &Block) -> Result<Self, LayoutError> {
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        Ok(Held {
+            elements: zeros(rows * columns)?,
+            rows,
+            columns,
+        })
+    }
+
+    fn view(&self) -> View<'_, T> {
+        View::new(&self.elements, self.rows, self.columns, self.columns)
+    }
+
+    fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut::new(&mut self.elements, self.rows, self.columns, self.columns)
+    }
+}
+
+/// Rank 0 gives each other rank its blocks of A and B; its own stay where they are.
+fn distribute<T: Element>(
+    job: &Job<'_, T>,
+    grid: Grid,
+) -> Result<Option<HeldBlocks<T>>, LayoutError> {
+    let blocks = match job.operands {
+        Some((a, b)) => {
+            let parts = |rank| {
+                let (of_a, of_b) = held(&job.case, grid, rank);
+                let of_a = a.part(of_a.rows, of_a.columns);
+                let of_b = b.part(of_b.rows, of_b.columns);
+                (rank, vec![of_a, of_b])
+            };
+            let outgoing: Vec<_> = (1..grid.ranks()).map(parts).collect();
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&outgoing, Vec::new())
+            });
+            None
+        }
+        None => {
+            let (of_a, of_b) = held(&job.case, grid, job.ranks.rank());
+            let (mut of_a, mut of_b) = (Held::new(&of_a)?, Held::new(&of_b)?);
+            let parts = vec![of_a.view_mut(), of_b.view_mut()];
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&[], vec![(0, parts)])
+            });
+            Some(HeldBlocks { of_a, of_b })
+        }
+    };
+    job.sent_in(Phase::Distribute);
+    Ok(blocks)
+}
+
+/// One dimension of the grid: the ranks that a panel is broadcast among, and buffers for it.
+struct Line {
+    ranks: Ranks,
+    /// How many shares k has along it.
+    parts: usize,
+}
+
+impl Line {
+    /// Starts the broadcast of a panel, of which this rank's own part, if it has it, is cut from
+    /// its block by `cut` (from a range of its share of k).
+    fn start<'a, T: Element>(
+        &self,
+        k: usize,
+        panel: &Range<usize>,
+        cut: impl Fn(Range<usize>) -> View<'a, T>,
+        (rows, columns): (usize, usize),
+        buffer: Vec<T>,
+    ) -> Broadcasting<'a, T> {
+        let root = owner(k, self.parts, panel.start);
+        let part = match root == self.ranks.rank() {
+            true => {
+                let from = share(k, self.parts, root).start;
+                Panel::Own(cut(panel.start - from..panel.end - from))
+            }
+            false => Panel::Copy {
+                buffer,
+                rows,
+                columns,
+            },
+        };
+        self.ranks.start_broadcast(root, part)
+    }
+}
+
+/// Panel after panel: the next one travels while this one is multiplied.
+fn multiply_panels<T: Element>(
+    job: &Job<'_, T>,
+    grid: Grid,
+    of_a: View<'_, T>,
+    of_b: View<'_, T>,
+    product: &mut Product<T>,
+) -> Result<(), LayoutError> {
+    let (row, column) = grid.place(job.ranks.rank());
+    let line = |ranks: Option<Ranks>, parts| Line {
+        ranks: ranks.expect("each rank has a row and a column"),
+        parts,
+    };
+    let along_row = line(job.ranks.split(Some(row)), grid.columns);
+    let along_column = line(job.ranks.split(Some(column)), grid.rows);
+    let (m, n, k) = (of_a.rows(), of_b.columns(), job.case.shape.k);
+    let panels = panels_of(&job.case, grid);
+    let widest = panels.iter().map(Range::len).max().unwrap_or(0);
+    let (mut free_a, mut free_b) = (Vec::new(), Vec::new());
+    for _ in 0..STAGES {
+        free_a.push(zeros(m * widest)?);
+        free_b.push(zeros(widest * n)?);
+    }
+    let start = |panel: &Range<usize>, buffer_a: Vec<T>, buffer_b: Vec<T>| {
+        let width = panel.len();
+        let cut_a = |columns| of_a.part(0..m, columns);
+        let cut_b = |rows| of_b.part(rows, 0..n);
+        let a = along_row.start(k, panel, cut_a, (m, width), buffer_a);
+        let b = along_column.start(k, panel, cut_b, (width, n), buffer_b);
+        (a, b)
+    };
+    let mut next = None;
+    for (index, panel) in panels.iter().enumerate() {
+        let mut begin = |panel| {
+            let buffers = (
+                free_a
+                    .pop()
+                    .unwrap_or_else(|| vec![T::default(); m * widest]),
+                free_b
+                    .pop()
+                    .unwrap_or_else(|| vec![T::default(); widest * n]),
+            );
+            start(panel, buffers.0, buffers.1)
+        };
+        let (a, b) = job.clock.time(Phase::Wait, || {
+            let (a, b) = next.take().unwrap_or_else(|| begin(panel));
+            let panels_here = (a.wait(), b.wait());
+            next = panels.get(index + 1).map(&mut begin);
+            panels_here
+        });
+        job.add_product_in_strips(a.view(), b.view(), product.block(), || {
+            if let Some((a, b)) = &mut next {
+                a.test();
+                b.test();
+            }
+        })?;
+        free_a.extend(a.into_buffer());
+        free_b.extend(b.into_buffer());
+    }
+    job.sent_in(Phase::Wait);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_gemm::Shape;
+
+    #[test]
+    fn together_ranks_send_what_van_de_geijn_and_watts_say() {
+        let (m, n, k) = (13, 11, 17);
+        for ranks in 1..13 {
+            let case = Case {
+                shape: Shape::new(m, n, k),
+                ranks,
+                panel: 3,
+            };
+            let grid = Summa.grid(&case);
+            let sent = (0..ranks).map(|rank| Summa.sent(&case, rank).multiply.elements);
+            let expected = (grid.columns - 1) * m * k + (grid.rows - 1) * k * n;
+            assert_eq!(sent.sum::<u64>() as usize, expected, "{ranks} ranks");
+        }
+    }
+
+    #[test]
+    fn a_rank_holds_less_the_more_ranks_there_are() {
+        let memory = |ranks| {
+            let case = Case {
+                shape: Shape::cube(1024),
+                ranks,
+                panel: 1,
+            };
+            Summa.memory(&case).others
+        };
+        assert!(memory(16) > 3 * memory(64));
+    }
+}

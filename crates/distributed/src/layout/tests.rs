@@ -1,0 +1,91 @@
+//! What holds for every layout, whatever shape and rank count.
+
+use gpu_gemm::Shape;
+
+use super::{Layout, layouts};
+use crate::model::Case;
+use crate::model::tests::PLAIN;
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (m, n, k) in [
+        (7, 5, 3),
+        (1, 9, 4),
+        (9, 1, 4),
+        (2, 2, 0),
+        (0, 3, 2),
+        (3, 0, 2),
+        (20, 30, 10),
+    ] {
+        for ranks in 1..9 {
+            let shape = Shape::new(m, n, k);
+            cases.push(Case {
+                shape,
+                ranks,
+                panel: 4,
+            });
+        }
+    }
+    cases
+}
+
+#[test]
+fn every_element_of_c_is_computed_by_one_rank() {
+    for layout in layouts::<f32>() {
+        for case in cases() {
+            let Shape { m, n, .. } = case.shape;
+            let blocks = layout.blocks(&case);
+            assert_eq!(blocks.len(), case.ranks);
+            let mut computed = vec![0; m * n];
+            for block in blocks {
+                for row in block.rows {
+                    block
+                        .columns
+                        .clone()
+                        .for_each(|column| computed[row * n + column] += 1);
+                }
+            }
+            assert_eq!(computed, vec![1; m * n], "{} {case:?}", layout.name());
+        }
+    }
+}
+
+#[test]
+fn all_but_rank_0_send_their_blocks_of_c_and_one_rank_sends_nothing() {
+    for layout in layouts::<f32>() {
+        for case in cases() {
+            let blocks = layout.blocks(&case);
+            for (rank, block) in blocks.iter().enumerate() {
+                let sent = layout.sent(&case, rank);
+                let elements = block.rows.len() * block.columns.len();
+                let expected = if rank == 0 { 0 } else { elements };
+                assert_eq!(sent.collect.elements as usize, expected);
+                if case.ranks == 1 {
+                    assert_eq!(sent, Default::default(), "{}", layout.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cost_is_never_negative_and_one_rank_only_computes() {
+    for layout in layouts::<f32>() {
+        for case in cases() {
+            let cost = layout.cost(&case, &PLAIN, 4);
+            assert!(cost.to_array().iter().all(|seconds| *seconds >= 0.0));
+            if case.ranks == 1 {
+                assert_eq!(cost.total(), cost.compute_s, "{}", layout.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn names_are_distinct() {
+    let names = layouts::<f64>().map(Layout::name);
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), names.len());
+}

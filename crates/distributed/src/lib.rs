@@ -1,0 +1,45 @@
+//! One product of matrices on many ranks, over MPI: five layouts, what each sends, what it should
+//! take and what it takes.
+//!
+//! The program is `gemm-mpi`:
+//!
+//! ```sh
+//! cargo build --release -p distributed
+//! mpirun -n 4 target/release/gemm-mpi --layout summa --size 2048
+//! ```
+//!
+//! | part | what it does |
+//! | --- | --- |
+//! | [`share_out`] | who gets what: pure functions of shape and rank count |
+//! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
+//! | [`comm`] | the only place that sends elements, so the only one that counts them |
+//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU |
+//! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
+//! | [`evaluate`] | proves and times layouts on some ranks |
+//! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
+//! | [`faults`] | a rank that fails ends the job |
+//! | [`program`] | the command line |
+
+mod arguments;
+pub mod clock;
+pub mod comm;
+pub mod evaluate;
+pub mod faults;
+pub mod layout;
+pub mod local;
+pub mod machine;
+pub mod model;
+pub mod plots;
+pub mod predict;
+pub mod program;
+pub mod record;
+pub mod share_out;
+mod table;
+pub mod volume;
+
+use mpi::datatype::Equivalence;
+
+/// A number that ranks multiply and send to each other.
+pub trait Element: host::rung::Element + Equivalence {}
+
+impl<T: host::rung::Element + Equivalence> Element for T {}

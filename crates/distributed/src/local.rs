@@ -1,0 +1,180 @@
+//! The product that one rank computes of what it was given: by a rung of the CPU's ladder, in the
+//! simulator or on a GPU.
+
+use std::sync::Arc;
+
+use gpu_gemm::{Chooser, Device, Shape};
+use host::cpu::view::{View, ViewMut};
+use host::cpu::{self, CpuNumber, Team};
+use host::data::{Matrix, Placement, Problem, ProblemError, Storage};
+use host::run::RunError;
+use host::rung::Rung;
+use host::select::Asked;
+use thiserror::Error;
+
+use crate::Element;
+
+/// Why a rank has no product.
+#[derive(Debug, Error)]
+pub enum LocalError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    #[error("No kernel multiplies a part of {0} on this device.")]
+    NoKernel(Shape),
+}
+
+/// What multiplies on one rank.
+pub trait LocalProduct<T> {
+    /// Adds `A * B` to C. The three fit each other, and none is empty.
+    ///
+    /// # Errors
+    ///
+    /// The device fails, or there is no memory.
+    fn add_product(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        c: ViewMut<'_, T>,
+    ) -> Result<(), LocalError>;
+
+    /// The fewest rows of C that it multiplies about as well as many. A layout that lets MPI
+    /// work between products may cut C so; `None` if it must not.
+    fn rows_of_a_strip(&self) -> Option<usize>;
+}
+
+/// A rung of the CPU's ladder.
+struct Native<T> {
+    multiply: cpu::Multiply<T>,
+    team: Arc<Team>,
+}
+
+impl<T: Element> LocalProduct<T> for Native<T> {
+    fn add_product(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        c: ViewMut<'_, T>,
+    ) -> Result<(), LocalError> {
+        (self.multiply)(a, b, c, &self.team);
+        Ok(())
+    }
+
+    fn rows_of_a_strip(&self) -> Option<usize> {
+        Some(128)
+    }
+}
+
+/// A GPU kernel, on a GPU or in the simulator. Parts travel between the host's memory and the
+/// device's with each product.
+struct OnDevice {
+    device: Arc<Device>,
+    asked: Asked,
+    chooser: Arc<Chooser>,
+    team: Arc<Team>,
+}
+
+impl<T: Element> LocalProduct<T> for OnDevice {
+    fn add_product(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        mut c: ViewMut<'_, T>,
+    ) -> Result<(), LocalError> {
+        let shape = Shape::new(a.rows(), b.columns(), a.columns());
+        let call = Storage::default().call(shape, T::TYPE);
+        let rung = self.asked.rung(&self.chooser, T::TYPE, call);
+        let rung: Rung = rung.ok_or(LocalError::NoKernel(shape))?;
+        let one = T::from_integer(1);
+        let so_far = Matrix::from_rows(shape.m, shape.n, Placement::compact(shape.n), |_, _| ())?;
+        let mut problem = Problem::new(one, one, compact(a)?, compact(b)?, so_far)?;
+        for row in 0..shape.m {
+            problem.c.row_mut(row).copy_from_slice(c.row_mut(row));
+        }
+        let run = rung.run(&self.device, &self.team, &problem, &|| ())?;
+        for row in 0..shape.m {
+            c.row_mut(row).copy_from_slice(run.c.row(row));
+        }
+        Ok(())
+    }
+
+    fn rows_of_a_strip(&self) -> Option<usize> {
+        None
+    }
+}
+
+fn compact<T: Element>(view: View<'_, T>) -> Result<Matrix<T>, ProblemError> {
+    let placement = Placement::compact(view.columns());
+    Matrix::from_rows(view.rows(), view.columns(), placement, |row, elements| {
+        elements.copy_from_slice(view.row(row));
+    })
+}
+
+/// Where products are computed.
+#[derive(Clone)]
+pub struct Place {
+    pub device: Arc<Device>,
+    pub chooser: Arc<Chooser>,
+    pub team: Arc<Team>,
+}
+
+/// What computes products of these elements; `None` if it does not multiply the type.
+pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn LocalProduct<T>>> {
+    match asked {
+        Asked::Rung(Rung::Cpu(algorithm)) => {
+            let multiply = <T as CpuNumber>::multiply(&algorithm.functions)?;
+            Some(Box::new(Native {
+                multiply,
+                team: place.team.clone(),
+            }))
+        }
+        Asked::Rung(_) | Asked::Auto => Some(Box::new(OnDevice {
+            device: place.device.clone(),
+            asked,
+            chooser: place.chooser.clone(),
+            team: place.team.clone(),
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_gemm::Choice;
+    use gpu_gemm::{DeviceChoice, gpu_kernels};
+
+    fn place() -> Place {
+        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
+        Place {
+            chooser: Arc::new(Chooser::of(&device).0),
+            device: Arc::new(device),
+            team: Arc::new(Team::new(cpu::Settings::default()).unwrap()),
+        }
+    }
+
+    #[test]
+    fn every_kind_adds_to_the_part_of_c_and_to_nothing_else() {
+        let naive = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
+        for asked in [
+            Asked::Rung(Rung::Cpu(&cpu::ikj::RUNG)),
+            Asked::Rung(Rung::Gpu(naive)),
+            Asked::Auto,
+        ] {
+            let local = local_product::<f32>(asked, &place()).unwrap();
+            let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+            let mut c = [10.0; 6];
+            let (a, b) = (View::new(&a, 2, 2, 2), View::new(&b, 2, 2, 2));
+            local
+                .add_product(a, b, ViewMut::new(&mut c, 2, 2, 3))
+                .unwrap();
+            assert_eq!(c, [29.0, 32.0, 10.0, 53.0, 60.0, 10.0], "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_rung_that_does_not_multiply_the_type_has_no_product() {
+        let library = Asked::Rung(Rung::Cpu(&cpu::library::RUNG));
+        assert!(local_product::<i32>(library, &place()).is_none());
+    }
+}

@@ -1,0 +1,7 @@
+//! `gemm-mpi`: see `distributed::program`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    distributed::program::main()
+}

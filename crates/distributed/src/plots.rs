@@ -1,0 +1,386 @@
+//! Plots of a report, as SVG, drawn with what `rust-gemm bench` draws with.
+//!
+//! | file | shows |
+//! | --- | --- |
+//! | `mpi-times.svg` | time against the number of ranks, a line for each layout (the report's figure 15) |
+//! | `mpi-split.svg` | where that time goes: a bar for each layout and number of ranks |
+//! | `mpi-strong.svg` | speed-up against one rank, at one size |
+//! | `mpi-weak.svg` | efficiency where the size grows with the ranks |
+//!
+//! A plot for which nothing was measured is not written.
+
+use std::path::Path;
+
+use host::bench::axes::{Scale, draw_x, draw_y, figure, round_ticks};
+use host::bench::canvas::{
+    Anchor, Area, Canvas, Colour, INK, MARGIN, Point, SOFT, Stroke, TEXT, WIDTH, text_width,
+};
+use host::bench::labels::moved_apart;
+use host::bench::style::Style;
+use host::output::{Output, OutputError};
+use thiserror::Error;
+
+use crate::clock::Times;
+use crate::record::{Record, Report, Scaling};
+
+const HEIGHT: f64 = 380.0;
+/// From the edge of a plot to the label of a line, and the marker between.
+const LEADER: f64 = 42.0;
+const KEY: f64 = 30.0;
+const LABEL_HEIGHT: f64 = TEXT * 1.35;
+/// From a bar to the next, and the bar's part of it.
+const ROW: f64 = 22.0;
+const BAR: f64 = 15.0;
+
+/// The phases, in the order of [`Times::to_array`], and their colours: those of Okabe and Ito.
+const PHASES: [(&str, Colour); Times::COUNT] = [
+    ("distribute", "#d55e00"),
+    ("compute", "#0072b2"),
+    ("wait", "#e69f00"),
+    ("idle", "#999999"),
+    ("collect", "#009e73"),
+];
+
+/// Why a plot is not written.
+#[derive(Debug, Error)]
+pub enum PlotError {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("`{0}` cannot be written: {1}.")]
+    Write(String, std::io::Error),
+}
+
+/// Writes the plots that there is something to show in.
+///
+/// # Errors
+///
+/// A file cannot be written.
+pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
+    for (name, plot) in [
+        ("mpi-times.svg", times(report)),
+        ("mpi-split.svg", split(report)),
+        ("mpi-strong.svg", strong(report)),
+        ("mpi-weak.svg", weak(report)),
+    ] {
+        if let Some(plot) = plot {
+            let path = folder.join(name);
+            let mut output = Output::open(&path)?;
+            std::io::Write::write_all(&mut output, plot.as_bytes())
+                .map_err(|error| PlotError::Write(path.display().to_string(), error))?;
+            output.commit()?;
+        }
+    }
+    Ok(())
+}
+
+/// The timed records of one scaling, of the largest shape: the report has one plot for each.
+fn timed(report: &Report, scaling: Scaling) -> Vec<&Record> {
+    let is_timed = |record: &&Record| record.scaling == scaling && record.time_median_s.is_some();
+    let records: Vec<&Record> = report.records.iter().filter(is_timed).collect();
+    let flops = |record: &Record| record.m as f64 * record.n as f64 * record.k as f64;
+    let largest = records
+        .iter()
+        .map(|record| flops(record))
+        .fold(0.0, f64::max);
+    match scaling {
+        Scaling::Weak => records,
+        Scaling::Strong => records
+            .into_iter()
+            .filter(|record| flops(record) == largest)
+            .collect(),
+    }
+}
+
+/// One layout's points: numbers of ranks and values.
+struct Line {
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+/// A line for each layout, of what `value` says of each record.
+fn lines(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for record in records {
+        let Some(value) = value(record) else {
+            continue;
+        };
+        let point = (record.ranks as f64, value);
+        match lines.iter_mut().find(|line| line.name == record.layout) {
+            Some(line) => line.points.push(point),
+            None => lines.push(Line {
+                name: record.layout.clone(),
+                points: vec![point],
+            }),
+        }
+    }
+    lines
+}
+
+/// What was multiplied, and how it was measured.
+fn notes(report: &Report, record: &Record) -> Vec<String> {
+    let Record { kernel, dtype, .. } = record;
+    vec![format!(
+        "{dtype} by {kernel}, {} on {}; medians of {} runs or more, from A and B on rank 0 to C on \
+         rank 0",
+        report.mpi,
+        report.device,
+        report
+            .records
+            .iter()
+            .map(|record| record.times_s.len())
+            .filter(|runs| *runs > 0)
+            .min()
+            .unwrap_or(0)
+    )]
+}
+
+fn of_shape(record: &Record) -> String {
+    let Record { m, n, k, .. } = record;
+    format!("{m} x {n} x {k}")
+}
+
+fn times(report: &Report) -> Option<String> {
+    let records = timed(report, Scaling::Strong);
+    let first = records.first()?;
+    let title = format!("Time of {} against the number of ranks", of_shape(first));
+    let slowest = records.iter().filter_map(|record| record.time_median_s);
+    let (unit, name) = match slowest.fold(0.0, f64::max) {
+        1.0.. => (1.0, "s"),
+        _ => (1e-3, "ms"),
+    };
+    let lines = lines(&records, |record| Some(record.time_median_s? / unit));
+    Some(chart(&title, &notes(report, first), &lines, name, None))
+}
+
+fn strong(report: &Report) -> Option<String> {
+    let records = timed(report, Scaling::Strong);
+    let first = records.first()?;
+    let lines = lines(&records, |record| record.speedup);
+    if lines.iter().all(|line| line.points.len() < 2) {
+        return None;
+    }
+    let title = format!(
+        "Strong scaling: speed-up of {} against one rank",
+        of_shape(first)
+    );
+    let ideal = |ranks| ranks;
+    Some(chart(
+        &title,
+        &notes(report, first),
+        &lines,
+        "times as fast",
+        Some(&ideal),
+    ))
+}
+
+fn weak(report: &Report) -> Option<String> {
+    let records = timed(report, Scaling::Weak);
+    let first = records.first()?;
+    let lines = lines(&records, |record| record.efficiency);
+    let title = format!(
+        "Weak scaling: efficiency, with the flops of {} a rank",
+        of_shape(first)
+    );
+    let ideal = |_| 1.0;
+    Some(chart(
+        &title,
+        &notes(report, first),
+        &lines,
+        "of one rank's speed, a rank",
+        Some(&ideal),
+    ))
+}
+
+/// Lines over the number of ranks, named at their ends; `ideal` is a dashed one.
+fn chart(
+    title: &str,
+    notes: &[String],
+    lines: &[Line],
+    unit: &str,
+    ideal: Option<&dyn Fn(f64) -> f64>,
+) -> String {
+    let mut canvas = Canvas::new();
+    let top = canvas.head(title, notes) + 30.0;
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let mut ranks: Vec<f64> = all().map(|point| point.0).collect();
+    ranks.sort_by(f64::total_cmp);
+    ranks.dedup();
+    let (fewest, most) = (ranks[0], ranks[ranks.len() - 1]);
+    let ideals = ideal.map_or(0.0, |ideal| ideal(most));
+    let highest = all().map(|point| point.1).fold(ideals, f64::max);
+    let ticks = round_ticks(highest);
+    let names = lines.iter().map(|line| text_width(&line.name, TEXT));
+    let area = Area {
+        left: MARGIN + 50.0,
+        top,
+        right: WIDTH - MARGIN - names.fold(0.0, f64::max) - LEADER - 4.0,
+        bottom: top + HEIGHT,
+    };
+    let vertical = Scale::linear((0.0, ticks[ticks.len() - 1]), (area.bottom, area.top));
+    let horizontal = Scale::linear((fewest, most), (area.left + 12.0, area.right - 12.0));
+    draw_y(&mut canvas, area, vertical, &ticks, unit);
+    let below = draw_x(&mut canvas, area, horizontal, &ranks, "ranks");
+    let at = |&(ranks, value): &(f64, f64)| (horizontal.at(ranks), vertical.at(value));
+    if let Some(ideal) = ideal {
+        let ends = [fewest, most].map(|ranks| at(&(ranks, ideal(ranks))));
+        canvas.line(ends[0], ends[1], Stroke::dashed(SOFT, 1.0, "6 4"));
+    }
+    let mut ends: Vec<Point> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let style = Style::of(index);
+        let points: Vec<Point> = line.points.iter().map(at).collect();
+        canvas.path(&points, style.line);
+        points
+            .iter()
+            .for_each(|point| style.mark(&mut canvas, *point));
+        ends.extend(points.last());
+    }
+    let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
+    let middles = moved_apart(&wanted, LABEL_HEIGHT, (area.top - 10.0, area.bottom));
+    for (index, (end, y)) in ends.into_iter().zip(middles).enumerate() {
+        let style = Style::of(index);
+        let key = (area.right + KEY, y);
+        let stroke = Stroke::dashed(style.line.colour, 1.0, "1 2");
+        canvas.line((end.0 + 6.0, end.1), (key.0 - 6.0, y), stroke);
+        style.mark(&mut canvas, key);
+        canvas.text(
+            &lines[index].name,
+            (area.right + LEADER, y),
+            Anchor::Start,
+            INK,
+        );
+    }
+    canvas.finish(title, below)
+}
+
+/// A bar for each layout and number of ranks: the phases of the slowest rank in each, one after
+/// the other.
+fn split(report: &Report) -> Option<String> {
+    let records = timed(report, Scaling::Strong);
+    let first = records.first()?;
+    let title = format!("Where the time of {} goes", of_shape(first));
+    let mut notes = notes(report, first);
+    notes.push(
+        "Of each phase, the rank that is slowest in it; a master is idle while its workers compute, \
+         which is left out."
+            .to_string(),
+    );
+    let mut canvas = Canvas::new();
+    let top = canvas.head(&title, &notes) + 6.0;
+    let names: Vec<String> = records
+        .iter()
+        .map(|record| format!("{}, {}", record.layout, record.ranks))
+        .collect();
+    let shown = |record: &Record| Times {
+        idle_s: 0.0,
+        ..record.slowest
+    };
+    let longest = records
+        .iter()
+        .map(|record| shown(record).total())
+        .fold(0.0, f64::max);
+    let (unit, unit_name) = match longest {
+        1.0.. => (1.0, "s"),
+        _ => (1e-3, "ms"),
+    };
+    let widths = names.iter().map(|name| text_width(name, TEXT));
+    let area = Area {
+        left: MARGIN + widths.fold(0.0, f64::max) + 8.0,
+        top: top + LABEL_HEIGHT,
+        right: WIDTH - MARGIN - 60.0,
+        bottom: top + LABEL_HEIGHT + ROW * records.len() as f64 + 6.0,
+    };
+    let mut x = area.left;
+    for (name, colour) in PHASES.into_iter().filter(|(name, _)| *name != "idle") {
+        canvas.bar(Area::around((x + 6.0, top), 12.0, 12.0), colour);
+        canvas.text(name, (x + 18.0, top), Anchor::Start, INK);
+        x += 36.0 + text_width(name, TEXT);
+    }
+    let ticks = round_ticks(longest / unit);
+    let scale = Scale::linear((0.0, ticks[ticks.len() - 1]), (area.left, area.right));
+    let below = draw_x(&mut canvas, area, scale, &ticks, unit_name);
+    for (index, (record, name)) in records.iter().zip(&names).enumerate() {
+        let y = area.top + ROW * (index as f64 + 0.5) + 3.0;
+        canvas.text(name, (area.left - 8.0, y), Anchor::End, INK);
+        let mut end = 0.0;
+        for (seconds, (_, colour)) in shown(record).to_array().into_iter().zip(PHASES) {
+            let start = end;
+            end += seconds / unit;
+            let bar = Area {
+                left: scale.at(start),
+                right: scale.at(end),
+                top: y - BAR / 2.0,
+                bottom: y + BAR / 2.0,
+            };
+            canvas.bar(bar, colour);
+        }
+        canvas.text(&figure(end), (scale.at(end) + 6.0, y), Anchor::Start, INK);
+    }
+    Some(canvas.finish(&title, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let record = |layout: &str, ranks: usize, scaling, size| Record {
+            layout: layout.to_string(),
+            ranks,
+            scaling,
+            m: size,
+            n: size,
+            k: size,
+            times_s: vec![0.5; 3],
+            time_median_s: Some(1.0 / ranks as f64),
+            speedup: Some(ranks as f64 * 0.9),
+            efficiency: Some(0.9),
+            slowest: Times::from_array([0.1, 0.2, 0.0, 7.0, 0.05]),
+            ..Record::default()
+        };
+        let records = [1, 2, 4].into_iter().flat_map(|ranks| {
+            ["summa", "scatter-rows"]
+                .into_iter()
+                .flat_map(move |layout| {
+                    [
+                        record(layout, ranks, Scaling::Strong, 100),
+                        record(layout, ranks, Scaling::Strong, 50),
+                        record(layout, ranks, Scaling::Weak, 100 * ranks),
+                    ]
+                })
+        });
+        Report {
+            records: records.collect(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn every_plot_is_written_if_there_is_something_to_show() {
+        let report = report();
+        for (plot, parts) in [
+            (times(&report), ["Time of 100 x 100 x 100", "summa"]),
+            (split(&report), ["scatter-rows, 4", "collect"]),
+            (strong(&report), ["Strong scaling", "times as fast"]),
+            (weak(&report), ["Weak scaling", "scatter-rows"]),
+        ] {
+            let plot = plot.unwrap();
+            assert!(parts.iter().all(|part| plot.contains(part)), "{plot}");
+            assert!(!plot.contains("NaN"), "{plot}");
+        }
+        let empty = Report::default();
+        assert!(
+            [times, split, strong, weak]
+                .iter()
+                .all(|plot| plot(&empty).is_none())
+        );
+    }
+
+    #[test]
+    fn the_plots_of_strong_scaling_have_the_largest_shape_alone() {
+        let records = report();
+        let shown = timed(&records, Scaling::Strong);
+        assert_eq!(shown.len(), 6);
+        assert!(shown.iter().all(|record| record.m == 100));
+    }
+}

@@ -1,0 +1,240 @@
+//! The model's extrapolation: time and memory of every layout on 1 to 65,536 ranks, and which one
+//! wins.
+
+use std::io::{self, Write};
+
+use gpu_gemm::{ElementType, Shape};
+use host::report::{duration, new_table, speed};
+
+use crate::layout::{Layout, layouts};
+use crate::model::{Case, Machine};
+
+/// Four times as many each time.
+pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
+
+/// What is asked of the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    pub shape: Shape,
+    pub data_type: ElementType,
+    pub panel: usize,
+    pub machine: Machine,
+    /// Of one rank, in bytes.
+    pub memory_bytes: f64,
+}
+
+/// One layout on so many ranks, as predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// From A and B on rank 0 to C on rank 0.
+    pub time_s: f64,
+    /// Of the product alone, with A and B where the layout wants them and C where it is computed.
+    pub resident_s: f64,
+    /// Bytes on rank 0, and on the rank besides it that needs the most.
+    pub first_bytes: f64,
+    pub other_bytes: f64,
+}
+
+impl Question {
+    fn element_bytes(&self) -> usize {
+        match self.data_type {
+            ElementType::F32 | ElementType::I32 => 4,
+            ElementType::F64 => 8,
+        }
+    }
+
+    /// The answer for one layout.
+    pub fn predict(&self, layout: &dyn Layout, ranks: usize) -> Prediction {
+        let case = Case {
+            shape: self.shape,
+            ranks,
+            panel: self.panel,
+        };
+        let bytes = self.element_bytes();
+        let cost = layout.cost(&case, &self.machine, bytes);
+        let memory = layout.memory(&case);
+        Prediction {
+            time_s: cost.total(),
+            resident_s: cost.compute_s + cost.wait_s,
+            first_bytes: memory.first as f64 * bytes as f64,
+            other_bytes: memory.others as f64 * bytes as f64,
+        }
+    }
+
+    /// The layout that takes the least time.
+    pub fn winner(&self, ranks: usize) -> &'static str {
+        let mut best = ("", f64::INFINITY);
+        for layout in layouts::<f32>() {
+            let time = self.predict(layout, ranks).time_s;
+            if time < best.1 {
+                best = (layout.name(), time);
+            }
+        }
+        best.0
+    }
+
+    /// Writes a table for people.
+    ///
+    /// # Errors
+    ///
+    /// Writing fails.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Shape { m, n, k } = self.shape;
+        let machine = self.machine;
+        writeln!(
+            out,
+            "model   {m} x {n} x {k} of {}, panels of {}: latency {}, {:.2} GB/s, {} a rank, {:.1} GiB a rank",
+            self.data_type,
+            self.panel,
+            duration(machine.latency_s),
+            machine.bytes_per_s / 1e9,
+            speed(machine.flops_per_s),
+            self.memory_bytes / GIB,
+        )?;
+        writeln!(
+            out,
+            "        {}",
+            match machine.offload {
+                true => "messages travel while ranks multiply",
+                false => "all ranks are on one host, whose cores copy messages: nothing is hidden",
+            }
+        )?;
+        let names = layouts::<f32>().map(Layout::name);
+        writeln!(out, "\nTime from A and B on rank 0 to C on rank 0:\n")?;
+        let mut times = new_table();
+        times.set_header(
+            ["ranks"]
+                .into_iter()
+                .chain(names)
+                .chain(["summa, resident", "least"]),
+        );
+        for ranks in RANKS {
+            let predicted = layouts::<f32>().map(|layout| self.predict(layout, ranks));
+            let mut row = vec![ranks.to_string()];
+            row.extend(
+                predicted
+                    .iter()
+                    .map(|prediction| duration(prediction.time_s)),
+            );
+            row.extend(predicted.last().map(|summa| duration(summa.resident_s)));
+            row.push(self.winner(ranks).to_string());
+            times.add_row(row);
+        }
+        writeln!(out, "{times}")?;
+        writeln!(
+            out,
+            "\n(summa, resident: A and B are where they are needed already, and C stays where it is computed.)"
+        )?;
+        writeln!(
+            out,
+            "\nMemory of a rank other than 0, in GiB (! does not fit):\n"
+        )?;
+        let mut memory = new_table();
+        memory.set_header(["ranks"].into_iter().chain(names));
+        for ranks in RANKS.into_iter().skip(1) {
+            let mut row = vec![ranks.to_string()];
+            row.extend(layouts::<f32>().map(|layout| {
+                let bytes = self.predict(layout, ranks).other_bytes;
+                self.gibibytes(bytes)
+            }));
+            memory.add_row(row);
+        }
+        writeln!(out, "{memory}")?;
+        let first = self.predict(layouts::<f32>()[0], 1).first_bytes;
+        writeln!(
+            out,
+            "\nRank 0 holds A, B and C here: {} GiB, whatever the layout.",
+            self.gibibytes(first)
+        )
+    }
+
+    fn gibibytes(&self, bytes: f64) -> String {
+        let mark = if bytes > self.memory_bytes { " !" } else { "" };
+        format!("{:.3}{mark}", bytes / GIB)
+    }
+}
+
+const GIB: f64 = (1 << 30) as f64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cluster: 2 µs, 10 GB/s, 1 TFLOP/s and 16 GiB a rank.
+    fn cluster(size: usize) -> Question {
+        Question {
+            shape: Shape::cube(size),
+            data_type: ElementType::F32,
+            panel: 256,
+            machine: Machine {
+                latency_s: 2e-6,
+                bytes_per_s: 1e10,
+                flops_per_s: 1e12,
+                offload: true,
+            },
+            memory_bytes: 16.0 * GIB,
+        }
+    }
+
+    fn of(question: &Question, name: &str, ranks: usize) -> Prediction {
+        let layouts = layouts::<f32>();
+        let layout = layouts.iter().find(|layout| layout.name() == name).unwrap();
+        question.predict(*layout, ranks)
+    }
+
+    #[test]
+    fn one_rank_takes_what_the_product_takes_in_every_layout() {
+        let question = cluster(4096);
+        let alone = question.shape.flops() / question.machine.flops_per_s;
+        for layout in layouts::<f32>() {
+            let predicted = question.predict(layout, 1);
+            assert!(
+                (predicted.time_s / alone - 1.0).abs() < 1e-9,
+                "{}",
+                layout.name()
+            );
+        }
+    }
+
+    #[test]
+    fn all_of_b_for_every_rank_ends_the_speed_up_and_blocks_end_it_later() {
+        let mut question = cluster(16384);
+        question.machine.flops_per_s = 1e10;
+        let best = |name| {
+            let times = RANKS.map(|ranks| of(&question, name, ranks).time_s);
+            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+            RANKS[times.iter().position(|time| *time == least).unwrap()]
+        };
+        assert!(best("scatter-rows") < best("scatter-blocks"));
+        let resident = |ranks| of(&question, "summa", ranks).resident_s;
+        assert!(
+            RANKS
+                .windows(2)
+                .take(5)
+                .all(|pair| resident(pair[1]) < resident(pair[0]))
+        );
+    }
+
+    #[test]
+    fn memory_of_b_does_not_shrink_and_summas_blocks_do() {
+        let question = cluster(65536);
+        let memory = |name, ranks| of(&question, name, ranks).other_bytes;
+        // B alone is 16 GiB.
+        assert!(memory("scatter-rows", 65536) > question.memory_bytes);
+        assert!(memory("summa", 64) < question.memory_bytes);
+        assert!(memory("summa", 16384) < memory("scatter-blocks", 16384));
+    }
+
+    #[test]
+    fn the_table_names_the_winner_and_what_does_not_fit() {
+        let mut out = Vec::new();
+        cluster(65536).write(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("65536 x 65536 x 65536 of f32"), "{text}");
+        assert!(
+            text.contains(" !") && text.contains("summa, resident"),
+            "{text}"
+        );
+        assert!(text.contains(cluster(65536).winner(1024)), "{text}");
+    }
+}

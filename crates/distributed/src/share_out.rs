@@ -1,0 +1,198 @@
+//! Who gets what: pure functions of shape and rank count.
+
+use std::fmt;
+use std::ops::Range;
+
+use gpu_gemm::Shape;
+use serde::{Deserialize, Serialize};
+
+/// The part with this index of `total` things that are shared out in order: as equally as can be,
+/// the first `total % parts` parts having one more.
+///
+/// # Panics
+///
+/// If there is no such part.
+pub fn share(total: usize, parts: usize, index: usize) -> Range<usize> {
+    assert!(index < parts, "part {index} of {parts}");
+    let (each, more) = (total / parts, total % parts);
+    let start = index * each + index.min(more);
+    start..start + each + usize::from(index < more)
+}
+
+/// The largest part.
+pub fn largest_share(total: usize, parts: usize) -> usize {
+    total.div_ceil(parts)
+}
+
+/// A block of C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+}
+
+impl Block {
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() || self.columns.is_empty()
+    }
+}
+
+/// Ranks in `rows x columns` (p x q), row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    pub rows: usize,
+    pub columns: usize,
+}
+
+impl Grid {
+    /// Ranks below each other: each has rows of C.
+    pub fn column(ranks: usize) -> Grid {
+        Grid {
+            rows: ranks,
+            columns: 1,
+        }
+    }
+
+    /// The grid of exactly so many ranks for which a rank's rows of A and columns of B, m/p and
+    /// n/q, add up to the least; of two that are as good, the one with more rows.
+    ///
+    /// # Panics
+    ///
+    /// If there are no ranks.
+    pub fn of(ranks: usize, shape: Shape) -> Grid {
+        assert!(ranks > 0, "a grid of no ranks");
+        let sides =
+            |grid: &Grid| largest_share(shape.m, grid.rows) + largest_share(shape.n, grid.columns);
+        let grids = (1..=ranks).rev().filter(|rows| ranks.is_multiple_of(*rows));
+        let mut best = Grid::column(ranks);
+        for rows in grids {
+            let grid = Grid {
+                rows,
+                columns: ranks / rows,
+            };
+            if sides(&grid) < sides(&best) {
+                best = grid;
+            }
+        }
+        best
+    }
+
+    /// How many ranks it has.
+    pub fn ranks(self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// The row and the column of a rank.
+    pub fn place(self, rank: usize) -> (usize, usize) {
+        (rank / self.columns, rank % self.columns)
+    }
+
+    /// The block of C that a rank computes.
+    pub fn block(self, shape: Shape, rank: usize) -> Block {
+        let (row, column) = self.place(rank);
+        Block {
+            rows: share(shape.m, self.rows, row),
+            columns: share(shape.n, self.columns, column),
+        }
+    }
+}
+
+/// `2 x 3`.
+impl fmt::Display for Grid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} x {}", self.rows, self.columns)
+    }
+}
+
+/// `0..k` in panels of up to `width`, which end wherever one of `parts` equal shares of k does.
+pub fn panels(k: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
+    let mut ends: Vec<usize> = (1..=k.div_ceil(width))
+        .map(|end| (end * width).min(k))
+        .collect();
+    for &parts in parts {
+        ends.extend((0..parts).map(|index| share(k, parts, index).end));
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    let mut start = 0;
+    let ends = ends.into_iter().filter(|end| *end > 0);
+    ends.map(|end| std::mem::replace(&mut start, end)..end)
+        .collect()
+}
+
+/// Which of `parts` equal shares of `total` has this index.
+///
+/// # Panics
+///
+/// If none has.
+pub fn owner(total: usize, parts: usize, index: usize) -> usize {
+    (0..parts)
+        .find(|part| share(total, parts, *part).contains(&index))
+        .expect("every index below the total is in a share")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_in_order_cover_all_and_differ_by_one_at_most() {
+        for total in 0..20 {
+            for parts in 1..9 {
+                let shares: Vec<_> = (0..parts).map(|index| share(total, parts, index)).collect();
+                assert_eq!((shares[0].start, shares[parts - 1].end), (0, total));
+                assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
+                let lengths = shares.iter().map(Range::len);
+                let (least, most) = (lengths.clone().min().unwrap(), lengths.max().unwrap());
+                assert!(most - least <= 1);
+                assert_eq!((shares[0].len(), most), (most, largest_share(total, parts)));
+                for index in 0..total {
+                    assert!(shares[owner(total, parts, index)].contains(&index));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_uses_every_rank_and_follows_the_shape() {
+        let grid = |ranks, m, n| {
+            let grid = Grid::of(ranks, Shape::new(m, n, 5));
+            assert_eq!(grid.ranks(), ranks);
+            (grid.rows, grid.columns)
+        };
+        assert_eq!(grid(1, 10, 10), (1, 1));
+        assert_eq!(grid(4, 100, 100), (2, 2));
+        assert_eq!(grid(6, 100, 100), (3, 2));
+        assert_eq!(grid(7, 100, 100), (7, 1));
+        assert_eq!(grid(6, 10, 1000), (1, 6));
+        assert_eq!(grid(12, 1000, 100), (12, 1));
+    }
+
+    #[test]
+    fn blocks_cover_c_once() {
+        for (m, n, ranks) in [(5, 7, 6), (2, 3, 12), (0, 4, 3), (1, 1, 7)] {
+            let shape = Shape::new(m, n, 1);
+            let grid = Grid::of(ranks, shape);
+            let mut covered = vec![0; m * n];
+            for rank in 0..ranks {
+                let block = grid.block(shape, rank);
+                for row in block.rows {
+                    block
+                        .columns
+                        .clone()
+                        .for_each(|col| covered[row * n + col] += 1);
+                }
+            }
+            assert_eq!(covered, vec![1; m * n]);
+        }
+    }
+
+    #[test]
+    fn panels_end_where_the_shares_of_k_do() {
+        assert_eq!(panels(10, 4, &[]), [0..4, 4..8, 8..10]);
+        assert_eq!(panels(10, 4, &[3]), [0..4, 4..7, 7..8, 8..10]);
+        assert_eq!(panels(2, 4, &[3, 5]), [0..1, 1..2]);
+        assert_eq!(panels(0, 4, &[3]), []);
+    }
+}

@@ -1,0 +1,106 @@
+//! Jobs of the real program under a real `mpirun`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Whether there is an `mpirun`; why not, if not.
+pub fn why_not() -> Option<String> {
+    let tried = Command::new("mpirun").arg("--version").output();
+    match tried {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(format!("`mpirun --version` failed: {}", output.status)),
+        Err(error) => Some(format!("there is no mpirun: {error}")),
+    }
+}
+
+/// What a job said and how it ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub notes: String,
+}
+
+impl Ended {
+    /// The report of a job that succeeded.
+    pub fn report(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.notes);
+        serde_json::from_str(&self.out).expect("a report as JSON")
+    }
+
+    /// Checks that the job failed, and what it said.
+    pub fn assert_failed(&self, parts: &[&str]) {
+        assert_ne!(self.code, Some(0), "{}", self.out);
+        for part in parts {
+            assert!(self.notes.contains(part), "no `{part}` in:\n{}", self.notes);
+        }
+    }
+}
+
+/// `mpirun` with so many more ranks than cores as it takes. It gives up after a minute.
+pub fn mpirun(options: &[&str]) -> Command {
+    let mut command = Command::new("mpirun");
+    command
+        .args(["--oversubscribe", "--timeout", "120"])
+        .args(options);
+    // Tests run as whoever builds, in a container often root.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gemm-mpi");
+
+/// The program on so many ranks.
+pub fn job(ranks: usize, arguments: &str) -> Command {
+    let mut command = mpirun(&["-n", &ranks.to_string(), PROGRAM]);
+    command.args(arguments.split_whitespace());
+    command
+}
+
+/// Runs a job to its end.
+pub fn end(mut command: Command) -> Ended {
+    let output = command.output().expect("mpirun starts");
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        notes: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs a job that says its ranks' processes, and kills one of them.
+pub fn end_with_a_kill(ranks: usize, victim: usize, arguments: &str) -> Ended {
+    let mut command = job(ranks, &format!("--show-ranks {arguments}"));
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("mpirun starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
+    let (mut notes, mut seen, mut process) = (String::new(), 0, None);
+    while seen < ranks {
+        let mut line = String::new();
+        assert!(
+            lines.read_line(&mut line).expect("text") > 0,
+            "it ended early: {notes}"
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["rank", rank, "of", _, "is", "process", id, ..] = words[..] {
+            seen += 1;
+            if rank == victim.to_string() {
+                process = Some(id.to_string());
+            }
+        }
+        notes += &line;
+    }
+    let process = process.expect("the victim said its number");
+    let killed = Command::new("kill").args(["-9", &process]).status();
+    assert!(killed.expect("kill starts").success());
+    lines.read_to_string(&mut notes).expect("text");
+    Ended {
+        code: child.wait().expect("mpirun ends").code(),
+        out: String::new(),
+        notes,
+    }
+}

@@ -1,0 +1,49 @@
+//! The real program under a real `mpirun`, with more ranks than this machine has cores.
+
+mod faults;
+mod job;
+mod right;
+mod sent;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Tests, each by its name.
+macro_rules! trials {
+    ($($module:ident::$test:ident),* $(,)?) => {
+        vec![$(Trial::test(concat!(stringify!($module), "::", stringify!($test)), || {
+            $module::$test();
+            Ok(())
+        })),*]
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = trials![
+        right::every_layout_is_exact_on_any_number_of_ranks_at_any_shape,
+        right::the_same_grid_gives_the_same_bits,
+        right::users_files_alpha_and_beta_are_multiplied,
+        right::kernels_run_in_the_simulator_on_each_rank,
+        right::scaling_writes_json_and_plots,
+        right::a_prediction_needs_no_mpirun,
+        sent::the_formulas_are_what_is_counted_for_every_layout_rank_and_phase,
+        sent::the_formulas_are_what_mpi_itself_counts,
+        faults::a_rank_that_panics_ends_the_job_with_its_name,
+        faults::a_rank_that_is_killed_ends_the_job_with_its_name,
+        faults::ranks_that_were_started_differently_do_not_start,
+        faults::what_does_not_exist_is_refused_once_with_the_exit_code_for_usage,
+        faults::a_file_that_cannot_be_read_ends_all_ranks,
+    ];
+    let why_not = job::why_not();
+    if let Some(reason) = &why_not {
+        println!("these tests are ignored here: {reason}");
+    }
+    let trials = trials
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(why_not.is_some()));
+    let mut arguments = Arguments::from_args();
+    // Jobs have more ranks than there are cores already.
+    arguments.test_threads = arguments.test_threads.or(Some(1));
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}

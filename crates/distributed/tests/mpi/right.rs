@@ -1,0 +1,178 @@
+//! Results are right, and the same each time.
+
+use std::fs;
+
+use host::data::Matrix;
+use host::npy;
+use serde_json::Value;
+
+use crate::job::{Ended, PROGRAM, end, job};
+
+/// `m x n x k` with more ranks than rows, one row or column, no elements, and uneven shares.
+pub const SHAPES: &str = "33x65x17,64x64x64,7x5x3,1x9x4,9x1x4,2x2x0,0x3x2,3x0x2,2x3x40";
+
+fn number(value: &Value, key: &str) -> usize {
+    value[key].as_u64().expect(key) as usize
+}
+
+/// Rows of C where `a[i][l] = i + l` and `b[l][j] = l + j`, by loops of this test's own.
+fn index_sums(m: usize, n: usize, k: usize) -> Vec<Vec<f64>> {
+    let element = |i, j| (0..k).map(|l| ((i + l) * (l + j)) as f64).sum();
+    (0..m)
+        .map(|i| (0..n).map(|j| element(i, j)).collect())
+        .collect()
+}
+
+pub fn every_layout_is_exact_on_any_number_of_ranks_at_any_shape() {
+    for dtype in ["f32", "f64", "i32"] {
+        let report = end(job(
+            7,
+            &format!(
+                "--layout all --scaling 1,2,3,4,6,7 --shapes {SHAPES} --panel 4 --dtype {dtype} \
+                 --data index-sum --show 65 --runs 1 --format json"
+            ),
+        ))
+        .report();
+        let records = report["records"].as_array().unwrap();
+        assert_eq!(records.len(), 5 * 6 * 9);
+        for record in records {
+            let [m, n, k] = ["m", "n", "k"].map(|key| number(record, key));
+            let name = format!(
+                "{dtype} {} {m} x {n} x {k} on {}",
+                record["layout"], record["ranks"]
+            );
+            assert_eq!(record["proven"], true, "{name}: {}", record["verification"]);
+            let corner: Vec<Vec<f64>> = serde_json::from_value(record["corner"].clone()).unwrap();
+            assert_eq!(corner, index_sums(m, n, k), "{name}");
+        }
+    }
+}
+
+pub fn the_same_grid_gives_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    for layout in [
+        "point-to-point",
+        "scatter-rows",
+        "scatter-blocks",
+        "overlapped",
+        "summa",
+    ] {
+        let results = ["one", "other"].map(|name| {
+            let path = folder.path().join(format!("{layout}-{name}.npy"));
+            let arguments = format!(
+                "--layout {layout} --m 130 --n 70 --k 300 --panel 32 --format json --out {}",
+                path.display()
+            );
+            let report = end(job(6, &arguments)).report();
+            let said = report["records"][0]["verification"]
+                .as_str()
+                .unwrap()
+                .to_string();
+            assert!(said.contains("runs gave the same bits"), "{said}");
+            fs::read(path).unwrap()
+        });
+        assert!(
+            results[0].len() > 130 * 70 * 4 && results[0] == results[1],
+            "{layout}"
+        );
+    }
+}
+
+pub fn users_files_alpha_and_beta_are_multiplied() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let element = |seed: usize| {
+        move |row: usize, column: usize| ((row * 31 + column * 17 + seed) % 11) as i32 - 5
+    };
+    let (m, n, k) = (9, 13, 21);
+    let write = |name: &str, rows, columns, seed| {
+        let matrix = Matrix::from_elements(rows, columns, element(seed)).unwrap();
+        npy::write(&matrix, &mut fs::File::create(path(name)).unwrap()).unwrap();
+    };
+    write("a.npy", m, k, 1);
+    write("b.npy", k, n, 2);
+    write("c.npy", m, n, 3);
+    let [a, b, c, d] =
+        ["a.npy", "b.npy", "c.npy", "d.npy"].map(|name| path(name).display().to_string());
+    for layout in ["point-to-point", "scatter-blocks", "summa"] {
+        let arguments = format!(
+            "--layout {layout} --panel 5 --a {a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} --format csv"
+        );
+        let ended = end(job(4, &arguments));
+        assert_eq!(ended.code, Some(0), "{}", ended.notes);
+        let found = npy::NpyFile::open(&path("d.npy"))
+            .unwrap()
+            .read::<i32>()
+            .unwrap();
+        for row in 0..m {
+            for column in 0..n {
+                let products = (0..k).map(|l| element(1)(row, l) * element(2)(l, column));
+                let right = -2 * products.sum::<i32>() + 3 * element(3)(row, column);
+                assert_eq!(found.row(row)[column], right, "{layout} {row} {column}");
+            }
+        }
+    }
+}
+
+pub fn kernels_run_in_the_simulator_on_each_rank() {
+    for kernel in ["tiled", "auto"] {
+        let arguments = format!(
+            "--layout all --m 40 --n 50 --k 30 --panel 16 --kernel {kernel} --device sim --runs 1 --format json"
+        );
+        let report = end(job(3, &arguments)).report();
+        let records = report["records"].as_array().unwrap();
+        assert_eq!(records.len(), 5);
+        assert!(
+            records.iter().all(|record| record["proven"] == true),
+            "{kernel}: {report}"
+        );
+        let device = report["device"].as_str().unwrap();
+        assert!(device.contains("simulator"), "{device}");
+    }
+}
+
+pub fn scaling_writes_json_and_plots() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("report.json");
+    let plots = folder.path().join("plots");
+    let arguments = format!(
+        "--layout scatter-rows,summa --size 64 --scaling 1,2 --weak --runs 1 --json {} --plots {}",
+        json.display(),
+        plots.display()
+    );
+    let Ended { code, out, notes } = end(job(2, &arguments));
+    assert_eq!(code, Some(0), "{out}{notes}");
+    assert!(
+        out.contains("| efficiency |") && out.contains("(weak)"),
+        "{out}"
+    );
+    let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let records = report["records"].as_array().unwrap();
+    assert_eq!(records.len(), 8);
+    assert!(
+        records
+            .iter()
+            .all(|record| record["speedup"].as_f64().unwrap() > 0.0)
+    );
+    for name in ["mpi-times", "mpi-split", "mpi-strong", "mpi-weak"] {
+        let plot = fs::read_to_string(plots.join(format!("{name}.svg"))).unwrap();
+        assert!(plot.contains("summa"), "{name}");
+    }
+}
+
+pub fn a_prediction_needs_no_mpirun() {
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args(
+        "--predict --size 64k --latency 2 --bandwidth 10 --flops 1000 --memory 16".split(' '),
+    );
+    let ended = end(command);
+    assert_eq!(ended.code, Some(0), "{}", ended.notes);
+    for part in [
+        "65536 x 65536 x 65536 of f32",
+        "10.00 GB/s",
+        "summa, resident",
+        " !",
+    ] {
+        assert!(ended.out.contains(part), "no `{part}` in {}", ended.out);
+    }
+}

@@ -1,0 +1,87 @@
+//! What is sent is what the formulas say.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::job::{PROGRAM, end, job, mpirun};
+use crate::right::SHAPES;
+
+pub fn the_formulas_are_what_is_counted_for_every_layout_rank_and_phase() {
+    let arguments = format!(
+        "--layout all --scaling 1,2,3,4,6,7 --shapes {SHAPES} --panel 4 --runs 1 --format json"
+    );
+    let report = end(job(7, &arguments)).report();
+    let mut sending = 0;
+    for record in report["records"].as_array().unwrap() {
+        for rank in record["per_rank"].as_array().unwrap() {
+            assert_eq!(rank["sent"], rank["formula"], "{record}");
+            sending += usize::from(rank["sent"]["multiply"]["elements"] != 0);
+        }
+        assert_eq!(record["sent_bytes"], record["formula_bytes"]);
+    }
+    assert!(sending > 0, "panels are sent beside the product");
+}
+
+/// Bytes that Open MPI itself counted between all ranks, in all messages of one job, its own
+/// included; and the report.
+fn counted_by_mpi(ranks: usize, arguments: &str) -> (u64, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("rank").display().to_string();
+    let mut command = mpirun(&[
+        "--mca",
+        "pml_monitoring_enable",
+        "2",
+        "--mca",
+        "pml_monitoring_enable_output",
+        "3",
+        "--mca",
+        "pml_monitoring_filename",
+        &prefix,
+        "-n",
+        &ranks.to_string(),
+        PROGRAM,
+    ]);
+    command.args(arguments.split_whitespace());
+    let report = end(command).report();
+    let mut bytes = 0;
+    let mut files = 0;
+    for file in fs::read_dir(folder.path()).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        files += 1;
+        // `E` or `I` (a message of the program's, or of MPI's own such as a part of a collective),
+        // two ranks, then a number of bytes.
+        for line in text.lines().filter(|line| line.starts_with(['E', 'I'])) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let count = words.iter().position(|word| *word == "bytes").unwrap();
+            bytes += words[count - 1].parse::<u64>().unwrap();
+        }
+    }
+    assert_eq!(files, ranks, "Open MPI wrote what each rank sent");
+    (bytes, report)
+}
+
+/// The bytes of one run more: what MPI agrees on by itself is in both.
+fn bytes_of_a_run(ranks: usize, arguments: &str) -> (u64, Value) {
+    let [once, twice] = [1, 2]
+        .map(|runs| counted_by_mpi(ranks, &format!("{arguments} --runs {runs} --format json")));
+    (twice.0 - once.0, twice.1)
+}
+
+pub fn the_formulas_are_what_mpi_itself_counts() {
+    for layout in [
+        "point-to-point",
+        "scatter-rows",
+        "scatter-blocks",
+        "overlapped",
+        "summa",
+    ] {
+        let arguments = |shape: &str| format!("--layout {layout} --shapes {shape} --panel 16");
+        let (bytes, report) = bytes_of_a_run(4, &arguments("70x90x50"));
+        let (overhead, nothing) = bytes_of_a_run(4, &arguments("0x0x50"));
+        let formula = report["records"][0]["formula_bytes"].as_u64().unwrap();
+        assert_eq!(nothing["records"][0]["formula_bytes"], 0);
+        assert!(formula > 70 * 90 * 4 / 2);
+        assert_eq!(bytes - overhead, formula, "{layout}");
+    }
+}
