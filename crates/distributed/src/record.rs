@@ -108,3 +108,62 @@ pub struct RankRecord {
     pub sent: Sent,
     pub formula: Sent,
 }
+
+/// Speed-ups against one rank, where that was measured.
+pub fn compare_with_one_rank(records: &mut [Record]) {
+    let alone: Vec<Record> = records
+        .iter()
+        .filter(|record| record.ranks == 1)
+        .cloned()
+        .collect();
+    for record in records {
+        let is_same = |one: &&Record| {
+            let same_shape = (one.m, one.n, one.k) == (record.m, record.n, record.k);
+            one.layout == record.layout
+                && one.scaling == record.scaling
+                && (same_shape || record.scaling == Scaling::Weak)
+        };
+        let one = alone.iter().find(is_same);
+        let speeds = (one.and_then(|one| one.flops_per_s), record.flops_per_s);
+        if let (Some(one), Some(here)) = speeds {
+            record.speedup = Some(here / one);
+            record.efficiency = Some(here / one / record.ranks as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_ups_are_against_the_same_layout_on_one_rank() {
+        let record = |layout: &str, ranks, scaling, m, flops_per_s| Record {
+            layout: layout.to_string(),
+            ranks,
+            scaling,
+            m,
+            flops_per_s: Some(flops_per_s),
+            ..Record::default()
+        };
+        let mut records = [
+            record("one", 1, Scaling::Strong, 8, 10.0),
+            record("one", 4, Scaling::Strong, 8, 30.0),
+            record("one", 4, Scaling::Strong, 9, 30.0),
+            record("other", 4, Scaling::Strong, 8, 30.0),
+            record("one", 1, Scaling::Weak, 8, 10.0),
+            record("one", 8, Scaling::Weak, 16, 60.0),
+        ];
+        compare_with_one_rank(&mut records);
+        let found = records.map(|record| record.speedup.zip(record.efficiency));
+        let expected = [
+            Some((1.0, 1.0)),
+            Some((3.0, 0.75)),
+            None,
+            None,
+            Some((1.0, 1.0)),
+            Some((6.0, 0.75)),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -57,4 +57,37 @@ impl Sent {
     pub fn total(&self) -> Volume {
         self.distribute + self.multiply + self.collect
     }
+
+    /// As numbers, for messages: elements and messages of each phase.
+    pub fn to_array(self) -> [u64; 6] {
+        let Sent {
+            distribute,
+            multiply,
+            collect,
+        } = self;
+        let of = |volume: Volume| [volume.elements, volume.messages];
+        let ([a, b], [c, d], [e, f]) = (of(distribute), of(multiply), of(collect));
+        [a, b, c, d, e, f]
+    }
+
+    /// The reverse.
+    pub fn from_array([a, b, c, d, e, f]: [u64; 6]) -> Sent {
+        let of = |elements, messages| Volume { elements, messages };
+        Sent {
+            distribute: of(a, b),
+            multiply: of(c, d),
+            collect: of(e, f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_survives_the_way_to_rank_0() {
+        let numbers = [1, 2, 3, 4, 5, 6];
+        assert_eq!(Sent::from_array(numbers).to_array(), numbers);
+    }
 }

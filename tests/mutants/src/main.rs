@@ -105,15 +105,21 @@ fn mutants(arguments: &Arguments) -> Result<bool> {
         .canonicalize()
         .context("the repository that this was built in is gone")?;
     let survivors = Survivors::read(&root.join("tests/mutants/survivors.txt"))?;
-    let mut record = Record::read(&root.join("tests/mutants/record.csv"))?;
+    let path = root.join("tests/mutants/record.csv");
+    // As it was, and as it becomes while this runs.
+    let (known, mut record) = (Record::read(&path)?, Record::read(&path)?);
     let (k, n) = arguments.shard;
     let wanted = |mutant: &Mutant| {
         let in_a_file = arguments.file.is_empty()
             || arguments.file.iter().any(|file| mutant.file.contains(file));
-        let is_changed = !arguments.changed || !record.has(mutant);
+        let is_changed = !arguments.changed || !known.has(mutant);
         in_a_file && is_changed && mutant.id % n == k % n
     };
 
+    let mut all = Vec::new();
+    for scope in SCOPES {
+        all.extend(tree::find(&root, scope, None, &|_| true)?);
+    }
     let mut outcomes = Vec::new();
     let mut not_compiled = Vec::new();
     for scope in SCOPES {
@@ -133,6 +139,9 @@ fn mutants(arguments: &Arguments) -> Result<bool> {
         if !arguments.build_only {
             let may_live = |mutant: &Mutant| survivors.reason(&mutant.name()).is_some();
             outcomes.extend(test(arguments, &folder, &built, &wanted, &may_live)?);
+            // Now: the next scope may take an hour, and be interrupted.
+            record.update(&all, &not_compiled, &outcomes, &survivors);
+            record.write()?;
         }
     }
     if arguments.list || arguments.build_only {
@@ -142,14 +151,7 @@ fn mutants(arguments: &Arguments) -> Result<bool> {
         println!("no mutants to try");
         return Ok(true);
     }
-    let well = summarize(&outcomes, not_compiled.len(), &survivors);
-    let mut all = Vec::new();
-    for scope in SCOPES {
-        all.extend(tree::find(&root, scope, None, &|_| true)?);
-    }
-    record.update(&all, &not_compiled, &outcomes, &survivors);
-    record.write()?;
-    Ok(well)
+    Ok(summarize(&outcomes, not_compiled.len(), &survivors))
 }
 
 fn built(

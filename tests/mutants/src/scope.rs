@@ -57,9 +57,9 @@ pub const SCOPES: &[Scope] = &[
         tests: &[
             program("host", "host", ""),
             program("host", "fake_gpu", ""),
-            program("host", "cli", ""),
-            program("host", "files", ""),
-            program("host", "bench", ""),
+            program("host", "program", "cli::"),
+            program("host", "program", "files::"),
+            program("host", "program", "bench::"),
         ],
     },
 ];

@@ -5,21 +5,24 @@
 //! the bound of rounding on the data that was asked for. What is timed is compared with what was
 //! proven, bit for bit.
 
+mod known;
+
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{ElementType, Shape};
-use host::cpu::{self, view::View, view::ViewMut};
-use host::data::{Layout as Layouts, Matrix, Placement, Problem};
-use host::prove::{EvaluateError, small_integer};
+use host::cpu::view::View;
+use host::data::{Matrix, Problem};
+use host::prove::EvaluateError;
 use host::report::Corner;
 use host::rung::Rung;
 use host::select::Asked;
 use host::source::Source;
-use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
-use host::{memory, statistics};
+use host::statistics;
+use host::verify::{ErrorModel, Failure};
+
+use known::{Gate, Known, finished};
 
 use crate::Element;
 use crate::clock::{Clock, Phase, Times};
@@ -29,8 +32,8 @@ use crate::layout::{Job, Multiply, layouts};
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine;
 use crate::model::{Case, Machine};
-use crate::record::{RankRecord, Record, Scaling};
-use crate::volume::{Sent, Volume};
+use crate::record::{self, RankRecord, Record, Scaling};
+use crate::volume::Sent;
 
 /// What to do: the same on all ranks.
 #[derive(Clone, Debug)]
@@ -109,107 +112,8 @@ pub fn evaluate<T: Element>(
         }
         world.rest_until_all_are_here();
     }
-    compare_with_one_rank(&mut records);
+    record::compare_with_one_rank(&mut records);
     Ok((records, result))
-}
-
-/// Speed-ups against one rank, where that was measured.
-fn compare_with_one_rank(records: &mut [Record]) {
-    let alone: Vec<Record> = records
-        .iter()
-        .filter(|record| record.ranks == 1)
-        .cloned()
-        .collect();
-    for record in records {
-        let is_same = |one: &&Record| {
-            let same_shape = (one.m, one.n, one.k) == (record.m, record.n, record.k);
-            one.layout == record.layout
-                && one.scaling == record.scaling
-                && (same_shape || record.scaling == Scaling::Weak)
-        };
-        let one = alone.iter().find(is_same);
-        let speeds = (one.and_then(|one| one.flops_per_s), record.flops_per_s);
-        if let (Some(one), Some(here)) = speeds {
-            record.speedup = Some(here / one);
-            record.efficiency = Some(here / one / record.ranks as f64);
-        }
-    }
-}
-
-/// The problems of one shape, and what is known to be right.
-struct Known<T: Element> {
-    shape: Shape,
-    exact: Option<Problem<T>>,
-    asked: Problem<T>,
-    data: Option<host::data::Data>,
-    coverage: Coverage,
-    /// By the bits of C: those that passed a gate already need not pass it again.
-    passed: HashMap<(Gate, u64), Proof>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Gate {
-    Exact,
-    General,
-}
-
-impl<T: Element> Known<T> {
-    fn new(request: &Request, shape: Shape, source: &Source) -> Result<Self, EvaluateError> {
-        memory::check_padded(shape, request.padding, size_of::<T>())?;
-        let scalar = |name, scalar: f64| {
-            T::from_scalar(scalar)
-                .filter(|_| scalar.is_finite())
-                .ok_or(EvaluateError::Scalar {
-                    name,
-                    scalar,
-                    data_type: T::TYPE,
-                })
-        };
-        let scalars = (
-            scalar("alpha", request.alpha)?,
-            scalar("beta", request.beta)?,
-        );
-        let layout = Layouts::padded(shape, [request.padding; 3], [0; 3]);
-        let [alpha, beta] =
-            [request.alpha, request.beta].map(|scalar| T::from_integer(small_integer(scalar)));
-        let exact = ErrorModel::Elementwise
-            .exact_data::<T>(shape)
-            .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
-            .transpose()?;
-        let (asked, data) = source.problem(shape, layout, request.seed, scalars)?;
-        Ok(Known {
-            shape,
-            exact,
-            asked,
-            data,
-            coverage: Coverage::of(shape, request.seed),
-            passed: HashMap::new(),
-        })
-    }
-
-    fn judge(&mut self, gate: Gate, c: &Matrix<T>, tile: Tile) -> Result<Proof, Failure> {
-        let key = (gate, c.hash_of_bits());
-        if let Some(proof) = self.passed.get(&key) {
-            return Ok(proof.clone());
-        }
-        let proof = match (gate, &self.exact) {
-            (Gate::Exact, Some(problem)) => verify::exact(problem, c, tile, self.coverage)?,
-            // Whatever the kernel carries along within a panel, panels are added plainly.
-            (Gate::Exact, None) | (Gate::General, _) => {
-                let model = ErrorModel::Elementwise;
-                verify::general(&self.asked, c, tile, self.data, self.coverage, model)?
-            }
-        };
-        self.passed.insert(key, proof.clone());
-        Ok(proof)
-    }
-
-    fn problem(&self, gate: Gate) -> Option<&Problem<T>> {
-        match gate {
-            Gate::Exact => self.exact.as_ref(),
-            Gate::General => Some(&self.asked),
-        }
-    }
 }
 
 /// One task, on the ranks that take part in it.
@@ -397,13 +301,13 @@ impl<T: Element> Evaluation<'_, T> {
             .unwrap_or_else(|error| end_the_job(self.group, error));
         let times = self.group.all_gather(&clock.times().to_array());
         let (times, _) = times.as_chunks();
-        let sent = self.group.all_gather(&to_array(sent.get()));
+        let sent = self.group.all_gather(&Sent::to_array(sent.get()));
         let (sent, _) = sent.as_chunks();
         Run {
             c,
             wall_s,
             times: times.iter().copied().map(Times::from_array).collect(),
-            sent: sent.iter().copied().map(from_array).collect(),
+            sent: sent.iter().copied().map(Sent::from_array).collect(),
         }
     }
 
@@ -476,98 +380,4 @@ fn slowest(times: impl Iterator<Item = Times>) -> Times {
             std::array::from_fn(|phase| f64::max(largest[phase], times[phase]))
         });
     Times::from_array(largest)
-}
-
-/// `alpha * product + beta * C`.
-fn finished<T: Element>(
-    problem: &Problem<T>,
-    product: Vec<T>,
-) -> Result<Matrix<T>, host::data::ProblemError> {
-    let Shape { m, n, .. } = problem.shape();
-    let (alpha, beta) = (problem.alpha, problem.beta);
-    let compact = Placement::compact(n);
-    if alpha == T::from_integer(1) && beta == T::default() {
-        return Matrix::new(product, m, n, compact);
-    }
-    let mut c = problem.c.moved_to(compact)?;
-    let product = View::new(&product, m, n, n);
-    cpu::scale_and_add(
-        alpha,
-        product,
-        beta,
-        ViewMut::new(c.elements_mut(), m, n, n),
-    );
-    Ok(c)
-}
-
-fn to_array(sent: Sent) -> [u64; 6] {
-    let Sent {
-        distribute,
-        multiply,
-        collect,
-    } = sent;
-    let of = |volume: Volume| [volume.elements, volume.messages];
-    let ([a, b], [c, d], [e, f]) = (of(distribute), of(multiply), of(collect));
-    [a, b, c, d, e, f]
-}
-
-fn from_array([a, b, c, d, e, f]: [u64; 6]) -> Sent {
-    let of = |elements, messages| Volume { elements, messages };
-    Sent {
-        distribute: of(a, b),
-        multiply: of(c, d),
-        collect: of(e, f),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_sent_survives_the_way_to_rank_0() {
-        let numbers = [1, 2, 3, 4, 5, 6];
-        assert_eq!(to_array(from_array(numbers)), numbers);
-    }
-
-    #[test]
-    fn speed_ups_are_against_the_same_layout_on_one_rank() {
-        let record = |layout: &str, ranks, scaling, m, flops_per_s| Record {
-            layout: layout.to_string(),
-            ranks,
-            scaling,
-            m,
-            flops_per_s: Some(flops_per_s),
-            ..Record::default()
-        };
-        let mut records = [
-            record("one", 1, Scaling::Strong, 8, 10.0),
-            record("one", 4, Scaling::Strong, 8, 30.0),
-            record("one", 4, Scaling::Strong, 9, 30.0),
-            record("other", 4, Scaling::Strong, 8, 30.0),
-            record("one", 1, Scaling::Weak, 8, 10.0),
-            record("one", 8, Scaling::Weak, 16, 60.0),
-        ];
-        compare_with_one_rank(&mut records);
-        let found = records.map(|record| record.speedup.zip(record.efficiency));
-        let expected = [
-            Some((1.0, 1.0)),
-            Some((3.0, 0.75)),
-            None,
-            None,
-            Some((1.0, 1.0)),
-            Some((6.0, 0.75)),
-        ];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn alpha_and_beta_are_applied_to_the_c_that_was_there() {
-        let matrix =
-            |elements: &[i32]| Matrix::new(elements.to_vec(), 1, 2, Placement::compact(2)).unwrap();
-        let one = Matrix::new(vec![1], 1, 1, Placement::compact(1)).unwrap();
-        let problem = Problem::new(2, 3, one, matrix(&[5, 7]), matrix(&[100, 200])).unwrap();
-        let c = finished(&problem, vec![5, 7]).unwrap();
-        assert_eq!(c.row(0), [310, 614]);
-    }
 }

@@ -1,0 +1,137 @@
+//! The problems that rank 0 knows, and how results are proven right.
+
+use std::collections::HashMap;
+
+use gpu_gemm::Shape;
+use gpu_gemm::gpu_kernels::spec::Tile;
+use host::cpu::{self, view::View, view::ViewMut};
+use host::data::{Layout, Matrix, Placement, Problem};
+use host::memory;
+use host::prove::{EvaluateError, small_integer};
+use host::source::Source;
+use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
+
+use super::Request;
+use crate::Element;
+
+/// The problems of one shape, and what is known to be right.
+pub(super) struct Known<T: Element> {
+    pub shape: Shape,
+    exact: Option<Problem<T>>,
+    pub asked: Problem<T>,
+    data: Option<host::data::Data>,
+    coverage: Coverage,
+    /// By the bits of C: those that passed a gate already need not pass it again.
+    passed: HashMap<(Gate, u64), Proof>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Gate {
+    Exact,
+    General,
+}
+
+impl<T: Element> Known<T> {
+    pub(super) fn new(
+        request: &Request,
+        shape: Shape,
+        source: &Source,
+    ) -> Result<Self, EvaluateError> {
+        memory::check_padded(shape, request.padding, size_of::<T>())?;
+        let scalar = |name, scalar: f64| {
+            T::from_scalar(scalar)
+                .filter(|_| scalar.is_finite())
+                .ok_or(EvaluateError::Scalar {
+                    name,
+                    scalar,
+                    data_type: T::TYPE,
+                })
+        };
+        let scalars = (
+            scalar("alpha", request.alpha)?,
+            scalar("beta", request.beta)?,
+        );
+        let layout = Layout::padded(shape, [request.padding; 3], [0; 3]);
+        let [alpha, beta] =
+            [request.alpha, request.beta].map(|scalar| T::from_integer(small_integer(scalar)));
+        let exact = ErrorModel::Elementwise
+            .exact_data::<T>(shape)
+            .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
+            .transpose()?;
+        let (asked, data) = source.problem(shape, layout, request.seed, scalars)?;
+        Ok(Known {
+            shape,
+            exact,
+            asked,
+            data,
+            coverage: Coverage::of(shape, request.seed),
+            passed: HashMap::new(),
+        })
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        gate: Gate,
+        c: &Matrix<T>,
+        tile: Tile,
+    ) -> Result<Proof, Failure> {
+        let key = (gate, c.hash_of_bits());
+        if let Some(proof) = self.passed.get(&key) {
+            return Ok(proof.clone());
+        }
+        let proof = match (gate, &self.exact) {
+            (Gate::Exact, Some(problem)) => verify::exact(problem, c, tile, self.coverage)?,
+            // Whatever the kernel carries along within a panel, panels are added plainly.
+            (Gate::Exact, None) | (Gate::General, _) => {
+                let model = ErrorModel::Elementwise;
+                verify::general(&self.asked, c, tile, self.data, self.coverage, model)?
+            }
+        };
+        self.passed.insert(key, proof.clone());
+        Ok(proof)
+    }
+
+    pub(super) fn problem(&self, gate: Gate) -> Option<&Problem<T>> {
+        match gate {
+            Gate::Exact => self.exact.as_ref(),
+            Gate::General => Some(&self.asked),
+        }
+    }
+}
+
+/// `alpha * product + beta * C`.
+pub(super) fn finished<T: Element>(
+    problem: &Problem<T>,
+    product: Vec<T>,
+) -> Result<Matrix<T>, host::data::ProblemError> {
+    let Shape { m, n, .. } = problem.shape();
+    let (alpha, beta) = (problem.alpha, problem.beta);
+    let compact = Placement::compact(n);
+    if alpha == T::from_integer(1) && beta == T::default() {
+        return Matrix::new(product, m, n, compact);
+    }
+    let mut c = problem.c.moved_to(compact)?;
+    let product = View::new(&product, m, n, n);
+    cpu::scale_and_add(
+        alpha,
+        product,
+        beta,
+        ViewMut::new(c.elements_mut(), m, n, n),
+    );
+    Ok(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_and_beta_are_applied_to_the_c_that_was_there() {
+        let matrix =
+            |elements: &[i32]| Matrix::new(elements.to_vec(), 1, 2, Placement::compact(2)).unwrap();
+        let one = Matrix::new(vec![1], 1, 1, Placement::compact(1)).unwrap();
+        let problem = Problem::new(2, 3, one, matrix(&[5, 7]), matrix(&[100, 200])).unwrap();
+        let c = finished(&problem, vec![5, 7]).unwrap();
+        assert_eq!(c.row(0), [310, 614]);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is to be done, the same on all ranks, and what is wrong with it.
+
+use gpu_gemm::{ElementType, Shape, Transpose};
+use host::cli::exit::{Stop, usage};
+use host::cli::matrices::{Matrices, matrices};
+use host::cpu::{self, Settings};
+use host::rung::Rung;
+use host::select::{self, Asked};
+use host::source::{Filling, Source};
+
+use crate::arguments::Arguments;
+use crate::comm::{LARGEST, Ranks};
+use crate::evaluate::{Request, Task};
+use crate::record::Scaling;
+
+/// m, n and k where nothing says what they are.
+const SIZE: usize = 1024;
+
+/// What to multiply, as rank 0 finds it, and its shape. `None` on the others if it finds something
+/// wrong.
+pub(super) fn agreed_matrices(
+    world: &Ranks,
+    arguments: &Arguments,
+) -> Result<Option<(Matrices, Shape)>, Stop> {
+    let mut told = [0_u64; 5];
+    let found = (world.rank() == 0).then(|| matrices(&arguments.problem, &arguments.matrices));
+    if let Some(Ok(found)) = &found {
+        let Shape { m, n, k } = arguments.problem.shape(&found.source, SIZE);
+        let types = ElementType::ALL;
+        let index = types.iter().position(|of_all| *of_all == found.data_type);
+        let [m, n, k, index] = [m, n, k, index.unwrap_or(0)].map(|size| size as u64);
+        told = [1, m, n, k, index];
+    }
+    world.from_first(&mut told);
+    let [is_right, m, n, k, index] = told;
+    let shape = Shape::new(m as usize, n as usize, k as usize);
+    match found {
+        Some(Err(stop)) => Err(stop),
+        Some(Ok(found)) => Ok(Some((found, shape))),
+        None if is_right == 0 => Ok(None),
+        None => {
+            let matrices = Matrices {
+                source: Source::Filled(Filling::Normal), // only rank 0 fills or reads any
+                data_type: ElementType::ALL[index as usize],
+                note: None,
+            };
+            Ok(Some((matrices, shape)))
+        }
+    }
+}
+
+/// One thread a rank, unless the user says otherwise: `mpirun` starts a rank for each core.
+pub(super) fn settings(arguments: &Arguments) -> Settings {
+    let settings = arguments.native.settings();
+    Settings {
+        threads: settings.threads.or(Some(1)),
+        ..settings
+    }
+}
+
+/// The same on all ranks, and so is what is wrong with it.
+pub(super) fn request(
+    world: &Ranks,
+    arguments: &Arguments,
+    matrices: &Matrices,
+    shape: Shape,
+) -> Result<Request, Stop> {
+    let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
+    let data_type = matrices.data_type;
+    let names = [arguments.kernel.clone()];
+    let asked = match &select::ask(kernels, rungs, &names, data_type).map_err(usage)?[..] {
+        [one] => *one,
+        several => {
+            let count = several.len();
+            return Err(usage(format!(
+                "`{}` stands for {count} kernels, but all ranks multiply with one; name one.",
+                arguments.kernel
+            )));
+        }
+    };
+    if matches!(asked, Asked::Rung(Rung::Cpu(rung)) if rung.name == cpu::strassen::RUNG.name) {
+        return Err(usage(
+            "`cpu-strassen` is for one machine: its error bound is that of a product which is not \
+             cut into parts. Name another kernel, such as `cpu-divide`.",
+        ));
+    }
+    let is_filled = matches!(matrices.source, Source::Filled(_));
+    if is_filled && arguments.problem.operands.transposes() != [Transpose::No; 2] {
+        return Err(usage(
+            "Ranks store their parts of A and B as they are multiplied: --transpose-a and \
+             --transpose-b are for matrices in files; leave them out.",
+        ));
+    }
+    let shapes: Vec<Shape> = match &arguments.shapes[..] {
+        [] => vec![shape],
+        shapes => shapes.iter().map(|shape| shape.0).collect(),
+    };
+    let counts = match &arguments.scaling.scaling[..] {
+        [] => vec![world.size()],
+        counts => counts.to_vec(),
+    };
+    if let Some(many) = counts.iter().find(|count| **count > world.size()) {
+        let size = world.size();
+        return Err(usage(format!(
+            "--scaling asks for {many} ranks, but the job has {size}; start it with `mpirun -n {many}`."
+        )));
+    }
+    if arguments.scaling.weak && matches!(matrices.source, Source::Files(_)) {
+        return Err(usage(
+            "--weak needs matrices of other sizes than those of the files; leave it out.",
+        ));
+    }
+    let mut tasks = Vec::new();
+    for &shape in &shapes {
+        tasks.extend(counts.iter().map(|&ranks| Task {
+            shape,
+            ranks,
+            scaling: Scaling::Strong,
+        }));
+        if arguments.scaling.weak {
+            tasks.extend(counts.iter().map(|&ranks| Task {
+                shape: grown(shape, ranks),
+                ranks,
+                scaling: Scaling::Weak,
+            }));
+        }
+    }
+    let sizes = |task: &Task| [task.shape.m, task.shape.n, task.shape.k];
+    let largest = tasks.iter().flat_map(sizes).max().unwrap_or(0);
+    if largest.saturating_add(arguments.problem.operands.padding) > LARGEST {
+        return Err(usage(format!(
+            "A dimension of {largest} is more than MPI can count: at most {LARGEST}, with the padding."
+        )));
+    }
+    let layouts = arguments.layouts();
+    if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
+        let count = tasks.len() * layouts.len();
+        return Err(usage(format!(
+            "--out takes one C, but {count} are computed; name one layout, one shape and one number of ranks."
+        )));
+    }
+    Ok(Request {
+        layouts,
+        asked,
+        kernel: arguments.kernel.clone(),
+        tasks,
+        data_type,
+        alpha: arguments.problem.operands.alpha,
+        beta: arguments.problem.operands.beta,
+        padding: arguments.problem.operands.padding,
+        seed: arguments.seed,
+        panel: arguments.panel,
+        runs: arguments.runs,
+        corner: arguments.matrices.show,
+        offload: false,
+    })
+}
+
+/// The shape with so many times as many flops, but for rounding.
+fn grown(shape: Shape, ranks: usize) -> Shape {
+    let factor = (ranks as f64).cbrt();
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| (size as f64 * factor).round() as usize);
+    Shape::new(m, n, k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weak_shape_has_as_many_flops_for_each_rank() {
+        let shape = Shape::new(1000, 2000, 500);
+        assert_eq!(grown(shape, 1), shape);
+        assert_eq!(grown(shape, 8), Shape::new(2000, 4000, 1000));
+        let ratio = grown(shape, 3).flops() / shape.flops();
+        assert!((ratio / 3.0 - 1.0).abs() < 1e-2);
+    }
+}

@@ -1,0 +1,266 @@
+//! The program, from its command line to its report.
+//!
+//! All ranks read the same command line; rank 0 alone opens files, prints and judges. What only rank
+//! 0 can know (the shape of the user's files) it tells the others before anything is multiplied.
+
+mod asked;
+mod files;
+mod place;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+use gpu_gemm::{ElementType, Shape};
+use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, finish, note, usage};
+use host::cli::matrices::Matrices;
+use host::cpu;
+use host::memory;
+use host::output;
+use mpi::Threading;
+use mpi::environment::{initialize_with_threading, library_version, processor_name};
+
+use asked::{agreed_matrices, request, settings};
+use files::Files;
+use place::{hosts, place};
+
+use crate::Element;
+use crate::arguments::{Arguments, ModelArguments};
+use crate::comm::Ranks;
+use crate::evaluate::{Request, evaluate};
+use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
+use crate::local::{Place, local_product};
+use crate::machine;
+use crate::model::{Case, Machine};
+use crate::predict::Question;
+use crate::record::Report;
+
+/// Runs this process as one rank of the job that `mpirun` started, or as the only one.
+pub fn main() -> ExitCode {
+    let command: Vec<OsString> = std::env::args_os().collect();
+    let arguments = Arguments::try_parse_from(&command);
+    if let Ok(arguments) = &arguments {
+        // The library that this variable is for uses all cores by default, and so would each rank.
+        const VARIABLE: &str = "MATMUL_NUM_THREADS";
+        if std::env::var_os(VARIABLE).is_none() {
+            let threads = settings(arguments).threads.unwrap_or(1).to_string();
+            // SAFETY: this process has no other thread yet.
+            unsafe { std::env::set_var(VARIABLE, threads) };
+        }
+    }
+    let Some((universe, _)) = initialize_with_threading(Threading::Funneled) else {
+        eprintln!("error: MPI has been initialized already, so this process cannot be a rank.");
+        return ExitCode::from(FAILED);
+    };
+    end_the_job_on_panic();
+    let world = Ranks::new(universe.world());
+    let command: Vec<String> = command
+        .iter()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let is_first = world.rank() == 0;
+    if let Some(why) = disagreement(&world, &command) {
+        if is_first {
+            eprintln!("error: {why}");
+        }
+        return ExitCode::from(USAGE);
+    }
+    let code = match arguments {
+        Ok(arguments) => run(&world, &arguments),
+        Err(error) if is_first => {
+            // Nobody may be there to read it: the exit code still says it.
+            let _ = error.print();
+            error.exit_code() as u8
+        }
+        Err(_) => PROVEN,
+    };
+    // What is wrong for all is said, and answered for, by rank 0.
+    ExitCode::from(if is_first { code } else { PROVEN })
+}
+
+fn run(world: &Ranks, arguments: &Arguments) -> u8 {
+    if arguments.show_ranks {
+        let host = processor_name().unwrap_or_default();
+        let (rank, size, process) = (world.rank(), world.size(), std::process::id());
+        say_line(&format!(
+            "rank {rank} of {size} is process {process} on {host}"
+        ));
+        world.barrier();
+    }
+    if arguments.panic_on_rank == Some(world.rank()) {
+        panic!("as --panic-on-rank asks");
+    }
+    let is_first = world.rank() == 0;
+    let stop = |stop: Stop| match is_first {
+        true => stop.tell(&mut io::stderr()),
+        false => FAILED,
+    };
+    let (matrices, shape) = match agreed_matrices(world, arguments) {
+        Ok(Some(agreed)) => agreed,
+        Ok(None) => return FAILED,
+        Err(why) => return stop(why),
+    };
+    let request = match request(world, arguments, &matrices, shape) {
+        Ok(request) => request,
+        Err(why) => return stop(why),
+    };
+    if is_first {
+        let mut notes = io::stderr();
+        for text in arguments.native.without_effect(&[request.asked]) {
+            note(&mut notes, text);
+        }
+        if let Some(text) = &matrices.note {
+            note(&mut notes, text);
+        }
+    }
+    let (place, reason) = place(world, arguments, &request);
+    match request.data_type {
+        ElementType::F32 => multiply::<f32>(world, arguments, &request, &place, reason, &matrices),
+        ElementType::F64 => multiply::<f64>(world, arguments, &request, &place, reason, &matrices),
+        ElementType::I32 => multiply::<i32>(world, arguments, &request, &place, reason, &matrices),
+    }
+}
+
+fn multiply<T: Element>(
+    world: &Ranks,
+    arguments: &Arguments,
+    request: &Request,
+    place: &Place,
+    reason: String,
+    matrices: &Matrices,
+) -> u8 {
+    let hosts = hosts(world);
+    let request = Request {
+        offload: hosts.len() > 1,
+        ..request.clone()
+    };
+    if arguments.model.predict {
+        return predict::<T>(world, arguments, &request, place, hosts.len());
+    }
+    // Before anything that takes long, so that a file that cannot be written is known at once.
+    let files = match world.rank() {
+        0 => Files::open(arguments),
+        _ => Ok(Files::default()),
+    };
+    let mut is_ready = [u8::from(files.is_ok())];
+    world.from_first(&mut is_ready);
+    let mut files = match files {
+        Ok(files) if is_ready == [1] => files,
+        Ok(_) => return FAILED,
+        Err(stop) => return stop.tell(&mut io::stderr()),
+    };
+    let evaluated = evaluate::<T>(world, &request, place, &matrices.source);
+    let (records, c) = evaluated.unwrap_or_else(|error| end_the_job(world, error));
+    if world.rank() != 0 {
+        return PROVEN;
+    }
+    let mut report = Report {
+        schema: 1,
+        mpi: library_version()
+            .unwrap_or_default()
+            .split(',')
+            .next()
+            .unwrap_or_default()
+            .to_string(),
+        ranks: world.size(),
+        hosts,
+        device: match request.asked.is_native() {
+            true => cpu::description(&place.team),
+            false => place.device.description(),
+        },
+        reason,
+        records,
+        output: None,
+    };
+    let code = files.write(arguments, &mut report, c.as_ref());
+    let on_stdout = arguments
+        .matrices
+        .out
+        .as_deref()
+        .is_some_and(output::is_stdout);
+    // There the report would follow the bytes of C.
+    let written = match on_stdout {
+        true => report.write(arguments.format, &mut io::stderr()),
+        false => report.write(arguments.format, &mut io::stdout().lock()),
+    };
+    finish(written, &mut io::stderr(), code)
+}
+
+/// The parts of a product that is timed for a prediction are at most so large.
+const PROBE: usize = 1024;
+
+/// Prints what the model says, of the machine that is given or else measured.
+fn predict<T: Element>(
+    world: &Ranks,
+    arguments: &Arguments,
+    request: &Request,
+    place: &Place,
+    hosts: usize,
+) -> u8 {
+    let Some(task) = request.tasks.first() else {
+        return FAILED;
+    };
+    let shape = task.shape;
+    let ModelArguments {
+        latency,
+        bandwidth,
+        flops,
+        memory,
+        ..
+    } = arguments.model;
+    let given = latency.zip(bandwidth).zip(flops);
+    let machine = match given {
+        Some(((latency, bandwidth), flops)) => Machine {
+            latency_s: latency * 1e-6,
+            bytes_per_s: bandwidth * 1e9,
+            flops_per_s: flops * 1e9,
+            // Whoever describes a machine describes a cluster.
+            offload: true,
+        },
+        None if world.size() == 1 => {
+            let why = "One rank cannot measure a network: start `mpirun -n 2`, or describe the machine \
+                       with --latency, --bandwidth and --flops.";
+            return usage(why).tell(&mut io::stderr());
+        }
+        None => {
+            let Some(local) = local_product::<T>(request.asked, place) else {
+                end_the_job(
+                    world,
+                    format!("`{}` does not multiply {}.", request.kernel, T::TYPE),
+                );
+            };
+            let case = Case {
+                shape: Shape::new(shape.m.min(PROBE), shape.n.min(PROBE), shape.k.min(PROBE)),
+                ranks: world.size(),
+                panel: request.panel,
+            };
+            let measured = machine::measure(world, &case, &*local, request.offload);
+            let measured = measured.unwrap_or_else(|error| end_the_job(world, error));
+            Machine {
+                latency_s: latency.map_or(measured.latency_s, |latency| latency * 1e-6),
+                bytes_per_s: bandwidth.map_or(measured.bytes_per_s, |bandwidth| bandwidth * 1e9),
+                flops_per_s: flops.map_or(measured.flops_per_s, |flops| flops * 1e9),
+                ..measured
+            }
+        }
+    };
+    if world.rank() != 0 {
+        return PROVEN;
+    }
+    let on_host = (world.size() / hosts).max(1) as f64;
+    let of_rank = memory::total().map_or(f64::INFINITY, |bytes| bytes as f64 / on_host);
+    let question = Question {
+        shape,
+        data_type: request.data_type,
+        panel: request.panel,
+        machine,
+        memory_bytes: memory.map_or(of_rank, |gibibytes| gibibytes * f64::from(1 << 30)),
+    };
+    finish(
+        question.write(&mut io::stdout().lock()),
+        &mut io::stderr(),
+        PROVEN,
+    )
+}

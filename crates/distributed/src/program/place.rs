@@ -1,0 +1,88 @@
+//! Where a rank multiplies.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use gpu_gemm::device::driver;
+use gpu_gemm::text::plural;
+use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
+use host::cli::exit::noted;
+use host::cpu::Team;
+use host::prove::NATIVE;
+use mpi::environment::processor_name;
+use mpi::topology::Communicator;
+
+use super::asked::settings;
+use crate::arguments::Arguments;
+use crate::comm::Ranks;
+use crate::evaluate::Request;
+use crate::faults::end_the_job;
+use crate::local::Place;
+
+/// Where this rank multiplies, and why there. A rank that cannot ends the job.
+pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> (Place, String) {
+    let is_native = request.asked.is_native();
+    let opened = match is_native {
+        true => Device::open(DeviceChoice::Simulator).map(|opened| Opened {
+            reason: NATIVE.to_string(),
+            ..opened
+        }),
+        false => open_device(arguments.device),
+    };
+    let opened = opened.unwrap_or_else(|error| end_the_job(world, error));
+    let team = Team::new(settings(arguments)).unwrap_or_else(|error| end_the_job(world, error));
+    let mut unheard = Vec::new();
+    let chooser = noted(Chooser::of(&opened.device), &mut unheard);
+    if world.rank() == 0 {
+        // Nobody may be there to read it.
+        let _ = io::stderr().write_all(&unheard);
+    }
+    let place = Place {
+        device: Arc::new(opened.device),
+        chooser: Arc::new(chooser),
+        team: Arc::new(team),
+    };
+    (place, opened.reason)
+}
+
+/// Opens a device; by default the GPU with this rank's number on its host. GPUs are shared where
+/// there are fewer than ranks.
+fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
+    let gpus = match choice {
+        DeviceChoice::Auto => driver::probe().map_or(0, |gpus| gpus.len()),
+        DeviceChoice::Cuda(_) | DeviceChoice::Simulator | DeviceChoice::OpenCl(_) => 0,
+    };
+    if gpus == 0 {
+        return Device::open(choice);
+    }
+    let on_host = mpi::topology::SimpleCommunicator::world().split_shared(0);
+    let (rank, ranks) = (on_host.rank() as usize, on_host.size() as usize);
+    let opened = Device::open(DeviceChoice::Cuda((rank % gpus) as u32))?;
+    let reason = match ranks > gpus {
+        true => format!(
+            "the rank's number on its host, modulo the number of GPUs: {} share {}",
+            plural(ranks, "rank"),
+            plural(gpus, "GPU")
+        ),
+        false => "the GPU with the rank's number on its host".to_string(),
+    };
+    Ok(Opened { reason, ..opened })
+}
+
+/// The names of the hosts, each once, in the order of ranks.
+pub(super) fn hosts(world: &Ranks) -> Vec<String> {
+    const LENGTH: usize = 256; // at least MPI_MAX_PROCESSOR_NAME
+    let mut name = processor_name().unwrap_or_default().into_bytes();
+    name.resize(LENGTH, 0);
+    let all = world.all_gather(&name);
+    let mut hosts: Vec<String> = Vec::new();
+    for name in all.chunks(LENGTH) {
+        let name = String::from_utf8_lossy(name)
+            .trim_end_matches('\0')
+            .to_string();
+        if !hosts.contains(&name) {
+            hosts.push(name);
+        }
+    }
+    hosts
+}
