@@ -24,6 +24,20 @@ pub fn quote(arguments: &str) -> Result<String, String> {
     Ok(format!("\n```rust\n{}```\n", includes?.join("\n")))
 }
 
+/// Checks that code in a sentence, given with its backticks, is a line of the file.
+///
+/// # Errors
+///
+/// It is not: an exercise that edits it cannot be done.
+pub fn line(file: &str, code: &str) -> Result<(), String> {
+    let text = read(&at_root(file))?;
+    let code = code.trim_matches('`');
+    match text.lines().any(|line| line.trim() == code) {
+        true => Ok(()),
+        false => Err(format!("{file} has no line `{code}`")),
+    }
+}
+
 /// The first and last line of an item, counted from 1, with the comments and attributes above it
 /// and a macro around it. `item` is its beginning, such as `fn multiply` or `kernel!`. The text
 /// must be formatted by rustfmt.
