@@ -40,7 +40,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             let peak = results.machine.peak_flops_per_s;
             let peak = peak.ok_or("the results name no peak")?;
             Ok(format!("{:.1} %", 1e14 * own / peak))
-        },
+        }
         ["of-cublas"] => Ok(format!("{:.0} %", 100.0 * own / speed("cublas")?)),
         ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
         _ => Err(format!("`{}` is no figure", what.join(" "))),

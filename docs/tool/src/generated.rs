@@ -9,7 +9,9 @@ use host::bench::bars;
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
-use crate::{excerpts, figures, ladder, listings, machine_code, measured, mutants, pictures, readme, traffic};
+use crate::{
+    excerpts, figures, ladder, listings, machine_code, measured, mutants, pictures, readme, traffic,
+};
 
 /// The command that writes every generated file.
 pub const COMMAND: &str = "cargo run -p book";

@@ -63,8 +63,8 @@ pub fn count() -> Result<Option<String>, String> {
     let mut text = "variant,registers,instructions,fmas\n".to_string();
     for &kernel in KERNELS {
         let first = of_floats(kernel).next().map(|variant| variant.name);
-        let counted = of_floats(kernel)
-            .filter(|one| Some(one.name) == first || ALSO.contains(&one.name));
+        let counted =
+            of_floats(kernel).filter(|one| Some(one.name) == first || ALSO.contains(&one.name));
         for variant in counted {
             let entry = variant.entry.name;
             let alone =
@@ -201,8 +201,7 @@ fn record() -> Result<Vec<Counts>, String> {
     let text = read(&at_root(RECORD))?;
     let lines = text.lines().skip(1).map(|line| {
         let wrong = || format!("{RECORD}: `{line}`");
-        let [variant, registers, instructions, fmas] =
-            line.split(',').collect::<Vec<_>>()[..]
+        let [variant, registers, instructions, fmas] = line.split(',').collect::<Vec<_>>()[..]
         else {
             return Err(wrong());
         };

@@ -17,8 +17,21 @@ const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "lin
 
 /// Kinds of parts that are lines of their own.
 const BLOCKS: [&str; 15] = [
-    "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "opencl", "ladder",
-    "overview", "report", "caught", "law", "occupancy",
+    "idea",
+    "measured",
+    "chosen",
+    "traffic",
+    "source",
+    "llvm",
+    "nvvm",
+    "ptx",
+    "opencl",
+    "ladder",
+    "overview",
+    "report",
+    "caught",
+    "law",
+    "occupancy",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is
