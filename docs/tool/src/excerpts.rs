@@ -100,6 +100,13 @@ mod tests {
     }
 
     #[test]
+    fn code_that_an_exercise_edits_is_a_line_of_the_file() {
+        let file = "docs/tool/src/excerpts.rs";
+        assert_eq!(line(file, "`use super::*;`"), Ok(()));
+        assert!(line(file, "`use super::none;`").is_err());
+    }
+
+    #[test]
     fn a_name_that_is_not_there_or_only_part_of_one_is_refused() {
         assert!(lines(TEXT, "fn bod").is_err());
         assert!(lines(TEXT, "fn missing").is_err());
