@@ -24,6 +24,20 @@ pub fn quote(arguments: &str) -> Result<String, String> {
     Ok(format!("\n```rust\n{}```\n", includes?.join("\n")))
 }
 
+/// Checks that code in a sentence, given with its backticks, is a line of the file.
+///
+/// # Errors
+///
+/// It is not: an exercise that edits it cannot be done.
+pub fn line(file: &str, code: &str) -> Result<(), String> {
+    let text = read(&at_root(file))?;
+    let code = code.trim_matches('`');
+    match text.lines().any(|line| line.trim() == code) {
+        true => Ok(()),
+        false => Err(format!("{file} has no line `{code}`")),
+    }
+}
+
 /// The first and last line of an item, counted from 1, with the comments and attributes above it
 /// and a macro around it. `item` is its beginning, such as `fn multiply` or `kernel!`. The text
 /// must be formatted by rustfmt.
@@ -83,6 +97,13 @@ mod tests {
         assert_eq!(lines(TEXT, "fn part"), Ok((22, 25)));
         assert_eq!(lines(TEXT, "impl X"), Ok((21, 26)));
         assert_eq!(lines(TEXT, "kernel!"), Ok((28, 31)));
+    }
+
+    #[test]
+    fn code_that_an_exercise_edits_is_a_line_of_the_file() {
+        let file = "docs/tool/src/excerpts.rs";
+        assert_eq!(line(file, "`use super::*;`"), Ok(()));
+        assert!(line(file, "`use super::none;`").is_err());
     }
 
     #[test]

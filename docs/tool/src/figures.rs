@@ -9,7 +9,8 @@ use crate::measured::{h200, h200_shapes};
 /// The size, M = N = K, that most chapters quote.
 const MAIN_SIZE: usize = 4096;
 
-/// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32 over naive` (how
+/// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32
+/// of-peak`, `4096 tiled-32 over naive` (how
 /// many times as fast), or `4096 cublas`.
 ///
 /// # Errors
@@ -35,6 +36,11 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     let own = speed(name)?;
     match what {
         [] | ["tflops"] => Ok(format!("{own:.1}")),
+        ["of-peak"] => {
+            let peak = results.machine.peak_flops_per_s;
+            let peak = peak.ok_or("the results name no peak")?;
+            Ok(format!("{:.1} %", 1e14 * own / peak))
+        }
         ["of-cublas"] => Ok(format!("{:.0} %", 100.0 * own / speed("cublas")?)),
         ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
         _ => Err(format!("`{}` is no figure", what.join(" "))),
@@ -152,6 +158,20 @@ pub fn chosen(name: &str) -> Result<String, String> {
         );
     }
     Ok(table + "\n")
+}
+
+/// The speed of a variant at [`MAIN_SIZE`], as a share of the GPU's peak.
+///
+/// # Errors
+///
+/// It was not measured.
+pub fn of_peak(name: &str) -> Result<f64, String> {
+    let results = h200()?;
+    let peak = results.machine.peak_flops_per_s;
+    let peak = peak.ok_or("the results name no peak")?;
+    let speed = at(&results, MAIN_SIZE).and_then(|size| size.record(name)?.flops_per_s);
+    let speed = speed.ok_or_else(|| format!("`{name}` was not measured at {MAIN_SIZE}"))?;
+    Ok(speed / peak)
 }
 
 /// What was measured at M = N = K = `size`.

@@ -9,7 +9,9 @@ use host::bench::bars;
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
-use crate::{excerpts, figures, ladder, listings, measured, mutants, pictures, readme, traffic};
+use crate::{
+    excerpts, figures, ladder, listings, machine_code, measured, mutants, pictures, readme, traffic,
+};
 
 /// The command that writes every generated file.
 pub const COMMAND: &str = "cargo run -p book";
@@ -99,6 +101,10 @@ impl Generated {
 /// A chapter cannot be read.
 pub fn all() -> Result<Vec<Generated>, String> {
     let mut all = Vec::new();
+    let path = machine_code::RECORD.to_string();
+    all.push(Generated::new(path, Origin::Build, |old| {
+        Ok(machine_code::count()?.unwrap_or_else(|| old.to_string()))
+    }));
     for &kernel in KERNELS {
         let path = format!("{}/pictures/{}.svg", chapters::FOLDER, kernel.name);
         all.push(Generated::new(path, Origin::Sources, |_| {
@@ -146,6 +152,11 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "shapes" => figures::of_shapes(part.arguments).map(Some),
         "mutants" => mutants::figure(part.arguments).map(Some),
         "caught" => mutants::table().map(Some),
+        "code" => machine_code::figure(part.arguments).map(Some),
+        "issued" => machine_code::issued(part.arguments).map(Some),
+        "occupancy" => machine_code::occupancy().map(Some),
+        "law" => machine_code::law().map(Some),
+        "line" => excerpts::line(part.arguments, part.old).map(|()| None),
         "measured" => figures::table(part.arguments).map(Some),
         "chosen" => figures::chosen(part.arguments).map(Some),
         "traffic" => traffic::table(part.arguments).map(Some),

@@ -20,6 +20,8 @@
 //! | `traffic KERNEL` | launch shape and memory traffic of its variants | `traffic.rs` |
 //! | `source FILE: ITEM; ITEM` | items of a Rust file | `excerpts.rs` |
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
+//! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
+//! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `ladder`, `overview`, `report` | the README's tables | `readme.rs` |
 //!
@@ -32,6 +34,7 @@ mod figures;
 pub mod generated;
 mod ladder;
 mod listings;
+mod machine_code;
 mod measured;
 mod mutants;
 mod parts;

@@ -11,7 +11,7 @@ use crate::parts::Part;
 use crate::repository::read;
 
 /// The folder of what the build script made.
-const OUT_DIR: &str = env!("OUT_DIR");
+pub const OUT_DIR: &str = env!("OUT_DIR");
 
 /// Why there are no compiled kernels to show, or `None` if there are.
 pub fn why_absent() -> Option<&'static str> {

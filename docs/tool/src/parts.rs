@@ -13,12 +13,25 @@ pub struct Part<'a> {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 3] = ["figure", "shapes", "mutants"];
+const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "line"];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 13] = [
-    "idea", "measured", "chosen", "traffic", "source", "llvm", "nvvm", "ptx", "opencl", "ladder",
-    "overview", "report", "caught",
+const BLOCKS: [&str; 15] = [
+    "idea",
+    "measured",
+    "chosen",
+    "traffic",
+    "source",
+    "llvm",
+    "nvvm",
+    "ptx",
+    "opencl",
+    "ladder",
+    "overview",
+    "report",
+    "caught",
+    "law",
+    "occupancy",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is
