@@ -234,6 +234,8 @@ fn at_fault(text: &str, error: &Error, again: bool) -> Vec<u32> {
     }
 }
 
+/// Each copy of the workspace is built in a folder of its own: build scripts keep the paths of the
+/// copy that they were built in.
 fn cargo(tree: &Path, folder: &Path, scope: &Scope, command: &[&str]) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
@@ -241,7 +243,7 @@ fn cargo(tree: &Path, folder: &Path, scope: &Scope, command: &[&str]) -> Command
         .args(command)
         .arg("--message-format=json")
         .arg("--target-dir")
-        .arg(folder.with_file_name("target"))
+        .arg(folder.join("target"))
         .envs(scope.environment.iter().copied())
         .env("CARGO_INCREMENTAL", "0")
         .env_remove("CARGO_TARGET_DIR")
