@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::expression::Expression;
+use super::expression::{Expression, rank};
 use super::names::Names;
+use super::shuffle::own_value;
 use super::spaces::{Part, Spaces};
 use super::types::{self, Element, Space};
 use super::{Needs, Printer};
+use crate::Contraction;
 use crate::error::{Error, Result, SourcePlace};
 use crate::ir::{BlockId, Function, LocalId, Operation, Symbol, Type, Value};
 use crate::source_place;
@@ -37,6 +39,8 @@ struct Uses {
     count: u32,
     /// Whether all are in the block that defines it.
     is_local: bool,
+    /// Whether one is in a sum of floats.
+    in_sum: bool,
 }
 
 pub(super) struct Body<'p, 'm> {
@@ -196,10 +200,19 @@ impl<'p, 'm> Body<'p, 'm> {
 
     /// Defines a value that has one part.
     pub(super) fn define(&mut self, id: LocalId, ty: &Type, expression: Expression) -> Result<()> {
-        let Uses { count, is_local } = self.uses[id.0 as usize];
+        let Uses {
+            count,
+            is_local,
+            in_sum,
+        } = self.uses[id.0 as usize];
+        // Only within one expression is a product fused with a sum.
+        let is_fused =
+            self.printer.contraction == Contraction::Allowed && expression.has_product && in_sum;
+        let may_wait = !expression.is_rounded
+            && (is_fused && expression.rank == rank::PRODUCT || expression.text.len() <= LONGEST);
         match count {
             0 => Ok(()),
-            1 if is_local && expression.text.len() <= LONGEST => {
+            1 if is_local && may_wait => {
                 self.waiting.push((id, expression));
                 Ok(())
             }
@@ -349,33 +362,46 @@ fn uses(function: &Function) -> Vec<Uses> {
     let mut uses = vec![
         Uses {
             count: 0,
-            is_local: true
+            is_local: true,
+            in_sum: false,
         };
         function.locals.len()
     ];
-    let mut note = |value: &Value, block: usize| {
+    let mut note = |value: &Value, block: usize, in_sum: bool| {
         if let Value::Local(id) = value {
             let index = id.0 as usize;
             uses[index].count += 1;
             uses[index].is_local &= blocks[index] == Some(block);
+            uses[index].in_sum |= in_sum;
         }
     };
     for (index, block) in function.blocks.iter().enumerate() {
         for instruction in &block.instructions {
+            let in_sum = matches!(
+                &instruction.operation,
+                Operation::Binary { operation, .. } if matches!(&**operation, "fadd" | "fsub")
+            );
             match &instruction.operation {
                 Operation::Phi { incoming, .. } => {
                     for (value, from) in incoming {
-                        note(value, from.0 as usize);
+                        note(value, from.0 as usize, false);
                     }
+                }
+                Operation::Call(call) if own_value(function, call).is_some() => {
+                    own_value(function, call)
+                        .into_iter()
+                        .for_each(|value| note(value, index, false))
                 }
                 operation => operation
                     .values()
                     .into_iter()
-                    .for_each(|value| note(value, index)),
+                    .for_each(|value| note(value, index, in_sum)),
             }
         }
         let values = block.terminator.kind.values();
-        values.into_iter().for_each(|value| note(value, index));
+        values
+            .into_iter()
+            .for_each(|value| note(value, index, false));
     }
     uses
 }

@@ -122,6 +122,9 @@ impl Body<'_, '_> {
         if let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.") {
             return self.register(register).map(Some);
         }
+        if let Some(value) = self.shuffle_of_own_lane(call)? {
+            return Ok(Some(value));
+        }
         let result = &call.ty.result;
         self.needs.note_type(result);
         let is_vector = matches!(result, Type::Vector(..));
@@ -202,10 +205,10 @@ impl Body<'_, '_> {
                 Expression::of(text, rank::PRIMARY, &all)
             }
             [left, right] if is_known("__nv_dmul_rn") || is_known("__nv_fmul_rn") => {
-                Expression::binary(left, "*", right, rank::PRODUCT)
+                self.rounded("*", rank::PRODUCT, first, [left, right])?
             }
             [left, right] if is_known("__nv_dadd_rn") || is_known("__nv_fadd_rn") => {
-                Expression::binary(left, "+", right, rank::SUM)
+                self.rounded("+", rank::SUM, first, [left, right])?
             }
             [left, right] if is_known("llvm.ucmp.") || is_known("llvm.scmp.") => {
                 let (left, right) = match is_known("llvm.scmp.") {
