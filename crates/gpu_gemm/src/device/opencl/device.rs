@@ -147,6 +147,8 @@ pub struct OpenClDevice {
     context: Context,
     queue: CommandQueue,
     kernels: Mutex<HashMap<&'static str, Arc<Compiled>>>,
+    /// Programs that stand for those of the build.
+    replaced: HashMap<&'static str, &'static str>,
 }
 
 impl OpenClDevice {
@@ -183,7 +185,21 @@ impl OpenClDevice {
             context,
             queue,
             kernels: Mutex::default(),
+            replaced: HashMap::new(),
         })
+    }
+
+    /// The same device with another program for a kernel, so that a test can change one.
+    ///
+    /// # Safety
+    ///
+    /// It has the parameters of the kernel, and accesses no other memory.
+    pub unsafe fn with_program(mut self, entry: &'static str, program: &'static str) -> Self {
+        self.replaced.insert(entry, program);
+        let kernels = self.kernels.get_mut();
+        let kernels = kernels.unwrap_or_else(PoisonError::into_inner);
+        kernels.remove(entry);
+        self
     }
 
     pub fn properties(&self) -> &OpenClProperties {
@@ -273,13 +289,17 @@ impl OpenClDevice {
     /// The program of a kernel, if the device has what it needs.
     fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
         let kernel = || entry.to_owned();
-        let source = source::of(entry).map_err(|absent| match absent {
-            Absent::Refused(reason) => DeviceError::NotInOpenCl {
-                kernel: kernel(),
-                reason: reason.to_owned(),
-            },
-            Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
-        })?;
+        let embedded = || source::of(entry);
+        let replaced = self.replaced.get(entry).copied();
+        let source = replaced
+            .map_or_else(embedded, Ok)
+            .map_err(|absent| match absent {
+                Absent::Refused(reason) => DeviceError::NotInOpenCl {
+                    kernel: kernel(),
+                    reason: reason.to_owned(),
+                },
+                Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
+            })?;
         let device = || self.properties.name.clone();
         if source::needs_doubles(source) && !self.properties.has_doubles {
             return Err(DeviceError::NoDoubles {
