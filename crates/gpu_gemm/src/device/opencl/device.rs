@@ -140,12 +140,28 @@ pub(super) struct Compiled {
     pub(super) work_group: usize,
 }
 
+/// What OpenCL needs to know where memory belongs and in which order things are done.
+pub(super) struct Session {
+    context: Context,
+    queue: CommandQueue,
+}
+
+impl Session {
+    pub(super) fn context(&self) -> cl_context {
+        self.context.get()
+    }
+
+    pub(super) fn queue(&self) -> &CommandQueue {
+        &self.queue
+    }
+}
+
 /// A device of OpenCL.
 pub struct OpenClDevice {
     device: Device,
     properties: OpenClProperties,
-    context: Context,
-    queue: CommandQueue,
+    /// Buffers keep it, too, so that they may outlive the device.
+    session: Arc<Session>,
     kernels: Mutex<HashMap<&'static str, Arc<Compiled>>>,
     /// Programs that stand for those of the build.
     replaced: HashMap<&'static str, &'static str>,
@@ -182,8 +198,7 @@ impl OpenClDevice {
         Ok(OpenClDevice {
             device,
             properties,
-            context,
-            queue,
+            session: Arc::new(Session { context, queue }),
             kernels: Mutex::default(),
             replaced: HashMap::new(),
         })
@@ -219,12 +234,12 @@ impl OpenClDevice {
         self.properties.platform == POCL
     }
 
-    pub(super) fn context(&self) -> cl_context {
-        self.context.get()
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
     pub(super) fn queue(&self) -> &CommandQueue {
-        &self.queue
+        self.session.queue()
     }
 
     /// Waits for all that has been launched.
@@ -233,7 +248,7 @@ impl OpenClDevice {
     ///
     /// The device fails.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        let finished = self.queue.finish();
+        let finished = self.queue().finish();
         finished.map_err(|error| DeviceError::opencl("Waiting for the OpenCL device", error))
     }
 
@@ -327,9 +342,13 @@ impl OpenClDevice {
         let source = self.source(entry)?;
         let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
-        let mut program = Program::create_from_source(&self.context, source).map_err(failed)?;
+        let mut program =
+            Program::create_from_source(&self.session.context, source).map_err(failed)?;
         let options = format!("{options} -cl-kernel-arg-info");
-        if program.build(self.context.devices(), &options).is_err() {
+        if program
+            .build(self.session.context.devices(), &options)
+            .is_err()
+        {
             let log = program.get_build_log(self.device.id()).unwrap_or_default();
             return Err(DeviceError::OpenClBuild {
                 kernel: entry.to_owned(),
