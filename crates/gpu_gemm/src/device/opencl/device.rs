@@ -342,8 +342,13 @@ impl OpenClDevice {
         let source = self.source(entry)?;
         let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
+        // The LLVM of PoCL 3.1 vectorises fused products over work-items badly: 2 to 3 times slower.
+        let text = match self.is_pocl() {
+            true => source::without_contraction(source),
+            false => source.to_owned(),
+        };
         let mut program =
-            Program::create_from_source(&self.session.context, source).map_err(failed)?;
+            Program::create_from_source(&self.session.context, &text).map_err(failed)?;
         let options = format!("{options} -cl-kernel-arg-info");
         if program
             .build(self.session.context.devices(), &options)
