@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use super::expression::{Expression, rank};
 use super::names::Names;
-use super::shuffle::own_value;
+
 use super::spaces::{Part, Spaces};
 use super::types::{self, Element, Space};
+use super::uses::{Uses, uses};
 use super::{Needs, Printer};
 use crate::Contraction;
 use crate::error::{Error, Result, SourcePlace};
@@ -31,16 +32,6 @@ pub(super) struct Line {
     pub(super) reads: Vec<Part>,
     /// The block whose label it is.
     pub(super) label: Option<BlockId>,
-}
-
-/// Where a value is used.
-#[derive(Clone, Copy, Default)]
-struct Uses {
-    count: u32,
-    /// Whether all are in the block that defines it.
-    is_local: bool,
-    /// Whether one is in a sum of floats.
-    in_sum: bool,
 }
 
 pub(super) struct Body<'p, 'm> {
@@ -343,65 +334,4 @@ impl<'p, 'm> Body<'p, 'm> {
 /// `__global float *`
 pub(super) fn pointer_type(space: Space, element: &str) -> String {
     format!("{} {element} *", space.keyword())
-}
-
-/// How often each value is used. The use in a phi is where the jump is.
-fn uses(function: &Function) -> Vec<Uses> {
-    let mut blocks = vec![None; function.locals.len()];
-    for (index, block) in function.blocks.iter().enumerate() {
-        for instruction in &block.instructions {
-            // A phi changes on each way into its block: it is always a variable.
-            if let (Some(id), false) = (
-                instruction.result,
-                matches!(instruction.operation, Operation::Phi { .. }),
-            ) {
-                blocks[id.0 as usize] = Some(index);
-            }
-        }
-    }
-    let mut uses = vec![
-        Uses {
-            count: 0,
-            is_local: true,
-            in_sum: false,
-        };
-        function.locals.len()
-    ];
-    let mut note = |value: &Value, block: usize, in_sum: bool| {
-        if let Value::Local(id) = value {
-            let index = id.0 as usize;
-            uses[index].count += 1;
-            uses[index].is_local &= blocks[index] == Some(block);
-            uses[index].in_sum |= in_sum;
-        }
-    };
-    for (index, block) in function.blocks.iter().enumerate() {
-        for instruction in &block.instructions {
-            let in_sum = matches!(
-                &instruction.operation,
-                Operation::Binary { operation, .. } if matches!(&**operation, "fadd" | "fsub")
-            );
-            match &instruction.operation {
-                Operation::Phi { incoming, .. } => {
-                    for (value, from) in incoming {
-                        note(value, from.0 as usize, false);
-                    }
-                }
-                Operation::Call(call) if own_value(function, call).is_some() => {
-                    own_value(function, call)
-                        .into_iter()
-                        .for_each(|value| note(value, index, false))
-                }
-                operation => operation
-                    .values()
-                    .into_iter()
-                    .for_each(|value| note(value, index, in_sum)),
-            }
-        }
-        let values = block.terminator.kind.values();
-        values
-            .into_iter()
-            .for_each(|value| note(value, index, false));
-    }
-    uses
 }

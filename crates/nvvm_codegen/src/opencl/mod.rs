@@ -28,13 +28,18 @@ mod expression;
 mod flow;
 mod function;
 mod instruction;
+mod labels;
 mod literal;
 mod memory;
 mod names;
+mod overflow;
+mod panic;
+mod phis;
 mod shuffle;
 mod spaces;
 mod statics;
 mod types;
+mod uses;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
