@@ -1,6 +1,6 @@
 //! The library call: `C = alpha * op(A) * op(B) + beta * C`, transposed or not, by the plan that
-//! it chooses and by every other, whatever the shape and the layout, on the simulator and on the
-//! GPU.
+//! it chooses and by every other, whatever the shape and the layout, on the simulator, on the
+//! GPU and by OpenCL.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use host::run::guard::{self, GUARD};
 use host::verify::{self, Coverage};
 use libtest_mimic::Failed;
 use tests::devices::Backend;
-use tests::{bits, on_gpu, on_simulator};
+use tests::{bits, on_gpu, on_opencl, on_simulator};
 
 /// Claims about the call on one device, each by its name.
 macro_rules! claims {
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     ] {
         let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
         trials.push(on_simulator(name, on(Backend::Simulator, WORKSPACE / 16)));
+        trials.push(on_opencl(name, on(Backend::OpenCl, WORKSPACE / 16)));
         trials.push(on_gpu(name, on(Backend::Gpu, WORKSPACE)));
         let name = format!("{name}_with_little_workspace");
         trials.push(on_gpu(name, on(Backend::Gpu, 0)));

@@ -59,6 +59,7 @@ pub use error::CudaBuilderError;
 pub use nvvm::NvvmArch;
 
 use build_script::BuildScript;
+use nvvm_codegen::Contraction;
 use ptx::LibNvvm;
 use shared::PtxCache;
 
@@ -320,14 +321,9 @@ impl CudaBuilder {
             }
             built => built?,
         };
-        let wants_opencl = self.opencl_folder.is_some();
-        let (module, kernels) = ptx::lower(
-            &crates,
-            self.arch,
-            self.debug,
-            self.panic_messages,
-            wants_opencl,
-        )?;
+        let opencl = self.opencl_folder.as_ref().map(|_| self.contraction());
+        let (module, kernels) =
+            ptx::lower(&crates, self.arch, self.debug, self.panic_messages, opencl)?;
         if let Some(folder) = &self.opencl_folder {
             opencl::write(folder, &kernels)?;
         }
@@ -360,7 +356,7 @@ impl CudaBuilder {
     ) -> Result<nvvm_codegen::OpenClKernels, CudaBuilderError> {
         match device_build::build(crate_folder, &self.build_args, self.arch, script) {
             Err(CudaBuilderError::KernelsDoNotCompile { .. }) => Ok(Vec::new()),
-            built => ptx::lower_opencl(&built?),
+            built => ptx::lower_opencl(&built?, self.contraction()),
         }
     }
 
@@ -373,6 +369,13 @@ impl CudaBuilder {
             .ok_or_else(|| CudaBuilderError::NoCrate {
                 path: self.path_to_crate.clone(),
             })
+    }
+
+    fn contraction(&self) -> Contraction {
+        match self.fma_contraction {
+            true => Contraction::Allowed,
+            false => Contraction::Forbidden,
+        }
     }
 
     /// The setters as options of libNVVM, which include only those that differ from its defaults.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
-use nvvm_codegen::{Dialect, NvvmModule, OpenClKernels, Options, Source};
+use nvvm_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, Source};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
@@ -68,13 +68,13 @@ impl LibNvvm {
 }
 
 /// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`; and,
-/// if `opencl`, its kernels in OpenCL C.
+/// if `opencl` says how to contract them, its kernels in OpenCL C.
 pub(crate) fn lower(
     crates: &[DeviceCrate],
     arch: NvvmArch,
     debug: DebugInfo,
     panic_messages: bool,
-    opencl: bool,
+    opencl: Option<Contraction>,
 ) -> Result<(NvvmModule, OpenClKernels), CudaBuilderError> {
     let names = names(crates);
     let sources = sources(crates, &names);
@@ -88,8 +88,8 @@ pub(crate) fn lower(
         panic_messages,
     };
     Ok(match opencl {
-        true => nvvm_codegen::compile_both(&sources, dialect, options)?,
-        false => (
+        Some(contraction) => nvvm_codegen::compile_both(&sources, dialect, options, contraction)?,
+        None => (
             nvvm_codegen::compile_with(&sources, dialect, options)?,
             OpenClKernels::new(),
         ),
@@ -97,9 +97,15 @@ pub(crate) fn lower(
 }
 
 /// The kernels in OpenCL C alone, for which libNVVM is not needed.
-pub(crate) fn lower_opencl(crates: &[DeviceCrate]) -> Result<OpenClKernels, CudaBuilderError> {
+pub(crate) fn lower_opencl(
+    crates: &[DeviceCrate],
+    contraction: Contraction,
+) -> Result<OpenClKernels, CudaBuilderError> {
     let names = names(crates);
-    Ok(nvvm_codegen::compile_opencl(&sources(crates, &names))?)
+    Ok(nvvm_codegen::compile_opencl(
+        &sources(crates, &names),
+        contraction,
+    )?)
 }
 
 /// What errors call the crates' IR.

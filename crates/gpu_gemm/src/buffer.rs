@@ -1,13 +1,16 @@
-//! Elements in the memory of a context: a GPU's, or the host's for the simulator.
+//! Elements in the memory of a context: a GPU's, that of a device of OpenCL, or the host's for the
+//! simulator.
 
 use cust::memory::DeviceBuffer;
 
+use crate::device::opencl::OpenClBuffer;
 use crate::launch::Element;
 
 /// The device that a matrix's memory belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     Gpu,
+    OpenCl,
     Host,
 }
 
@@ -16,6 +19,7 @@ impl Space {
     pub fn name(self) -> &'static str {
         match self {
             Space::Gpu => "the GPU's",
+            Space::OpenCl => "the OpenCL device's",
             Space::Host => "the host's",
         }
     }
@@ -26,6 +30,7 @@ pub struct Buffer<T: Element>(Elements<T>);
 
 enum Elements<T: Element> {
     Gpu(DeviceBuffer<T>),
+    OpenCl(OpenClBuffer<T>),
     /// It begins at a multiple of 256 bytes, as a GPU's allocations do, because kernels are
     /// chosen by alignment.
     Host {
@@ -41,6 +46,10 @@ const ALIGNMENT: usize = 256;
 impl<T: Element> Buffer<T> {
     pub(crate) fn on_gpu(buffer: DeviceBuffer<T>) -> Self {
         Buffer(Elements::Gpu(buffer))
+    }
+
+    pub(crate) fn on_opencl(buffer: OpenClBuffer<T>) -> Self {
+        Buffer(Elements::OpenCl(buffer))
     }
 
     pub(crate) fn on_host(elements: &[T]) -> Self {
@@ -59,6 +68,7 @@ impl<T: Element> Buffer<T> {
     pub fn len(&self) -> usize {
         match &self.0 {
             Elements::Gpu(buffer) => buffer.len(),
+            Elements::OpenCl(buffer) => buffer.len(),
             Elements::Host { length, .. } => *length,
         }
     }
@@ -72,14 +82,22 @@ impl<T: Element> Buffer<T> {
     pub fn as_device_buffer(&self) -> Option<&DeviceBuffer<T>> {
         match &self.0 {
             Elements::Gpu(buffer) => Some(buffer),
-            Elements::Host { .. } => None,
+            Elements::OpenCl(_) | Elements::Host { .. } => None,
+        }
+    }
+
+    /// The memory of a device of OpenCL, if the elements lie there.
+    pub fn as_opencl_buffer(&self) -> Option<&OpenClBuffer<T>> {
+        match &self.0 {
+            Elements::OpenCl(buffer) => Some(buffer),
+            Elements::Gpu(_) | Elements::Host { .. } => None,
         }
     }
 
     /// The elements, if they lie in host memory.
     pub fn as_slice(&self) -> Option<&[T]> {
         match &self.0 {
-            Elements::Gpu(_) => None,
+            Elements::Gpu(_) | Elements::OpenCl(_) => None,
             Elements::Host {
                 storage,
                 first,
@@ -91,6 +109,7 @@ impl<T: Element> Buffer<T> {
     pub(crate) fn space(&self) -> Space {
         match &self.0 {
             Elements::Gpu(_) => Space::Gpu,
+            Elements::OpenCl(_) => Space::OpenCl,
             Elements::Host { .. } => Space::Host,
         }
     }
@@ -98,6 +117,7 @@ impl<T: Element> Buffer<T> {
     pub(crate) fn start(&self) -> *const T {
         match &self.0 {
             Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr(),
+            Elements::OpenCl(buffer) => buffer.start(),
             Elements::Host { storage, first, .. } => storage[*first..].as_ptr(),
         }
     }
@@ -105,6 +125,7 @@ impl<T: Element> Buffer<T> {
     pub(crate) fn start_mut(&mut self) -> *mut T {
         match &mut self.0 {
             Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr().cast_mut(),
+            Elements::OpenCl(buffer) => buffer.start(),
             Elements::Host { storage, first, .. } => storage[*first..].as_mut_ptr(),
         }
     }

@@ -9,7 +9,8 @@ use crate::buffer::{Buffer, Space};
 use crate::call::{Call, Shape, Transpose};
 use crate::choose::Chooser;
 use crate::device::cuda::status::during;
-use crate::device::{CudaDevice, CudaStream, Device, DeviceError, Simulator};
+use crate::device::opencl::OpenClBuffer;
+use crate::device::{CudaDevice, CudaStream, Device, DeviceError, OpenClDevice, Simulator};
 use crate::launch::{Bindings, Element};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
@@ -23,7 +24,7 @@ pub const WORKSPACE: usize = 320 << 20;
 /// into.
 const SMALLEST: usize = 1 << 20;
 
-/// What [`gemm`] runs on: a GPU's stream or the simulator, the chooser of kernels, and a
+/// What [`gemm`] runs on: a GPU's stream, a device of OpenCL or the simulator, the chooser of kernels, and a
 /// workspace for operand copies and partial sums.
 ///
 /// Products of one context share its workspace, so they run one after the other, in the order of
@@ -58,11 +59,12 @@ unsafe impl Send for Workspace where Buffer<f32>: Send {}
 #[derive(Clone, Copy)]
 enum Place<'device> {
     Gpu(CudaStream<'device>),
+    OpenCl(&'device OpenClDevice),
     Simulator(&'device Simulator),
 }
 
 impl<'device> Context<'device> {
-    /// A context on the simulator, or on the GPU's own stream, with a workspace of this many
+    /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of this many
     /// bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a product
     /// needs a larger workspace, the product runs by a plan that needs less, or in parts: slower
     /// and with different rounding.
@@ -77,11 +79,7 @@ impl<'device> Context<'device> {
         let place = match device {
             Device::Simulator(simulator) => Place::Simulator(simulator),
             Device::Cuda(device) => Place::Gpu(CudaStream::of(device)),
-            Device::OpenCl(device) => {
-                return Err(DeviceError::NoLibraryCall {
-                    device: device.properties().name.clone(),
-                });
-            }
+            Device::OpenCl(device) => Place::OpenCl(device),
         };
         Context::at(place, Chooser::of(device).0, workspace_bytes)
     }
@@ -144,8 +142,10 @@ impl<'device> Context<'device> {
             return Ok(());
         };
         self.place.enter()?;
-        if let Place::Gpu(CudaStream { device, .. }) = self.place {
-            device.compile(&plan)?;
+        match self.place {
+            Place::Gpu(CudaStream { device, .. }) => device.compile(&plan)?,
+            Place::OpenCl(device) => device.compile(&plan)?,
+            Place::Simulator(_) => {}
         }
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;
@@ -164,6 +164,7 @@ impl<'device> Context<'device> {
             Place::Gpu(CudaStream { stream, .. }) => {
                 stream.synchronize().map_err(during("Waiting for the GPU"))
             }
+            Place::OpenCl(device) => device.synchronize(),
             Place::Simulator(_) => Ok(()),
         }
     }
@@ -177,6 +178,7 @@ impl<'device> Context<'device> {
         self.place.enter()?;
         match self.place {
             Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.upload(numbers)?)),
+            Place::OpenCl(device) => Ok(Buffer::on_opencl(OpenClBuffer::upload(device, numbers)?)),
             Place::Simulator(_) => Ok(Buffer::on_host(numbers)),
         }
     }
@@ -189,6 +191,9 @@ impl<'device> Context<'device> {
     pub fn download(&self, buffer: &Buffer<f32>) -> Result<Vec<f32>, DeviceError> {
         self.place.enter()?;
         self.synchronize()?;
+        if let Some(buffer) = buffer.as_opencl_buffer() {
+            return buffer.download();
+        }
         match (self.place, buffer.as_device_buffer()) {
             (Place::Gpu(CudaStream { device, .. }), Some(buffer)) => device.download(buffer),
             _ => Ok(buffer.as_slice().unwrap_or_default().to_vec()),
@@ -237,6 +242,7 @@ impl Place<'_> {
     fn space(self) -> Space {
         match self {
             Place::Gpu(_) => Space::Gpu,
+            Place::OpenCl(_) => Space::OpenCl,
             Place::Simulator(_) => Space::Host,
         }
     }
@@ -244,7 +250,7 @@ impl Place<'_> {
     fn enter(self) -> Result<(), DeviceError> {
         match self {
             Place::Gpu(CudaStream { device, .. }) => device.enter(),
-            Place::Simulator(_) => Ok(()),
+            Place::OpenCl(_) | Place::Simulator(_) => Ok(()),
         }
     }
 
@@ -252,6 +258,7 @@ impl Place<'_> {
         let elements = bytes.div_ceil(size_of::<f32>());
         Ok(Workspace::new(match self {
             Place::Gpu(CudaStream { device, .. }) => Buffer::on_gpu(device.allocate(elements)?),
+            Place::OpenCl(device) => Buffer::on_opencl(OpenClBuffer::allocate(device, elements)?),
             Place::Simulator(_) => Buffer::on_host(&vec![f32::NAN; elements]),
         }))
     }
@@ -264,6 +271,7 @@ impl Place<'_> {
         unsafe {
             match self {
                 Place::Gpu(stream) => run(&stream, plan, bindings),
+                Place::OpenCl(device) => run(device, plan, bindings),
                 Place::Simulator(simulator) => run(simulator, plan, bindings),
             }
         }
@@ -282,7 +290,7 @@ impl Drop for Context<'_> {
 /// a GPU it only launches, on the context's stream, and returns at once: it neither waits nor
 /// allocates nor copies between host and GPU. Only the first call that uses a kernel also makes
 /// the driver compile it, unless [`Context::prepare`] already has. On the simulator it returns
-/// when C has been computed.
+/// when C has been computed, and by OpenCL it waits for kernels that may panic.
 ///
 /// All matrices are row-major. op(A) is `m x k`, op(B) is `k x n`, C is `m x n`; a matrix is
 /// transposed by [`Input::transposed`]. A leading dimension is the number of elements from the

@@ -1,5 +1,5 @@
-//! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels on
-//! a simulator of one.
+//! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels by
+//! OpenCL or on a simulator of one.
 //!
 //! [`gemm`] is SGEMM on row-major matrices in a device's memory: any shape, leading dimensions,
 //! alignment and transposes, by the kernel that was measured, or is predicted, to be the fastest.
@@ -24,8 +24,8 @@
 //! ```text
 //!  Call ----> Chooser ----> Plan ----> [Launch] ----> Backend
 //!  what lies   tuned, or     one or     data: entry    CudaStream: the driver
-//!  where       predicted     two        point, grid,   Simulator: coroutines on the CPU
-//!              by a model    panels     arguments
+//!  where       predicted     two        point, grid,   OpenClDevice: OpenCL
+//!              by a model    panels     arguments      Simulator: coroutines on the CPU
 //! ```
 //!
 //! | module | what it is about |
@@ -34,7 +34,7 @@
 //! | [`choose`] | which kernel is the fastest for it, here |
 //! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
 //! | [`launch`] | a launch as data |
-//! | [`device`] | where launches run: a GPU, the simulator |
+//! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator |
 //! | [`gpu`] | what is known of GPUs |
 
 mod backend;

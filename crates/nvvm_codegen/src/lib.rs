@@ -204,6 +204,16 @@ impl OpenClVersion {
 /// The kernels of a module in OpenCL C, by name: each, or why it has no meaning there.
 pub type OpenClKernels = Vec<(String, Result<OpenClKernel, Error>)>;
 
+/// Whether a product and the sum that it goes into may be rounded once, as one operation. libNVVM
+/// has an option of its own for this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contraction {
+    /// `a * b + c` is fused where the device is faster that way.
+    Allowed,
+    /// Every operation rounds its own result.
+    Forbidden,
+}
+
 /// Compiles the modules of a kernel crate to OpenCL C: the same kernels that [`compile`] compiles,
 /// of the same IR. A panic says what and where.
 ///
@@ -211,8 +221,11 @@ pub type OpenClKernels = Vec<(String, Result<OpenClKernel, Error>)>;
 ///
 /// As for [`compile`]. What a GPU has and OpenCL C lacks is only an error of the kernels that use
 /// it.
-pub fn compile_opencl(sources: &[Source<'_>]) -> Result<OpenClKernels, Error> {
-    let result = read(sources).and_then(lower_opencl);
+pub fn compile_opencl(
+    sources: &[Source<'_>],
+    contraction: Contraction,
+) -> Result<OpenClKernels, Error> {
+    let result = read(sources).and_then(|module| lower_opencl(module, contraction));
     result.map_err(|error| with_places(sources, error))
 }
 
@@ -225,9 +238,10 @@ pub fn compile_both(
     sources: &[Source<'_>],
     dialect: Dialect,
     options: Options,
+    contraction: Contraction,
 ) -> Result<(NvvmModule, OpenClKernels), Error> {
     let result = read(sources).and_then(|module| {
-        let kernels = lower_opencl(module.clone())?;
+        let kernels = lower_opencl(module.clone(), contraction)?;
         Ok((lower(module, dialect, options)?, kernels))
     });
     result.map_err(|error| with_places(sources, error))
@@ -310,8 +324,8 @@ fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmM
 }
 
 /// OpenCL C has names for more than LLVM 7 has, so that the modern dialect is nearer to it.
-fn lower_opencl(mut module: Module) -> Result<OpenClKernels, Error> {
+fn lower_opencl(mut module: Module, contraction: Contraction) -> Result<OpenClKernels, Error> {
     let panics = check(&mut module, true)?;
     translate(&mut module, Dialect::OpaquePointers)?;
-    Ok(opencl::print(&module, &panics))
+    Ok(opencl::print(&module, &panics, contraction))
 }

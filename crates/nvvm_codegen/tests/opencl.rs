@@ -9,7 +9,9 @@
 //! ; panics 1
 //! ```
 //!
-//! The kernel gets a pointer to these words and zeros behind them. `opencl_errors/CLAIM.ll` must be
+//! The kernel gets a pointer to these words and zeros behind them. A line `; contraction forbidden` keeps
+//! products and sums from being fused; `; needs fma` says that the words tell whether they were, so that
+//! the device must have an instruction for both. `opencl_errors/CLAIM.ll` must be
 //! refused with the message in `opencl_errors/CLAIM.expected`.
 //!
 //! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test opencl`, then read
@@ -23,14 +25,16 @@ use common::{Case, cases};
 use device::OpenCl;
 use expect_test::expect_file;
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm_codegen::{OpenClKernel, OpenClKernels, Source, compile_opencl};
+use nvvm_codegen::{Contraction, OpenClKernel, OpenClKernels, Source, compile_opencl};
 
 /// The words that a kernel gets at least.
 const WORDS: usize = 64;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let why_not = OpenCl::open().err();
+    let opened = OpenCl::open();
+    let has_fma = opened.as_ref().is_ok_and(OpenCl::has_fma);
+    let why_not = opened.err();
     let mut trials = Vec::new();
     for case in cases("opencl") {
         let text = case.text.clone();
@@ -38,6 +42,10 @@ fn main() {
         trials.push(Trial::test(format!("prints::{claim}"), move || {
             check_text(&case)
         }));
+        let why_not = match why_not.is_none() && needs_fma(&text) && !has_fma {
+            true => Some("the device has no FMA".to_owned()),
+            false => why_not.clone(),
+        };
         let (name, ignored) = named("runs", &claim, &why_not);
         trials.push(Trial::test(name, move || check_run(&claim, &text)).with_ignored_flag(ignored));
     }
@@ -61,10 +69,18 @@ fn named(what: &str, claim: &str, why_not: &Option<String>) -> (String, bool) {
     }
 }
 
+fn needs_fma(text: &str) -> bool {
+    text.lines().any(|line| line == "; needs fma")
+}
+
 fn compile(claim: &str, text: &str) -> Result<OpenClKernels, String> {
     let name = format!("{claim}.ll");
     let source = Source { name: &name, text };
-    compile_opencl(&[source]).map_err(|error| error.to_string())
+    let contraction = match text.lines().any(|line| line == "; contraction forbidden") {
+        true => Contraction::Forbidden,
+        false => Contraction::Allowed,
+    };
+    compile_opencl(&[source], contraction).map_err(|error| error.to_string())
 }
 
 fn only(kernels: OpenClKernels) -> Result<OpenClKernel, String> {

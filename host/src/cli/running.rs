@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use gpu_gemm::{Device, DeviceChoice};
+use gpu_gemm::{Device, DeviceChoice, DeviceError};
 
 use super::exit::{Stop, failed, note};
 use crate::measure::Effort;
@@ -46,8 +46,8 @@ impl Running {
     }
 }
 
-/// What was asked for, without the kernels that a device of OpenCL cannot run; a note says why.
-/// If none is left, that is an error.
+/// What was asked for, without the kernels that a device of OpenCL cannot run; a note for each
+/// reason names them. If none is left, that is an error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
@@ -56,7 +56,7 @@ pub(super) fn runnable(
     let Device::OpenCl(device) = device else {
         return Ok(asked);
     };
-    let mut reasons = Vec::new();
+    let mut left_out = Vec::new();
     let mut runnable = asked;
     runnable.retain(|asked| {
         let Asked::Rung(rung @ Rung::Gpu(_)) = asked else {
@@ -66,16 +66,84 @@ pub(super) fn runnable(
             .choice()
             .and_then(|choice| device.why_not(choice.variant));
         let runs = why.is_none();
-        reasons.extend(why);
+        left_out.extend(why.map(|error| (rung.name(), error)));
         runs
     });
     if runnable.is_empty()
-        && let Some(first) = reasons.first()
+        && let Some((_, first)) = left_out.first()
     {
         return Err(failed(first));
     }
-    for reason in reasons {
-        note(notes, format!("not run: {reason}"));
+    for text in by_reason(&left_out) {
+        note(notes, text);
     }
     Ok(runnable)
+}
+
+/// A sentence for each reason why kernels are left out.
+fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for (name, error) in left_out {
+        let reason = reason(error);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let sentence = |(reason, names): (String, Vec<&str>)| {
+        format!("not run: {}, since {reason}.", names.join(", "))
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// What keeps a kernel from running, without the kernel's name and sizes.
+fn reason(error: &DeviceError) -> String {
+    match error {
+        DeviceError::NoDoubles { .. } => "the device has no f64".to_owned(),
+        DeviceError::NoCorrectDivision { .. } => {
+            "the device does not round divisions correctly".to_owned()
+        }
+        DeviceError::TooLittleLocalMemory { local_bytes, .. } => {
+            format!("the device has only {local_bytes} bytes of local memory for a work-group")
+        }
+        DeviceError::WorkGroupTooLarge { most, .. } => {
+            format!("the device runs at most {most} work-items in a work-group")
+        }
+        // The reason ends with its place, `(src/lib.rs:5:9)`, which is another for each kernel.
+        DeviceError::NotInOpenCl { reason, .. } => match reason.rsplit_once(" (") {
+            Some((problem, place)) if place.ends_with(')') => problem.to_owned(),
+            _ => reason.clone(),
+        },
+        other => other.to_string().trim_end_matches('.').to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_are_left_out_share_a_sentence_for_each_reason() {
+        let refused = |kernel: &str, place: &str| DeviceError::NotInOpenCl {
+            kernel: kernel.to_owned(),
+            reason: format!("OpenCL C has no warps (`shfl`) (src/{place}.rs:5:9)"),
+        };
+        let no_doubles = DeviceError::NoDoubles {
+            kernel: "b".to_owned(),
+            device: "some device".to_owned(),
+        };
+        let left_out = [
+            ("a", refused("a", "one")),
+            ("b", no_doubles),
+            ("c", refused("c", "two")),
+        ];
+        assert_eq!(
+            by_reason(&left_out),
+            [
+                "not run: a, c, since OpenCL C has no warps (`shfl`).",
+                "not run: b, since the device has no f64.",
+            ]
+        );
+        assert!(by_reason(&[]).is_empty());
+    }
 }

@@ -69,12 +69,12 @@ fn run_as_given<T: Number>(
 }
 
 /// A copy of a matrix's buffer in the device's memory, between guard bands.
-struct Guarded<'device, T: Number> {
-    storage: OpenClBuffer<'device, T>,
+struct Guarded<T: Number> {
+    storage: OpenClBuffer<T>,
 }
 
-impl<'device, T: Number> Guarded<'device, T> {
-    fn upload(device: &'device OpenClDevice, matrix: &Matrix<T>) -> Result<Self, RunError> {
+impl<T: Number> Guarded<T> {
+    fn upload(device: &OpenClDevice, matrix: &Matrix<T>) -> Result<Self, RunError> {
         let storage = OpenClBuffer::upload(device, &guard::surround(matrix.buffer()))?;
         Ok(Guarded { storage })
     }

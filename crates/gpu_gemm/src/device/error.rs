@@ -151,10 +151,6 @@ pub enum DeviceError {
         plural(.bytes, "byte")
     )]
     OpenClOutOfMemory { bytes: usize, total: usize },
-    #[error(
-        "The library call `gemm` has no memory of its own on the OpenCL device {device}; run a plan there with `gpu_gemm::run`, or use an NVIDIA GPU or the simulator."
-    )]
-    NoLibraryCall { device: String },
     #[error("{doing} failed: OpenCL error {error}.")]
     OpenCl { doing: &'static str, error: String },
     #[error("Kernel `{kernel}` on the simulator: {fault}")]

@@ -1,12 +1,13 @@
 //! Arithmetic, comparisons and conversions, exact as the IR defines them.
 //!
 //! Integers are unsigned in C, so that they wrap; narrow ones, which C computes as `int`, are cast
-//! back. Shifts by the width or more have no value in the IR, and any will do. Floats are never
-//! contracted: the pragma at the head of the file says so.
+//! back. Shifts by the width or more have no value in the IR, and any will do. The pragma at the head
+//! of the file says whether products and sums of floats may be fused.
 
 use super::body::Body;
 use super::expression::{Expression, rank};
 use super::types::{scalar_name, signed_name, vector_name};
+use crate::Contraction;
 use crate::error::Result;
 use crate::ir::{CastOperation, Constant, Operand, Type, Value};
 
@@ -113,7 +114,31 @@ impl Body<'_, '_> {
             "frem" => return Ok(Expression::call("fmod", &[&left, &right])),
             _ => return Err(self.error(format!("`{operation}` has no operator in OpenCL C"))),
         };
-        Ok(Expression::binary(&left, operator, &right, rank))
+        let mut result = Expression::binary(&left, operator, &right, rank);
+        result.has_product |= operation == "fmul";
+        Ok(result)
+    }
+
+    /// `left + right` or `left * right`, rounded by itself whatever stands around it.
+    pub(super) fn rounded(
+        &mut self,
+        operator: &str,
+        rank: u8,
+        ty: &Type,
+        operands: [&Expression; 2],
+    ) -> Result<Expression> {
+        if self.printer.contraction == Contraction::Forbidden {
+            let [left, right] = operands;
+            return Ok(Expression::binary(left, operator, right, rank));
+        }
+        let name = scalar_name(ty).ok_or_else(|| self.no_type(ty))?;
+        let [left, right] = operands.map(|operand| match operand.has_product {
+            true => self.kept("product", name, operand.clone()),
+            false => operand.clone(),
+        });
+        let mut result = Expression::binary(&left, operator, &right, rank);
+        result.is_rounded = true;
+        Ok(result)
     }
 
     /// `icmp` and `fcmp` of scalars.

@@ -8,11 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::expression::Expression;
+use super::expression::{Expression, rank};
 use super::names::Names;
+
 use super::spaces::{Part, Spaces};
 use super::types::{self, Element, Space};
+use super::uses::{Uses, uses};
 use super::{Needs, Printer};
+use crate::Contraction;
 use crate::error::{Error, Result, SourcePlace};
 use crate::ir::{BlockId, Function, LocalId, Operation, Symbol, Type, Value};
 use crate::source_place;
@@ -29,14 +32,6 @@ pub(super) struct Line {
     pub(super) reads: Vec<Part>,
     /// The block whose label it is.
     pub(super) label: Option<BlockId>,
-}
-
-/// Where a value is used.
-#[derive(Clone, Copy, Default)]
-struct Uses {
-    count: u32,
-    /// Whether all are in the block that defines it.
-    is_local: bool,
 }
 
 pub(super) struct Body<'p, 'm> {
@@ -196,10 +191,19 @@ impl<'p, 'm> Body<'p, 'm> {
 
     /// Defines a value that has one part.
     pub(super) fn define(&mut self, id: LocalId, ty: &Type, expression: Expression) -> Result<()> {
-        let Uses { count, is_local } = self.uses[id.0 as usize];
+        let Uses {
+            count,
+            is_local,
+            in_sum,
+        } = self.uses[id.0 as usize];
+        // Only within one expression is a product fused with a sum.
+        let is_fused =
+            self.printer.contraction == Contraction::Allowed && expression.has_product && in_sum;
+        let may_wait = !expression.is_rounded
+            && (is_fused && expression.rank == rank::PRODUCT || expression.text.len() <= LONGEST);
         match count {
             0 => Ok(()),
-            1 if is_local && expression.text.len() <= LONGEST => {
+            1 if is_local && may_wait => {
                 self.waiting.push((id, expression));
                 Ok(())
             }
@@ -330,52 +334,4 @@ impl<'p, 'm> Body<'p, 'm> {
 /// `__global float *`
 pub(super) fn pointer_type(space: Space, element: &str) -> String {
     format!("{} {element} *", space.keyword())
-}
-
-/// How often each value is used. The use in a phi is where the jump is.
-fn uses(function: &Function) -> Vec<Uses> {
-    let mut blocks = vec![None; function.locals.len()];
-    for (index, block) in function.blocks.iter().enumerate() {
-        for instruction in &block.instructions {
-            // A phi changes on each way into its block: it is always a variable.
-            if let (Some(id), false) = (
-                instruction.result,
-                matches!(instruction.operation, Operation::Phi { .. }),
-            ) {
-                blocks[id.0 as usize] = Some(index);
-            }
-        }
-    }
-    let mut uses = vec![
-        Uses {
-            count: 0,
-            is_local: true
-        };
-        function.locals.len()
-    ];
-    let mut note = |value: &Value, block: usize| {
-        if let Value::Local(id) = value {
-            let index = id.0 as usize;
-            uses[index].count += 1;
-            uses[index].is_local &= blocks[index] == Some(block);
-        }
-    };
-    for (index, block) in function.blocks.iter().enumerate() {
-        for instruction in &block.instructions {
-            match &instruction.operation {
-                Operation::Phi { incoming, .. } => {
-                    for (value, from) in incoming {
-                        note(value, from.0 as usize);
-                    }
-                }
-                operation => operation
-                    .values()
-                    .into_iter()
-                    .for_each(|value| note(value, index)),
-            }
-        }
-        let values = block.terminator.kind.values();
-        values.into_iter().for_each(|value| note(value, index));
-    }
-    uses
 }

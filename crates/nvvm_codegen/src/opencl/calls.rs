@@ -1,5 +1,4 @@
-//! Calls: work-item functions, barriers and LLVM's intrinsics by name; panics; other functions of
-//! the module.
+//! Calls: work-item functions, barriers and LLVM's intrinsics by name; other functions of the module.
 
 use super::body::Body;
 use super::expression::{Expression, rank};
@@ -122,6 +121,9 @@ impl Body<'_, '_> {
         if let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.") {
             return self.register(register).map(Some);
         }
+        if let Some(value) = self.shuffle_of_own_lane(call)? {
+            return Ok(Some(value));
+        }
         let result = &call.ty.result;
         self.needs.note_type(result);
         let is_vector = matches!(result, Type::Vector(..));
@@ -202,10 +204,10 @@ impl Body<'_, '_> {
                 Expression::of(text, rank::PRIMARY, &all)
             }
             [left, right] if is_known("__nv_dmul_rn") || is_known("__nv_fmul_rn") => {
-                Expression::binary(left, "*", right, rank::PRODUCT)
+                self.rounded("*", rank::PRODUCT, first, [left, right])?
             }
             [left, right] if is_known("__nv_dadd_rn") || is_known("__nv_fadd_rn") => {
-                Expression::binary(left, "+", right, rank::SUM)
+                self.rounded("+", rank::SUM, first, [left, right])?
             }
             [left, right] if is_known("llvm.ucmp.") || is_known("llvm.scmp.") => {
                 let (left, right) = match is_known("llvm.scmp.") {
@@ -266,110 +268,6 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Writes what has happened to the panic record, and ends the work-item.
-    fn panic(&mut self, call: &Call) -> Result<()> {
-        let types = [32, 64, 64, 64].map(Type::Integer);
-        let mut texts = Vec::new();
-        let mut reads = Vec::new();
-        // The numbers of panics count from 0, and a record with 0 is empty.
-        for (ty, value) in types.iter().zip(&call.arguments) {
-            let value = self.value(ty, value)?;
-            texts.push(match texts.is_empty() {
-                true => format!("{} + 1u", value.at(rank::SUM)),
-                false => value.text.clone(),
-            });
-            reads.push(value);
-        }
-        self.settle()?;
-        self.report(&texts.join(", "), &reads.iter().collect::<Vec<_>>())
-    }
-
-    fn trap(&mut self) -> Result<()> {
-        self.settle()?;
-        let text = "it stops itself".to_owned();
-        let place = self.place_of_source();
-        self.needs.panics.push(format!("{place}: {text}"));
-        let number = self.needs.panics.len();
-        self.report(&format!("{number}u, 0ul, 0ul, 0ul"), &[])
-    }
-
-    fn report(&mut self, arguments: &str, reads: &[&Expression]) -> Result<()> {
-        if self.function.kernel.is_none() {
-            return Err(self.error(
-                "a function that may panic has not been inlined into the kernel, and OpenCL C can end a work-item only \
-                 from the kernel itself; mark the function `#[inline(always)]`",
-            ));
-        }
-        self.say_source();
-        self.needs.panic_record = true;
-        self.push(format!("report_panic(panic_record, {arguments});"), reads);
-        self.push("return;", &[]);
-        Ok(())
-    }
-
-    /// `src/lib.rs:5:9`, or nothing.
-    fn place_of_source(&self) -> String {
-        self.source
-            .and_then(|source| {
-                let places = crate::source_place::places(&self.printer.module.lines, source);
-                Some(places.first()?.to_string())
-            })
-            .unwrap_or_default()
-    }
-
-    /// The result, and whether it has overflowed.
-    fn with_overflow(&mut self, result: Option<LocalId>, name: &str, call: &Call) -> Result<()> {
-        let Some(id) = result else { return Ok(()) };
-        let (Some(ty), [left, right]) = (call.ty.parameters.first(), call.arguments.as_slice())
-        else {
-            return Err(self.error(refused(name)));
-        };
-        let width = ty.integer_width().unwrap_or(0);
-        let (Some(signed), Some(unsigned)) = (signed_name(width), super::types::scalar_name(ty))
-        else {
-            return Err(self.no_type(ty));
-        };
-        let last = width - 1;
-        let (left, right) = (self.value(ty, left)?, self.value(ty, right)?);
-        let (left, right) = (
-            self.kept("left", unsigned, left),
-            self.kept("right", unsigned, right),
-        );
-        let (l, r) = (left.text.as_str(), right.text.as_str());
-        let operation = name
-            .trim_start_matches("llvm.")
-            .split('.')
-            .next()
-            .unwrap_or_default();
-        let operator = match operation.get(1..) {
-            Some("add") => "+",
-            Some("sub") => "-",
-            Some("mul") => "*",
-            _ => return Err(self.error(refused(name))),
-        };
-        let wide = if width < 32 { "(uint)" } else { "" };
-        let value = Expression::of(
-            format!("({unsigned})({wide}{l} {operator} {wide}{r})"),
-            rank::UNARY,
-            &[&left, &right],
-        );
-        self.assign((id, 0), ty, value)?;
-        let value = self.variable((id, 0));
-        let test = match operation {
-            "uadd" => format!("{value} < {l}"),
-            "usub" => format!("{l} < {r}"),
-            "umul" => format!("mul_hi({l}, {r}) != 0"),
-            "sadd" => format!("((({l} ^ {value}) & ({r} ^ {value})) >> {last} & 1) != 0"),
-            "ssub" => format!("((({l} ^ {r}) & ({l} ^ {value})) >> {last} & 1) != 0"),
-            _ => format!(
-                "mul_hi(as_{signed}({l}), as_{signed}({r})) != (as_{signed}({value}) >> {last})"
-            ),
-        };
-        let mut test = Expression::of(test, rank::EQUALITY, &[&left, &right]);
-        test.reads.push((id, 0));
-        self.assign((id, 1), &Type::BOOL, test)
-    }
-
     /// A call of a function of the module.
     fn helper(&mut self, result: Option<LocalId>, name: &Symbol, call: &Call) -> Result<()> {
         let mut spaces = Vec::new();
@@ -419,7 +317,7 @@ impl Body<'_, '_> {
 }
 
 /// Why a function is not called.
-fn refused(name: &str) -> String {
+pub(super) fn refused(name: &str) -> String {
     let path = demangle(name);
     match name {
         _ if name.contains("shfl") => {

@@ -28,6 +28,10 @@ pub(super) struct Expression {
     pub(super) reads: Vec<Part>,
     /// Whether it reads memory, so that it must not move behind a write.
     pub(super) loads: bool,
+    /// Whether it has a product of floats, which a sum around it might be fused with.
+    pub(super) has_product: bool,
+    /// Whether it must not be fused with what uses it.
+    pub(super) is_rounded: bool,
     /// For a pointer that is a sum: the pointer and the index.
     pub(super) indexed: Option<(String, String)>,
 }
@@ -40,6 +44,8 @@ impl Expression {
             rank: rank::PRIMARY,
             reads: Vec::new(),
             loads: false,
+            has_product: false,
+            is_rounded: false,
             indexed: None,
         }
     }
@@ -61,6 +67,8 @@ impl Expression {
                 .flat_map(|operand| operand.reads.iter().copied())
                 .collect(),
             loads: operands.iter().any(|operand| operand.loads),
+            has_product: operands.iter().any(|operand| operand.has_product),
+            is_rounded: false,
             indexed: None,
         }
     }

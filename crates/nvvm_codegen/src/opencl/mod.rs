@@ -16,7 +16,9 @@
 //! parameters are those of the Rust function; behind them, as far as the kernel has them, stand
 //! `dynamic_local`, the dynamic shared memory of a launch, and `panic_record`.
 //!
-//! Unlike libNVVM, an OpenCL compiler is not to contract `a * b + c`: only `mul_add` is fused.
+//! If contraction is allowed, a product stands in the expression of the sum that it goes into, since
+//! OpenCL C fuses the two only within one expression. An operation that must not be fused is then a
+//! statement of its own.
 
 mod arithmetic;
 mod assembly;
@@ -26,19 +28,25 @@ mod expression;
 mod flow;
 mod function;
 mod instruction;
+mod labels;
 mod literal;
 mod memory;
 mod names;
+mod overflow;
+mod panic;
+mod phis;
+mod shuffle;
 mod spaces;
 mod statics;
 mod types;
+mod uses;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, demangle};
 use crate::ir::{Function, Module, Operation, Symbol, Type, Value};
-use crate::{OpenClKernel, OpenClVersion};
+use crate::{Contraction, OpenClKernel, OpenClVersion};
 use function::{PassedPointer, Written};
 use types::Element;
 
@@ -66,8 +74,12 @@ static void report_panic(volatile __global uint *record, uint number, ulong firs
 pub(crate) fn print(
     module: &Module,
     panics: &[String],
+    contraction: Contraction,
 ) -> Vec<(String, Result<OpenClKernel, Error>)> {
-    let printer = Printer { module };
+    let printer = Printer {
+        module,
+        contraction,
+    };
     module
         .functions
         .iter()
@@ -78,6 +90,7 @@ pub(crate) fn print(
 
 struct Printer<'m> {
     module: &'m Module,
+    contraction: Contraction,
 }
 
 /// Why a function cannot be called.
@@ -220,7 +233,11 @@ impl Printer<'_> {
             version.number(),
             options.join(" ")
         );
-        head.push_str("\n#pragma OPENCL FP_CONTRACT OFF\n");
+        let switch = match self.contraction {
+            Contraction::Allowed => "ON",
+            Contraction::Forbidden => "OFF",
+        };
+        head.push_str(&format!("\n#pragma OPENCL FP_CONTRACT {switch}\n"));
         let extensions = [
             (needs.fp64, "cl_khr_fp64"),
             (needs.int64_atomics, "cl_khr_int64_base_atomics"),

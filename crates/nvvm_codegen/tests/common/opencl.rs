@@ -4,7 +4,7 @@ use std::ptr;
 
 use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
-use opencl3::device::{CL_DEVICE_TYPE_ALL, Device};
+use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device};
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
@@ -35,6 +35,19 @@ impl OpenCl {
             device,
             context,
         })
+    }
+
+    /// Whether the device multiplies and adds in one instruction, as all do but older CPUs.
+    pub fn has_fma(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let host_has_fma = std::arch::is_x86_feature_detected!("fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        let host_has_fma = true;
+        let is_cpu = self
+            .device
+            .dev_type()
+            .is_ok_and(|kind| kind & CL_DEVICE_TYPE_CPU != 0);
+        host_has_fma || !is_cpu
     }
 
     /// Compiles a program as its second line says.

@@ -3,11 +3,12 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use opencl3::memory::{CL_MEM_READ_WRITE, svm_alloc, svm_free};
-use opencl3::types::{CL_BLOCKING, cl_context};
+use opencl3::types::CL_BLOCKING;
 
-use super::device::OpenClDevice;
+use super::device::{OpenClDevice, Session};
 use crate::device::error::DeviceError;
 use crate::launch::Plain;
 
@@ -15,22 +16,25 @@ use crate::launch::Plain;
 const ALIGNMENT: u32 = 128;
 
 /// Elements in a device's memory.
-pub struct OpenClBuffer<'device, T> {
-    device: &'device OpenClDevice,
+pub struct OpenClBuffer<T> {
+    session: Arc<Session>,
     start: NonNull<T>,
     length: usize,
 }
 
-impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
+// SAFETY: it owns its memory, and OpenCL lets any thread use a context and a queue.
+unsafe impl<T: Send> Send for OpenClBuffer<T> {}
+
+// SAFETY: as above; a shared buffer is only read.
+unsafe impl<T: Sync> Sync for OpenClBuffer<T> {}
+
+impl<T: Plain + Default> OpenClBuffer<T> {
     /// Room for so many elements, whose values are left open.
     ///
     /// # Errors
     ///
     /// There is no memory for them.
-    pub fn allocate(
-        device: &'device OpenClDevice,
-        length: usize,
-    ) -> Result<OpenClBuffer<'device, T>, DeviceError> {
+    pub fn allocate(device: &OpenClDevice, length: usize) -> Result<OpenClBuffer<T>, DeviceError> {
         let bytes = length.saturating_mul(size_of::<T>());
         let out_of_memory = || device.out_of_memory(bytes);
         if bytes > device.properties().memory_bytes {
@@ -40,10 +44,13 @@ impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
         let bytes = bytes.max(size_of::<T>());
         // SAFETY: the flags are those of plain SVM, which the device has: it would not have been
         // opened otherwise.
-        let start = unsafe { svm_alloc(device.context(), CL_MEM_READ_WRITE, bytes, ALIGNMENT) };
+        let start = unsafe {
+            let context = device.session().context();
+            svm_alloc(context, CL_MEM_READ_WRITE, bytes, ALIGNMENT)
+        };
         let start = start.ok().and_then(|start| NonNull::new(start.cast()));
         Ok(OpenClBuffer {
-            device,
+            session: device.session().clone(),
             start: start.ok_or_else(out_of_memory)?,
             length,
         })
@@ -54,10 +61,7 @@ impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
     /// # Errors
     ///
     /// There is no memory for them, or the device fails.
-    pub fn upload(
-        device: &'device OpenClDevice,
-        elements: &[T],
-    ) -> Result<OpenClBuffer<'device, T>, DeviceError> {
+    pub fn upload(device: &OpenClDevice, elements: &[T]) -> Result<OpenClBuffer<T>, DeviceError> {
         let buffer = OpenClBuffer::allocate(device, elements.len())?;
         buffer.write(elements)?;
         Ok(buffer)
@@ -96,7 +100,7 @@ impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
         // SAFETY: one side is this buffer, the other has as many elements, of which every pattern
         // of bits is one; the call returns when the copy has been made.
         let copied = unsafe {
-            self.device
+            self.session
                 .queue()
                 .enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
         };
@@ -105,17 +109,27 @@ impl<'device, T: Plain + Default> OpenClBuffer<'device, T> {
             .map_err(|error| DeviceError::opencl(doing, error))
     }
 
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// The address of the first element, for a launch.
     pub fn start(&self) -> *mut T {
         self.start.as_ptr()
     }
 }
 
-impl<T> Drop for OpenClBuffer<'_, T> {
+impl<T> Drop for OpenClBuffer<T> {
     fn drop(&mut self) {
         // If the device fails, there is nobody to tell.
-        let _ = self.device.queue().finish();
-        let context: cl_context = self.device.context();
+        let _ = self.session.queue().finish();
+        let context = self.session.context();
         // SAFETY: it was allocated in this context, and nothing that was started uses it any
         // longer.
         let _ = unsafe { svm_free(context, self.start.as_ptr().cast()) };

@@ -44,6 +44,12 @@ pub fn needs_doubles(source: &str) -> bool {
     source.contains("#pragma OPENCL EXTENSION cl_khr_fp64")
 }
 
+/// A program whose products are not fused with sums. It may fuse them, and need not.
+pub fn without_contraction(source: &str) -> String {
+    let allowed = "#pragma OPENCL FP_CONTRACT ON\n";
+    source.replacen(allowed, "#pragma OPENCL FP_CONTRACT OFF\n", 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +74,10 @@ mod tests {
                 Ok(text) => {
                     assert!(text.contains(&format!("__kernel void {name}(")), "{name}");
                     assert!(options(text).starts_with("-cl-std=CL"), "{name}");
+                    assert!(text.contains("FP_CONTRACT ON\n"), "{name}");
+                    let without = without_contraction(text);
+                    assert!(without.contains("FP_CONTRACT OFF\n"), "{name}");
+                    assert!(!without.contains("FP_CONTRACT ON"), "{name}");
                 }
                 Err(reason) => assert!(!reason.is_empty(), "{name}"),
             }

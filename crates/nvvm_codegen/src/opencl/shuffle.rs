@@ -1,0 +1,34 @@
+//! Shuffles of a warp. OpenCL C 1.2 has none, so that only the one that moves nothing is written:
+//! kernels read a value from their own lane to keep it in a register.
+
+use super::body::Body;
+use super::expression::Expression;
+use crate::error::Result;
+use crate::ir::{Call, Function, Operation, Type, Value};
+
+impl Body<'_, '_> {
+    /// The value, if `call` is a shuffle in which each lane reads its own.
+    pub(super) fn shuffle_of_own_lane(&mut self, call: &Call) -> Result<Option<Expression>> {
+        match own_value(self.function, call) {
+            Some(value) => self.value(&Type::Integer(32), value).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What a shuffle gives in which each lane reads its own value. Nothing else of it is used.
+pub(super) fn own_value<'c>(function: &Function, call: &'c Call) -> Option<&'c Value> {
+    let symbol = call.symbol()?;
+    let [_, value, Value::Local(lane), _] = call.arguments.as_slice() else {
+        return None;
+    };
+    if **symbol != *"llvm.nvvm.shfl.sync.idx.i32" {
+        return None;
+    }
+    let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
+    let made = instructions.find(|instruction| instruction.result == Some(*lane))?;
+    let Operation::Call(made) = &made.operation else {
+        return None;
+    };
+    (**made.symbol()? == *"llvm.nvvm.read.ptx.sreg.laneid").then_some(value)
+}
