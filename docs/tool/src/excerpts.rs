@@ -24,6 +24,34 @@ pub fn quote(arguments: &str) -> Result<String, String> {
     Ok(format!("\n```rust\n{}```\n", includes?.join("\n")))
 }
 
+/// Lines of a file themselves, for a page that mdBook does not make, given as
+/// `gpu-kernels/src/tiled.rs: while k0 < depth { .. }`: from the line that begins so to the one
+/// after it that closes it.
+///
+/// # Errors
+///
+/// There is no such file, or not exactly one such line.
+pub fn excerpt(arguments: &str) -> Result<String, String> {
+    let (file, first) = arguments
+        .split_once(": ")
+        .and_then(|(file, lines)| Some((file, lines.strip_suffix(" .. }")?)))
+        .ok_or_else(|| format!("`excerpt {arguments}` is not `excerpt FILE: FIRST LINE .. }}`"))?;
+    let text = read(&at_root(file))?;
+    let lines: Vec<&str> = text.lines().collect();
+    let mut starts = (0..lines.len()).filter(|&line| lines[line].trim() == first);
+    let (Some(start), None) = (starts.next(), starts.next()) else {
+        return Err(format!("{file}: `{first}` is there not exactly once"));
+    };
+    let indent = indentation(lines[start]);
+    let length = lines[start..]
+        .iter()
+        .position(|line| indentation(line) == indent && line.trim() == "}")
+        .ok_or_else(|| format!("{file}: `{first}` has no end"))?;
+    let shown = lines[start..=start + length].iter();
+    let shown: Vec<&str> = shown.map(|line| line.get(indent..).unwrap_or("")).collect();
+    Ok(format!("\n```rust\n{}\n```\n", shown.join("\n")))
+}
+
 /// Checks that code in a sentence, given with its backticks, is a line of the file.
 ///
 /// # Errors
@@ -104,6 +132,17 @@ mod tests {
         let file = "docs/tool/src/excerpts.rs";
         assert_eq!(line(file, "`use super::*;`"), Ok(()));
         assert!(line(file, "`use super::none;`").is_err());
+    }
+
+    #[test]
+    fn an_excerpt_ends_where_its_first_line_is_closed() {
+        let of = |first| excerpt(&format!("docs/tool/src/excerpts.rs: {first}"));
+        assert_eq!(
+            of("fn indentation(line: &str) -> usize { .. }"),
+            Ok("\n```rust\nfn indentation(line: &str) -> usize {\n    line.len() - line.trim_start().len()\n}\n```\n".to_string())
+        );
+        assert!(of("fn nowhere() { .. }").is_err());
+        assert!(of("use super::*;").is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::ladder::{kernel, of_floats};
 use crate::measured::{h200, h200_shapes};
 
 /// The size, M = N = K, that most chapters quote.
-const MAIN_SIZE: usize = 4096;
+pub const MAIN_SIZE: usize = 4096;
 
 /// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32
 /// of-peak`, `4096 tiled-32 over naive` (how

@@ -4,13 +4,12 @@
 use std::fs;
 
 use gpu_kernels::KERNELS;
-use host::bench::bars;
 
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    excerpts, figures, ladder, listings, machine_code, measured, mutants, pictures, readme, traffic,
+    excerpts, figures, ladder, listings, machine_code, mutants, overviews, pictures, plots, traffic,
 };
 
 /// The command that writes every generated file.
@@ -93,7 +92,7 @@ impl Generated {
     }
 }
 
-/// Every generated file: pictures, chapters, README, plot. A chapter that shows compiled kernels
+/// Every generated file: pictures, chapters, README, plots. A chapter that shows compiled kernels
 /// is listed twice.
 ///
 /// # Errors
@@ -126,10 +125,10 @@ pub fn all() -> Result<Vec<Generated>, String> {
         }
     }
     all.push(page("README.md".to_string(), Origin::Sources));
-    let plot = "results/h200-shapes.svg".to_string();
-    all.push(Generated::new(plot, Origin::Sources, |_| {
-        Ok(bars::ratios(&measured::h200_shapes()?))
-    }));
+    for (name, draw) in plots::ALL {
+        let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
+        all.push(Generated::new(path, Origin::Sources, move |_| draw()));
+    }
     Ok(all)
 }
 
@@ -162,9 +161,11 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "traffic" => traffic::table(part.arguments).map(Some),
         "source" => excerpts::quote(part.arguments).map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),
-        "ladder" => Ok(Some(readme::ladder())),
-        "overview" => readme::overview().map(Some),
-        "report" => readme::report().map(Some),
+        "excerpt" => excerpts::excerpt(part.arguments).map(Some),
+        "steps" => overviews::steps().map(Some),
+        "ladder" => Ok(Some(overviews::ladder())),
+        "overview" => overviews::overview().map(Some),
+        "report" => overviews::report().map(Some),
         _ => Ok(None),
     }
 }

@@ -23,7 +23,8 @@
 //! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
-//! | `ladder`, `overview`, `report` | the README's tables | `readme.rs` |
+//! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
+//! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
 //!
 //! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
 //! draws.
@@ -37,9 +38,10 @@ mod listings;
 mod machine_code;
 mod measured;
 mod mutants;
+mod overviews;
 mod parts;
 mod pictures;
-mod readme;
+mod plots;
 pub mod repository;
 mod traffic;
 

@@ -147,6 +147,54 @@ pub fn law() -> Result<String, String> {
     Ok(table + "\n")
 }
 
+/// Of the issue slots of a rung at 4096, what FMAs take and what other instructions do, by the law:
+/// for each kernel whose main loop is counted whole, in its first variant.
+///
+/// # Errors
+///
+/// A variant was not measured.
+pub fn slots() -> Result<Vec<Slots>, String> {
+    let counts = record()?;
+    let mut all = Vec::new();
+    for kernel in KERNELS
+        .iter()
+        .filter(|one| !PARTLY_COUNTED.contains(&one.name))
+    {
+        let Some(variant) = of_floats(kernel)
+            .map(|one| one.name)
+            .find(|name| of(&counts, name).is_ok())
+        else {
+            continue;
+        };
+        let fmas = figures::of_peak(variant)?;
+        all.push(Slots {
+            variant: variant.to_string(),
+            fmas,
+            others: fmas / of(&counts, variant)?.share() - fmas,
+        });
+    }
+    Ok(all)
+}
+
+/// The kernels whose loop with the FMAs is not all that an FMA costs, or where a product takes
+/// several instructions; and the one that is not made for squares.
+const PARTLY_COUNTED: [&str; 6] = [
+    "naive-kahan",
+    "row-shared",
+    "pitched",
+    "tiled-kahan",
+    "vectorized",
+    "few-rows",
+];
+
+/// What becomes of the instructions that an SM could issue, as shares of them.
+pub struct Slots {
+    pub variant: String,
+    /// Also the speed, as a share of the peak.
+    pub fmas: f64,
+    pub others: f64,
+}
+
 /// The occupancy of blocks of 8 x 8 and 16 x 16 threads with thread tiles of 8 x 8 and 128 registers,
 /// on several GPUs.
 ///

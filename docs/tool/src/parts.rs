@@ -16,8 +16,10 @@ pub struct Part<'a> {
 const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "line"];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 15] = [
+const BLOCKS: [&str; 17] = [
     "idea",
+    "steps",
+    "excerpt",
     "measured",
     "chosen",
     "traffic",

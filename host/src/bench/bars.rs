@@ -42,7 +42,7 @@ struct Row {
 
 /// Speed at the largest size, a bar for each kernel in the order of the ladder; of many variants,
 /// only for each kernel's fastest.
-pub(super) fn ladder(results: &Results) -> String {
+pub fn ladder(results: &Results) -> String {
     let size = largest(results);
     let records = size.map_or_else(Vec::new, |size| fastest(size.results.iter(), ALL_VARIANTS));
     let cublas = size.and_then(Size::cublas);

@@ -209,6 +209,7 @@ impl Canvas {
     pub fn finish(self, title: &str, height: f64) -> String {
         let height = height.ceil();
         let paper = Rectangle::new()
+            .set("class", "paper")
             .set("width", WIDTH)
             .set("height", height)
             .set("fill", PAPER);

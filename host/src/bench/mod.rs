@@ -28,7 +28,7 @@ pub mod labels;
 mod ladder;
 mod lines;
 pub mod markdown;
-mod plots;
+pub mod plots;
 pub mod preset;
 pub mod ratios;
 pub mod results;

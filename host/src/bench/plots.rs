@@ -120,7 +120,7 @@ impl Line {
 
 /// Speed against size: a line for each kernel if they are few, or else for the fastest, for
 /// `auto`, and for cuBLAS. For a single size it is the plot of the ladder.
-pub(super) fn speed(results: &Results) -> String {
+pub fn speed(results: &Results) -> String {
     if results.sizes.len() < 2 {
         return bars::ladder(results);
     }
@@ -337,7 +337,7 @@ impl Spot {
 /// Speed at the largest size against operations per byte that threads request from global
 /// memory, below the roofs of memory and arithmetic. A kernel above the memory roof gets its
 /// bytes from caches.
-pub(super) fn roofline(results: &Results) -> String {
+pub fn roofline(results: &Results) -> String {
     let largest = largest(results);
     let drawn = largest.map_or_else(Vec::new, |size| {
         ladder::fastest(size.results.iter(), ALL_VARIANTS)

@@ -1,5 +1,5 @@
 //! The environment variables that the build and the program read: for `--help`, and for the
-//! README's table, which a test compares.
+//! table in the book's reference, which a test compares.
 
 /// The name of a variable, and what it does.
 pub type Variable = (&'static str, &'static str);
@@ -106,11 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_the_same_table() {
-        let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    fn the_book_has_the_same_table() {
+        let reference = fs::read_to_string(root().join("docs/src/reference.md")).unwrap();
         for (name, effect) in VARIABLES {
             let row = format!("| `{name}` | {effect} |\n");
-            assert!(readme.contains(&row), "no row {row}");
+            assert!(reference.contains(&row), "no row {row}");
         }
     }
 }
