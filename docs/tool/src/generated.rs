@@ -4,12 +4,14 @@
 use std::fs;
 
 use gpu_kernels::KERNELS;
+use host::listing::record;
 
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    excerpts, figures, ladder, listings, machine_code, mutants, overviews, pictures, plots, traffic,
+    excerpts, figures, ladder, listings, machine_code, mutants, overviews, pictures, plots, trace,
+    traffic,
 };
 
 /// The command that writes every generated file.
@@ -100,7 +102,7 @@ impl Generated {
 /// A chapter cannot be read.
 pub fn all() -> Result<Vec<Generated>, String> {
     let mut all = Vec::new();
-    let path = machine_code::RECORD.to_string();
+    let path = record::FILE.to_string();
     all.push(Generated::new(path, Origin::Build, |old| {
         Ok(machine_code::count()?.unwrap_or_else(|| old.to_string()))
     }));
@@ -155,6 +157,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "issued" => machine_code::issued(part.arguments).map(Some),
         "occupancy" => machine_code::occupancy().map(Some),
         "law" => machine_code::law().map(Some),
+        "trace" => Ok(Some(trace::table())),
         "line" => excerpts::line(part.arguments, part.old).map(|()| None),
         "measured" => figures::table(part.arguments).map(Some),
         "chosen" => figures::chosen(part.arguments).map(Some),

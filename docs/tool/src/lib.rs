@@ -22,6 +22,7 @@
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
 //! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
+//! | `trace` | a tiled product by hand | `trace.rs` |
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
@@ -43,6 +44,7 @@ mod parts;
 mod pictures;
 mod plots;
 pub mod repository;
+mod trace;
 mod traffic;
 
 pub use listings::why_absent;

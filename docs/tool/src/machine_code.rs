@@ -1,7 +1,7 @@
 //! What the ladder's machine code consists of, and the law that follows from it.
 //!
-//! Counting needs nvdisasm, which few machines have. So the counts are kept in [`RECORD`]: where
-//! ptxas and nvdisasm are, `cargo run -p book` writes that file, and the tests compare it.
+//! The host keeps the counts in [`record::FILE`]. Where ptxas and nvdisasm are, `cargo run -p book`
+//! writes that file, and the tests compare it.
 
 use std::path::Path;
 
@@ -10,19 +10,17 @@ use gpu_gemm::gpu::Capability;
 use gpu_gemm::gpu::occupancy::{Needs, Occupancy};
 use gpu_kernels::KERNELS;
 use host::explain::data_sheets;
+use host::listing::record::{self, Counts};
 use host::listing::sass;
 use host::listing::statistics::Statistics;
 use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
 
 use crate::figures;
-use crate::ladder::{kernel, of_floats};
+use crate::ladder::of_floats;
 use crate::listings::OUT_DIR;
 use crate::repository::{at_root, read};
 
-/// The counts, relative to the root of the repository.
-pub const RECORD: &str = "docs/tool/machine-code.csv";
-
-/// The variants that are counted: the first of each kernel, and others that chapters quote.
+/// What the law is shown for: the first variant of each kernel, and these.
 const ALSO: [&str; 5] = [
     "naive-1d-rows",
     "tiled-16",
@@ -30,22 +28,6 @@ const ALSO: [&str; 5] = [
     "conflict-free-sn16",
     "double-buffer-sn16",
 ];
-
-/// What a variant's machine code consists of.
-#[derive(Debug)]
-struct Counts {
-    variant: String,
-    registers: u32,
-    instructions: usize,
-    fmas: usize,
-}
-
-impl Counts {
-    /// The share of FMAs among the instructions of the main loop.
-    fn share(&self) -> f64 {
-        self.fmas as f64 / self.instructions as f64
-    }
-}
 
 /// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing.
 ///
@@ -60,12 +42,9 @@ pub fn count() -> Result<Option<String>, String> {
         return Ok(None);
     }
     let ptx = read(&Path::new(OUT_DIR).join("kernels.ptx"))?;
-    let mut text = "variant,registers,instructions,fmas\n".to_string();
+    let mut counts = Vec::new();
     for &kernel in KERNELS {
-        let first = of_floats(kernel).next().map(|variant| variant.name);
-        let counted =
-            of_floats(kernel).filter(|one| Some(one.name) == first || ALSO.contains(&one.name));
-        for variant in counted {
+        for variant in of_floats(kernel) {
             let entry = variant.entry.name;
             let alone =
                 with_one_kernel(&ptx, entry).ok_or_else(|| format!("there is no `{entry}`"))?;
@@ -79,13 +58,12 @@ pub fn count() -> Result<Option<String>, String> {
             let report = reports
                 .find(|report| report.entry == entry)
                 .ok_or_else(|| format!("ptxas reports nothing about `{entry}`"))?;
-            text += &format!(
-                "{},{},{},{}\n",
-                variant.name, report.registers, main_loop.instructions, main_loop.multiply_adds
-            );
+            counts.push(Counts::of(variant.name, report.registers, &main_loop));
         }
     }
-    Ok(Some(text))
+    record::write(&counts)
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 /// A figure of a variant's machine code: its `registers`, the `instructions` and `fmas` of its
@@ -98,7 +76,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     let (name, what) = arguments
         .split_once(' ')
         .ok_or_else(|| format!("`code {arguments}` is not `code VARIANT WHAT`"))?;
-    let counts = record()?;
+    let counts = counts()?;
     let own = of(&counts, name)?;
     match what {
         "registers" => Ok(own.registers.to_string()),
@@ -118,7 +96,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 ///
 /// The variant was not measured or not counted.
 pub fn issued(name: &str) -> Result<String, String> {
-    let rate = 4.0 * figures::of_peak(name)? / of(&record()?, name)?.share();
+    let rate = 4.0 * figures::of_peak(name)? / of(&counts()?, name)?.share();
     Ok(format!("{rate:.2}"))
 }
 
@@ -130,11 +108,15 @@ pub fn issued(name: &str) -> Result<String, String> {
 /// A variant was not measured.
 pub fn law() -> Result<String, String> {
     let mut table = "\n| kernel | FMAs / instructions of the main loop | share of FMAs | measured share of peak | issued per clock, by the law |\n| --- | --- | --- | --- | --- |\n".to_string();
-    for counts in record()? {
-        let name = counts.variant.as_str();
-        if kernel("few-rows").is_ok_and(|few| of_floats(few).any(|one| one.name == name)) {
-            continue; // not made for squares
-        }
+    let shown = KERNELS.iter().flat_map(|&kernel| {
+        let is_first = |index: usize| index == 0 && kernel.name != "few-rows"; // not made for squares
+        let variants = of_floats(kernel).enumerate();
+        variants.filter(move |(index, one)| is_first(*index) || ALSO.contains(&one.name))
+    });
+    let counts = counts()?;
+    for (_, variant) in shown {
+        let name = variant.name;
+        let counts = of(&counts, name)?;
         table += &format!(
             "| `{name}` | {} / {} | {:.1} % | {:.1} % | {} |\n",
             counts.fmas,
@@ -154,7 +136,7 @@ pub fn law() -> Result<String, String> {
 ///
 /// A variant was not measured.
 pub fn slots() -> Result<Vec<Slots>, String> {
-    let counts = record()?;
+    let counts = counts()?;
     let mut all = Vec::new();
     for kernel in KERNELS
         .iter()
@@ -242,23 +224,11 @@ fn of<'a>(counts: &'a [Counts], name: &str) -> Result<&'a Counts, String> {
     let mut counts = counts.iter();
     counts
         .find(|one| one.variant == name)
-        .ok_or_else(|| format!("{RECORD} has no `{name}`"))
+        .ok_or_else(|| format!("{} has no `{name}`", record::FILE))
 }
 
-fn record() -> Result<Vec<Counts>, String> {
-    let text = read(&at_root(RECORD))?;
-    let lines = text.lines().skip(1).map(|line| {
-        let wrong = || format!("{RECORD}: `{line}`");
-        let [variant, registers, instructions, fmas] = line.split(',').collect::<Vec<_>>()[..]
-        else {
-            return Err(wrong());
-        };
-        Ok(Counts {
-            variant: variant.to_string(),
-            registers: registers.parse().map_err(|_| wrong())?,
-            instructions: instructions.parse().map_err(|_| wrong())?,
-            fmas: fmas.parse().map_err(|_| wrong())?,
-        })
-    });
-    lines.collect()
+/// From the file, which may be newer than what the host was built with.
+fn counts() -> Result<Vec<Counts>, String> {
+    let text = read(&at_root(record::FILE))?;
+    record::parse(&text).map_err(|error| format!("{}: {error}", record::FILE))
 }

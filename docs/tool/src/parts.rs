@@ -16,7 +16,7 @@ pub struct Part<'a> {
 const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "line"];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 17] = [
+const BLOCKS: [&str; 18] = [
     "idea",
     "steps",
     "excerpt",
@@ -34,6 +34,7 @@ const BLOCKS: [&str; 17] = [
     "caught",
     "law",
     "occupancy",
+    "trace",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

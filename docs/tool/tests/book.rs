@@ -73,6 +73,8 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_cpu_rung_is_explained_in_order,
         every_kernel_has_its_chapter_in_order,
         every_exercise_has_a_solution,
+        integer_products_are_those_of_plain_loops,
+        sums_of_floats_are_what_f32_makes_of_them,
         cycles_of_shared_memory_are_those_that_were_counted,
     ] {
         let chapters = chapters.clone();
@@ -137,16 +139,64 @@ fn every_cpu_rung_is_explained_in_order(chapters: &[Chapter]) -> Result<(), Fail
     Ok(())
 }
 
-/// A chapter that has no solution yet.
-const UNSOLVED: &str = "opencl.md";
-
 fn every_exercise_has_a_solution(chapters: &[Chapter]) -> Result<(), Failed> {
     for Chapter { file, text, .. } in chapters {
         let exercise = text.split_once("\n## Exercise\n").map(|(_, after)| after);
         let exercise = exercise.and_then(|after| after.split("\n## ").next());
         let is_solved = exercise.is_none_or(|text| text.contains("<summary>Solution</summary>"));
-        assert!(is_solved || file == UNSOLVED, "{file}: no solution");
+        assert!(is_solved, "{file}: no solution");
     }
+    Ok(())
+}
+
+/// The text of a chapter, its words with one blank between them; empty if there is no such chapter.
+fn words_of(chapters: &[Chapter], name: &str) -> String {
+    let text = chapters.iter().find(|chapter| chapter.file == name);
+    let text = text.map_or("", |chapter| chapter.text.as_str());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The exercise of `tiled` shows corners of products of matrices whose elements are row plus column.
+fn integer_products_are_those_of_plain_loops(chapters: &[Chapter]) -> Result<(), Failed> {
+    let text = words_of(chapters, "tiled.md");
+    for (k, rows, columns) in [(4, 2, 3), (400, 2, 4)] {
+        let element =
+            |row: i32, col: i32| -> i32 { (0..k).map(|term| (row + term) * (term + col)).sum() };
+        let elements = (0..rows).flat_map(|row| (0..columns).map(move |col| (row, col)));
+        let corner: Vec<String> = elements
+            .map(|(row, col)| element(row, col).to_string())
+            .collect();
+        let corner = corner.join(" ");
+        assert!(text.contains(&corner), "tiled.md lacks {corner}");
+    }
+    Ok(())
+}
+
+/// Pages show sums that rounding changes.
+fn sums_of_floats_are_what_f32_makes_of_them(chapters: &[Chapter]) -> Result<(), Failed> {
+    let large = 16_777_216.0_f32; // 2^24
+    let claim = format!(
+        "({large} + 1) + 1 is {}, and {large} + (1 + 1) is {}.",
+        (large + 1.0) + 1.0,
+        large + (1.0 + 1.0)
+    );
+    assert!(
+        words_of(chapters, "cpu-threads.md").contains(&claim),
+        "{claim}"
+    );
+
+    let terms = [1e8_f32, 1.0, -1e8];
+    let sum = terms.iter().fold(0.0_f32, |sum, term| sum + term);
+    let right: f64 = terms.iter().map(|&term| f64::from(term)).sum();
+    let magnitudes: f64 = terms.iter().map(|&term| f64::from(term.abs())).sum();
+    let error = (f64::from(sum) - right).abs();
+    let claim = format!(
+        "the sum is {sum} where {right} is right. That is a relative error of {} %, and each operation has \
+         rounded as well as it can: the error is {:.3} units of rounding",
+        100.0 * error / right,
+        error / (2.0_f64.powi(-24) * magnitudes)
+    );
+    assert!(words_of(chapters, "proven.md").contains(&claim), "{claim}");
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::auto::Auto;
+use super::ceilings::Ceilings;
 use super::data_sheets;
 use super::resources::{Occupancy, Resources, Waves};
 use super::work::{Copied, Remainder, Work};
@@ -73,6 +74,8 @@ pub struct Explanation {
     /// Operations per byte if every element moved once.
     pub compulsory_intensity: f64,
     pub roofline: Roofline,
+    /// What the instructions of the main loop allow; known of kernels of f32.
+    pub ceilings: Option<Ceilings>,
     /// What ptxas reports.
     pub resources: Option<Resources>,
     /// Why ptxas reports nothing, and what to do.
@@ -195,6 +198,7 @@ impl Explanation {
             .as_ref()
             .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
         let kernel = kernel_of(variant);
+        let roofline = Roofline::of(&gpu, gpu_is_here, element, intensity);
         Ok(Explanation {
             schema: 2,
             kernel: variant.name,
@@ -224,7 +228,8 @@ impl Explanation {
                 element.bytes(),
                 question.reads_c,
             ),
-            roofline: Roofline::of(&gpu, gpu_is_here, element, intensity),
+            ceilings: Ceilings::of(variant, &gpu, &roofline),
+            roofline,
             resources,
             no_resources,
             occupancy,

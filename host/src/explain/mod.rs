@@ -6,12 +6,14 @@
 //! | `explanation.rs` | the facts, as they are written to JSON |
 //! | `auto.rs` | what `auto` runs, and why |
 //! | `cpu.rs` | what is known of a CPU rung |
+//! | `ceilings.rs` | what the loads and the instructions of its main loop allow |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
 //! | `resources.rs` | what ptxas reports of the kernel, and how many of its CTAs fit on an SM |
 //! | `data_sheets.rs` | GPUs that need not be present |
 //! | `text.rs` | for people |
 
 mod auto;
+mod ceilings;
 mod cpu;
 pub mod data_sheets;
 mod explanation;
@@ -20,6 +22,7 @@ mod text;
 mod work;
 
 pub use auto::{Auto, Candidate};
+pub use ceilings::Ceilings;
 pub use cpu::CpuExplanation;
 pub use explanation::{ExplainError, Explanation, Question};
 pub use text::write;

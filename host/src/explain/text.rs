@@ -50,6 +50,7 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{}\n", launches(explanation))?;
     write_traffic(explanation, out)?;
     write_roofline(explanation, out)?;
+    write_ceilings(explanation, out)?;
     write_resources(explanation, out)
 }
 
@@ -215,12 +216,67 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     };
     writeln!(
         out,
-        "roofline   {:.2} is {side} the ridge at {:.1} operations a byte: bound by {}, at most {} without help from caches\n",
+        "roofline   {:.2} is {side} the ridge at {:.1} operations a byte: bound by {}, at most {} without help from caches",
         explanation.intensity,
         roofline.ridge,
         roofline.bound,
         speed(roofline.attainable_flops_per_s)
     )
+}
+
+/// What the main loop's instructions allow, and which of all ceilings is the lowest.
+fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+    let Some(ceilings) = &explanation.ceilings else {
+        return writeln!(
+            out,
+            "ceilings   of loads and of instruction issue: unknown, since only machine code of f32 was counted\n"
+        );
+    };
+    if let Some(allowed) = ceilings.loads_flops_per_s {
+        let loads = [
+            (ceilings.shared_loads, "from shared memory"),
+            (ceilings.global_loads, "from global memory"),
+        ];
+        let loads = loads.into_iter().filter(|(count, _)| *count > 0);
+        let loads: Vec<String> = loads
+            .map(|(count, from)| format!("{count} {from}"))
+            .collect();
+        writeln!(
+            out,
+            "loads      {} for {} in the main loop ({}), and an SM starts one of a warp per clock: at most {}",
+            loads.join(" and "),
+            plural(ceilings.multiply_adds as u64, "FMA"),
+            ceilings.architecture,
+            speed(allowed.min(explanation.roofline.peak_flops_per_s))
+        )?;
+    }
+    writeln!(
+        out,
+        "issue      {:.1} % of the main loop's instructions are FMAs, {} of {}: at most {}",
+        100.0 * ceilings.multiply_adds as f64 / ceilings.instructions as f64,
+        ceilings.multiply_adds,
+        ceilings.instructions,
+        speed(
+            ceilings
+                .issue_flops_per_s
+                .min(explanation.roofline.peak_flops_per_s)
+        )
+    )?;
+    write!(
+        out,
+        "lowest     {}: at most {}",
+        ceilings.lowest,
+        speed(ceilings.lowest_flops_per_s)
+    )?;
+    if ceilings.lowest != ceilings.lowest_cached {
+        write!(
+            out,
+            "; where caches answer reads of global memory, {}: {}",
+            ceilings.lowest_cached,
+            speed(ceilings.lowest_cached_flops_per_s)
+        )?;
+    }
+    writeln!(out, "\n")
 }
 
 fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {

@@ -7,6 +7,7 @@
 //! | `opencl.rs` | a kernel in OpenCL C, with the text of its Rust lines |
 //! | `sass.rs` | the same of machine code, as `nvdisasm` writes it |
 //! | `statistics.rs` | what the main loop of a kernel consists of |
+//! | `record.rs` | the same of every f32 kernel, counted once and kept |
 //! | `sources.rs` | the Rust files that were compiled to this build's PTX |
 //! | `annotated.rs` | instructions with their lines, as text |
 
@@ -14,6 +15,7 @@ mod annotated;
 mod line;
 pub mod opencl;
 pub mod ptx;
+pub mod record;
 pub mod sass;
 pub mod sources;
 pub mod statistics;

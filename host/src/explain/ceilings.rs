@@ -1,0 +1,181 @@
+//! The ceilings of a kernel beside those of memory and arithmetic: what a streaming multiprocessor
+//! (SM) loads, and what it issues.
+//!
+//! An SM issues at most four instructions per clock, and starts at most one load of a warp, be it
+//! from shared memory or, through the L1, from global memory. So the instructions of a kernel's main
+//! loop say how many multiply-adds it can do in a clock, whatever its data are and however many
+//! warps there are.
+
+use gpu_gemm::gpu::Gpu;
+use gpu_gemm::gpu::occupancy::WARP;
+use gpu_gemm::gpu_kernels::spec::{ElementType, Variant};
+use serde::Serialize;
+
+use super::explanation::Roofline;
+use crate::listing::record::{self, Counts};
+
+/// Instructions that an SM issues per clock: one each of its four schedulers.
+const ISSUED: f64 = 4.0;
+
+/// Loads of a warp that an SM starts per clock: one word for each lane, 128 bytes.
+const LOADS: f64 = 1.0;
+
+/// What the instructions of the main loop allow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ceilings {
+    /// What they were counted for, such as `sm_90`.
+    pub architecture: &'static str,
+    /// Instructions of the main loop, those of them that multiply and add, and loads.
+    pub instructions: usize,
+    pub multiply_adds: usize,
+    pub shared_loads: usize,
+    pub global_loads: usize,
+    /// The speed if the SM did nothing but start those loads, one per clock; null if there are none.
+    pub loads_flops_per_s: Option<f64>,
+    /// The speed if it issued four of those instructions in every clock.
+    pub issue_flops_per_s: f64,
+    /// `global memory`, `loads`, `instruction issue` or `arithmetic`: the lowest of all ceilings.
+    pub lowest: &'static str,
+    pub lowest_flops_per_s: f64,
+    /// The same if caches answered every read of global memory.
+    pub lowest_cached: &'static str,
+    pub lowest_cached_flops_per_s: f64,
+}
+
+impl Ceilings {
+    /// Of a variant whose machine code has been counted.
+    pub(super) fn of(variant: &Variant, gpu: &Gpu, roofline: &Roofline) -> Option<Ceilings> {
+        match variant.types.a {
+            ElementType::F32 => Some(Ceilings::new(record::of(variant.name)?, gpu, roofline)),
+            ElementType::F64 | ElementType::I32 => None,
+        }
+    }
+
+    fn new(counts: &Counts, gpu: &Gpu, roofline: &Roofline) -> Ceilings {
+        let clocks_per_s = f64::from(gpu.sms) * f64::from(gpu.clock_mhz) * 1e6;
+        // A multiply-add is two operations in each lane.
+        let allowed = |per_clock: f64, instructions: usize| {
+            let clocks = instructions as f64 / per_clock;
+            counts.fmas as f64 / clocks * f64::from(2 * WARP) * clocks_per_s
+        };
+        let loads = counts.shared_loads + counts.global_loads;
+        let loads_flops_per_s = (loads > 0).then(|| allowed(LOADS, loads));
+        let issue_flops_per_s = allowed(ISSUED, counts.instructions);
+        let mut lowest = ("arithmetic", roofline.peak_flops_per_s);
+        let own = [
+            ("loads", loads_flops_per_s.unwrap_or(f64::INFINITY)),
+            ("instruction issue", issue_flops_per_s),
+        ];
+        for ceiling in own {
+            if ceiling.1 < lowest.1 {
+                lowest = ceiling;
+            }
+        }
+        let (lowest_cached, lowest_cached_flops_per_s) = lowest;
+        if roofline.attainable_flops_per_s < lowest.1 {
+            lowest = ("global memory", roofline.attainable_flops_per_s);
+        }
+        Ceilings {
+            architecture: record::ARCHITECTURE,
+            instructions: counts.instructions,
+            multiply_adds: counts.fmas,
+            shared_loads: counts.shared_loads,
+            global_loads: counts.global_loads,
+            loads_flops_per_s,
+            issue_flops_per_s,
+            lowest: lowest.0,
+            lowest_flops_per_s: lowest.1,
+            lowest_cached,
+            lowest_cached_flops_per_s,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::explanation::tests::explained;
+    use approx::assert_relative_eq;
+
+    fn ceilings(kernel: &str) -> Ceilings {
+        explained(kernel).ceilings.unwrap()
+    }
+
+    /// An H200 does 128 multiply-adds per SM and clock: 4 warps of them.
+    const PEAK: f64 = 132.0 * 128.0 * 2.0 * 1.98e9;
+
+    #[test]
+    fn a_kernel_that_loads_twice_for_each_fma_reaches_an_eighth_of_the_peak() {
+        let naive = ceilings("naive");
+        // 16 FMAs of 93 instructions, a load of A and one of B for each.
+        assert_eq!((naive.shared_loads, naive.global_loads), (0, 32));
+        assert_relative_eq!(naive.loads_flops_per_s.unwrap(), PEAK / 8.0);
+        assert_relative_eq!(naive.issue_flops_per_s, PEAK * 16.0 / 93.0);
+        // 0.25 operations a byte, 4.8 TB/s: only caches make more of it.
+        assert_eq!(naive.lowest, "global memory");
+        assert_relative_eq!(naive.lowest_flops_per_s, 1.2e12, max_relative = 0.01);
+        assert_eq!(naive.lowest_cached, "loads");
+        assert_relative_eq!(naive.lowest_cached_flops_per_s, PEAK / 8.0);
+    }
+
+    #[test]
+    fn tiles_without_reuse_in_registers_are_limited_by_shared_memory() {
+        let tiled = ceilings("tiled-32");
+        // Of 32 values of k: A by float4, B one by one; and an element of either's next tile.
+        assert_eq!((tiled.shared_loads, tiled.global_loads), (8 + 32, 2));
+        assert_relative_eq!(tiled.loads_flops_per_s.unwrap(), PEAK / 4.0 * 32.0 / 42.0);
+        assert_relative_eq!(tiled.issue_flops_per_s, PEAK * 32.0 / 112.0);
+        assert_eq!(tiled.lowest, "loads");
+        assert_eq!(tiled.lowest_flops_per_s, tiled.loads_flops_per_s.unwrap());
+        assert_relative_eq!(tiled.lowest_flops_per_s, 12.7e12, max_relative = 0.01);
+    }
+
+    #[test]
+    fn thread_tiles_in_registers_are_limited_by_instruction_issue() {
+        for (kernel, fmas, instructions) in [
+            ("register-blocked-sn8", 512.0, 719.0),
+            ("double-buffer-sn8", 512.0, 582.0),
+        ] {
+            let found = ceilings(kernel);
+            // Two float4s of A and two of B for 64 FMAs: far fewer than a load for four of them.
+            assert!(found.loads_flops_per_s.unwrap() > PEAK, "{kernel}");
+            assert_relative_eq!(found.issue_flops_per_s, PEAK * fmas / instructions);
+            assert_eq!(found.lowest, "instruction issue", "{kernel}");
+            assert_eq!(found.lowest_flops_per_s, found.issue_flops_per_s);
+            assert_eq!(found.lowest_cached, "instruction issue", "{kernel}");
+        }
+    }
+
+    #[test]
+    fn no_kernel_was_measured_above_its_ceiling() {
+        // At 4096, in TFLOP/s: `results/h200.json`.
+        for (kernel, measured) in [
+            ("naive", 6.4),
+            ("tiled-32", 9.4),
+            ("thread-coarsened", 19.7),
+            ("register-blocked-sn16", 32.1),
+            ("double-buffer-sn16", 51.6),
+            ("wide-thread-tile", 55.7),
+        ] {
+            let ceiling = ceilings(kernel).lowest_cached_flops_per_s / 1e12;
+            assert!(measured < ceiling, "{kernel}: {ceiling}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_loaded_loads_are_no_ceiling() {
+        let explanation = explained("naive");
+        let gpu = crate::explain::data_sheets::find("h200").unwrap();
+        let counts = Counts {
+            variant: "x".to_string(),
+            registers: 1,
+            instructions: 4,
+            fmas: 4,
+            shared_loads: 0,
+            global_loads: 0,
+        };
+        let found = Ceilings::new(&counts, &gpu, &explanation.roofline);
+        assert_eq!(found.loads_flops_per_s, None);
+        assert_eq!(found.lowest_cached, "arithmetic");
+    }
+}

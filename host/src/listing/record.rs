@@ -1,0 +1,123 @@
+//! What the main loops of the f32 kernels consist of, counted once and kept.
+//!
+//! Counting needs ptxas and nvdisasm, which few machines have. So the counts are kept in
+//! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file where both
+//! programs are, and the book's tests compare it.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::statistics::MainLoop;
+
+/// The file, relative to the root of the repository.
+pub const FILE: &str = "host/src/listing/machine-code.csv";
+
+/// What the machine code was made for.
+pub const ARCHITECTURE: &str = "sm_90";
+
+/// A variant's machine code: a line of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Counts {
+    pub variant: String,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Of the main loop, like all that follow.
+    pub instructions: usize,
+    pub fmas: usize,
+    /// Loads from shared memory, of any width.
+    pub shared_loads: usize,
+    pub global_loads: usize,
+}
+
+impl Counts {
+    /// Of a variant whose main loop was counted.
+    pub fn of(variant: &str, registers: u32, main_loop: &MainLoop) -> Counts {
+        Counts {
+            variant: variant.to_string(),
+            registers,
+            instructions: main_loop.instructions,
+            fmas: main_loop.multiply_adds,
+            shared_loads: main_loop.shared_loads.iter().sum(),
+            global_loads: main_loop.global_loads,
+        }
+    }
+
+    /// The share of FMAs among the instructions of the main loop.
+    pub fn share(&self) -> f64 {
+        self.fmas as f64 / self.instructions as f64
+    }
+}
+
+/// Reads such a file.
+///
+/// # Errors
+///
+/// A line is not what it should be.
+pub fn parse(text: &str) -> Result<Vec<Counts>, csv::Error> {
+    csv::Reader::from_reader(text.as_bytes())
+        .into_deserialize()
+        .collect()
+}
+
+/// Writes such a file.
+///
+/// # Errors
+///
+/// None that is known: it is written to memory.
+pub fn write(counts: &[Counts]) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in counts {
+        writer.serialize(line)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The counts of a variant of f32, if it has been counted.
+pub fn of(variant: &str) -> Option<&'static Counts> {
+    /// A test reads the file, too: every line of it can be read.
+    static KEPT: LazyLock<Vec<Counts>> =
+        LazyLock::new(|| parse(include_str!("machine-code.csv")).unwrap_or_default());
+    KEPT.iter().find(|counts| counts.variant == variant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_gemm::gpu_kernels::spec::ElementType;
+    use gpu_gemm::gpu_kernels::variants;
+
+    #[test]
+    fn every_variant_of_f32_is_counted_and_nothing_else() {
+        let names: Vec<&str> = variants()
+            .filter(|variant| variant.types.c == ElementType::F32)
+            .map(|variant| variant.name)
+            .collect();
+        let counts = parse(include_str!("machine-code.csv")).unwrap();
+        let counted: Vec<&str> = counts.iter().map(|one| one.variant.as_str()).collect();
+        assert_eq!(counted, names);
+        for one in &counts {
+            assert!(one.fmas > 0 && one.fmas < one.instructions, "{one:?}");
+            assert_eq!(of(&one.variant), Some(one));
+        }
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let counts = Counts {
+            variant: "tiled-32".to_string(),
+            registers: 34,
+            instructions: 112,
+            fmas: 32,
+            shared_loads: 40,
+            global_loads: 2,
+        };
+        let text = write(std::slice::from_ref(&counts)).unwrap();
+        let expected = "variant,registers,instructions,fmas,shared_loads,global_loads\n\
+                        tiled-32,34,112,32,40,2\n";
+        assert_eq!(text, expected);
+        assert_eq!(parse(&text).unwrap(), [counts]);
+        assert!(parse("variant,registers\ntiled-32,x\n").is_err());
+    }
+}
