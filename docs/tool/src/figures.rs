@@ -5,6 +5,7 @@ use host::bench::{Results, Size};
 
 use crate::ladder::{kernel, of_floats};
 use crate::measured::{h200, h200_shapes};
+use crate::parts::unbroken;
 
 /// The size, M = N = K, that most chapters quote.
 pub const MAIN_SIZE: usize = 4096;
@@ -39,9 +40,12 @@ pub fn figure(arguments: &str) -> Result<String, String> {
         ["of-peak"] => {
             let peak = results.machine.peak_flops_per_s;
             let peak = peak.ok_or("the results name no peak")?;
-            Ok(format!("{:.1} %", 1e14 * own / peak))
+            Ok(unbroken(&format!("{:.1} %", 1e14 * own / peak)))
         }
-        ["of-cublas"] => Ok(format!("{:.0} %", 100.0 * own / speed("cublas")?)),
+        ["of-cublas"] => Ok(unbroken(&format!(
+            "{:.0} %",
+            100.0 * own / speed("cublas")?
+        ))),
         ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
         _ => Err(format!("`{}` is no figure", what.join(" "))),
     }
@@ -92,7 +96,10 @@ pub fn table(name: &str) -> Result<String, String> {
         .and_then(|before| of_floats(before).next());
 
     let mut head = "\n| TFLOP/s on an H200 |".to_string();
-    for size in &results.sizes {
+    // Where at least one of the variants was measured.
+    let is_measured = |size: &&Size| of_floats(rung).any(|one| tflops(size, one.name).is_some());
+    let sizes: Vec<&Size> = results.sizes.iter().filter(is_measured).collect();
+    for size in &sizes {
         head += &format!(" {} |", size.label());
     }
     head += &format!(" of cuBLAS at {MAIN_SIZE} |");
@@ -103,7 +110,7 @@ pub fn table(name: &str) -> Result<String, String> {
     let mut table = format!("{head}\n|{}\n", " --- |".repeat(columns));
     for variant in of_floats(rung) {
         table += &format!("| `{}` |", variant.name);
-        for size in &results.sizes {
+        for size in &sizes {
             match tflops(size, variant.name) {
                 Some(tflops) => table += &format!(" {tflops:.1} |"),
                 None => table += " - |",
@@ -111,7 +118,7 @@ pub fn table(name: &str) -> Result<String, String> {
         }
         let own = tflops(main, variant.name);
         table += &match own.zip(cublas_tflops(main)) {
-            Some((own, cublas)) => format!(" {:.0} % |", 100.0 * own / cublas),
+            Some((own, cublas)) => format!(" {:.0}\u{a0}% |", 100.0 * own / cublas),
             None => " - |".to_string(),
         };
         if let Some(before) = before {

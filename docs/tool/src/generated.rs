@@ -112,10 +112,10 @@ pub fn all() -> Result<Vec<Generated>, String> {
             pictures::of(kernel)
         }));
     }
-    let path = format!("{}/pictures/stream-k.svg", chapters::FOLDER);
-    all.push(Generated::new(path, Origin::Sources, |_| {
-        Ok(pictures::of_stream_k())
-    }));
+    for (name, make) in pictures::IDEAS {
+        let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
+        all.push(Generated::new(path, Origin::Sources, move |_| make()));
+    }
     for Chapter { file, text, .. } in chapters::all()? {
         let path = format!("{}/{file}", chapters::FOLDER);
         all.push(page(path.clone(), Origin::Sources));

@@ -18,6 +18,7 @@ use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
 use crate::figures;
 use crate::ladder::of_floats;
 use crate::listings::OUT_DIR;
+use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
 /// What the law is shown for: the first variant of each kernel, and these.
@@ -82,7 +83,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
         "registers" => Ok(own.registers.to_string()),
         "instructions" => Ok(own.instructions.to_string()),
         "fmas" => Ok(own.fmas.to_string()),
-        "share" => Ok(format!("{:.1} %", 100.0 * own.share())),
+        "share" => Ok(unbroken(&format!("{:.1} %", 100.0 * own.share()))),
         _ => match what.strip_prefix("share-over ") {
             Some(other) => Ok(format!("{:.2}", own.share() / of(&counts, other)?.share())),
             None => Err(format!("`{what}` is no figure of machine code")),
@@ -118,7 +119,7 @@ pub fn law() -> Result<String, String> {
         let name = variant.name;
         let counts = of(&counts, name)?;
         table += &format!(
-            "| `{name}` | {} / {} | {:.1} % | {:.1} % | {} |\n",
+            "| `{name}` | {} / {} | {:.1}\u{a0}% | {:.1}\u{a0}% | {} |\n",
             counts.fmas,
             counts.instructions,
             100.0 * counts.share(),
@@ -202,7 +203,11 @@ pub fn occupancy() -> Result<String, String> {
         for bk in [8, 16] {
             let tile = 8 * side;
             let shared_bytes = 4 * 2 * tile * bk;
-            table += &format!("| {side} × {side} | {tile} × {tile} × {bk} | {shared_bytes} |");
+            let (block, tile) = (
+                unbroken(&format!("{side} × {side}")),
+                unbroken(&format!("{tile} × {tile} × {bk}")),
+            );
+            table += &format!("| {block} | {tile} | {shared_bytes} |");
             for gpu in &gpus {
                 let needs = Needs {
                     threads: side * side,
@@ -212,7 +217,8 @@ pub fn occupancy() -> Result<String, String> {
                 let Occupancy {
                     ctas, occupancy, ..
                 } = Occupancy::of(gpu.capability, needs);
-                table += &format!(" {:.0} %, {ctas} blocks |", 100.0 * occupancy);
+                let text = format!("{:.0} %, {ctas} blocks", 100.0 * occupancy);
+                table += &format!(" {} |", unbroken(&text));
             }
             table += "\n";
         }

@@ -12,6 +12,11 @@ pub struct Part<'a> {
     pub old: &'a str,
 }
 
+/// A number with its unit, or a formula, that no line is broken in.
+pub fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
 /// Kinds of parts that stand within a line.
 const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "line"];
 

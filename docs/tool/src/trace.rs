@@ -1,5 +1,7 @@
 //! A tiled product by hand: what each thread of one block loads, and how its sum grows.
 
+use crate::parts::unbroken;
+
 /// Sizes that fit on a page: matrices of 4 x 4, tiles of 2 x 2.
 const SIZE: usize = 4;
 const TILE: usize = 2;
@@ -59,9 +61,8 @@ pub fn table() -> String {
                 .chain(step.products.iter().map(|(a, b)| format!("{a}·{b}")))
                 .collect();
             table += &format!(
-                " A\\[{a_row}]\\[{a_col}], B\\[{b_row}]\\[{b_col}] | {} = {} |",
-                products.join(" + "),
-                step.sum
+                " A\\[{a_row}]\\[{a_col}],\u{a0}B\\[{b_row}]\\[{b_col}] | {} |",
+                unbroken(&format!("{} = {}", products.join(" + "), step.sum))
             );
             before = Some(step.sum);
         }
@@ -99,6 +100,7 @@ mod tests {
     #[test]
     fn a_line_has_what_a_thread_does() {
         let line = "| (1, 0) | A\\[0]\\[1], B\\[0]\\[1] | 0·1 + 1·2 = 2 | A\\[0]\\[3], B\\[2]\\[1] | 2 + 2·3 + 3·4 = 20 | C\\[0]\\[1] |\n";
-        assert!(table().contains(line), "{}", table());
+        let table = table().replace('\u{a0}', " ");
+        assert!(table.contains(line), "{table}");
     }
 }

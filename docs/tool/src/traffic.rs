@@ -5,6 +5,7 @@ use gpu_kernels::spec::Staging;
 use host::traffic::{Direction, Space, Traffic};
 
 use crate::ladder::{kernel, of_floats};
+use crate::parts::unbroken;
 
 /// The size for which arithmetic intensities are given; its rows of A fit in shared memory.
 const SHAPE: Shape = Shape::cube(4096);
@@ -29,12 +30,11 @@ pub fn table(name: &str) -> Result<String, String> {
         };
         let traffic = Traffic::of(variant, SHAPE, false);
         table += &format!(
-            "| `{}` | {} × {} | {} × {}{staged} | {rows} × {columns} | {} | {} | {:.2} |\n",
+            "| `{}` | {} | {} | {} | {} | {} | {:.2} |\n",
             variant.name,
-            block.x,
-            block.y,
-            tile.m,
-            tile.n,
+            unbroken(&format!("{} × {}", block.x, block.y)),
+            unbroken(&format!("{} × {}{staged}", tile.m, tile.n)),
+            unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),
             traffic.intensity(SHAPE, size_of::<f32>()),
@@ -52,7 +52,10 @@ fn reads(traffic: &Traffic, space: Space) -> String {
         .accesses
         .iter()
         .filter(of_space)
-        .map(|access| format!("{}: {}", access.matrix, access.formula.replace('*', "·")))
+        .map(|access| {
+            let formula = access.formula.replace('*', "·");
+            unbroken(&format!("{}: {formula}", access.matrix))
+        })
         .collect();
     match reads.is_empty() {
         true => "none".to_string(),

@@ -73,6 +73,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_cpu_rung_is_explained_in_order,
         every_kernel_has_its_chapter_in_order,
         every_exercise_has_a_solution,
+        every_rung_asks_questions_and_answers_them,
         integer_products_are_those_of_plain_loops,
         sums_of_floats_are_what_f32_makes_of_them,
         cycles_of_shared_memory_are_those_that_were_counted,
@@ -145,6 +146,45 @@ fn every_exercise_has_a_solution(chapters: &[Chapter]) -> Result<(), Failed> {
         let exercise = exercise.and_then(|after| after.split("\n## ").next());
         let is_solved = exercise.is_none_or(|text| text.contains("<summary>Solution</summary>"));
         assert!(is_solved, "{file}: no solution");
+    }
+    Ok(())
+}
+
+/// The chapter on the machine, and the chapter of each kernel, end with four to six questions and as
+/// many folded answers.
+fn every_rung_asks_questions_and_answers_them(chapters: &[Chapter]) -> Result<(), Failed> {
+    let of_ladder = |file: &str| {
+        let kernels = KERNELS.iter().map(|kernel| format!("{}.md", kernel.name));
+        kernels
+            .chain(["the-machine.md".to_string()])
+            .any(|own| own == file)
+    };
+    let numbered = |text: &str| {
+        let lines = text.lines().filter_map(|line| line.split_once(". "));
+        lines
+            .filter_map(|(number, _)| number.parse::<usize>().ok())
+            .collect::<Vec<_>>()
+    };
+    for Chapter { file, text, .. } in chapters.iter().filter(|one| of_ladder(&one.file)) {
+        let (_, after) = text
+            .split_once("\n## Check yourself\n")
+            .ok_or_else(|| format!("{file} asks nothing"))?;
+        let section = after.split("\n## ").next().unwrap_or_default();
+        let (questions, answers) = section
+            .split_once("<details>\n<summary>Answers</summary>\n")
+            .ok_or_else(|| format!("{file} has no folded answers"))?;
+        let asked = numbered(questions);
+        let is_in_order = asked.iter().copied().eq(1..=asked.len());
+        assert!(
+            is_in_order && (4..=6).contains(&asked.len()),
+            "{file}: {asked:?}"
+        );
+        assert_eq!(numbered(answers), asked, "{file}: answers");
+        assert_eq!(
+            questions.matches('?').count(),
+            asked.len(),
+            "{file}: questions"
+        );
     }
     Ok(())
 }

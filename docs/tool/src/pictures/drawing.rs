@@ -16,7 +16,7 @@ text { font: 13px sans-serif; fill: #1a1a1a }
 .b1 { fill: #fde7cf } .b2 { fill: #f5b267 } .b3 { fill: #b85c00 }
 .c1 { fill: #dff2dc } .c2 { fill: #9dd495 } .c3 { fill: #1d7a2a }
 .edge { fill: none; stroke: #1a1a1a; stroke-width: 1.5 }
-line { stroke: #1a1a1a } .thin { stroke: #bbb }";
+line { stroke: #1a1a1a } .thin { stroke: #bbb } .tick { stroke: #1a1a1a; stroke-opacity: 0.4 }";
 
 /// A picture being drawn.
 pub struct Drawing {

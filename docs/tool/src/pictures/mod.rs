@@ -4,10 +4,14 @@
 
 mod drawing;
 mod elements;
+mod float4;
+mod lanes;
+mod ring;
 mod rows;
 mod split;
 mod stream_k;
 mod tiles;
+mod walk;
 mod writers;
 
 use gpu_kernels::spec::{Grid, Kernel};
@@ -34,7 +38,14 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
     Ok(drawing.finish())
 }
 
-/// The picture of how CTAs share k-iterations, as SVG.
-pub fn of_stream_k() -> String {
-    stream_k::draw().finish()
-}
+/// Makes a picture.
+type Make = fn() -> Result<String, String>;
+
+/// The pictures of single ideas: the file's name, and what makes it.
+pub const IDEAS: [(&str, Make); 5] = [
+    ("stream-k", || Ok(stream_k::draw().finish())),
+    ("walk", || Ok(walk::draw().finish())),
+    ("float4", || Ok(float4::draw().finish())),
+    ("lanes", || Ok(lanes::draw()?.finish())),
+    ("ring", || Ok(ring::draw().finish())),
+];

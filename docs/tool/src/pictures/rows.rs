@@ -18,8 +18,9 @@ const GAP: f64 = 24.0;
 pub fn draw(title: &str, variant: &Variant) -> Drawing {
     let mut drawing = Drawing::new(title, 860, 500);
     let is_pitched = variant.allocation == Allocation::Pitched;
-    let c = Area::new((300.0, 276.0), (SPANS as f64 * SPAN, ROWS as f64 * ROW));
-    let a = c.columns(c.x - 40.0 - DEPTH, DEPTH);
+    let c = Area::new((330.0, 276.0), (SPANS as f64 * SPAN, ROWS as f64 * ROW));
+    // Between A and C: A's padding, and the label of C.
+    let a = c.columns(c.x - 70.0 - DEPTH, DEPTH);
     let b = c.rows(56.0, DEPTH);
     for matrix in [a, b, c] {
         drawing.rectangle("matrix", matrix);
@@ -61,7 +62,6 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     if is_pitched {
         let padding = "Pale: padding that the driver adds, so that the next row starts at a multiple of 512 bytes.";
         drawing.text("small", a.x, c.bottom() + 40.0, padding);
-        drawing.down("thin", c, c.right() + GAP);
     }
     drawing
 }

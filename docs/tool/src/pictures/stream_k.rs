@@ -70,7 +70,7 @@ fn panel(
                 let area = Area::new((x, y), (iterations as f64 * CELL, ROW - 6.0));
                 drawing.rectangle(FILLS[segment.tile % FILLS.len()], area);
                 for iteration in 1..iterations {
-                    drawing.down("thin", area, x + iteration as f64 * CELL);
+                    drawing.down("tick", area, x + iteration as f64 * CELL);
                 }
                 drawing.rectangle("edge", area);
                 let middle = x + area.width / 2.0;

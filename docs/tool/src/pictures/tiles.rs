@@ -7,10 +7,13 @@ use super::drawing::{Area, Drawing, runs};
 use super::writers::writers;
 
 /// Pixels of the side of a block tile, on the left and on the right.
-const SMALL: f64 = 110.0;
+const SMALL: f64 = 72.0;
 const LARGE: f64 = 288.0;
-/// Pixels of K, for A and B on the left.
-const DEPTH: f64 = 120.0;
+/// Pixels of K, for A and B on the left: several tiles, also of a kernel whose tiles are as deep as
+/// they are wide.
+const DEPTH: f64 = 3.0 * SMALL;
+/// Tiles that are thinner than this are not told apart along K.
+const THIN: f64 = 4.0;
 const TOP: f64 = 56.0;
 
 /// Draws the variant.
@@ -34,11 +37,11 @@ pub fn draw(title: &str, variant: &Variant) -> Result<Drawing, String> {
     Ok(drawing)
 }
 
-/// The matrices, to scale except along K, and what one CTA reads and writes of them.
+/// The matrices, to scale, and what one CTA reads and writes of them.
 fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     let tile = variant.tile;
     let (height, width) = (f64::from(tile.m) * scale, f64::from(tile.n) * scale);
-    let depth = (f64::from(tile.k) * scale).min(DEPTH);
+    let depth = f64::from(tile.k) * scale;
     let (left, top) = (16.0, TOP + 8.0);
     // As many tiles as make C look like a square, and two at least.
     let tiles = |side: f64| (2.0 * SMALL / side).round().max(2.0) as usize;
@@ -56,13 +59,19 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     let own = c
         .columns(c.x + (along_n / 2) as f64 * width, width)
         .rows(c.y + (along_m / 2) as f64 * height, height);
-    let start = depth.min(DEPTH - depth);
+    let start = depth;
     let (rows_of_a, columns_of_b) = (a.rows(own.y, height), b.columns(own.x, width));
     drawing.rectangle("a1", rows_of_a);
     drawing.rectangle("b1", columns_of_b);
     drawing.rectangle("a2", rows_of_a.columns(a.x + start, depth));
     drawing.rectangle("b2", columns_of_b.rows(b.y + start, depth));
     drawing.rectangle("c2", own);
+    if depth >= THIN {
+        for tile in 1..(DEPTH / depth).ceil() as usize {
+            drawing.down("thin", a, a.x + tile as f64 * depth);
+            drawing.across("thin", b, b.y + tile as f64 * depth);
+        }
+    }
     for tile in 1..along_n {
         drawing.down("thin", c, c.x + tile as f64 * width);
     }
