@@ -154,7 +154,7 @@ pub fn chosen(name: &str) -> Result<String, String> {
             continue;
         };
         table += &format!(
-            "| {} × {} × {} | {:.1} | {:.1} | {:.2} | {:.1} |\n",
+            "| {}\u{a0}×\u{a0}{}\u{a0}×\u{a0}{} | {:.1} | {:.1} | {:.2} | {:.1} |\n",
             size.m,
             size.n,
             size.k,

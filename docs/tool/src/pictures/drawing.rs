@@ -1,10 +1,10 @@
-//! What pictures are made of: rectangles, lines and labels on light paper, so that a dark book
-//! shows them as well.
+//! What pictures are made of: rectangles, lines and labels on light paper. `docs/book.css` inverts
+//! them for a dark book, so captions say faint, medium and strong, not pale and dark.
 
 use svg::node::element::{Line, Rectangle, Style, Text, Title};
 use svg::{Document, Node};
 
-/// Fills by what they stand for, darker the closer to a thread; and text styles.
+/// Fills by what they stand for, stronger the closer to a thread; and text styles.
 const STYLE: &str = "
 text { font: 13px sans-serif; fill: #1a1a1a }
 .small { font-size: 11px; fill: #444 }

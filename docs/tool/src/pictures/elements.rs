@@ -45,7 +45,7 @@ pub fn draw(title: &str, variants: &[&Variant]) -> Result<Drawing, String> {
     }
     let bottom = 72.0 + ROWS as f64 * CELL + 24.0;
     let captions = [
-        "Pale: the elements of the first block. Medium: those of its first warp. Dark: that of its first thread.",
+        "Faint: the elements of the first block. Medium: those of its first warp. Strong: that of its first thread.",
         "A thread reads the whole row of A to the left of its element and the whole column of B above it.",
     ];
     drawing.lines((16.0, bottom), 18.0, &captions);

@@ -33,7 +33,7 @@ pub fn draw() -> Result<Drawing, String> {
         top = panel(&mut drawing, top, variant, &layout(variant)?);
     }
     let captions = [
-        "Dark: lanes 0 to 7, which shared memory serves in one cycle. Blue: the float4s of A that they read. Orange: those of B.",
+        "Strong: lanes 0 to 7, which shared memory serves in one cycle. Blue: the float4s of A that they read. Orange: those of B.",
         "The other chunks of each lane lie in the same pattern, further right and further down.",
     ];
     drawing.lines((16.0, top + 8.0), 16.0, &captions);

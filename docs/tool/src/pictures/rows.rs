@@ -54,13 +54,13 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     let caption = format!("a block: one row, {threads} columns at a time, one per thread");
     drawing.text("small", c.x, below, &caption);
     let captions = [
-        "Dark: one thread and what it reads.",
+        "Strong: one thread and what it reads.",
         "B comes from global memory,",
         "again for each row of C.",
     ];
     drawing.lines((a.x, b.y + 14.0), 16.0, &captions);
     if is_pitched {
-        let padding = "Pale: padding that the driver adds, so that the next row starts at a multiple of 512 bytes.";
+        let padding = "Faint: padding that the driver adds, so that the next row starts at a multiple of 512 bytes.";
         drawing.text("small", a.x, c.bottom() + 40.0, padding);
     }
     drawing

@@ -54,7 +54,7 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     drawing.text("small", tile.x, b.y - 6.0, &of_tile);
     let captions = [
         &format!("Rows go to the {warps} warps in round-robin order."),
-        "Medium: the rows of one warp. Dark: the four columns of one of its threads.",
+        "Medium: the rows of one warp. Strong: the four columns of one of its threads.",
     ];
     drawing.lines((b.x, b.bottom() + 18.0), 16.0, &captions);
     drawing.text("small", sums.x, sums.y - 8.0, "accumulators of each warp");

@@ -42,7 +42,7 @@ pub fn draw() -> Drawing {
     panel(&mut drawing, 234.0, heading, stream_k, evenly);
 
     let after = format!(
-        "Each square is a k-iteration; numbers are tiles. Dark edges enclose a segment. {} tiles are split: fix_up adds their segments.",
+        "Each square is a k-iteration; numbers are tiles. Strong edges enclose a segment. {} tiles are split: fix_up adds their segments.",
         split(&stream_k)
     );
     let lines: Vec<&str> = after.split_inclusive(". ").map(str::trim_end).collect();

@@ -52,8 +52,8 @@ pub fn draw() -> Drawing {
         drawing.text("small", a.x, a.bottom() + 16.0, "K →");
     }
     let captions = [
-        "Dark: the tiles of this k-iteration, in shared memory. Pale: those before, already multiplied. White: those to come.",
-        "C grows darker: its sums stay in registers through all k-iterations, and are written once, at the end.",
+        "Strong: the tiles of this k-iteration, in shared memory. Faint: those before, already multiplied. Empty: those to come.",
+        "C grows stronger: its sums stay in registers through all k-iterations, and are written once, at the end.",
     ];
     drawing.lines((16.0, 332.0), 16.0, &captions);
     drawing
