@@ -11,12 +11,13 @@ use book::generated::{self, Generated, Origin};
 use book::repository::{at_root, read};
 use clap::Parser;
 use clap::error::ErrorKind;
-use gpu_gemm::ElementType;
+use gpu_gemm::{ElementType, Shape};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Kernel;
 use host::cli;
 use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
+use host::traffic::{Direction, Space, Traffic};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// What must hold of the chapters, each by its claim.
@@ -76,6 +77,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_rung_asks_questions_and_answers_them,
         integer_products_are_those_of_plain_loops,
         sums_of_floats_are_what_f32_makes_of_them,
+        reads_at_1000_are_those_of_the_kernels,
         cycles_of_shared_memory_are_those_that_were_counted,
     ] {
         let chapters = chapters.clone();
@@ -209,6 +211,27 @@ fn integer_products_are_those_of_plain_loops(chapters: &[Chapter]) -> Result<(),
         let corner = corner.join(" ");
         assert!(text.contains(&corner), "tiled.md lacks {corner}");
     }
+    Ok(())
+}
+
+/// `tiled` compares what two kernels read at a size of round numbers.
+fn reads_at_1000_are_those_of_the_kernels(chapters: &[Chapter]) -> Result<(), Failed> {
+    let gigabytes = |name: &str| {
+        let variant = gpu_kernels::variants().find(|variant| variant.name == name);
+        let variant = variant.ok_or_else(|| format!("there is no {name}"))?;
+        let traffic = Traffic::of(variant, Shape::cube(1000), false);
+        let elements = traffic.elements(Space::Global, Direction::Read);
+        Ok::<f64, String>(elements as f64 * 4.0 / 1e9)
+    };
+    let (tiled, row_shared) = (gigabytes("tiled-16")?, gigabytes("row-shared")?);
+    let claim = format!("`tiled-16` reads {tiled:.1} GB, where");
+    let other = format!("reads {row_shared:.1} GB. That is an eighth.");
+    let text = words_of(chapters, "tiled.md");
+    assert!(
+        text.contains(&claim) && text.contains(&other),
+        "{claim} {other}"
+    );
+    assert_eq!((row_shared / tiled).round(), 8.0);
     Ok(())
 }
 

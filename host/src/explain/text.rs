@@ -417,6 +417,34 @@ mod tests {
     }
 
     #[test]
+    fn the_lowest_ceiling_is_named_and_the_one_that_counts_if_caches_help() {
+        let text = |explanation: &Explanation| {
+            let mut out = Vec::new();
+            write(explanation, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let mut naive = explained("naive");
+        for line in [
+            "\nloads      32 from global memory for 16 FMAs in the main loop (sm_90), and an SM starts one \
+             of a warp per clock: at most 8.364 TFLOP/s\n",
+            "\nissue      17.2 % of the main loop's instructions are FMAs, 16 of 93: at most 11.51 TFLOP/s\n",
+            "\nlowest     global memory: at most 1.200 TFLOP/s; where caches answer reads of global memory, \
+             loads: 8.364 TFLOP/s\n",
+        ] {
+            assert!(text(&naive).contains(line), "{line} in:\n{}", text(&naive));
+        }
+        let tiled = text(&explained("tiled-32"));
+        assert!(
+            tiled.contains("\nlowest     loads: at most 12.74 TFLOP/s\n"),
+            "{tiled}"
+        );
+        naive.ceilings = None;
+        let unknown = text(&naive);
+        let is_said = unknown.contains("\nceilings   of loads and of instruction issue: unknown");
+        assert!(is_said && !unknown.contains("\nlowest"), "{unknown}");
+    }
+
+    #[test]
     fn numbers_are_grouped_and_bytes_come_in_units() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(1_234_567), "1 234 567");
