@@ -77,7 +77,10 @@ pub fn steps() -> Result<String, String> {
 ///
 /// There are no results.
 pub fn overview() -> Result<String, String> {
-    Ok(format!("\n{}\n", markdown::overview(&h200()?)))
+    // A speed and its percentage stay on one line.
+    let table = markdown::overview(&h200()?);
+    let table = table.replace(" (", "\u{a0}(").replace(" %)", "\u{a0}%)");
+    Ok(format!("\n{table}\n"))
 }
 
 /// The rows of the report that the ladder follows, beside its own.

@@ -338,7 +338,12 @@ impl Cut {
 }
 
 impl Roofline {
-    fn of(gpu: &Gpu, gpu_is_here: bool, element: ElementType, intensity: f64) -> Roofline {
+    pub(super) fn of(
+        gpu: &Gpu,
+        gpu_is_here: bool,
+        element: ElementType,
+        intensity: f64,
+    ) -> Roofline {
         let peak = gpu.peak(element);
         let ridge = peak / gpu.bandwidth_bytes_per_s;
         Roofline {

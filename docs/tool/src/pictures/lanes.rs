@@ -116,6 +116,7 @@ mod tests {
         for name in ["conflict-free", "double-buffer", "warp-tiled"] {
             let layout = of(name);
             assert!(layout.keys().copied().eq(0..32), "{name}: {layout:?}");
+            assert_eq!(layout[&0], (0, 0), "{name}: its first, not its last");
             let mut chunks: Vec<_> = layout.values().collect();
             chunks.sort();
             chunks.dedup();

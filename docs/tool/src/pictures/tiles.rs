@@ -84,7 +84,8 @@ fn grid(drawing: &mut Drawing, variant: &Variant, scale: f64) {
     drawing.text("head", a.x + 6.0, a.y + 18.0, "A");
     drawing.text("head", b.x + 6.0, b.y + 18.0, "B");
     drawing.text("head", c.x + 6.0, c.y + 18.0, "C");
-    let baseline = match height > 20.0 {
+    // Beside a tile that is too narrow or too low for it.
+    let baseline = match height > 20.0 && width > 60.0 {
         true => own.y + height / 2.0 + 4.0,
         false => own.bottom() + 14.0,
     };
