@@ -57,7 +57,7 @@ macro_rules! few_rows {
                         k_slices: 4 * $threads / $bn,
                         grid: Grid::StreamK,
                         staging: Staging::None,
-                        b: OperandLayout::MN_MAJOR_FLOAT4,
+                        b: OperandLayout::MN_MAJOR_ALIGNED,
                         gemv_like: true,
                         rate: Some($rate),
                     }

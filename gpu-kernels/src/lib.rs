@@ -28,14 +28,17 @@ pub mod tile_loader;
 pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line
-/// a kernel. No module refers to this list: it refers to them.
+/// a kernel. No module refers to this list: it refers to them. The published `cuda_std` has no
+/// tensor cores.
 macro_rules! ladder {
-    ($($module:ident),* $(,)?) => {
+    ($($module:ident),* ; tensor cores: $($tensor:ident),* $(,)?) => {
         $(pub mod $module;)*
 
         compat::unless_published! {
+            $(pub mod $tensor;)*
+
             /// Every kernel, in teaching order.
-            pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL),*];
+            pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL,)* $(&$tensor::KERNEL),*];
         }
     };
 }
@@ -56,7 +59,10 @@ ladder! {
     warp_tiled,
     async_pipeline,
     wide_thread_tile,
-    few_rows,
+    few_rows;
+
+    tensor cores:
+    fp64_tensor,
 }
 
 compat::unless_published! {

@@ -233,6 +233,10 @@ impl Variant {
             let computed = tm * tn * self.block.threads();
             assert!(computed == self.tile.m * self.tile.n * self.k_slices);
         }
+        if let Unit::TensorCores { warp_tile: (m, n) } = self.unit {
+            assert!(self.tile.m.is_multiple_of(m) && self.tile.n.is_multiple_of(n));
+            assert!(tm * tn * 32 == m * n && self.least_capability >= 80);
+        }
         if matches!(self.grid, Grid::StreamK) {
             assert!(self.block.y == 1 && self.block.x.is_multiple_of(32));
             assert!(self.rate.is_some());
@@ -316,8 +320,21 @@ impl Types {
 /// What multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Each thread multiplies what it has read itself.
     CudaCores,
-    TensorCores,
+    /// Each warp multiplies what its lanes have read together: the tile of C that it computes, WM
+    /// x WN, of which a lane has a thread tile.
+    TensorCores { warp_tile: (u32, u32) },
+}
+
+impl Unit {
+    /// Its name, as people say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::CudaCores => "CUDA cores",
+            Unit::TensorCores { .. } => "tensor cores",
+        }
+    }
 }
 
 /// Threads of a CTA along x and y; z is always 1.
@@ -392,7 +409,9 @@ impl OperandLayout {
     /// K-major at any address. A as row-major matrices have it.
     pub const K_MAJOR: OperandLayout = OperandLayout::new(Major::K, 1);
     /// MN-major, each row at a multiple of 16 bytes.
-    pub const MN_MAJOR_FLOAT4: OperandLayout = OperandLayout::new(Major::Mn, 16);
+    pub const MN_MAJOR_ALIGNED: OperandLayout = OperandLayout::new(Major::Mn, 16);
+    /// K-major, each row at a multiple of 16 bytes.
+    pub const K_MAJOR_ALIGNED: OperandLayout = OperandLayout::new(Major::K, 16);
 
     const fn new(major: Major, alignment: u32) -> OperandLayout {
         OperandLayout { major, alignment }

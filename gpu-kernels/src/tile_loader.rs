@@ -95,7 +95,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
 impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool> TileLoader
     for MnMajor<TILE, BK, THREADS, EXACT>
 {
-    const LAYOUT: OperandLayout = OperandLayout::MN_MAJOR_FLOAT4;
+    const LAYOUT: OperandLayout = OperandLayout::MN_MAJOR_ALIGNED;
     const STRIDE: usize = TILE;
     const STAGE: usize = BK * Self::STRIDE;
 

@@ -25,7 +25,7 @@ fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
         let remainder = remainder_variant(variant).expect(variant.name);
         assert_eq!(remainder.grid, Grid::StreamK, "{}", variant.name);
         for other in [variant, remainder] {
-            assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_FLOAT4; 2]);
+            assert_eq!([other.a, other.b], [OperandLayout::MN_MAJOR_ALIGNED; 2]);
         }
         let (tile, other) = (variant.tile, remainder.tile);
         assert_eq!((other.m, other.k), (tile.m, tile.k));

@@ -1,6 +1,6 @@
 //! From the names on the command line to kernels and CPU rungs.
 
-use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
 use gpu_gemm::{Call, Choice, Chooser, ElementType};
 use thiserror::Error;
 
@@ -45,13 +45,17 @@ fn suggestion(similar: &[&str]) -> String {
 }
 
 /// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
-/// that multiplies the type, or else of the CPU's.
+/// that multiplies the type on CUDA cores, or else of the CPU's.
 pub fn default_for(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     data_type: ElementType,
 ) -> &'static str {
-    let multiplies = |rung: &Rung| rung.multiplies(data_type);
+    let on_any_gpu = |rung: &Rung| {
+        let variant = rung.choice().map(|choice| choice.variant);
+        variant.is_none_or(|variant| variant.unit == Unit::CudaCores)
+    };
+    let multiplies = |rung: &Rung| rung.multiplies(data_type) && on_any_gpu(rung);
     let of_kernel = |kernel: &&'static Kernel| gpu(&[*kernel]);
     let rungs = || {
         kernels

@@ -45,6 +45,9 @@ pub fn built() -> impl Iterator<Item = Built> {
     shipped.chain(OURS.iter().copied())
 }
 
+/// What the first of [`probes`] is compiled for.
+pub const OLDEST: &str = "compute_75";
+
 /// The probes as modules for several architectures, oldest first. The first one every GPU takes.
 pub fn probes() -> Vec<&'static str> {
     let probes = OURS

@@ -34,8 +34,9 @@
 //! [`intrinsics`], [`io`], [`mem`], [`misc`], [`ptr`], [`shared`], [`thread`] and [`warp`]. In
 //! addition to 0.2 there are atomic integers, launch bounds, clusters and instances of generic
 //! kernels as arguments of [`#[kernel]`](kernel), [`unroll`](fn@unroll), shuffles, votes, matches
-//! and reductions of a warp, asynchronous copies ([`pipeline`]), 16-byte accesses ([`global`]), and
-//! kernels that begin before the previous kernel has ended ([`grid_dependency`]).
+//! and reductions of a warp, tensor cores ([`mma`]), asynchronous copies ([`pipeline`]), 16-byte
+//! accesses ([`global`]), and kernels that begin before the previous kernel has ended
+//! ([`grid_dependency`]).
 //!
 //! What `cuda_std` 0.2.2 has and this crate has not, or has otherwise:
 //!
@@ -76,6 +77,7 @@ pub mod intrinsics;
 pub mod io;
 pub mod mem;
 pub mod misc;
+pub mod mma;
 #[cfg(not(cuda_device))]
 pub mod panic_record;
 mod parameter;

@@ -30,8 +30,14 @@ pub fn idea(name: &str) -> Result<String, String> {
     Ok(format!("\n> {idea}\n\n"))
 }
 
-/// The variants that multiply `f32`, in the table's order.
+/// The variants that multiply `f32`, in the table's order; of a kernel that has none, those for
+/// `f64`.
 pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let variants = kernel.variants.iter();
-    variants.filter(|variant| variant.types.c == ElementType::F32)
+    let has = |element| kernel.variants.iter().any(|one| one.types.c == element);
+    let element = match has(ElementType::F32) {
+        true => ElementType::F32,
+        false => ElementType::F64,
+    };
+    variants.filter(move |variant| variant.types.c == element)
 }

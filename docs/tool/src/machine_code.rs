@@ -9,6 +9,7 @@ use gpu_gemm::device::ptx::with_one_kernel;
 use gpu_gemm::gpu::Capability;
 use gpu_gemm::gpu::occupancy::{Needs, Occupancy};
 use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{Kernel, Unit};
 use host::explain::data_sheets;
 use host::listing::record::{self, Counts};
 use host::listing::sass;
@@ -44,7 +45,7 @@ pub fn count() -> Result<Option<String>, String> {
     }
     let ptx = read(&Path::new(OUT_DIR).join("kernels.ptx"))?;
     let mut counts = Vec::new();
-    for &kernel in KERNELS {
+    for kernel in on_cuda_cores() {
         for variant in of_floats(kernel) {
             let entry = variant.entry.name;
             let alone =
@@ -65,6 +66,15 @@ pub fn count() -> Result<Option<String>, String> {
     record::write(&counts)
         .map(Some)
         .map_err(|error| error.to_string())
+}
+
+/// The kernels that the law is about.
+fn on_cuda_cores() -> impl Iterator<Item = &'static Kernel> {
+    let kernels = KERNELS.iter().copied();
+    kernels.filter(|kernel| {
+        let mut variants = kernel.variants.iter();
+        variants.all(|variant| variant.unit == Unit::CudaCores)
+    })
 }
 
 /// A figure of a variant's machine code: its `registers`, the `instructions` and `fmas` of its
@@ -109,7 +119,7 @@ pub fn issued(name: &str) -> Result<String, String> {
 /// A variant was not measured.
 pub fn law() -> Result<String, String> {
     let mut table = "\n| kernel | FMAs / instructions of the main loop | share of FMAs | measured share of peak | issued per clock, by the law |\n| --- | --- | --- | --- | --- |\n".to_string();
-    let shown = KERNELS.iter().flat_map(|&kernel| {
+    let shown = on_cuda_cores().flat_map(|kernel| {
         let is_first = |index: usize| index == 0 && kernel.name != "few-rows"; // not made for squares
         let variants = of_floats(kernel).enumerate();
         variants.filter(move |(index, one)| is_first(*index) || ALSO.contains(&one.name))

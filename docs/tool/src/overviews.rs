@@ -9,14 +9,24 @@ use crate::figures::MAIN_SIZE;
 use crate::ladder::of_floats;
 use crate::measured::h200;
 
-/// A row for each kernel: its name, which links to its chapter, and its idea.
+/// A row for each kernel: its name, which links to its chapter, its idea, and what it runs on.
 pub fn ladder() -> String {
-    let mut table = "\n| kernel | the idea |\n| --- | --- |\n".to_string();
+    let mut table = "\n| kernel | the idea | runs on |\n| --- | --- | --- |\n".to_string();
     for kernel in KERNELS {
         let (name, idea) = (kernel.name, kernel.idea);
-        table += &format!("| [`{name}`]({name}.md) | {idea} |\n");
+        let runs_on = runs_on(kernel);
+        table += &format!("| [`{name}`]({name}.md) | {idea} | {runs_on} |\n");
     }
     table + "\n"
+}
+
+/// What multiplies, and the least compute capability that the kernel is for.
+fn runs_on(kernel: &Kernel) -> String {
+    let variants = || kernel.variants.iter();
+    let unit = variants().next().map_or("", |variant| variant.unit.name());
+    let least = variants().map(|variant| variant.least_capability).min();
+    let least = least.unwrap_or_default();
+    format!("{unit}, {}.{}", least / 10, least % 10)
 }
 
 /// The kernels that are faster than all before them, at whatever size each is the fastest. The

@@ -37,7 +37,7 @@ pub fn table(name: &str) -> Result<String, String> {
             unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),
-            traffic.intensity(SHAPE, size_of::<f32>()),
+            traffic.intensity(SHAPE, variant.types.a.bytes()),
         );
     }
     Ok(table + "\n")

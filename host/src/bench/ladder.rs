@@ -1,6 +1,7 @@
 //! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
 //! the rung before.
 
+use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{KERNELS, Variant};
 
@@ -68,7 +69,9 @@ fn row(
 fn of_peak(machine: &Machine, record: &Record) -> Option<f64> {
     let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
     // The peak is the device's, for this type on CUDA cores.
-    let is_of_it = record.kernel != Precision::Tf32.name() && !record.is_native();
+    let on_tensor_cores = variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores);
+    let is_of_it =
+        record.kernel != Precision::Tf32.name() && !record.is_native() && !on_tensor_cores;
     is_of_it.then_some(of_peak)
 }
 

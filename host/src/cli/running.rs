@@ -46,16 +46,13 @@ impl Running {
     }
 }
 
-/// What was asked for, without the kernels that a device of OpenCL cannot run; a note for each
+/// What was asked for, without the kernels that the device cannot run; a note for each
 /// reason names them. If none is left, that is an error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
     notes: &mut dyn Write,
 ) -> Result<Vec<Asked>, Stop> {
-    let Device::OpenCl(device) = device else {
-        return Ok(asked);
-    };
     let mut left_out = Vec::new();
     let mut runnable = asked;
     runnable.retain(|asked| {
@@ -99,6 +96,9 @@ fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
 /// What keeps a kernel from running, without the kernel's name and sizes.
 fn reason(error: &DeviceError) -> String {
     match error {
+        DeviceError::NoTensorCores { needed, .. } => {
+            format!("the device has no tensor cores of compute capability {needed}")
+        }
         DeviceError::NoDoubles { .. } => "the device has no f64".to_owned(),
         DeviceError::NoCorrectDivision { .. } => {
             "the device does not round divisions correctly".to_owned()

@@ -155,11 +155,11 @@ mod tests {
         let results = std::fs::read_to_string(file).unwrap();
         let results: Results = serde_json::from_str(&results).unwrap();
         let gpu = data_sheets::find("h200").unwrap();
-        // As if caches answered every read of global memory.
-        let roofline = Roofline::of(&gpu, false, ElementType::F32, f64::INFINITY);
         let mut compared = 0;
         for size in &results.sizes {
             for variant in variants() {
+                // As if caches answered every read of global memory.
+                let roofline = Roofline::of(&gpu, false, variant, f64::INFINITY);
                 let Some(ceilings) = Ceilings::of(variant, &gpu, &roofline) else {
                     continue;
                 };

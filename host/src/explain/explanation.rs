@@ -36,6 +36,12 @@ pub enum ExplainError {
     Plan(#[from] PlanError),
     #[error("There is no data sheet of `{0}`.")]
     NoSuchGpu(String),
+    #[error("Kernel `{kernel}` needs tensor cores, which `{gpu}` does not have for {dtype}.")]
+    NoTensorCores {
+        kernel: &'static str,
+        gpu: String,
+        dtype: ElementType,
+    },
     #[error("No kernel multiplies {0}: no memory holds such matrices.")]
     NoChoice(Shape),
 }
@@ -54,6 +60,8 @@ pub struct Explanation {
     pub idea: &'static str,
     pub source: &'static str,
     pub dtype: &'static str,
+    /// What multiplies: `CUDA cores` or `tensor cores`.
+    pub unit: &'static str,
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -154,7 +162,7 @@ pub struct Roofline {
     pub sms: u32,
     pub clock_mhz: u32,
     pub bandwidth_bytes_per_s: f64,
-    /// Without tensor cores.
+    /// On the unit that the kernel multiplies on.
     pub peak_flops_per_s: f64,
     /// The intensity from which on arithmetic is the limit.
     pub ridge: f64,
@@ -182,6 +190,13 @@ impl Explanation {
         };
         let (variant, shape) = (question.choice.variant, question.shape);
         let element = variant.types.a;
+        if gpu.peak_of(variant) == 0.0 {
+            return Err(ExplainError::NoTensorCores {
+                kernel: variant.name,
+                gpu: gpu.name,
+                dtype: element,
+            });
+        }
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
             Ok(resources) => (Some(resources), None),
             Err(why) => (None, Some(why)),
@@ -198,7 +213,7 @@ impl Explanation {
             .as_ref()
             .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
         let kernel = kernel_of(variant);
-        let roofline = Roofline::of(&gpu, gpu_is_here, element, intensity);
+        let roofline = Roofline::of(&gpu, gpu_is_here, variant, intensity);
         Ok(Explanation {
             schema: 2,
             kernel: variant.name,
@@ -207,6 +222,7 @@ impl Explanation {
             idea: kernel.map_or("", |kernel| kernel.idea),
             source: kernel.map_or("", |kernel| kernel.source),
             dtype: element.name(),
+            unit: variant.unit.name(),
             m: shape.m,
             n: shape.n,
             k: shape.k,
@@ -338,13 +354,8 @@ impl Cut {
 }
 
 impl Roofline {
-    pub(super) fn of(
-        gpu: &Gpu,
-        gpu_is_here: bool,
-        element: ElementType,
-        intensity: f64,
-    ) -> Roofline {
-        let peak = gpu.peak(element);
+    pub(super) fn of(gpu: &Gpu, gpu_is_here: bool, variant: &Variant, intensity: f64) -> Roofline {
+        let peak = gpu.peak_of(variant);
         let ridge = peak / gpu.bandwidth_bytes_per_s;
         Roofline {
             gpu: gpu.name.clone(),

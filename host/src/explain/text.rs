@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::explanation::Explanation;
 use crate::report::{new_table, speed};
+use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::text::plural;
 
 /// Writes the explanation.
@@ -46,6 +47,10 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         "thread     a thread tile of {} x {}",
         cut.thread_m, cut.thread_n
     )?;
+    if let Unit::TensorCores { warp_tile: (m, n) } = explanation.variant.unit {
+        let unit = explanation.unit;
+        writeln!(out, "warp       a warp tile of {m} x {n}, on {unit}")?;
+    }
     write_work(explanation, out)?;
     writeln!(out, "\n{}\n", launches(explanation))?;
     write_traffic(explanation, out)?;

@@ -103,7 +103,7 @@ impl Contender<'_> {
     fn peak(&self, properties: &Properties) -> Option<f64> {
         let gpu = Gpu::of(properties)?;
         match self {
-            Contender::Kernel(choice) => Some(gpu.peak(choice.variant.types.c)),
+            Contender::Kernel(choice) => Some(gpu.peak_of(choice.variant)),
             Contender::Cublas(cublas) => match cublas.precision() {
                 Precision::Single => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.

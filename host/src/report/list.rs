@@ -42,6 +42,10 @@ pub struct ListedVariant {
     pub tile_m: u32,
     pub tile_n: u32,
     pub tile_k: u32,
+    /// What multiplies: `CUDA cores` or `tensor cores`.
+    pub unit: &'static str,
+    /// The least compute capability that it is for, times ten.
+    pub least_capability: u32,
 }
 
 /// A rung of the CPU's ladder.
@@ -69,6 +73,8 @@ struct Line {
     threads_by: Option<&'static str>,
     idea: &'static str,
     source: &'static str,
+    unit: Option<&'static str>,
+    least_capability: Option<u32>,
 }
 
 /// The width of what is written to no terminal, and limits for terminals: names need the first,
@@ -96,6 +102,8 @@ impl List {
             tile_m: variant.tile.m,
             tile_n: variant.tile.n,
             tile_k: variant.tile.k,
+            unit: variant.unit.name(),
+            least_capability: variant.least_capability,
         };
         let kernel = |kernel: &&Kernel| ListedKernel {
             family: kernel.name,
@@ -142,9 +150,10 @@ impl List {
 
     fn write_text(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let about = "GPU kernels in the order of the ladder, each with its idea and its variants. A \
-                     kernel's name stands for its first variant of the type.";
+                     kernel's name stands for its first variant of the type. A block tile is m x n x \
+                     k; what multiplies is followed by the least compute capability that it is for.";
         writeln!(out, "{}\n", wrapped(about, width))?;
-        let head = ["variant", "type", "block", "block tile (m x n x k)"].map(String::from);
+        let head = ["variant", "type", "block", "block tile", "cores"].map(String::from);
         writeln!(out, "{}", row(&head))?;
         for kernel in &self.kernels {
             let title = format!("{}: {}", kernel.family, kernel.idea);
@@ -157,6 +166,12 @@ impl List {
                     format!(
                         "{} x {} x {}",
                         variant.tile_m, variant.tile_n, variant.tile_k
+                    ),
+                    format!(
+                        "{} {}.{}",
+                        variant.unit.trim_end_matches(" cores"),
+                        variant.least_capability / 10,
+                        variant.least_capability % 10
                     ),
                 ];
                 writeln!(out, "{}", row(&cells))?;
@@ -186,6 +201,8 @@ impl List {
                 threads_by: None,
                 idea: kernel.idea,
                 source: kernel.source,
+                unit: Some(variant.unit),
+                least_capability: Some(variant.least_capability),
             })
         });
         let of_rungs = self.cpu_rungs.iter().flat_map(|rung| {
@@ -201,6 +218,8 @@ impl List {
                 threads_by: Some(rung.threads_by),
                 idea: rung.idea,
                 source: rung.source,
+                unit: None,
+                least_capability: None,
             })
         });
         of_kernels.chain(of_rungs).collect()
@@ -208,8 +227,8 @@ impl List {
 }
 
 /// A variant's line. The columns are as wide as the longest name and the largest tile.
-fn row([variant, dtype, block, tile]: &[String; 4]) -> String {
-    let line = format!("    {variant:<27} {dtype:<4} {block:<8} {tile}");
+fn row([variant, dtype, block, tile, cores]: &[String; 5]) -> String {
+    let line = format!("  {variant:<27} {dtype:<4} {block:<8} {tile:<15} {cores}");
     line.trim_end().to_string()
 }
 

@@ -43,6 +43,9 @@ pub fn run<T: Number>(
             asked: T::TYPE,
         });
     }
+    if let Some(error) = device.lacks_tensor_cores(choice.variant) {
+        return Err(error.into());
+    }
     match device {
         Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
         Device::Cuda(device) => gpu::run(device, choice, problem),

@@ -1,7 +1,7 @@
 //! The traffic of one kernel: each access, its formula and its elements.
 
 use gpu_gemm::Shape;
-use gpu_gemm::gpu_kernels::spec::{Staging, Variant};
+use gpu_gemm::gpu_kernels::spec::{Staging, Unit, Variant};
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +117,13 @@ impl Traffic {
                 add(Global, Read, 'B', per(tile_m), columns * depth * tiles_m);
                 add(Shared, Write, 'A', per(tile_n), full_m * full_k * tiles_n);
                 add(Shared, Write, 'B', per(tile_m), full_n * full_k * tiles_m);
-                add(Shared, Read, 'A', per(thread_n), full / thread_n);
-                add(Shared, Read, 'B', per(thread_m), full / thread_m);
+                // What is read for one product, and for all others of who reads it.
+                let (reader_m, reader_n) = match variant.unit {
+                    Unit::CudaCores => (thread_m, thread_n),
+                    Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
+                };
+                add(Shared, Read, 'A', per(reader_n), full / reader_n);
+                add(Shared, Read, 'B', per(reader_m), full / reader_m);
             }
         }
         if reads_c {
@@ -225,10 +230,15 @@ mod tests {
                                     counts[3] += 1;
                                 }
                             }
-                            for _thread in 0..variant.block.threads() {
+                            let threads = variant.block.threads();
+                            let (readers, (reader_m, reader_n)) = match variant.unit {
+                                Unit::CudaCores => (threads, variant.thread_tile),
+                                Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
+                            };
+                            for _reader in 0..readers {
                                 for _i in 0..tile_k / variant.k_slices as usize {
-                                    counts[4] += u128::from(thread_m);
-                                    counts[5] += u128::from(thread_n);
+                                    counts[4] += u128::from(reader_m);
+                                    counts[5] += u128::from(reader_n);
                                 }
                             }
                         }

@@ -14,6 +14,7 @@ pub mod indices;
 pub mod libdevice;
 pub mod maths;
 pub mod memory;
+pub mod mma;
 pub mod narrow;
 #[cfg(not(cuda_device))]
 mod on_paper;
@@ -39,6 +40,7 @@ pub static PROBES: &[&[probe::Probe]] = &[
     parameters::PROBES,
     pipeline::PROBES,
     warps::PROBES,
+    mma::PROBES,
     maths::PROBES,
     narrow::PROBES,
     std_maths::PROBES,

@@ -20,6 +20,8 @@ pub struct Probe {
     pub ptx: &'static [&'static str],
     /// The oldest architecture whose PTX has that.
     pub ptx_since: &'static str,
+    /// The oldest architecture that it is for: compiled for an older one it fails.
+    pub runs_since: &'static str,
     /// How many units in the last place a result, taken as `f32`, may be off; 0 compares bits.
     pub ulps: u32,
 }
@@ -81,6 +83,7 @@ macro_rules! probe {
                 expected: |_, _| Vec::new(),
                 ptx: &[],
                 ptx_since: "compute_75",
+                runs_since: "compute_75",
                 ulps: 0,
             }
         }

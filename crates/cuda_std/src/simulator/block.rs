@@ -2,6 +2,7 @@
 //! continue.
 
 use super::barrier::{Barrier, BarrierCall};
+use super::mma::Registers;
 use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
 use super::warp::{WarpCall, complete_warp};
@@ -31,6 +32,9 @@ pub(super) struct Thread {
     pub state: Cell<State>,
     /// The result of the warp operation that it waited in.
     pub warp_answer: Cell<u32>,
+    /// Its fragments of A, B and C while it waits in a multiplication of matrices, and then the
+    /// sums in place of C. When it loads matrices, the address of its row is the first of A.
+    pub fragments: Cell<[Registers; 3]>,
     /// Asynchronous copies that it has issued and not waited for.
     pub pending_copies: RefCell<PendingCopies>,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
@@ -90,6 +94,7 @@ impl Block {
             number,
             state: Cell::new(State::Ready),
             warp_answer: Cell::new(0),
+            fragments: Cell::default(),
             pending_copies: RefCell::default(),
             yielder: Cell::new(ptr::null()),
             stack: Cell::default(),

@@ -54,6 +54,7 @@ mod current;
 mod dim3;
 mod fault;
 mod launch;
+mod mma;
 mod order;
 mod panic_hook;
 mod pipeline;
@@ -73,9 +74,10 @@ pub(crate) use current::{
     address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
     lane, let_others_run, thread_index,
 };
+pub(crate) use mma::{Multiplication, Products, Registers};
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_memory::{dynamic_shared_bytes, dynamic_shared_memory, shared_bytes};
-pub(crate) use warp::{WarpOperation, warp_exchange};
+pub(crate) use warp::{WarpOperation, load_matrices, multiply, warp_exchange};
 
 /// Threads of a warp.
 pub(crate) const WARP_SIZE: u32 = 32;

@@ -1,6 +1,7 @@
 //! Operations that the lanes of a warp execute together.
 
 use super::block::{Block, State, Thread};
+use super::mma::{Multiplication, Registers};
 use super::{Fault, Place, WARP_SIZE, current};
 use crate::warp::{Shuffle, WarpReductionOp};
 use std::panic::Location;
@@ -18,6 +19,16 @@ pub(crate) enum WarpOperation {
     MatchAll,
     /// Of signed integers or not.
     Reduce(WarpReductionOp, bool),
+    Multiply(Multiplication),
+    LoadMatrices(MatrixLoad),
+}
+
+/// A load of `count` matrices from shared memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MatrixLoad {
+    function: &'static str,
+    count: usize,
+    is_transposed: bool,
 }
 
 impl WarpOperation {
@@ -34,6 +45,8 @@ impl WarpOperation {
             Self::MatchAny => "warp_match_any",
             Self::MatchAll => "warp_match_all",
             Self::Reduce(..) => "warp_reduce",
+            Self::Multiply(multiplication) => multiplication.function,
+            Self::LoadMatrices(load) => load.function,
         }
     }
 }
@@ -91,6 +104,44 @@ pub(crate) fn warp_exchange(
     thread.warp_answer.get()
 }
 
+/// Multiplies matrices, together with all other lanes of the warp; returns this lane's sums.
+#[track_caller]
+pub(crate) fn multiply(
+    operation: Multiplication,
+    a: Registers,
+    b: Registers,
+    c: Registers,
+) -> Registers {
+    exchange_fragments(WarpOperation::Multiply(operation), [a, b, c])
+}
+
+/// Loads matrices, together with all other lanes of the warp; returns this lane's part of each.
+#[track_caller]
+pub(crate) fn load_matrices<const COUNT: usize>(
+    function: &'static str,
+    row: *const u8,
+    is_transposed: bool,
+) -> [u32; COUNT] {
+    let operation = WarpOperation::LoadMatrices(MatrixLoad {
+        function,
+        count: COUNT,
+        is_transposed,
+    });
+    // Whoever completes the operation reads there.
+    let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
+    let loaded = exchange_fragments(operation, [row, Registers::default(), Registers::default()]);
+    std::array::from_fn(|i| loaded.0[i] as u32)
+}
+
+/// Waits for all lanes of the warp; returns what takes C's place.
+#[track_caller]
+fn exchange_fragments(operation: WarpOperation, fragments: [Registers; 3]) -> Registers {
+    let thread = current::thread();
+    thread.fragments.set(fragments);
+    warp_exchange(Location::caller(), operation, u32::MAX, 0);
+    thread.fragments.get()[2]
+}
+
 fn invalid(block: &Block, thread: &Thread, call: WarpCall, problem: String) -> Fault {
     Fault::InvalidWarpOperation {
         block: block.index.get(),
@@ -129,6 +180,14 @@ fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32
 
 /// Gives every participant its result and lets it continue.
 fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> Result<(), Fault> {
+    // All lanes have made the same call.
+    match calls[0].map(|call| call.operation) {
+        Some(WarpOperation::Multiply(multiplication)) => {
+            complete_multiplication(multiplication, warp)
+        }
+        Some(WarpOperation::LoadMatrices(load)) => complete_load(load, block, warp, calls)?,
+        _ => {}
+    }
     let participants = || {
         (0_u32..)
             .zip(warp)
@@ -144,7 +203,7 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
     let ballot = lanes_with(&|call| call.word != 0);
     for (lane, thread, call) in participants() {
         let answer = match call.operation {
-            WarpOperation::Sync => 0,
+            WarpOperation::Sync | WarpOperation::Multiply(_) | WarpOperation::LoadMatrices(_) => 0,
             WarpOperation::VoteAll => u32::from(ballot == call.mask),
             WarpOperation::VoteAny => u32::from(ballot != 0),
             WarpOperation::Ballot => ballot,
@@ -174,6 +233,58 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
         };
         thread.warp_answer.set(answer);
         thread.state.set(State::Ready);
+    }
+    Ok(())
+}
+
+/// Gives every lane its sums.
+fn complete_multiplication(multiplication: Multiplication, warp: &[Thread]) {
+    let mut fragments: Vec<[Registers; 3]> =
+        warp.iter().map(|thread| thread.fragments.get()).collect();
+    multiplication.perform(&mut fragments);
+    for (thread, fragments) in warp.iter().zip(fragments) {
+        thread.fragments.set(fragments);
+    }
+}
+
+/// Gives every lane its part of the matrices.
+fn complete_load(
+    load: MatrixLoad,
+    block: &Block,
+    warp: &[Thread],
+    calls: &[Option<WarpCall>; 32],
+) -> Result<(), Fault> {
+    let shared_memory = block.shared_memory.borrow();
+    let mut rows = [[[0_u8; 2]; 8]; 32];
+    for ((thread, call), row) in warp.iter().zip(calls).zip(&mut rows).take(8 * load.count) {
+        let address = thread.fragments.get()[0].0[0] as usize;
+        let pointer: *const [[u8; 2]; 8] = std::ptr::with_exposed_provenance(address);
+        let is_shared = shared_memory.contains(pointer.cast(), size_of_val(row));
+        if let Some(call) = call
+            && !(is_shared && address.is_multiple_of(size_of_val(row)))
+        {
+            let problem = format!(
+                "{}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16.",
+                load.function
+            );
+            return Err(invalid(block, thread, *call, problem));
+        }
+        // SAFETY: 16 bytes of the block's shared memory, which is initialized, and whose threads
+        // are all suspended.
+        *row = unsafe { pointer.read() };
+    }
+    for (lane, thread) in warp.iter().enumerate() {
+        let [a, b, mut parts] = thread.fragments.get();
+        for (matrix, part) in parts.0.iter_mut().enumerate().take(load.count) {
+            let element = |row: usize, col: usize| match load.is_transposed {
+                false => rows[8 * matrix + row][col],
+                true => rows[8 * matrix + col][row],
+            };
+            let [first, second] = [0, 1].map(|i| element(lane / 4, 2 * (lane % 4) + i));
+            let word = [first[0], first[1], second[0], second[1]];
+            *part = u32::from_le_bytes(word).into();
+        }
+        thread.fragments.set([a, b, parts]);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod atomic;
 mod barrier;
 mod device_only;
 mod launch;
+mod mma;
 mod panics;
 mod parameters;
 mod pipeline;

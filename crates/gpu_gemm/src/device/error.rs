@@ -136,6 +136,10 @@ pub enum DeviceError {
         threads: usize,
         most: usize,
     },
+    #[error(
+        "Kernel `{kernel}` needs tensor cores of compute capability {needed} or newer, which this device does not have. Choose another kernel{OR_SIMULATE}."
+    )]
+    NoTensorCores { kernel: String, needed: String },
     #[error("Kernel `{kernel}` does not run by OpenCL: {reason}.")]
     NotInOpenCl { kernel: String, reason: String },
     #[error(
@@ -251,6 +255,10 @@ mod tests {
             },
             DeviceError::NoSharedAddresses {
                 device: "old".into(),
+            },
+            DeviceError::NoTensorCores {
+                kernel: "fp64-tensor".into(),
+                needed: "8.0".into(),
             },
             DeviceError::NoDoubles {
                 kernel: "tiled_32_f64".into(),

@@ -13,6 +13,8 @@ pub use error::DeviceError;
 pub use opencl::OpenClDevice;
 pub use simulator::Simulator;
 
+use gpu_kernels::spec::{Unit, Variant};
+
 use crate::gpu::DeviceFacts;
 
 /// The device to open, as `--device` spells it.
@@ -133,6 +135,28 @@ impl Device {
         }
     }
 
+    /// Why a kernel cannot run on it, as far as that is known before it is compiled.
+    pub fn why_not(&self, variant: &Variant) -> Option<DeviceError> {
+        if let Some(error) = self.lacks_tensor_cores(variant) {
+            return Some(error);
+        }
+        match self {
+            Device::OpenCl(device) => device.why_not(variant),
+            Device::Simulator(_) | Device::Cuda(_) => None,
+        }
+    }
+
+    /// The error that a kernel for tensor cores is on a device without them. Other kernels run on
+    /// all devices, if not always as they were meant to.
+    pub fn lacks_tensor_cores(&self, variant: &Variant) -> Option<DeviceError> {
+        let needs_them = variant.unit != Unit::CudaCores;
+        let lacks_them = needs_them && !self.facts().runs(variant);
+        lacks_them.then(|| DeviceError::NoTensorCores {
+            kernel: variant.name.to_owned(),
+            needed: capability(variant.least_capability),
+        })
+    }
+
     /// What plans and predictions need to know about it.
     pub fn facts(&self) -> DeviceFacts {
         match self {
@@ -141,6 +165,11 @@ impl Device {
             Device::OpenCl(device) => device.facts(),
         }
     }
+}
+
+/// A compute capability as people write it: 8.0 for 80.
+fn capability(times_ten: u32) -> String {
+    format!("{}.{}", times_ten / 10, times_ten % 10)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The resources of a streaming multiprocessor (SM), by compute capability.
 
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::{ElementType, Unit, Variant};
 
 /// The resources of an SM of a compute capability.
 ///
 /// From the CUDA C++ Programming Guide 12.9: the tables "Technical Specifications per Compute
 /// Capability" (limits) and "Throughput of Native Arithmetic Instructions" (lanes: results of a
-/// multiply-add per cycle).
+/// multiply-add per cycle). Those of tensor cores follow from peaks of data sheets: of A100, RTX
+/// 3090, Jetson AGX Orin, RTX 4090, H100, B200 and RTX 5090.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Capability {
     pub major: i32,
@@ -21,18 +22,21 @@ pub struct Capability {
     fp32_lanes: u32,
     /// Multiply-adds of f64 per cycle, without tensor cores.
     fp64_lanes: u32,
+    /// Multiply-adds of f64 and of tf32 per cycle on tensor cores; 0 without.
+    fp64_tensor: u32,
+    tf32_tensor: u32,
 }
 
 /// The capabilities that this project supports.
 const CAPABILITIES: [Capability; 8] = [
-    capability((7, 5), 1024, 16, 64, 64, 2),
-    capability((8, 0), 2048, 32, 164, 64, 32),
-    capability((8, 6), 1536, 16, 100, 128, 2),
-    capability((8, 7), 1536, 16, 164, 128, 2),
-    capability((8, 9), 1536, 24, 100, 128, 2),
-    capability((9, 0), 2048, 32, 228, 128, 64),
-    capability((10, 0), 2048, 32, 228, 128, 64),
-    capability((12, 0), 1536, 24, 100, 128, 2),
+    capability((7, 5), 1024, 16, 64, (64, 2), (0, 0)),
+    capability((8, 0), 2048, 32, 164, (64, 32), (64, 512)),
+    capability((8, 6), 1536, 16, 100, (128, 2), (2, 128)),
+    capability((8, 7), 1536, 16, 164, (128, 2), (2, 512)),
+    capability((8, 9), 1536, 24, 100, (128, 2), (2, 128)),
+    capability((9, 0), 2048, 32, 228, (128, 64), (128, 1024)),
+    capability((10, 0), 2048, 32, 228, (128, 64), (64, 2048)),
+    capability((12, 0), 1536, 24, 100, (128, 2), (2, 128)),
 ];
 
 const fn capability(
@@ -40,8 +44,8 @@ const fn capability(
     threads: u32,
     ctas: u32,
     shared_kib: u32,
-    fp32_lanes: u32,
-    fp64_lanes: u32,
+    (fp32_lanes, fp64_lanes): (u32, u32),
+    (fp64_tensor, tf32_tensor): (u32, u32),
 ) -> Capability {
     Capability {
         major,
@@ -51,6 +55,8 @@ const fn capability(
         shared_bytes: shared_kib * 1024,
         fp32_lanes,
         fp64_lanes,
+        fp64_tensor,
+        tf32_tensor,
     }
 }
 
@@ -69,6 +75,16 @@ impl Capability {
             ElementType::F64 => self.fp64_lanes,
             // The same in every column of the table.
             ElementType::I32 => 64,
+        }
+    }
+
+    /// Multiply-adds of a kernel that an SM starts per cycle at most.
+    pub fn multiply_adds(&self, variant: &Variant) -> u32 {
+        match (variant.unit, variant.types.a) {
+            (Unit::CudaCores, _) => self.lanes(variant.types.accumulator),
+            (Unit::TensorCores { .. }, ElementType::F64) => self.fp64_tensor,
+            (Unit::TensorCores { .. }, ElementType::F32) => self.tf32_tensor,
+            (Unit::TensorCores { .. }, ElementType::I32) => 0,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A GPU model: its resources, whether the GPU is installed here or known from a data sheet.
 
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::{ElementType, Variant};
 
 use super::capability::Capability;
 use super::properties::Properties;
@@ -32,14 +32,24 @@ impl Gpu {
     /// Additions and multiplications a second on CUDA cores: in each cycle at the highest clock,
     /// every lane of every SM starts a fused multiply-add, which counts as two operations.
     pub fn peak(&self, element: ElementType) -> f64 {
-        let lanes = self.capability.lanes(element);
-        f64::from(self.sms) * f64::from(lanes) * 2.0 * f64::from(self.clock_mhz) * 1e6
+        self.operations(self.capability.lanes(element))
+    }
+
+    /// The same on the unit that a kernel multiplies on.
+    pub fn peak_of(&self, variant: &Variant) -> f64 {
+        self.operations(self.capability.multiply_adds(variant))
+    }
+
+    /// Operations a second of so many multiply-adds per cycle and SM.
+    fn operations(&self, multiply_adds: u32) -> f64 {
+        f64::from(self.sms) * f64::from(multiply_adds) * 2.0 * f64::from(self.clock_mhz) * 1e6
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::variant;
 
     /// TFLOP/s.
     fn peak_of(element: ElementType, capability: (i32, i32), sms: u32, clock_mhz: u32) -> f64 {
@@ -70,6 +80,21 @@ mod tests {
             ("H100 SXM, f64", peak_f64((9, 0), 132, 1980), 33.5),
         ] {
             assert!((peak - data_sheet).abs() < 0.1, "{name}: {peak}");
+        }
+    }
+
+    #[test]
+    fn tensor_cores_multiply_f64_twice_as_fast_where_they_do() {
+        for (capability, faster) in [((8, 0), 2.0), ((8, 9), 1.0), ((9, 0), 2.0)] {
+            let gpu = Gpu {
+                name: String::new(),
+                capability: Capability::of(capability).unwrap(),
+                sms: 100,
+                clock_mhz: 1000,
+                bandwidth_bytes_per_s: 0.0,
+            };
+            let peak = faster * gpu.peak(ElementType::F64);
+            assert_eq!(gpu.peak_of(variant("fp64-tensor")), peak);
         }
     }
 }

@@ -20,7 +20,7 @@ fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
 fn mn_major(exact_tiles: bool) -> &'static Variant {
     stream_k(|variant| {
         let layouts = [variant.a, variant.b];
-        variant.exact_tiles == exact_tiles && layouts == [OperandLayout::MN_MAJOR_FLOAT4; 2]
+        variant.exact_tiles == exact_tiles && layouts == [OperandLayout::MN_MAJOR_ALIGNED; 2]
     })
 }
 

@@ -22,11 +22,11 @@ use crate::ladder::of_floats;
 ///
 /// # Errors
 ///
-/// The kernel has no variant for `f32`, or fails.
+/// The kernel has no variant for floats, or fails.
 pub fn of(kernel: &Kernel) -> Result<String, String> {
     let variants: Vec<_> = of_floats(kernel).collect();
     let Some(&first) = variants.first() else {
-        return Err(format!("{} does not multiply f32", kernel.name));
+        return Err(format!("{} does not multiply floats", kernel.name));
     };
     let title = format!("{}: {}", kernel.name, kernel.idea);
     let drawing = match first.grid {

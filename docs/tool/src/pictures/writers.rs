@@ -11,23 +11,30 @@ use gpu_kernels::spec::{Function, Grid, Major, OperandLayout, Variant};
 ///
 /// # Errors
 ///
-/// The kernel does not multiply `f32`, it fails, or two threads write the same element.
+/// The kernel does not multiply floats, it fails, or two threads write the same element.
 pub fn writers(
     variant: &Variant,
     rows: usize,
     columns: usize,
 ) -> Result<Vec<Option<usize>>, String> {
-    let function = variant.entry.function;
-    if !matches!(function, Function::GemmF32(_) | Function::StreamK(_)) {
-        return Err(format!("{} does not multiply f32", variant.name));
-    }
-    let threads = variant.block.threads() as usize;
-    let mut results = vec![f32::NAN; threads * rows * columns];
-    run(variant, rows, columns, &mut results)?;
+    let elements = variant.block.threads() as usize * rows * columns;
+    let written: Vec<bool> = match variant.entry.function {
+        Function::GemmF32(_) | Function::StreamK(_) => {
+            let mut results = vec![f32::NAN; elements];
+            run(variant, rows, columns, Results::F32(&mut results))?;
+            results.iter().map(|element| !element.is_nan()).collect()
+        }
+        Function::GemmF64(_) => {
+            let mut results = vec![f64::NAN; elements];
+            run(variant, rows, columns, Results::F64(&mut results))?;
+            results.iter().map(|element| !element.is_nan()).collect()
+        }
+        _ => return Err(format!("{} does not multiply floats", variant.name)),
+    };
     let mut writers = vec![None; rows * columns];
-    for (thread, result) in results.chunks(rows * columns).enumerate() {
-        for (writer, element) in writers.iter_mut().zip(result) {
-            if !element.is_nan() && writer.replace(thread).is_some() {
+    for (thread, result) in written.chunks(rows * columns).enumerate() {
+        for (writer, &is_written) in writers.iter_mut().zip(result) {
+            if is_written && writer.replace(thread).is_some() {
                 return Err(format!("{}: two threads write one element", variant.name));
             }
         }
@@ -35,14 +42,26 @@ pub fn writers(
     Ok(writers)
 }
 
-/// Multiplies matrices of ones with one CTA; K is 1, or BK for a kernel under stream-K.
-/// `results` is a C for each thread.
-fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> Result<(), String> {
-    let k = match variant.grid {
-        Grid::StreamK => variant.tile.k as usize,
-        _ => 1,
+/// A C for each thread.
+enum Results<'a> {
+    F32(&'a mut [f32]),
+    F64(&'a mut [f64]),
+}
+
+/// Multiplies matrices of ones with one CTA; K is 1, or BK for a kernel whose operands are aligned.
+fn run(
+    variant: &Variant,
+    rows: usize,
+    columns: usize,
+    mut results: Results<'_>,
+) -> Result<(), String> {
+    let is_aligned = variant.a.alignment > 1 || variant.b.alignment > 1;
+    let k = match is_aligned || variant.grid == Grid::StreamK {
+        true => variant.tile.k as usize,
+        false => 1,
     };
-    let (a, b) = (vec![1.0; rows * k], vec![1.0; k * columns]);
+    let (a, b) = (vec![1.0f32; rows * k], vec![1.0f32; k * columns]);
+    let (a_f64, b_f64) = (vec![1.0f64; rows * k], vec![1.0f64; k * columns]);
     // The leading dimension of a compact matrix.
     let leading = |layout: OperandLayout, mn| match layout.major {
         Major::Mn => mn,
@@ -50,7 +69,11 @@ fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> R
     };
     let (lda, ldb) = (leading(variant.a, rows), leading(variant.b, columns));
     // Shared by the simulated threads, of which each writes to its own C.
-    let results = AtomicPtr::new(results.as_mut_ptr());
+    let results = AtomicPtr::new(match &mut results {
+        Results::F32(results) => results.as_mut_ptr().cast::<u8>(),
+        Results::F64(results) => results.as_mut_ptr().cast(),
+    });
+    let element_bytes = variant.types.c.bytes();
     let block = variant.block;
     cuda_std::simulator::Launch::new(1, (block.x, block.y))
         .dynamic_shared_bytes(variant.dynamic_shared_bytes(k) as usize)
@@ -60,10 +83,18 @@ fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> R
             // SAFETY: compact matrices of this shape, a C of this size for each thread, and a
             // launch with the CTA size that the variant requires.
             unsafe {
-                let c = results.load(Relaxed).add(thread * rows * columns);
+                let own = thread * rows * columns * element_bytes;
+                let c = results.load(Relaxed).add(own);
                 match variant.entry.function {
                     Function::GemmF32(function) => {
+                        let c = c.cast();
                         function(rows, columns, k, 1.0, &a, k, &b, columns, 0.0, c, columns)
+                    }
+                    Function::GemmF64(function) => {
+                        let c = c.cast();
+                        function(
+                            rows, columns, k, 1.0, &a_f64, k, &b_f64, columns, 0.0, c, columns,
+                        )
                     }
                     // A single CTA splits no tile, and needs no workspace.
                     Function::StreamK(function) => function(
@@ -76,7 +107,7 @@ fn run(variant: &Variant, rows: usize, columns: usize, results: &mut [f32]) -> R
                         &b,
                         ldb,
                         0.0,
-                        c,
+                        c.cast(),
                         columns,
                         null_mut(),
                     ),

@@ -1,0 +1,440 @@
+//! Tensor cores, compared with plain sums of products, and with what the PTX ISA and published
+//! work say about them.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the contract of each call is what its test is about"
+)]
+
+use cuda_std::mma::{self, Layout};
+use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
+use cuda_std::warp::lane_id;
+use cuda_std::{shared_array, thread};
+use std::collections::BTreeSet;
+
+const LAYOUTS: [Layout; 6] = [
+    Layout::M8N8K4_F64,
+    Layout::M16N8K4_F64,
+    Layout::M16N8K8_F64,
+    Layout::M16N8K16_F64,
+    Layout::M16N8K8_TF32,
+    Layout::M16N8K16_HALF,
+];
+
+#[test]
+fn every_element_lies_in_one_register_of_one_lane() {
+    for layout in LAYOUTS {
+        let all = |elements: usize, place: &dyn Fn(u32, u32) -> (u32, u32)| -> BTreeSet<_> {
+            let lanes = (0..32).flat_map(|lane| (0..elements as u32).map(move |i| (lane, i)));
+            lanes.map(|(lane, i)| place(lane, i)).collect()
+        };
+        let matrix = |rows, cols| -> BTreeSet<(u32, u32)> {
+            (0..rows)
+                .flat_map(|row| (0..cols).map(move |col| (row, col)))
+                .collect()
+        };
+        let Layout { rows, depth, .. } = layout;
+        let a = all(layout.a_elements(), &|lane, i| layout.a(lane, i));
+        let b = all(layout.b_elements(), &|lane, i| layout.b(lane, i));
+        let c = all(layout.c_elements(), &|lane, i| layout.c(lane, i));
+        assert_eq!(a, matrix(rows, depth), "A of {layout:?}");
+        assert_eq!(b, matrix(depth, 8), "B of {layout:?}");
+        assert_eq!(c, matrix(rows, 8), "C of {layout:?}");
+    }
+}
+
+/// The formulas of the PTX ISA 8.8, 9.7.14.5 ("Matrix fragments for mma"), shape by shape.
+#[test]
+fn fragments_are_those_of_the_ptx_isa() {
+    for lane in 0..32 {
+        let (group, in_group) = (lane >> 2, lane % 4);
+        let a = |layout: Layout, i| layout.a(lane, i);
+        let b = |layout: Layout, i| layout.b(lane, i);
+        assert_eq!(a(Layout::M8N8K4_F64, 0), (group, in_group));
+        assert_eq!(b(Layout::M8N8K4_F64, 0), (in_group, group));
+        for i in 0..8 {
+            let row = if i % 2 == 0 { group } else { group + 8 };
+            let col = if i % 2 == 0 { 2 * i } else { 2 * i - 2 } + in_group;
+            assert_eq!(a(Layout::M16N8K16_F64, i), (row, col));
+            if i < 4 {
+                assert_eq!(a(Layout::M16N8K8_F64, i), (row, col));
+                assert_eq!(b(Layout::M16N8K16_F64, i), (in_group + 4 * i, group));
+                let col = in_group + if i < 2 { 0 } else { 4 };
+                assert_eq!(a(Layout::M16N8K8_TF32, i), (row, col));
+                let (row, col) = (
+                    if i < 2 { group } else { group + 8 },
+                    2 * in_group + (i & 1),
+                );
+                assert_eq!(Layout::M16N8K8_TF32.c(lane, i), (row, col));
+                assert_eq!(Layout::M16N8K16_HALF.c(lane, i), (row, col));
+                assert_eq!(Layout::M16N8K16_F64.c(lane, i), (row, col));
+                let row = 2 * in_group + (i & 1) + if i < 2 { 0 } else { 8 };
+                assert_eq!(b(Layout::M16N8K16_HALF, i), (row, group));
+            }
+            if i < 2 {
+                assert_eq!(b(Layout::M16N8K8_TF32, i), (in_group + 4 * i, group));
+                assert_eq!(a(Layout::M16N8K4_F64, i), (row, in_group));
+                assert_eq!(Layout::M8N8K4_F64.c(lane, i), (group, 2 * in_group + i));
+            }
+            let row = match i {
+                0 | 1 | 4 | 5 => group,
+                _ => group + 8,
+            };
+            let col = 2 * in_group + (i & 1) + if i >= 4 { 8 } else { 0 };
+            assert_eq!(a(Layout::M16N8K16_HALF, i), (row, col));
+        }
+    }
+}
+
+/// Small integers, different at each place: every format has them, and no sum rounds.
+fn element(matrix: u32, row: u32, col: u32) -> i32 {
+    let hash = (matrix + 3 * row + 16 * col).wrapping_mul(2_654_435_761) >> 28;
+    hash.cast_signed() - 8
+}
+
+fn a(row: u32, k: u32) -> i32 {
+    element(1, row, k)
+}
+
+fn b(k: u32, col: u32) -> i32 {
+    element(500, k, col)
+}
+
+/// `A * B + C` at a place; C is 100 times the row and the column.
+fn want(layout: Layout, row: u32, col: u32) -> i32 {
+    let products = (0..layout.depth).map(|k| a(row, k) * b(k, col));
+    products.sum::<i32>() + 100 * (row + col).cast_signed()
+}
+
+fn c(row: u32, col: u32) -> i32 {
+    100 * (row + col).cast_signed()
+}
+
+/// The bits of a small integer as a float of 16 bits with so many bits of fraction.
+fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
+    if value == 0 {
+        return 0;
+    }
+    let magnitude = value.unsigned_abs();
+    let exponent = magnitude.ilog2();
+    let fraction = (magnitude << fraction_bits >> exponent) & ((1 << fraction_bits) - 1);
+    u32::from(value < 0) << 15 | (exponent + bias) << fraction_bits | fraction
+}
+
+#[test]
+fn every_shape_is_the_sum_of_products() {
+    for seed in 0..4 {
+        let launch = Launch::new(2, 64).thread_order(ThreadOrder::Random(seed));
+        let result = launch.run(|| unsafe {
+            let lane = lane_id();
+            macro_rules! check {
+                ($function:ident, $layout:ident, $float:ty, $pack:expr) => {{
+                    let layout = Layout::$layout;
+                    let at_a: Vec<i32> = (0..layout.a_elements() as u32)
+                        .map(|i| layout.a(lane, i))
+                        .map(|(row, k)| a(row, k))
+                        .collect();
+                    let at_b: Vec<i32> = (0..layout.b_elements() as u32)
+                        .map(|i| layout.b(lane, i))
+                        .map(|(k, col)| b(k, col))
+                        .collect();
+                    let place = |i: usize| layout.c(lane, i as u32);
+                    let at_c = std::array::from_fn(|i| c(place(i).0, place(i).1) as $float);
+                    let pack = $pack;
+                    let d = mma::$function(
+                        std::array::from_fn(|i| pack(&at_a, i)),
+                        std::array::from_fn(|i| pack(&at_b, i)),
+                        at_c,
+                    );
+                    for (i, d) in d.into_iter().enumerate() {
+                        let (row, col) = place(i);
+                        let name = stringify!($function);
+                        assert_eq!(d as i32, want(layout, row, col), "{name} at {row}, {col}");
+                    }
+                }};
+            }
+            check!(m8n8k4_f64, M8N8K4_F64, f64, |of: &[i32], i: usize| {
+                f64::from(of[i])
+            });
+            check!(m16n8k4_f64, M16N8K4_F64, f64, |of: &[i32], i: usize| {
+                f64::from(of[i])
+            });
+            check!(m16n8k8_f64, M16N8K8_F64, f64, |of: &[i32], i: usize| {
+                f64::from(of[i])
+            });
+            check!(m16n8k16_f64, M16N8K16_F64, f64, |of: &[i32], i: usize| {
+                f64::from(of[i])
+            });
+            check!(
+                m16n8k8_tf32,
+                M16N8K8_TF32,
+                f32,
+                |of: &[i32], i: usize| of[i] as f32
+            );
+            let pair = |of: &[i32], i: usize, fraction_bits, bias| {
+                half_bits(of[2 * i], fraction_bits, bias)
+                    | half_bits(of[2 * i + 1], fraction_bits, bias) << 16
+            };
+            check!(m16n8k16_bf16, M16N8K16_HALF, f32, |of: &[i32], i: usize| {
+                pair(of, i, 7, 127)
+            });
+            check!(m16n8k16_f16, M16N8K16_HALF, f32, |of: &[i32], i: usize| {
+                pair(of, i, 10, 15)
+            });
+        });
+        result.unwrap();
+    }
+}
+
+/// The sum of `c` and of products `a[k] * 1`, in tf32: of one row, in all rows and columns.
+fn tf32_sum(a: [f32; 8], c: f32) -> f32 {
+    tf32_products(a, [1.0; 8], c)
+}
+
+fn tf32_products(a: [f32; 8], b: [f32; 8], c: f32) -> f32 {
+    let bits = std::sync::atomic::AtomicU32::new(0);
+    let result = Launch::new(1, 32).run(|| unsafe {
+        let t = (lane_id() % 4) as usize;
+        let (low, high) = (a[t], a[t + 4]);
+        let d = mma::m16n8k8_tf32([low, low, high, high], [b[t], b[t + 4]], [c; 4]);
+        assert!(d.iter().all(|sum| sum.to_bits() == d[0].to_bits()));
+        bits.store(d[0].to_bits(), std::sync::atomic::Ordering::Relaxed);
+    });
+    result.unwrap();
+    f32::from_bits(bits.into_inner())
+}
+
+fn two_to(exponent: i32) -> f32 {
+    2f32.powi(exponent)
+}
+
+#[test]
+fn sums_of_tf32_are_aligned_and_cut_off() {
+    let ulp = two_to(-23);
+    // Two bits below the last of the largest term are kept, ...
+    let mut small = [0.0; 8];
+    small[..4].fill(two_to(-25));
+    assert_eq!(tf32_sum(small, 1.0), 1.0 + ulp);
+    // ... a third is not, however many terms have it, ...
+    assert_eq!(tf32_sum([two_to(-26); 8], 1.0), 1.0);
+    // ... and the sum is cut off, where IEEE's would be rounded up.
+    small[3] = 0.0;
+    assert_eq!(tf32_sum(small, 1.0), 1.0);
+    // It is cut off towards zero.
+    assert_eq!(tf32_sum(small.map(|x| -x), -1.0), -1.0);
+    assert_eq!(tf32_sum([-two_to(-26); 8], 1.0), 1.0);
+    assert_eq!(tf32_sum(small.map(|x| -x), 1.0), 1.0 - ulp);
+    // The largest term may be a product, and cancel out: what was below it is gone.
+    let mut cancelling = [0.0; 8];
+    (cancelling[0], cancelling[1]) = (two_to(40), -two_to(40));
+    assert_eq!(tf32_sum(cancelling, two_to(14)), 0.0);
+    assert_eq!(tf32_sum(cancelling, two_to(15)), two_to(15));
+}
+
+#[test]
+fn products_of_tf32_are_exact_and_ignore_the_last_13_bits() {
+    let last = 1.0 + two_to(-10);
+    let mut a = [0.0; 8];
+    a[0] = last;
+    // (1 + u)^2 - 1 = 2u + u^2
+    let squared = tf32_products(a, a, -1.0);
+    assert_eq!(squared, 2.0 * two_to(-10) + two_to(-20));
+    a[0] = 1.0 + two_to(-11) + two_to(-12);
+    assert_eq!(tf32_sum(a, 0.0), 1.0);
+    a[0] = mma::round_to_tf32(a[0]);
+    assert_eq!(tf32_sum(a, 0.0), last);
+}
+
+#[test]
+fn rounding_to_tf32_is_to_nearest_and_ties_go_away_from_zero() {
+    let unit = two_to(-10);
+    for (x, want) in [
+        (1.0, 1.0),
+        (1.0 + unit / 2.0, 1.0 + unit),
+        (-1.0 - unit / 2.0, -1.0 - unit),
+        (1.0 + unit / 2.0 - two_to(-23), 1.0),
+        (2.0 - two_to(-23), 2.0),
+        (f32::MAX, f32::INFINITY),
+        (f32::INFINITY, f32::INFINITY),
+        (f32::NEG_INFINITY, f32::NEG_INFINITY),
+        (f32::from_bits(0x1000), f32::from_bits(0x2000)),
+        (f32::from_bits(0x0FFF), 0.0),
+        (-0.0, -0.0),
+    ] {
+        let rounded = mma::round_to_tf32(x);
+        assert_eq!(rounded.to_bits(), f32::to_bits(want), "{x:e}");
+    }
+    assert!(mma::round_to_tf32(f32::NAN).is_nan());
+}
+
+#[test]
+fn special_values_and_subnormal_numbers_go_through_a_sum() {
+    let one = |x: f32| {
+        let mut a = [0.0; 8];
+        a[5] = x;
+        a
+    };
+    let infinity = f32::INFINITY;
+    assert_eq!(tf32_sum(one(infinity), 1.0), infinity);
+    assert_eq!(tf32_sum(one(-infinity), 1.0), -infinity);
+    assert!(tf32_sum(one(infinity), -infinity).is_nan());
+    assert!(tf32_sum(one(f32::NAN), 1.0).is_nan());
+    assert!(tf32_sum(one(1.0), f32::NAN).is_nan());
+    assert!(tf32_products(one(infinity), [0.0; 8], 1.0).is_nan());
+    // Too large for an f32, and back.
+    let huge = two_to(100);
+    assert_eq!(tf32_products(one(huge), one(huge), 1.0), infinity);
+    let mut cancelling = one(huge);
+    cancelling[0] = -huge;
+    let both = [huge; 8];
+    assert_eq!(tf32_products(cancelling, both, 0.0), 0.0);
+    let subnormal = f32::from_bits(0x0060_2000);
+    assert_eq!(tf32_sum(one(subnormal), 0.0), subnormal);
+    assert_eq!(
+        tf32_products(one(two_to(-70)), one(two_to(-75)), 0.0),
+        two_to(-145)
+    );
+    assert_eq!(tf32_products(one(two_to(-75)), one(two_to(-75)), 0.0), 0.0);
+    assert_eq!(tf32_products(one(-0.0), [1.0; 8], -0.0).to_bits(), 0);
+    assert_eq!(tf32_products([-0.0; 8], [1.0; 8], -0.0).to_bits(), 1 << 31);
+}
+
+#[test]
+fn a_missing_lane_is_a_fault() {
+    let result = Launch::new(1, 64).run(|| {
+        if thread::thread_idx_x() != 37 {
+            unsafe { mma::m8n8k4_f64([1.0], [1.0], [0.0; 2]) };
+        }
+    });
+    let Err(Fault::DivergentWarp { warp: 1, lanes, .. }) = result else {
+        panic!("{result:?}");
+    };
+    let waits = |place: Place| {
+        matches!(
+            place,
+            Place::Waits {
+                function: "mma::m8n8k4_f64",
+                ..
+            }
+        )
+    };
+    assert!(
+        lanes
+            .iter()
+            .any(|group| waits(group.place) && group.threads.len() == 31)
+    );
+    assert!(
+        lanes
+            .iter()
+            .any(|group| group.place == Place::Returned && group.threads == [5])
+    );
+    // A block that is no full warp has no tensor cores.
+    let result = Launch::new(1, 16).run(|| {
+        unsafe { mma::m16n8k8_tf32([1.0; 4], [1.0; 2], [0.0; 4]) };
+    });
+    assert!(
+        matches!(result, Err(Fault::DivergentWarp { warp: 0, .. })),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn two_multiplications_in_two_places_do_not_meet() {
+    let result = Launch::new(1, 32).run(|| unsafe {
+        if lane_id() < 16 {
+            mma::m8n8k4_f64([1.0], [1.0], [0.0; 2]);
+        } else {
+            mma::m8n8k4_f64([2.0], [1.0], [0.0; 2]);
+        }
+    });
+    assert!(
+        matches!(result, Err(Fault::DivergentWarp { .. })),
+        "{result:?}"
+    );
+}
+
+/// Row r of matrix i holds the 16-bit numbers `64 * i + 8 * r + col`, and matrices lie one after
+/// the other.
+fn with_matrices(check: impl Fn(*const u16) + Sync) {
+    let result = Launch::new(1, 32).run(|| {
+        let matrices = shared_array![u16; 256];
+        for i in 0..8 {
+            let at = 8 * lane_id() as usize + i;
+            unsafe { *matrices.add(at) = at as u16 };
+        }
+        thread::sync_threads();
+        check(matrices);
+    });
+    result.unwrap();
+}
+
+#[test]
+fn matrices_are_loaded_as_fragments_of_a() {
+    with_matrices(|matrices| {
+        let lane = lane_id();
+        // A of 16 x 16 in four matrices: the upper left, the lower left, the upper right, ...
+        let registers = unsafe { mma::ldmatrix_x4(matrices.add(8 * lane as usize)) };
+        for i in 0..8 {
+            let (row, col) = Layout::M16N8K16_HALF.a(lane, i);
+            let matrix = row / 8 + 2 * (col / 8);
+            let want = 64 * matrix + 8 * (row % 8) + col % 8;
+            assert_eq!(registers[i as usize / 2] >> (16 * (i % 2)) & 0xFFFF, want);
+        }
+        let two = unsafe { mma::ldmatrix_x2(matrices.add(8 * (lane % 16) as usize)) };
+        assert_eq!(two, registers[..2]);
+        let one = unsafe { mma::ldmatrix_x1(matrices.add(8 * (lane % 8) as usize)) };
+        assert_eq!(one, registers[..1]);
+    });
+}
+
+#[test]
+fn transposed_matrices_are_loaded_as_fragments_of_b() {
+    with_matrices(|matrices| {
+        let lane = lane_id();
+        // B of 16 x 8 in two matrices, as its rows lie.
+        let row = unsafe { matrices.add(8 * (lane % 16) as usize) };
+        let registers = unsafe { mma::ldmatrix_x2_trans(row) };
+        for i in 0..4 {
+            let (k, col) = Layout::M16N8K16_HALF.b(lane, i);
+            assert_eq!(
+                registers[i as usize / 2] >> (16 * (i % 2)) & 0xFFFF,
+                8 * k + col
+            );
+        }
+        let one = unsafe { mma::ldmatrix_x1_trans(matrices.add(8 * (lane % 8) as usize)) };
+        assert_eq!(one, registers[..1]);
+        let four = unsafe { mma::ldmatrix_x4_trans(matrices.add(8 * lane as usize)) };
+        assert_eq!(four[..2], registers);
+        assert_eq!(four[3] & 0xFFFF, 192 + lane / 4 + 16 * (lane % 4));
+    });
+}
+
+#[test]
+fn a_row_that_no_gpu_can_load_is_a_fault() {
+    let load = |offset: usize, is_loaded: fn(u32) -> bool| {
+        Launch::new(1, 32).run(|| {
+            let matrices = shared_array![u8; 1024];
+            let lane = lane_id();
+            let row = if is_loaded(lane) {
+                unsafe { matrices.add(offset + 16 * lane as usize) }
+            } else {
+                std::ptr::null_mut()
+            };
+            unsafe { mma::ldmatrix_x2(row) };
+        })
+    };
+    load(0, |lane| lane < 16).unwrap(); // what the other lanes give is ignored
+    for result in [
+        load(0, |lane| lane != 7),
+        load(8, |_| true),
+        load(2048, |_| true),
+    ] {
+        let Err(Fault::InvalidWarpOperation { problem, .. }) = result else {
+            panic!("{result:?}");
+        };
+        assert!(
+            problem.contains("mma::ldmatrix_x2() of a row at"),
+            "{problem}"
+        );
+    }
+}
