@@ -31,6 +31,8 @@ pub(super) enum State {
     AtMbarrier(MbarrierCall),
     /// It waits for some threads of the block.
     AtNamedBarrier(NamedBarrierCall),
+    /// It waits for its own stores, while the others get as far as they can.
+    ForStores,
     Returned,
 }
 
@@ -182,6 +184,11 @@ impl Block {
         {
             return Ok(());
         }
+        let for_stores = |thread: &&Thread| matches!(thread.state.get(), State::ForStores);
+        if let Some(thread) = self.threads.iter().find(for_stores) {
+            thread.state.set(State::Ready);
+            return Ok(());
+        }
         // A sleeping thread has run in this pass and is ready for the next pass.
         let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
         if self.threads.iter().any(is_ready) {
@@ -229,7 +236,7 @@ fn by_place(threads: &[Thread]) -> Vec<Waiting> {
             State::InWarpgroup(call) => call.place(),
             State::AtMbarrier(call) => call.place(),
             State::AtNamedBarrier(call) => call.place(),
-            State::Returned | State::Ready => Place::Returned,
+            State::Returned | State::Ready | State::ForStores => Place::Returned,
         };
         match groups.iter_mut().find(|group| group.place == place) {
             Some(group) => group.threads.push(thread.number),

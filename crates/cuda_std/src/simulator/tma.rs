@@ -1,6 +1,6 @@
 //! Copies of boxes between global and shared memory.
 
-use super::block::Block;
+use super::block::{Block, State};
 use super::pipeline::is_readable;
 use super::shared_memory::POISON;
 use super::{Fault, current};
@@ -224,6 +224,7 @@ pub(crate) fn tma_wait_read(but_newest: usize) {
     if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
         return;
     }
+    current::thread().suspend(State::ForStores);
     let mut stores = current::thread().stores.borrow_mut();
     let reading = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.iter_mut().take(reading).flatten() {
@@ -238,6 +239,7 @@ pub(crate) fn tma_wait(but_newest: usize) {
     if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
         return;
     }
+    current::thread().suspend(State::ForStores);
     let mut stores = current::thread().stores.borrow_mut();
     let writing = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.drain(..writing).flatten() {

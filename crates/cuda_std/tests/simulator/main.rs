@@ -15,4 +15,5 @@ mod published_names;
 mod shared_memory;
 mod tma;
 mod warp;
+mod warp_specialized;
 mod wgmma;
