@@ -8,11 +8,12 @@ use std::path::PathBuf;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
-const BUILDS: [(&str, NvvmArch); 5] = [
+const BUILDS: [(&str, NvvmArch); 6] = [
     ("../gpu-kernels", NvvmArch::Compute100),
     ("device-kernels", NvvmArch::Compute75),
     ("device-kernels", NvvmArch::Compute80),
     ("device-kernels", NvvmArch::Compute90),
+    ("device-kernels", NvvmArch::Compute90a),
     ("device-kernels", NvvmArch::Compute100),
 ];
 

@@ -30,6 +30,7 @@ built! {
     "device-kernels" for Compute75 as "compute_75";
     "device-kernels" for Compute80 as "compute_80";
     "device-kernels" for Compute90 as "compute_90";
+    "device-kernels" for Compute90a as "compute_90a";
     "device-kernels" for Compute100 as "compute_100";
 }
 

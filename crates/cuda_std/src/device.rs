@@ -64,6 +64,20 @@ macro_rules! stand_together {
 }
 pub(crate) use stand_together;
 
+/// Ends the launch: what calls it has no meaning on this architecture.
+#[cfg(not(target_feature = "compute_90a"))]
+macro_rules! needs_architecture {
+    ($why:literal $(, $unused:expr)*) => {{
+        $(let _ = $unused;)*
+        // SAFETY: it ends the launch.
+        unsafe {
+            core::arch::asm!(concat!("trap; // ", $why), options(nostack, preserves_flags))
+        }
+    }};
+}
+#[cfg(not(target_feature = "compute_90a"))]
+pub(crate) use needs_architecture;
+
 /// Declares functions for operations that threads execute together.
 macro_rules! convergent {
     ($($([$unsafe:tt])? fn $name:ident($($argument:ident),*) $(-> $result:ty)?;)*) => {

@@ -34,9 +34,9 @@
 //! [`intrinsics`], [`io`], [`mem`], [`misc`], [`ptr`], [`shared`], [`thread`] and [`warp`]. In
 //! addition to 0.2 there are atomic integers, launch bounds, clusters and instances of generic
 //! kernels as arguments of [`#[kernel]`](kernel), [`unroll`](fn@unroll), shuffles, votes, matches
-//! and reductions of a warp, tensor cores ([`mma`]), asynchronous copies ([`pipeline`]), 16-byte
-//! accesses ([`global`]), and kernels that begin before the previous kernel has ended
-//! ([`grid_dependency`]).
+//! and reductions of a warp, tensor cores ([`mma`], [`wgmma`]), asynchronous copies ([`pipeline`],
+//! [`tma`]), barriers for them ([`mbarrier`]), 16-byte accesses ([`global`]), and kernels that
+//! begin before the previous kernel has ended ([`grid_dependency`]).
 //!
 //! What `cuda_std` 0.2.2 has and this crate has not, or has otherwise:
 //!
@@ -75,6 +75,7 @@ pub mod global;
 pub mod grid_dependency;
 pub mod intrinsics;
 pub mod io;
+pub mod mbarrier;
 pub mod mem;
 pub mod misc;
 pub mod mma;
@@ -85,9 +86,11 @@ pub mod pipeline;
 pub mod ptr;
 pub mod shared;
 pub mod thread;
+pub mod tma;
 mod unroll;
 mod vector;
 pub mod warp;
+pub mod wgmma;
 
 #[cfg(cuda_device)]
 mod device;

@@ -11,6 +11,7 @@
 //! | [`m16n8k8_tf32`] | 16x8 by 8x8 | f32, read as tf32 | f32 | one instruction |
 //! | [`m16n8k16_bf16`], [`m16n8k16_f16`] | 16x16 by 16x8 | pairs of bf16 or f16 | f32 | one instruction |
 //! | [`ldmatrix_x4`] and its like | | rows of 16 bytes | | loads fragments from shared memory |
+//! | [`stmatrix_x4`] | | rows of 16 bytes | | stores fragments to shared memory; from `compute_90` on |
 //!
 //! The instructions are PTX's `mma.sync` and `ldmatrix`, and require `compute_80`. Compiled for an
 //! older architecture, each function is a `trap`, which fails the launch.
@@ -36,6 +37,7 @@ use core::arch::asm;
 mod layout;
 mod ldmatrix;
 mod multiply;
+mod stmatrix;
 
 pub use layout::Layout;
 pub use ldmatrix::{
@@ -44,6 +46,7 @@ pub use ldmatrix::{
 pub use multiply::{
     m8n8k4_f64, m16n8k4_f64, m16n8k8_f64, m16n8k8_tf32, m16n8k16_bf16, m16n8k16_f16, m16n8k16_f64,
 };
+pub use stmatrix::stmatrix_x4;
 
 /// `x` rounded to tf32: an f32 whose lower 13 bits are zero, the nearest to `x`, or of two that
 /// are as near the one farther from zero.

@@ -163,6 +163,26 @@ pub fn sync_threads() {
     crate::simulator::barrier();
 }
 
+/// Waits until `threads` threads of the block have arrived at the barrier of this number: those of
+/// some of its warps, while the others go on. Afterwards they see what each wrote before.
+///
+/// `number` is from 1 to 15 (0 is that of [`sync_threads`]), `threads` a multiple of 32. All lanes of
+/// a warp must arrive together.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn named_barrier(number: u32, threads: u32) {
+    #[cfg(cuda_device)]
+    // SAFETY: it touches nothing.
+    unsafe {
+        core::arch::asm!(
+            "bar.sync {:e}, {:e};",
+            in(reg) number, in(reg) threads, options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(cuda_device))]
+    crate::simulator::named_barrier(number, threads);
+}
+
 /// [`sync_threads`] that also returns the number of the block's threads in which `predicate` is
 /// not 0.
 #[inline(always)]

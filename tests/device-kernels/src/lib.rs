@@ -27,6 +27,7 @@ pub mod print_texts;
 pub mod probe;
 pub mod std_maths;
 pub mod sync;
+pub mod warpgroups;
 pub mod warps;
 
 /// Every probe, by module.
@@ -41,6 +42,7 @@ pub static PROBES: &[&[probe::Probe]] = &[
     pipeline::PROBES,
     warps::PROBES,
     mma::PROBES,
+    warpgroups::PROBES,
     maths::PROBES,
     narrow::PROBES,
     std_maths::PROBES,

@@ -2,10 +2,14 @@
 //! continue.
 
 use super::barrier::{Barrier, BarrierCall};
+use super::mbarrier::{MbarrierCall, Mbarriers};
 use super::mma::Registers;
+use super::named_barrier::{NamedBarrierCall, open_named_barrier};
 use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
+use super::tma::PendingStores;
 use super::warp::{WarpCall, complete_warp};
+use super::warpgroup::{PendingProducts, WarpgroupCall, complete_warpgroup};
 use super::{BarrierSite, Dim3, Fault, Launch, Place, WARP_SIZE, Waiting};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
@@ -21,6 +25,14 @@ pub(super) enum State {
     AtBarrier(BarrierCall),
     /// It waits for lanes of its warp.
     InWarp(WarpCall),
+    /// It waits for the threads of its warpgroup.
+    InWarpgroup(WarpgroupCall),
+    /// It waits for a phase of a barrier in shared memory.
+    AtMbarrier(MbarrierCall),
+    /// It waits for some threads of the block.
+    AtNamedBarrier(NamedBarrierCall),
+    /// It waits for its own stores, while the others get as far as they can.
+    ForStores,
     Returned,
 }
 
@@ -37,6 +49,10 @@ pub(super) struct Thread {
     pub fragments: Cell<[Registers; 3]>,
     /// Asynchronous copies that it has issued and not waited for.
     pub pending_copies: RefCell<PendingCopies>,
+    /// Stores of boxes that it has issued and not waited for.
+    pub stores: RefCell<PendingStores>,
+    /// The multiplications of its warpgroup that it has issued and not waited for.
+    pub products: RefCell<PendingProducts>,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
     pub yielder: Cell<*const Yielder<(), ()>>,
     /// The addresses of the stack that it runs on.
@@ -76,6 +92,7 @@ pub(super) struct Block {
     pub left_out: Vec<BarrierSite>,
     pub threads: Vec<Thread>,
     pub barrier: Barrier,
+    pub mbarriers: Mbarriers,
     pub waits: Waits,
     /// The addresses that asynchronous copies may read: all if `None`.
     pub readable_by_copies: Option<Vec<Range<usize>>>,
@@ -96,6 +113,8 @@ impl Block {
             warp_answer: Cell::new(0),
             fragments: Cell::default(),
             pending_copies: RefCell::default(),
+            stores: RefCell::default(),
+            products: RefCell::default(),
             yielder: Cell::new(ptr::null()),
             stack: Cell::default(),
         });
@@ -106,6 +125,7 @@ impl Block {
             left_out: launch.barriers_left_out.clone(),
             threads: threads.collect(),
             barrier: Barrier::default(),
+            mbarriers: Mbarriers::default(),
             waits: Waits::new(&launch.waits_left_out),
             readable_by_copies: launch.readable_by_copies.clone(),
             shared_memory: RefCell::new(shared_memory),
@@ -118,10 +138,13 @@ impl Block {
         self.index.set(self.grid.place(number));
         self.is_unwinding.set(false);
         self.barrier.begin_block();
+        self.mbarriers.begin_block();
         self.shared_memory.borrow_mut().begin_block();
         self.make_all_ready();
         for thread in &self.threads {
             thread.pending_copies.borrow_mut().drop_all();
+            thread.stores.borrow_mut().drop_all();
+            thread.products.borrow_mut().drop_all();
         }
     }
 
@@ -154,6 +177,17 @@ impl Block {
                     return Ok(());
                 }
             }
+        }
+        if complete_warpgroup(self)?
+            || open_named_barrier(self)
+            || self.mbarriers.settle(self, first)
+        {
+            return Ok(());
+        }
+        let for_stores = |thread: &&Thread| matches!(thread.state.get(), State::ForStores);
+        if let Some(thread) = self.threads.iter().find(for_stores) {
+            thread.state.set(State::Ready);
+            return Ok(());
         }
         // A sleeping thread has run in this pass and is ready for the next pass.
         let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
@@ -199,7 +233,10 @@ fn by_place(threads: &[Thread]) -> Vec<Waiting> {
         let place = match thread.state.get() {
             State::AtBarrier(call) => call.place(),
             State::InWarp(call) => call.place(),
-            State::Returned | State::Ready => Place::Returned,
+            State::InWarpgroup(call) => call.place(),
+            State::AtMbarrier(call) => call.place(),
+            State::AtNamedBarrier(call) => call.place(),
+            State::Returned | State::Ready | State::ForStores => Place::Returned,
         };
         match groups.iter_mut().find(|group| group.place == place) {
             Some(group) => group.threads.push(thread.number),

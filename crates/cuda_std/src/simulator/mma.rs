@@ -54,7 +54,7 @@ impl Multiplication {
                 let (row, col) = layout.c(lane, i);
                 let depth = layout.depth as usize;
                 let (row, col) = (&a[row as usize][..depth], &b[col as usize][..depth]);
-                *sum = self.sum(row, col, *sum);
+                *sum = self.products.sum(row, col, *sum);
             }
         }
     }
@@ -67,10 +67,12 @@ impl Multiplication {
             _ => register >> (16 * (i % 2)) & 0xFFFF,
         }
     }
+}
 
-    /// The sum `c` and the products of a row of A and a column of B.
-    fn sum(self, a: &[u64], b: &[u64], c: u64) -> u64 {
-        let format = match self.products {
+impl Products {
+    /// The sum of `c` and of the products of a row of A and a column of B, as bits.
+    pub fn sum(self, a: &[u64], b: &[u64], c: u64) -> u64 {
+        let format = match self {
             Products::F64 => return fused_sum(a, b, c),
             Products::Tf32 => Format::TF32,
             Products::Bf16 => Format::BF16,

@@ -54,12 +54,16 @@ mod current;
 mod dim3;
 mod fault;
 mod launch;
+mod mbarrier;
 mod mma;
+mod named_barrier;
 mod order;
 mod panic_hook;
 mod pipeline;
 mod shared_memory;
+mod tma;
 mod warp;
+mod warpgroup;
 mod worker;
 
 pub use dim3::Dim3;
@@ -74,10 +78,16 @@ pub(crate) use current::{
     address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
     lane, let_others_run, thread_index,
 };
+pub(crate) use mbarrier::{mbarrier_arrive, mbarrier_init, mbarrier_wait};
 pub(crate) use mma::{Multiplication, Products, Registers};
+pub(crate) use named_barrier::named_barrier;
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
-pub(crate) use shared_memory::{dynamic_shared_bytes, dynamic_shared_memory, shared_bytes};
-pub(crate) use warp::{WarpOperation, load_matrices, multiply, warp_exchange};
+pub(crate) use shared_memory::{
+    dynamic_shared_bytes, dynamic_shared_memory, shared_bytes, shared_offset,
+};
+pub(crate) use tma::{tma_commit, tma_fence, tma_load, tma_store, tma_wait, tma_wait_read};
+pub(crate) use warp::{WarpOperation, load_matrices, multiply, store_matrices, warp_exchange};
+pub(crate) use warpgroup::{warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait};
 
 /// Threads of a warp.
 pub(crate) const WARP_SIZE: u32 = 32;

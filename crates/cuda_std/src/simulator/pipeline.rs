@@ -124,7 +124,7 @@ fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
 }
 
 /// Whether all bytes that a copy reads lie in one memory that the launch lets copies read.
-fn is_readable(global: usize, valid_bytes: usize, block: &Block) -> bool {
+pub(super) fn is_readable(global: usize, valid_bytes: usize, block: &Block) -> bool {
     let Some(memories) = &block.readable_by_copies else {
         return true;
     };
@@ -175,7 +175,7 @@ impl Waits {
     }
 
     /// Whether a thread need not wait here; counts it if it must.
-    fn is_left_out(&self, site: &'static Location<'static>) -> bool {
+    pub fn is_left_out(&self, site: &'static Location<'static>) -> bool {
         if !self.left_out.is_empty() && self.left_out.contains(&site.into()) {
             return true;
         }

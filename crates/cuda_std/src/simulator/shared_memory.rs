@@ -41,6 +41,9 @@ pub(super) struct SharedMemory {
     /// Where the next array can start.
     end: usize,
     most_static_bytes: usize,
+    /// What copies and multiplications see that go another way than loads and stores of threads:
+    /// the bytes from the start on, as far as any have used it in this block.
+    seen_by_copies: Vec<u8>,
 }
 
 struct Array {
@@ -62,6 +65,7 @@ impl Default for SharedMemory {
             arrays: Vec::new(),
             end: 0,
             most_static_bytes: 0,
+            seen_by_copies: Vec::new(),
         }
     }
 }
@@ -76,6 +80,7 @@ impl SharedMemory {
 
     pub fn begin_block(&mut self) {
         self.arrays.clear();
+        self.seen_by_copies.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         self.poison(0, self.end + GUARD);
     }
@@ -104,6 +109,39 @@ impl SharedMemory {
     pub fn contains(&self, start: *const u8, bytes: usize) -> bool {
         let offset = start.addr().wrapping_sub(self.start.addr().get());
         offset.saturating_add(bytes) <= self.end
+    }
+
+    /// The offset of an address from the start.
+    pub fn offset(&self, address: *const u8) -> usize {
+        address.addr().wrapping_sub(self.start.addr().get())
+    }
+
+    /// Makes what threads have written visible to copies.
+    pub fn publish(&mut self) {
+        // SAFETY: within the arena; poisoned, or written by the block, whose threads do not run.
+        let written = unsafe { slice::from_raw_parts(self.start.as_ptr(), self.end) };
+        self.seen_by_copies.clear();
+        self.seen_by_copies.extend_from_slice(written);
+    }
+
+    /// What a copy finds at an offset.
+    pub fn read_of_copy<const BYTES: usize>(&self, offset: usize) -> [u8; BYTES] {
+        let seen = self.seen_by_copies.get(offset..offset + BYTES);
+        seen.and_then(|seen| seen.try_into().ok())
+            .unwrap_or([POISON; BYTES])
+    }
+
+    /// Writes what a copy brings, for copies and threads to see. The offset is one of the block's.
+    pub fn write_of_copy(&mut self, offset: usize, bytes: &[u8; 16]) {
+        if self.seen_by_copies.len() < self.end {
+            self.seen_by_copies.resize(self.end, POISON);
+        }
+        self.seen_by_copies[offset..offset + bytes.len()].copy_from_slice(bytes);
+        // SAFETY: the slice above would have been too short, were it outside of the block's memory.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
     }
 
     /// The array that `key` stands for in this block.
@@ -154,6 +192,12 @@ pub(crate) fn dynamic_shared_bytes() -> u32 {
 #[track_caller]
 pub(crate) fn shared_bytes() -> u32 {
     current::block().shared_memory.borrow().end as u32
+}
+
+/// The offset of an address in the block's shared memory: what the address is on a GPU.
+#[track_caller]
+pub(crate) fn shared_offset(address: *const u8) -> u32 {
+    current::block().shared_memory.borrow().offset(address) as u32
 }
 
 /// A static in shared memory: a handle that dereferences to the current block's copy.

@@ -21,6 +21,8 @@ pub(crate) enum WarpOperation {
     Reduce(WarpReductionOp, bool),
     Multiply(Multiplication),
     LoadMatrices(MatrixLoad),
+    /// With the function's name.
+    StoreMatrices(&'static str),
 }
 
 /// A load of `count` matrices from shared memory.
@@ -47,6 +49,7 @@ impl WarpOperation {
             Self::Reduce(..) => "warp_reduce",
             Self::Multiply(multiplication) => multiplication.function,
             Self::LoadMatrices(load) => load.function,
+            Self::StoreMatrices(function) => function,
         }
     }
 }
@@ -133,6 +136,18 @@ pub(crate) fn load_matrices<const COUNT: usize>(
     std::array::from_fn(|i| loaded.0[i] as u32)
 }
 
+/// Stores matrices, together with all other lanes of the warp, each with its part of them.
+#[track_caller]
+pub(crate) fn store_matrices(function: &'static str, row: *mut u8, parts: [u32; 4]) {
+    // Whoever completes the operation writes there.
+    let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
+    let parts = Registers::of(&parts, |&part| part.into());
+    exchange_fragments(
+        WarpOperation::StoreMatrices(function),
+        [row, parts, Registers::default()],
+    );
+}
+
 /// Waits for all lanes of the warp; returns what takes C's place.
 #[track_caller]
 fn exchange_fragments(operation: WarpOperation, fragments: [Registers; 3]) -> Registers {
@@ -186,6 +201,9 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
             complete_multiplication(multiplication, warp)
         }
         Some(WarpOperation::LoadMatrices(load)) => complete_load(load, block, warp, calls)?,
+        Some(WarpOperation::StoreMatrices(function)) => {
+            complete_store(function, block, warp, calls)?
+        }
         _ => {}
     }
     let participants = || {
@@ -203,7 +221,10 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
     let ballot = lanes_with(&|call| call.word != 0);
     for (lane, thread, call) in participants() {
         let answer = match call.operation {
-            WarpOperation::Sync | WarpOperation::Multiply(_) | WarpOperation::LoadMatrices(_) => 0,
+            WarpOperation::Sync
+            | WarpOperation::Multiply(_)
+            | WarpOperation::LoadMatrices(_)
+            | WarpOperation::StoreMatrices(_) => 0,
             WarpOperation::VoteAll => u32::from(ballot == call.mask),
             WarpOperation::VoteAny => u32::from(ballot != 0),
             WarpOperation::Ballot => ballot,
@@ -254,21 +275,9 @@ fn complete_load(
     warp: &[Thread],
     calls: &[Option<WarpCall>; 32],
 ) -> Result<(), Fault> {
-    let shared_memory = block.shared_memory.borrow();
     let mut rows = [[[0_u8; 2]; 8]; 32];
     for ((thread, call), row) in warp.iter().zip(calls).zip(&mut rows).take(8 * load.count) {
-        let address = thread.fragments.get()[0].0[0] as usize;
-        let pointer: *const [[u8; 2]; 8] = std::ptr::with_exposed_provenance(address);
-        let is_shared = shared_memory.contains(pointer.cast(), size_of_val(row));
-        if let Some(call) = call
-            && !(is_shared && address.is_multiple_of(size_of_val(row)))
-        {
-            let problem = format!(
-                "{}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16.",
-                load.function
-            );
-            return Err(invalid(block, thread, *call, problem));
-        }
+        let pointer = row_of_matrix(load.function, block, thread, *call)?;
         // SAFETY: 16 bytes of the block's shared memory, which is initialized, and whose threads
         // are all suspended.
         *row = unsafe { pointer.read() };
@@ -287,6 +296,52 @@ fn complete_load(
         thread.fragments.set([a, b, parts]);
     }
     Ok(())
+}
+
+/// Writes every lane's part of the matrices.
+fn complete_store(
+    function: &'static str,
+    block: &Block,
+    warp: &[Thread],
+    calls: &[Option<WarpCall>; 32],
+) -> Result<(), Fault> {
+    for (number, (thread, call)) in warp.iter().zip(calls).enumerate() {
+        let pointer = row_of_matrix(function, block, thread, *call)?;
+        let (matrix, row) = (number / 8, number % 8);
+        let lanes = warp.iter().skip(4 * row).take(4);
+        for (word, lane) in lanes.enumerate() {
+            let part = lane.fragments.get()[1].0[matrix] as u32;
+            // SAFETY: within 16 bytes of the block's shared memory, whose threads are all suspended.
+            unsafe {
+                pointer
+                    .cast::<[u8; 4]>()
+                    .add(word)
+                    .write(part.to_le_bytes())
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Where the row lies that a lane gives.
+fn row_of_matrix(
+    function: &'static str,
+    block: &Block,
+    thread: &Thread,
+    call: Option<WarpCall>,
+) -> Result<*mut [[u8; 2]; 8], Fault> {
+    let address = thread.fragments.get()[0].0[0] as usize;
+    let pointer: *mut [[u8; 2]; 8] = std::ptr::with_exposed_provenance_mut(address);
+    let is_shared = block.shared_memory.borrow().contains(pointer.cast(), 16);
+    match call {
+        Some(call) if !(is_shared && address.is_multiple_of(16)) => {
+            let problem = format!(
+                "{function}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16."
+            );
+            Err(invalid(block, thread, call, problem))
+        }
+        _ => Ok(pointer),
+    }
 }
 
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

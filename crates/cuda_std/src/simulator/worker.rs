@@ -121,6 +121,7 @@ fn run_threads(
                 reason: error.to_string(),
             })?;
             if has_returned {
+                thread.stores.borrow_mut().write_all(block);
                 thread.state.set(State::Returned);
                 left -= 1;
             }

@@ -1,0 +1,258 @@
+//! Copies of boxes between global and shared memory.
+
+use super::block::{Block, State};
+use super::pipeline::is_readable;
+use super::shared_memory::POISON;
+use super::{Fault, current};
+use crate::tma::{TensorMap, Tiles};
+use std::collections::VecDeque;
+use std::panic::Location;
+
+/// A box of a matrix.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    tiles: Tiles,
+    x: u32,
+    y: u32,
+    /// Where it begins in the block's shared memory.
+    offset: usize,
+}
+
+impl Tile {
+    /// The pieces of 16 bytes of its rows: where each lies in shared memory, the row and the first
+    /// byte of the row that it comes from, and how many of its bytes are not out of bounds.
+    fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+        let Self {
+            tiles,
+            x,
+            y,
+            offset,
+        } = *self;
+        let row_bytes = tiles.box_width * tiles.element_bytes;
+        let first = x as usize * tiles.element_bytes;
+        let width = tiles.width * tiles.element_bytes;
+        (0..tiles.box_height).flat_map(move |row| {
+            (0..row_bytes / 16).map(move |piece| {
+                let place = tiles.swizzle.place(offset + row * row_bytes + 16 * piece);
+                let byte = first + 16 * piece;
+                let valid = match y as usize + row < tiles.height {
+                    true => width.saturating_sub(byte).min(16),
+                    false => 0,
+                };
+                (place, y as usize + row, byte, valid)
+            })
+        })
+    }
+}
+
+/// A load that has been issued and has not landed.
+#[derive(Debug)]
+pub(super) struct Load(Tile);
+
+impl Load {
+    pub fn bytes(&self) -> usize {
+        self.0.tiles.box_bytes()
+    }
+
+    pub fn land(&self, block: &Block) {
+        let mut shared = block.shared_memory.borrow_mut();
+        let Tiles {
+            global, row_bytes, ..
+        } = self.0.tiles;
+        for (place, row, byte, valid) in self.0.pieces() {
+            let mut piece = [0; 16];
+            if valid > 0 {
+                // SAFETY: in bounds of the matrix that the map describes, which the kernel has
+                // vouched for until it waits.
+                let from = unsafe { global.add(row * row_bytes + byte) };
+                // SAFETY: as above.
+                unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(from, valid) };
+            }
+            shared.write_of_copy(place, &piece);
+        }
+    }
+}
+
+/// A store that has been issued.
+#[derive(Debug)]
+struct Store {
+    tile: Tile,
+    /// What it has read from shared memory, once it has.
+    read: Option<Vec<[u8; 16]>>,
+}
+
+impl Store {
+    fn read(&mut self, block: &Block) {
+        if self.read.is_none() {
+            let shared = block.shared_memory.borrow();
+            let pieces = self
+                .tile
+                .pieces()
+                .map(|(place, ..)| shared.read_of_copy(place));
+            self.read = Some(pieces.collect());
+        }
+    }
+
+    fn write(mut self, block: &Block) {
+        self.read(block);
+        let Tiles {
+            global, row_bytes, ..
+        } = self.tile.tiles;
+        let pieces = self.tile.pieces().zip(self.read.iter().flatten());
+        for ((_, row, byte, valid), piece) in pieces {
+            if valid > 0 {
+                // SAFETY: in bounds of the matrix that the map describes, which the kernel has
+                // vouched for.
+                unsafe {
+                    let to = global.cast_mut().add(row * row_bytes + byte);
+                    to.copy_from_nonoverlapping(piece.as_ptr(), valid);
+                }
+            }
+        }
+    }
+}
+
+/// The stores of one thread that have not been performed.
+#[derive(Debug, Default)]
+pub(super) struct PendingStores {
+    open: Vec<Store>,
+    /// The oldest first.
+    groups: VecDeque<Vec<Store>>,
+}
+
+impl PendingStores {
+    pub fn drop_all(&mut self) {
+        self.open.clear();
+        self.groups.clear();
+    }
+
+    /// What becomes of them when the thread ends: they are performed, as late as that.
+    pub fn write_all(&mut self, block: &Block) {
+        for store in self.groups.drain(..).flatten().chain(self.open.drain(..)) {
+            store.write(block);
+        }
+    }
+}
+
+/// What the map and the place in shared memory say, if a GPU could copy that.
+fn tile(
+    map: &TensorMap,
+    [x, y]: [u32; 2],
+    shared: *const u8,
+    block: &Block,
+) -> Result<Tile, String> {
+    let tiles = Tiles::of(map).ok_or("a tensor map that was not made for the simulator.")?;
+    let bytes = tiles.box_bytes();
+    let memory = block.shared_memory.borrow();
+    let alignment = match tiles.swizzle.row_bytes() {
+        Some(row_bytes) => 8 * row_bytes,
+        None => 128,
+    };
+    let offset = memory.offset(shared);
+    if !memory.contains(shared, bytes) || !offset.is_multiple_of(alignment) {
+        return Err(format!(
+            "a box of {bytes} bytes at {shared:p}; it must be in the block's shared memory, at a multiple of {alignment}."
+        ));
+    }
+    let tile = Tile {
+        tiles,
+        x,
+        y,
+        offset,
+    };
+    for (_, row, byte, valid) in tile.pieces() {
+        let address = tiles.global.addr() + row * tiles.row_bytes + byte;
+        if valid > 0 && !is_readable(address, valid, block) {
+            return Err(format!(
+                "a copy of {valid} bytes at row {row}, byte {byte} of its matrix, not all of which it may use."
+            ));
+        }
+    }
+    Ok(tile)
+}
+
+#[track_caller]
+fn fail(problem: String) -> ! {
+    current::fail(Fault::InvalidCopy {
+        block: current::block().index.get(),
+        thread: current::thread().index,
+        site: Location::caller().into(),
+        problem,
+    })
+}
+
+#[track_caller]
+pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: usize) {
+    let block = current::block();
+    if block.is_unwinding.get() {
+        return;
+    }
+    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| fail(problem));
+    {
+        let mut memory = block.shared_memory.borrow_mut();
+        for (place, ..) in tile.pieces() {
+            memory.write_of_copy(place, &[POISON; 16]);
+        }
+    }
+    if let Err(problem) = block.mbarriers.expect(barrier, Load(tile), block) {
+        fail(problem);
+    }
+}
+
+#[track_caller]
+pub(crate) fn tma_store(map: &TensorMap, at: [u32; 2], shared: *const u8) {
+    let block = current::block();
+    if block.is_unwinding.get() {
+        return;
+    }
+    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| fail(problem));
+    let store = Store { tile, read: None };
+    current::thread().stores.borrow_mut().open.push(store);
+}
+
+#[track_caller]
+pub(crate) fn tma_commit() {
+    let mut stores = current::thread().stores.borrow_mut();
+    let group = std::mem::take(&mut stores.open);
+    stores.groups.push_back(group);
+}
+
+/// Lets all groups but the newest read shared memory.
+#[track_caller]
+pub(crate) fn tma_wait_read(but_newest: usize) {
+    let block = current::block();
+    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+        return;
+    }
+    current::thread().suspend(State::ForStores);
+    let mut stores = current::thread().stores.borrow_mut();
+    let reading = stores.groups.len().saturating_sub(but_newest);
+    for store in stores.groups.iter_mut().take(reading).flatten() {
+        store.read(block);
+    }
+}
+
+/// Lets all groups but the newest write global memory.
+#[track_caller]
+pub(crate) fn tma_wait(but_newest: usize) {
+    let block = current::block();
+    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+        return;
+    }
+    current::thread().suspend(State::ForStores);
+    let mut stores = current::thread().stores.borrow_mut();
+    let writing = stores.groups.len().saturating_sub(but_newest);
+    for store in stores.groups.drain(..writing).flatten() {
+        store.write(block);
+    }
+}
+
+/// Makes what threads have written visible to copies.
+#[track_caller]
+pub(crate) fn tma_fence() {
+    let block = current::block();
+    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+        return;
+    }
+    block.shared_memory.borrow_mut().publish();
+}

@@ -1,0 +1,241 @@
+//! What the 128 threads of a warpgroup multiply.
+
+use super::block::{Block, State, Thread};
+use super::mma::Products;
+use super::{Fault, Place, current};
+use crate::wgmma::{Descriptor, sum_place};
+use std::collections::VecDeque;
+use std::panic::Location;
+
+const THREADS: usize = 128;
+/// Sums of a thread, at most.
+const MOST_SUMS: usize = 128;
+
+/// A multiplication that has been issued.
+#[derive(Clone, Copy, Debug)]
+struct Multiplication {
+    products: Products,
+    /// Columns of B, and K.
+    shape: (u32, u32),
+    tiles: [Descriptor; 2],
+    adds: bool,
+}
+
+/// The multiplications of one thread that have not been performed, and its sums meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct PendingProducts {
+    sums: Vec<f32>,
+    open: Vec<Multiplication>,
+    /// The oldest first.
+    groups: VecDeque<Vec<Multiplication>>,
+    is_fenced: bool,
+}
+
+impl PendingProducts {
+    pub fn drop_all(&mut self) {
+        *self = Self::default();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.groups.is_empty()
+    }
+}
+
+/// A thread's wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WarpgroupCall {
+    function: &'static str,
+    site: &'static Location<'static>,
+    but_newest: usize,
+}
+
+impl WarpgroupCall {
+    pub fn place(self) -> Place {
+        Place::Waits {
+            function: self.function,
+            site: self.site.into(),
+            mask: None,
+        }
+    }
+}
+
+/// Orders the use of registers.
+#[track_caller]
+pub(crate) fn warpgroup_fence() {
+    let block = current::block();
+    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+        return;
+    }
+    current::thread().products.borrow_mut().is_fenced = true;
+}
+
+/// Closes the current thread's group of multiplications.
+#[track_caller]
+pub(crate) fn warpgroup_commit() {
+    let block = current::block();
+    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+        return;
+    }
+    let mut products = current::thread().products.borrow_mut();
+    let group = std::mem::take(&mut products.open);
+    products.groups.push_back(group);
+}
+
+/// Issues a multiplication. The sums are NaN until a wait for it.
+#[track_caller]
+pub(crate) fn warpgroup_multiply(
+    function: &'static str,
+    products: Products,
+    shape: (u32, u32),
+    sums: &mut [f32],
+    tiles: [Descriptor; 2],
+    adds: bool,
+) {
+    let (block, thread) = (current::block(), current::thread());
+    if block.is_unwinding.get() {
+        return;
+    }
+    let mut pending = thread.products.borrow_mut();
+    if pending.is_idle() {
+        if !pending.is_fenced {
+            current::fail(Fault::InvalidWarpOperation {
+                block: block.index.get(),
+                thread: thread.index,
+                site: Location::caller().into(),
+                problem: format!("{function}() without a wgmma::fence() since the sums were used."),
+            });
+        }
+        debug_assert!(sums.len() <= MOST_SUMS);
+        pending.sums = sums.to_vec();
+    }
+    pending.open.push(Multiplication {
+        products,
+        shape,
+        tiles,
+        adds,
+    });
+    sums.fill(f32::NAN);
+}
+
+/// Waits for all of the warpgroup's groups but the newest.
+#[track_caller]
+pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &mut [f32]) {
+    let (block, thread) = (current::block(), current::thread());
+    let site = Location::caller();
+    if block.is_unwinding.get() || block.waits.is_left_out(site) {
+        return;
+    }
+    thread.suspend(State::InWarpgroup(WarpgroupCall {
+        function,
+        site,
+        but_newest,
+    }));
+    let mut pending = thread.products.borrow_mut();
+    if pending.is_idle() {
+        // Without a multiplication before it the wait changes nothing.
+        for (sum, computed) in sums.iter_mut().zip(pending.sums.drain(..)) {
+            *sum = computed;
+        }
+        pending.is_fenced = false;
+    }
+}
+
+/// Completes the wait of a warpgroup that all of its threads have reached; returns whether there was
+/// one.
+pub(super) fn complete_warpgroup(block: &Block) -> Result<bool, Fault> {
+    for warpgroup in block.threads.chunks(THREADS) {
+        let Some(call) = common_call(warpgroup) else {
+            continue;
+        };
+        perform(block, warpgroup, call)?;
+        for thread in warpgroup {
+            thread.state.set(State::Ready);
+        }
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The call that all threads wait in.
+fn common_call(warpgroup: &[Thread]) -> Option<WarpgroupCall> {
+    let call = |thread: &Thread| match thread.state.get() {
+        State::InWarpgroup(call) => Some(call),
+        _ => None,
+    };
+    let first = call(warpgroup.first()?)?;
+    let is_same = |thread| call(thread).is_some_and(|other| other.place() == first.place());
+    (warpgroup.len() == THREADS && warpgroup.iter().all(is_same)).then_some(first)
+}
+
+/// Performs the multiplications of all groups but the newest, for each thread.
+fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(), Fault> {
+    let shared = block.shared_memory.borrow();
+    loop {
+        // All threads have issued the same.
+        let mut next = Vec::new();
+        for (thread, number) in warpgroup.iter().zip(0..) {
+            let mut pending = thread.products.borrow_mut();
+            let group = match pending.groups.len() > call.but_newest {
+                true => pending.groups.pop_front(),
+                false => None,
+            };
+            next.push((thread, number, group));
+        }
+        let count = |group: &Option<Vec<Multiplication>>| group.as_ref().map(Vec::len);
+        let differs = next.iter().find(|one| count(&one.2) != count(&next[0].2));
+        if let Some((thread, ..)) = differs {
+            return Err(Fault::InvalidWarpOperation {
+                block: block.index.get(),
+                thread: thread.index,
+                site: call.site.into(),
+                problem: format!(
+                    "{}() after other multiplications than the first thread of its warpgroup has issued.",
+                    call.function
+                ),
+            });
+        }
+        let Some(multiplications) = next[0].2.clone() else {
+            return Ok(());
+        };
+        for multiplication in multiplications {
+            let [a, b] = operands(&multiplication, &|place| shared.read_of_copy(place));
+            let depth = multiplication.shape.1 as usize;
+            for &(thread, number, _) in &next {
+                let mut pending = thread.products.borrow_mut();
+                for (i, sum) in (0..).zip(&mut pending.sums) {
+                    let (row, col) = sum_place(number, i);
+                    let of =
+                        |matrix: &[u64], at: u32| matrix[at as usize * depth..][..depth].to_vec();
+                    let c = match multiplication.adds {
+                        true => *sum,
+                        false => 0.0,
+                    };
+                    let bits =
+                        multiplication
+                            .products
+                            .sum(&of(&a, row), &of(&b, col), c.to_bits().into());
+                    *sum = f32::from_bits(bits as u32);
+                }
+            }
+        }
+    }
+}
+
+/// The elements of A, row by row, and of B, column by column, as bits.
+fn operands(multiplication: &Multiplication, read: &dyn Fn(usize) -> [u8; 2]) -> [Vec<u64>; 2] {
+    let (columns, depth) = multiplication.shape;
+    let [a, b] = multiplication.tiles;
+    let element_bytes = 32 / depth;
+    let element = |tile: Descriptor, row: u32, k: u32| {
+        let halves = (0..element_bytes / 2).map(|half| {
+            let bytes = read(tile.place(row, element_bytes * k + 2 * half));
+            u64::from(u16::from_le_bytes(bytes)) << (16 * half)
+        });
+        halves.sum()
+    };
+    let matrix = |tile: Descriptor, rows: u32| -> Vec<u64> {
+        let places = (0..rows).flat_map(|row| (0..depth).map(move |k| (row, k)));
+        places.map(|(row, k)| element(tile, row, k)).collect()
+    };
+    [matrix(a, 64), matrix(b, columns)]
+}

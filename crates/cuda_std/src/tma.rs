@@ -1,0 +1,359 @@
+//! The tensor memory accelerator (TMA): one thread copies a whole tile of a matrix between global
+//! and shared memory, while all go on.
+//!
+//! A [`TensorMap`], made before the launch, describes the matrix, the box that a copy moves, and how
+//! the box lies in shared memory. A load fills what lies out of bounds with zeros, a store leaves it
+//! out, so that no tile has edges. A load arrives at an [`mbarrier`](crate::mbarrier) with its
+//! bytes; stores are waited for in groups.
+//!
+//! ```text
+//!            matrix: height rows of width elements, row_bytes apart
+//!   y = 0 +-------------------------------+
+//!         |          x                    |             shared memory
+//!         |       y  +---------+          |   load_2d   +---------+
+//!         |          |   box   |==========|============>|   box   |  its rows one after the other,
+//!         |          +---------+          |             +---------+  swizzled
+//!         +-------------------------------+
+//! ```
+//!
+//! # Swizzles
+//!
+//! Rows of a box that lie straight below each other begin in the same bank of shared memory. With a
+//! [`Swizzle`], each piece of 16 bytes moves to another place in its row, which depends on the row,
+//! so that a column of pieces is spread over all banks. An address is swizzled by an exclusive or of
+//! its bits 4, 5, 6 with bits 7, 8, 9:
+//!
+//! ```text
+//!   128 bytes: piece p of row r lies at place p ^ (r % 8)
+//!
+//!   row 0 | 0 1 2 3 4 5 6 7 |
+//!   row 1 | 1 0 3 2 5 4 7 6 |
+//!   row 2 | 2 3 0 1 6 7 4 5 |
+//!   ...
+//!   row 7 | 7 6 5 4 3 2 1 0 |
+//! ```
+//!
+//! The instructions require `compute_90`; compiled for an older architecture, each is a `trap`.
+//!
+//! The simulator lets a load land as late as it may: when a thread waits for the phase of the
+//! barrier that it arrives at; until then its target is filled with the byte 0xFF. A store reads
+//! shared memory when the issuing thread waits for that, and writes global memory when it waits for
+//! that or ends. What threads wrote to shared memory, a store sees only after a [`fence_shared`].
+
+use crate::mbarrier::Mbarrier;
+
+#[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+use core::arch::asm;
+
+#[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+use crate::device::needs_architecture;
+
+/// Describes a matrix and the boxes that copies move. A kernel takes it as `#[grid_constant]`.
+///
+/// For a GPU the driver makes it (`cuTensorMapEncodeTiled`), for the simulator `Tiles::simulated`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct TensorMap(
+    /// Only its maker knows what they say.
+    pub [u64; 16],
+);
+
+/// What a [`TensorMap`] says, for whoever makes one: a matrix in global memory, and the boxes of it
+/// that copies move.
+#[cfg(not(cuda_device))]
+#[derive(Clone, Copy, Debug)]
+pub struct Tiles {
+    /// The matrix, at a multiple of 16 bytes.
+    pub global: *const u8,
+    /// 1, 2, 4 or 8.
+    pub element_bytes: usize,
+    /// Elements of a row, and rows.
+    pub width: usize,
+    pub height: usize,
+    /// From a row to the next: a multiple of 16.
+    pub row_bytes: usize,
+    /// Elements of a box's row, and its rows: up to 256 each. A row of the box has a multiple of 16
+    /// bytes, at most as many as the swizzle allows.
+    pub box_width: usize,
+    pub box_height: usize,
+    pub swizzle: Swizzle,
+}
+
+#[cfg(not(cuda_device))]
+impl Tiles {
+    /// What makes the driver refuse it, if anything does.
+    pub fn problem(&self) -> Option<String> {
+        let row_bytes_of_box = self.box_width * self.element_bytes;
+        let sides = [self.box_width, self.box_height];
+        if !matches!(self.element_bytes, 1 | 2 | 4 | 8) {
+            Some(format!("elements of {} bytes", self.element_bytes))
+        } else if !self.global.addr().is_multiple_of(16) || !self.row_bytes.is_multiple_of(16) {
+            Some(format!(
+                "a matrix at {:p} with rows {} bytes apart; both must be multiples of 16",
+                self.global, self.row_bytes
+            ))
+        } else if self.width == 0 || self.height == 0 {
+            Some("a matrix without elements".to_owned())
+        } else if sides.iter().any(|side| !(1..=256).contains(side)) {
+            Some(format!(
+                "boxes of {} x {}; a side is from 1 to 256",
+                self.box_height, self.box_width
+            ))
+        } else if !row_bytes_of_box.is_multiple_of(16)
+            || self
+                .swizzle
+                .row_bytes()
+                .is_some_and(|most| row_bytes_of_box > most)
+        {
+            Some(format!(
+                "boxes whose rows have {row_bytes_of_box} bytes, with the swizzle {:?}",
+                self.swizzle
+            ))
+        } else {
+            None
+        }
+    }
+
+    /// Bytes of a box.
+    pub fn box_bytes(&self) -> usize {
+        self.box_width * self.box_height * self.element_bytes
+    }
+
+    /// The map for a launch in the simulator.
+    ///
+    /// # Errors
+    ///
+    /// [`Self::problem`].
+    pub fn simulated(&self) -> Result<TensorMap, String> {
+        if let Some(problem) = self.problem() {
+            return Err(problem);
+        }
+        let mut words = [0; 16];
+        let numbers = [
+            SIMULATED as usize,
+            self.global.expose_provenance(),
+            self.element_bytes,
+            self.width,
+            self.height,
+            self.row_bytes,
+            self.box_width,
+            self.box_height,
+            self.swizzle as usize,
+        ];
+        for (word, number) in words.iter_mut().zip(numbers) {
+            *word = number as u64;
+        }
+        Ok(TensorMap(words))
+    }
+
+    /// What a map of the simulator says; `None` if it is no such map.
+    pub(crate) fn of(map: &TensorMap) -> Option<Self> {
+        let numbers = map.0.map(|word| word as usize);
+        let swizzles = [
+            Swizzle::None,
+            Swizzle::Bytes32,
+            Swizzle::Bytes64,
+            Swizzle::Bytes128,
+        ];
+        (map.0[0] == SIMULATED).then(|| Self {
+            global: std::ptr::with_exposed_provenance(numbers[1]),
+            element_bytes: numbers[2],
+            width: numbers[3],
+            height: numbers[4],
+            row_bytes: numbers[5],
+            box_width: numbers[6],
+            box_height: numbers[7],
+            swizzle: swizzles[numbers[8] % 4],
+        })
+    }
+}
+
+/// What a map of the simulator begins with.
+#[cfg(not(cuda_device))]
+const SIMULATED: u64 = u64::from_le_bytes(*b"tiles 2d");
+
+/// How the 16-byte pieces of a box's rows lie in shared memory. The rows of a swizzled box have as
+/// many bytes as its name says, or fewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Swizzle {
+    #[default]
+    None,
+    Bytes32,
+    Bytes64,
+    Bytes128,
+}
+
+impl Swizzle {
+    /// Where the byte lies that would lie at `address` without a swizzle.
+    #[inline(always)]
+    pub const fn place(self, address: usize) -> usize {
+        let pieces = match self {
+            Swizzle::None => 0b000,
+            Swizzle::Bytes32 => 0b001,
+            Swizzle::Bytes64 => 0b011,
+            Swizzle::Bytes128 => 0b111,
+        };
+        address ^ ((address >> 7 & pieces) << 4)
+    }
+
+    /// The most bytes that a row of a box can have; a box without a swizzle has no limit.
+    pub const fn row_bytes(self) -> Option<usize> {
+        match self {
+            Swizzle::None => None,
+            Swizzle::Bytes32 => Some(32),
+            Swizzle::Bytes64 => Some(64),
+            Swizzle::Bytes128 => Some(128),
+        }
+    }
+}
+
+/// Prefetches a map, so that the first copy need not wait for it.
+#[inline(always)]
+pub fn prefetch(map: &TensorMap) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: it only reads the map.
+    unsafe {
+        asm!(
+            "prefetch.tensormap [{}];",
+            in(reg) map, options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(all(cuda_device, cuda_arch_at_least = "90")))]
+    let _ = map;
+}
+
+/// Starts to copy the box whose first element is at column `x` of row `y` to shared memory; its
+/// bytes, those out of bounds included, arrive at `barrier`.
+///
+/// # Safety
+///
+/// `shared` has room for the box in this block's shared memory, at a multiple of 128 bytes (of 1024
+/// if the map has a swizzle of 128), and no thread reads or writes there until it has waited for
+/// the barrier's phase. The map describes memory that nobody writes meanwhile. `barrier` was
+/// initialized, and its phase announces these bytes.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrier: *mut Mbarrier) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+             [{:e}], [{}, {{{:e}, {:e}}}], [{:e}];",
+            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) map,
+            in(reg) x,
+            in(reg) y,
+            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier);
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_load(shared.cast(), map, [x, y], barrier.addr());
+}
+
+/// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
+/// [`commit_group`] closes.
+///
+/// # Safety
+///
+/// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; whoever
+/// wrote it has called [`fence_shared`] since, and a barrier lies between that and this. No
+/// thread writes there until this thread has waited with [`wait_group_read`]. The map describes
+/// memory that nobody else reads or writes.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        asm!(
+            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{}, {{{:e}, {:e}}}], [{:e}];",
+            in(reg) map,
+            in(reg) x,
+            in(reg) y,
+            in(reg) crate::device::__nvvm_shared_address(shared.cast()),
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90", map, x, y, shared);
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_store(map, [x, y], shared.cast());
+}
+
+/// Puts the stores that this thread has issued since its last `commit_group` into a group.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn commit_group() {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "cp.async.bulk.commit_group;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90");
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_commit();
+}
+
+/// Waits until all of this thread's groups but the `GROUPS` newest have read shared memory, which
+/// may then be written again.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn wait_group_read<const GROUPS: u32>() {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: it writes nothing.
+    unsafe {
+        asm!(
+            "cp.async.bulk.wait_group.read {};",
+            const GROUPS, options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90");
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_wait_read(GROUPS as usize);
+}
+
+/// Waits until all of this thread's groups but the `GROUPS` newest have written global memory.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn wait_group<const GROUPS: u32>() {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: it writes nothing but what the stores were issued to write.
+    unsafe {
+        asm!(
+            "cp.async.bulk.wait_group {};",
+            const GROUPS, options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90");
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_wait(GROUPS as usize);
+}
+
+/// Makes what this thread has written to shared memory visible to TMA and to
+/// [`wgmma`](crate::wgmma), which go another way than loads and stores of threads do.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn fence_shared() {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "fence.proxy.async.shared::cta;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90");
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_fence();
+}

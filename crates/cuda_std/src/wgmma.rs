@@ -1,0 +1,336 @@
+//! Hopper's tensor cores: the 128 threads of a warpgroup multiply a tile of 64 rows by one of 128 or
+//! 256 columns, straight from shared memory, while they go on.
+//!
+//! A warpgroup is four warps, the first a multiple of four. A and B stay in shared memory, as a
+//! [`Descriptor`] says; the sums are in the threads' registers, where [`sum_place`] says:
+//!
+//! ```text
+//!   fence()                                 the sums may be used
+//!   m64n256k16_bf16(&mut sums, a, b, false)      |  a row of instructions
+//!   m64n256k16_bf16(&mut sums, a', b', true)     |  along K ...
+//!   commit()                                     |  ... in one group
+//!   (anything but the sums)                      |  multiplies
+//!   wait_128::<0>(&mut sums)                ..........|  all groups have ended
+//! ```
+//!
+//! From the first multiplication to the wait, the sums are the hardware's: to read or write them is
+//! undefined. A wait for all groups but the newest says that the tiles of the older ones are no
+//! longer read; the sums are complete only after a wait for all.
+//!
+//! | function | A x B | elements | sums of a thread |
+//! | --- | --- | --- | --- |
+//! | [`m64n128k16_bf16`], [`m64n128k16_f16`] | 64x16 by 16x128 | bf16 or f16 | 64 |
+//! | [`m64n256k16_bf16`], [`m64n256k16_f16`] | 64x16 by 16x256 | bf16 or f16 | 128 |
+//! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
+//! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
+//!
+//! All round as [`mma`](crate::mma) says. The instructions exist for `compute_90a` alone; compiled
+//! for another architecture, each is a `trap`.
+//!
+//! The simulator multiplies as late as it may: when a thread waits for the group. Until the wait
+//! for all groups the sums are NaN. What threads have written to shared memory is multiplied only
+//! after a [`tma::fence_shared`](crate::tma::fence_shared).
+
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+use core::arch::asm;
+
+#[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+use crate::device::needs_architecture;
+#[cfg(not(cuda_device))]
+use crate::simulator::{Products, warpgroup_multiply, warpgroup_wait};
+
+/// Where a tile of A or B lies in shared memory, for one multiplication along K.
+///
+/// The tile's rows (of B: its columns) are 128 bytes long, with K along them, and swizzled by 128
+/// bytes, as [`tma::load_2d`](crate::tma::load_2d) leaves them with
+/// [`Swizzle::Bytes128`](crate::tma::Swizzle::Bytes128):
+///
+/// ```text
+///            k = 0 .. 15   16 .. 31   32 .. 47   48 .. 63    (of 16 bits)
+///   row 0  | 32 bytes   | 32 bytes | 32 bytes | 32 bytes |
+///   ...                                                       8 rows: 1024 bytes
+///   row 7  |            |          |          |          |
+///   row 8  |
+/// ```
+///
+/// ```text
+///   bits  0 .. 13   address / 16
+///        16 .. 29   (of no account with this swizzle) 1
+///        32 .. 45   from 8 rows to the next 8, / 16
+///        62 .. 63   swizzle: 1 is 128 bytes
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor(u64);
+
+impl Descriptor {
+    const FIXED: u64 = 1 << 62 | (1024 / 16) << 32 | 1 << 16;
+
+    /// The tile that begins at `tile`, at the first K.
+    ///
+    /// # Safety
+    ///
+    /// `tile` is in this block's shared memory, at a multiple of 1024 bytes.
+    #[inline(always)]
+    pub unsafe fn new<T>(tile: *const T) -> Self {
+        #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+        // SAFETY: the caller vouches for the address.
+        let address = unsafe { crate::device::__nvvm_shared_address(tile.cast()) };
+        #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+        let address = {
+            let _ = tile;
+            0_u32
+        };
+        #[cfg(not(cuda_device))]
+        let address = crate::simulator::shared_offset(tile.cast());
+        Self(Self::FIXED | u64::from((address & 0x3_FFFF) >> 4))
+    }
+
+    /// The tile `bytes` further along K: 32 for the next multiplication.
+    #[inline(always)]
+    #[must_use]
+    pub const fn along_k(self, bytes: u32) -> Self {
+        Self(self.0 + (bytes >> 4) as u64)
+    }
+
+    /// The address of a byte of a row, in the bytes of shared memory.
+    #[cfg(not(cuda_device))]
+    pub(crate) fn place(self, row: u32, byte: u32) -> usize {
+        let start = (self.0 as usize & 0x3FFF) << 4;
+        let offset = (row / 8 * 1024 + row % 8 * 128 + byte) as usize;
+        crate::tma::Swizzle::Bytes128.place(start + offset)
+    }
+}
+
+/// Row and column, in a tile of 64 rows, of sum `i` of the thread with this number in its
+/// warpgroup.
+///
+/// Each warp has 16 rows. They are those of [`Layout::c`](crate::mma::Layout::c), once for every
+/// eight columns:
+///
+/// ```text
+///   col = 0 .. 7               8 .. 15
+///       +--------------------+--------------------+
+///   row | lane / 4:          |                    |   warp 0: rows 0 to 15
+///       |  s[0] s[1]         |  s[4] s[5]         |   warp 1: rows 16 to 31
+///       +- - - - - - - - - - + - - - - - - - - - -+   ...
+///       |  s[2] s[3]  (+ 8)  |  s[6] s[7]         |
+///       +--------------------+--------------------+
+/// ```
+#[inline(always)]
+pub const fn sum_place(thread: u32, i: u32) -> (u32, u32) {
+    let (warp, lane) = (thread / 32, thread % 32);
+    let row = 16 * warp + lane / 4 + 8 * (i / 2 % 2);
+    (row, 8 * (i / 4) + 2 * (lane % 4) + i % 2)
+}
+
+/// Orders the use of registers before and after: it must stand between any use of the sums by the
+/// thread and the first multiplication that adds to them.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn fence() {
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "wgmma.fence.sync.aligned;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+    needs_architecture!("wgmma needs compute_90a");
+    #[cfg(not(cuda_device))]
+    crate::simulator::warpgroup_fence();
+}
+
+/// Puts the multiplications since the last `commit` into a group.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub fn commit() {
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "wgmma.commit_group.sync.aligned;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+    needs_architecture!("wgmma needs compute_90a");
+    #[cfg(not(cuda_device))]
+    crate::simulator::warpgroup_commit();
+}
+
+/// Calls a macro with the numbers of 64 or 128 sums.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! with_64 {
+    ($macro:ident, $($arguments:tt)*) => {
+        $macro!($($arguments)*, a 64 b 65 adds 66, [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63
+        ])
+    };
+}
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! with_128 {
+    ($macro:ident, $($arguments:tt)*) => {
+        $macro!($($arguments)*, a 128 b 129 adds 130, [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90
+            91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111 112 113 114
+            115 116 117 118 119 120 121 122 123 124 125 126 127
+        ])
+    };
+}
+
+/// The instruction, with the sums as its first operands.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! instruction {
+    (
+        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal, $transposes:literal,
+        a $a_number:literal b $b_number:literal adds $adds_number:literal,
+        [$first:literal $($i:literal)*]
+    ) => {
+        asm!(
+            "{{",
+            ".reg .pred adds;",
+            concat!("setp.ne.b32 adds, {", $adds_number, ":e}, 0;"),
+            concat!(
+                "wgmma.mma_async.sync.aligned.", $instruction, " {{",
+                "{", $first, "}", $(", {", $i, "}",)*
+                "}}, {", $a_number, "}, {", $b_number, "}, adds, 1, 1", $transposes, ";"
+            ),
+            "}}",
+            inout(xmm_reg) $sums[$first],
+            $(inout(xmm_reg) $sums[$i],)*
+            in(reg) $a.0,
+            in(reg) $b.0,
+            in(reg) u32::from($adds),
+            options(nostack, preserves_flags)
+        )
+    };
+}
+
+/// The wait. The sums are operands, so that nobody uses them earlier.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! wait_instruction {
+    (
+        $sums:ident, $groups:ident,
+        a $groups_number:literal b $b_number:literal adds $adds_number:literal,
+        [$($i:literal)*]
+    ) => {
+        asm!(
+            concat!("wgmma.wait_group.sync.aligned {", $groups_number, "}; //", $(" {", $i, "}",)*),
+            $(inout(xmm_reg) $sums[$i],)*
+            const $groups,
+            options(nostack, preserves_flags)
+        )
+    };
+}
+
+/// Defines waits for sums in this many registers.
+macro_rules! waits {
+    ($($name:ident, $count:literal, $with_sums:ident;)*) => {
+        $(
+            #[doc = concat!("Waits until all of the warpgroup's groups but the `GROUPS` newest have ended, for ", $count, " sums in each thread.")]
+            ///
+            /// # Safety
+            ///
+            /// All 128 threads of the warpgroup reach this call together. `sums` are those that the
+            /// multiplications since the last [`fence`] have added to.
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub unsafe fn $name<const GROUPS: u32>(sums: &mut [f32; $count]) {
+                #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+                // SAFETY: it writes nothing but the sums.
+                unsafe {
+                    $with_sums!(wait_instruction, sums, GROUPS);
+                }
+                #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+                needs_architecture!("wgmma needs compute_90a", sums);
+                #[cfg(not(cuda_device))]
+                warpgroup_wait(concat!("wgmma::", stringify!($name)), GROUPS as usize, sums);
+            }
+        )*
+    };
+}
+
+waits! {
+    wait_64, 64, with_64;
+    wait_128, 128, with_128;
+}
+
+/// Defines multiplications whose sums are in the registers that `$sums` counts.
+macro_rules! multiplications {
+    ($($name:ident, $count:literal, $sums:ident, $instruction:literal, $transposes:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
+        $(
+            #[doc = concat!("`sums = A * B`, or `sums += A * B` if it `adds`: ", $text, ".")]
+            ///
+            /// # Safety
+            ///
+            /// All 128 threads of the warpgroup reach this call together, with the same arguments but
+            /// the sums. Both tiles are complete, and stay as they are until a wait for the group of
+            /// this multiplication. Between any other use of the sums and this lies a [`fence`].
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub unsafe fn $name(sums: &mut [f32; $count], a: Descriptor, b: Descriptor, adds: bool) {
+                #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+                // SAFETY: the caller vouches for the threads and the tiles.
+                unsafe {
+                    $sums!(instruction, sums, a, b, adds, $instruction, $transposes);
+                }
+                #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+                needs_architecture!("wgmma needs compute_90a", sums, a, b, adds);
+                #[cfg(not(cuda_device))]
+                warpgroup_multiply(
+                    concat!("wgmma::", stringify!($name)),
+                    Products::$products,
+                    ($columns, $depth),
+                    sums,
+                    [a, b],
+                    adds,
+                );
+            }
+        )*
+    };
+}
+
+multiplications! {
+    m64n128k16_bf16, 64, with_64, "m64n128k16.f32.bf16.bf16", ", 0, 0", "64x16 by 16x128 of bf16", 128, 16, Bf16;
+    m64n128k16_f16, 64, with_64, "m64n128k16.f32.f16.f16", ", 0, 0", "64x16 by 16x128 of f16", 128, 16, F16;
+    m64n128k8_tf32, 64, with_64, "m64n128k8.f32.tf32.tf32", "", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
+    m64n256k16_bf16, 128, with_128, "m64n256k16.f32.bf16.bf16", ", 0, 0", "64x16 by 16x256 of bf16", 256, 16, Bf16;
+    m64n256k16_f16, 128, with_128, "m64n256k16.f32.f16.f16", ", 0, 0", "64x16 by 16x256 of f16", 256, 16, F16;
+    m64n256k8_tf32, 128, with_128, "m64n256k8.f32.tf32.tf32", "", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+}
+
+/// Gives this warpgroup's threads `REGISTERS` registers each, a multiple of 8 up to 240: more than
+/// they have. It waits until others have given as many away.
+#[inline(always)]
+pub fn increase_registers<const REGISTERS: u32>() {
+    const { assert!(REGISTERS.is_multiple_of(8) && REGISTERS <= 240) }
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "setmaxnreg.inc.sync.aligned.u32 {};",
+            const REGISTERS, options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Leaves this warpgroup's threads `REGISTERS` registers each, a multiple of 8 from 24 on: fewer
+/// than they have.
+#[inline(always)]
+pub fn decrease_registers<const REGISTERS: u32>() {
+    const { assert!(REGISTERS.is_multiple_of(8) && REGISTERS >= 24) }
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: it touches nothing.
+    unsafe {
+        asm!(
+            "setmaxnreg.dec.sync.aligned.u32 {};",
+            const REGISTERS, options(nostack, preserves_flags)
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! Barriers in shared memory: phases, arrivals, and what cannot be.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the contract of each call is what its test is about"
+)]
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
+use cuda_std::{shared_array, thread};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const ORDERS: [ThreadOrder; 4] = [
+    ThreadOrder::Forward,
+    ThreadOrder::Reverse,
+    ThreadOrder::Random(1),
+    ThreadOrder::Random(2),
+];
+
+/// A barrier for this many arrivals, which all threads may use.
+fn new_barrier(arrivals: u32) -> *mut Mbarrier {
+    let barrier = shared_array![Mbarrier; 1];
+    if thread::thread_idx_x() == 0 {
+        unsafe { mbarrier::init(barrier, arrivals) };
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
+    barrier
+}
+
+#[test]
+fn a_ring_of_one_buffer_hands_each_value_over_once() {
+    for order in ORDERS {
+        let sum = AtomicU32::new(0);
+        let launch = Launch::new(1, 64).thread_order(order);
+        let report = launch.run(|| {
+            let full = new_barrier(32);
+            let empty = shared_array![Mbarrier; 1];
+            let buffer = shared_array![u32; 32];
+            let (lane, is_producer) = (thread::thread_idx_x() % 32, thread::thread_idx_x() < 32);
+            if thread::thread_idx_x() == 0 {
+                unsafe { mbarrier::init(empty, 32) };
+                mbarrier::fence_init();
+            }
+            thread::sync_threads();
+            for round in 0..5 {
+                let place = unsafe { buffer.add(lane as usize) };
+                if is_producer {
+                    // Before the first round the buffer is empty.
+                    unsafe { mbarrier::wait(empty, (round + 1) % 2) };
+                    unsafe { place.write(100 * round + lane) };
+                    unsafe { mbarrier::arrive(full) };
+                } else {
+                    unsafe { mbarrier::wait(full, round % 2) };
+                    // Another producer's value.
+                    let value = unsafe { buffer.add(31 - lane as usize).read() };
+                    assert_eq!(value, 100 * round + 31 - lane);
+                    sum.fetch_add(value, Ordering::Relaxed);
+                    unsafe { mbarrier::arrive(empty) };
+                }
+            }
+        });
+        assert_eq!(report.map(|report| report.waits.len()), Ok(2), "{order:?}");
+        let rounds = (0..5).map(|round| 32 * 100 * round + 31 * 32 / 2);
+        assert_eq!(sum.into_inner(), rounds.sum::<u32>());
+    }
+}
+
+#[test]
+fn without_its_wait_a_consumer_reads_what_is_not_there() {
+    let run = |launch: Launch| {
+        let seen = AtomicU32::new(0);
+        let report = launch.run(|| {
+            let full = new_barrier(1);
+            let buffer = shared_array![u32; 1];
+            if thread::thread_idx_x() == 1 {
+                unsafe { buffer.write(7) };
+                unsafe { mbarrier::arrive(full) };
+            } else {
+                unsafe { mbarrier::wait(full, 0) };
+                seen.store(unsafe { buffer.read() }, Ordering::Relaxed);
+            }
+        });
+        (seen.into_inner(), report.unwrap())
+    };
+    let (seen, report) = run(Launch::new(1, 2));
+    assert_eq!(seen, 7);
+    let site = *report.waits.keys().next().unwrap();
+    let (seen, _) = run(unsafe { Launch::new(1, 2).without_wait(site) });
+    assert_eq!(seen, u32::MAX);
+}
+
+#[test]
+fn a_wait_that_nothing_ends_is_a_fault() {
+    let fault = Launch::new(1, 32)
+        .run(|| {
+            let barrier = new_barrier(33);
+            unsafe { mbarrier::arrive(barrier) };
+            unsafe { mbarrier::wait(barrier, 0) };
+        })
+        .unwrap_err();
+    let Fault::DivergentBarrier { threads, .. } = fault else {
+        panic!("{fault}");
+    };
+    let Place::Waits { function, .. } = threads[0].place else {
+        panic!("{threads:?}");
+    };
+    assert_eq!((threads.len(), function), (1, "mbarrier::wait"));
+}
+
+#[test]
+fn what_is_no_barrier_is_refused() {
+    let problem = |kernel: &(dyn Fn() + Sync)| {
+        let fault = Launch::new(1, 1).run(kernel).unwrap_err();
+        fault.to_string()
+    };
+    let uninitialized = problem(&|| unsafe { mbarrier::arrive(shared_array![Mbarrier; 1]) });
+    assert!(
+        uninitialized.contains("no barrier that was initialized"),
+        "{uninitialized}"
+    );
+    let elsewhere = problem(&|| {
+        let mut local = 0_u64;
+        unsafe { mbarrier::init((&raw mut local).cast(), 1) };
+    });
+    assert!(elsewhere.contains("shared memory"), "{elsewhere}");
+    let for_nobody = problem(&|| unsafe { mbarrier::init(shared_array![Mbarrier; 1], 0) });
+    assert!(for_nobody.contains("0 arrivals"), "{for_nobody}");
+    let too_many = problem(&|| {
+        let barrier = new_barrier(1);
+        unsafe { mbarrier::arrive_expect_tx(barrier, 16) };
+        unsafe { mbarrier::arrive(barrier) };
+    });
+    assert!(
+        too_many.contains("16 were announced, 0 are on their way"),
+        "{too_many}"
+    );
+}

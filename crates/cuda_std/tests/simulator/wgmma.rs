@@ -1,0 +1,184 @@
+//! What a warpgroup multiplies, compared with plain sums, and what a missing wait or fence does.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the contract of each call is what its test is about"
+)]
+
+use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
+use cuda_std::tma::{self, Swizzle};
+use cuda_std::wgmma::{self, Descriptor, sum_place};
+use cuda_std::{shared, thread};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// A small integer for each place of a matrix, from -8 to 7.
+fn small(matrix: u32, row: u32, k: u32) -> i32 {
+    let hash = (matrix + 3 * row + 1000 * k).wrapping_mul(2_654_435_761) >> 28;
+    hash as i32 - 8
+}
+
+/// How elements of a type lie in shared memory.
+#[derive(Clone, Copy)]
+struct Type {
+    bytes: u32,
+    bits: fn(i32) -> u32,
+}
+
+const BF16: Type = Type {
+    bytes: 2,
+    bits: |value| (value as f32).to_bits() >> 16,
+};
+const F16: Type = Type {
+    bytes: 2,
+    bits: |value| match value {
+        0 => 0,
+        _ => {
+            let bits = (value as f32).to_bits();
+            (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3FFFF) - ((127 - 15) << 10))
+        }
+    },
+};
+const TF32: Type = Type {
+    bytes: 4,
+    bits: |value| (value as f32).to_bits(),
+};
+
+/// Writes a tile of rows of 128 bytes, swizzled.
+unsafe fn write_tile(tile: *mut u8, matrix: u32, rows: u32, of: Type) {
+    let depth = 128 / of.bytes;
+    for row in (thread::thread_idx_x()..rows).step_by(128) {
+        for k in 0..depth {
+            let offset = (row / 8 * 1024 + row % 8 * 128 + k * of.bytes) as usize;
+            let place = unsafe { tile.add(Swizzle::Bytes128.place(offset)) };
+            let bits = (of.bits)(small(matrix, row, k));
+            match of.bytes {
+                2 => unsafe { place.cast::<u16>().write(bits as u16) },
+                _ => unsafe { place.cast::<u32>().write(bits) },
+            }
+        }
+    }
+}
+
+/// Where the tile of B begins, after that of A.
+const B_AT: usize = 64 * 128;
+/// Both tiles.
+const BYTES: usize = B_AT + 256 * 128;
+
+/// Multiplies two tiles as deep as they are, adding to sums of 1000, and returns `(64, columns)`.
+macro_rules! multiply {
+    ($function:ident, $wait:ident, $sums:literal, $type:ident) => {{
+        let columns = 2 * $sums;
+        let result = Mutex::new(vec![f32::NAN; 64 * columns]);
+        let launch = Launch::new(1, 128).dynamic_shared_bytes(BYTES);
+        let report = launch.run(|| {
+            let a = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+            let b = unsafe { a.add(B_AT) };
+            unsafe { write_tile(a, 1, 64, $type) };
+            unsafe { write_tile(b, 77, columns as u32, $type) };
+            tma::fence_shared();
+            thread::sync_threads();
+            let mut sums = [1000.0_f32; $sums];
+            let (a, b) = unsafe { (Descriptor::new(a), Descriptor::new(b)) };
+            wgmma::fence();
+            for step in 0..4 {
+                let (a, b) = (a.along_k(32 * step), b.along_k(32 * step));
+                unsafe { wgmma::$function(&mut sums, a, b, true) };
+            }
+            wgmma::commit();
+            assert!(sums.iter().all(|sum| sum.is_nan()), "the hardware has them");
+            unsafe { wgmma::$wait::<0>(&mut sums) };
+            let mut result = result.lock().unwrap();
+            for (i, sum) in (0..).zip(sums) {
+                let (row, col) = sum_place(thread::thread_idx_x(), i);
+                result[row as usize * columns + col as usize] = sum;
+            }
+        });
+        report.unwrap();
+        let depth = 128 / $type.bytes;
+        let found = result.into_inner().unwrap();
+        for (row, col) in (0..64).flat_map(|row| (0..columns as u32).map(move |col| (row, col))) {
+            let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
+            let expected = (1000 + products.sum::<i32>()) as f32;
+            let found = found[row as usize * columns + col as usize];
+            assert_eq!(found, expected, "{} ({row}, {col})", stringify!($function));
+        }
+    }};
+}
+
+#[test]
+fn products_are_those_of_plain_sums() {
+    multiply!(m64n128k16_bf16, wait_64, 64, BF16);
+    multiply!(m64n128k16_f16, wait_64, 64, F16);
+    multiply!(m64n128k8_tf32, wait_64, 64, TF32);
+    multiply!(m64n256k16_bf16, wait_128, 128, BF16);
+    multiply!(m64n256k16_f16, wait_128, 128, F16);
+    multiply!(m64n256k8_tf32, wait_128, 128, TF32);
+}
+
+#[test]
+fn every_element_is_one_sum_of_one_thread() {
+    let places = (0..128).flat_map(|thread| (0..64).map(move |i| sum_place(thread, i)));
+    let all: BTreeSet<(u32, u32)> = places.collect();
+    assert_eq!(all.len(), 64 * 128);
+    assert_eq!(all.last(), Some(&(63, 127)));
+    // The picture of the PTX ISA, 9.7.15.5.1.1: the second warp's lane 5.
+    assert_eq!(sum_place(32 + 5, 0), (16 + 1, 2));
+    assert_eq!(sum_place(32 + 5, 3), (16 + 1 + 8, 3));
+    assert_eq!(sum_place(32 + 5, 6), (16 + 1 + 8, 8 + 2));
+}
+
+/// Multiplies twice, with a tile of A that is written anew between the two, and returns the sums
+/// of thread 0.
+fn twice(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), String> {
+    let result = Mutex::new(Vec::new());
+    let launch = launch.dynamic_shared_bytes(BYTES);
+    let report = launch.run(|| {
+        let tile_a = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+        let tile_b = unsafe { tile_a.add(B_AT) };
+        let (a, b) = unsafe { (Descriptor::new(tile_a), Descriptor::new(tile_b)) };
+        let mut sums = [0.0_f32; 64];
+        unsafe { write_tile(tile_b, 77, 128, BF16) };
+        for round in 0..2 {
+            unsafe { write_tile(tile_a, round, 64, BF16) };
+            tma::fence_shared(); // what was written may be multiplied
+            thread::sync_threads();
+            wgmma::fence(); // the sums may be used
+            unsafe { wgmma::m64n128k16_bf16(&mut sums, a, b, round > 0) };
+            wgmma::commit();
+            unsafe { wgmma::wait_64::<0>(&mut sums) }; // the tile may be written
+            thread::sync_threads();
+        }
+        if thread::thread_idx_x() == 0 {
+            *result.lock().unwrap() = sums.to_vec();
+        }
+    });
+    let report = report.map_err(|fault| fault.to_string())?;
+    Ok((
+        result.into_inner().unwrap(),
+        report.waits.into_keys().collect(),
+    ))
+}
+
+#[test]
+fn each_missing_wait_or_fence_shows() {
+    for order in [ThreadOrder::Forward, ThreadOrder::Random(3)] {
+        let launch = || Launch::new(1, 128).thread_order(order);
+        let (right, sites) = twice(launch()).unwrap();
+        let expected = |i: u32| {
+            let (row, col) = sum_place(0, i);
+            let products = (0..2)
+                .flat_map(|round| (0..16).map(move |k| small(round, row, k) * small(77, col, k)));
+            products.sum::<i32>() as f32
+        };
+        assert_eq!(right, (0..64).map(expected).collect::<Vec<f32>>());
+
+        assert_eq!(sites.len(), 4, "{sites:?}");
+        for site in sites {
+            match twice(unsafe { launch().without_wait(site) }) {
+                Ok((sums, _)) => assert_ne!(sums, right, "{site}"),
+                Err(fault) => assert!(fault.contains("wgmma"), "{site}: {fault}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What Hopper adds: barriers in shared memory, barriers by number, matrices stored to shared memory,
+//! and products of a warpgroup.
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::prelude::*;
+use cuda_std::tma::{self, Swizzle};
+use cuda_std::wgmma::{self, Descriptor, sum_place};
+use cuda_std::{mma, shared, shared_array};
+
+#[cfg(not(cuda_device))]
+use crate::probe::{Launch, Probe, one_block, probe};
+
+#[cfg(not(cuda_device))]
+pub(crate) static PROBES: &[Probe] = &[
+    probe!(
+        hands_over_in_phases,
+        launch: one_block(64),
+        ptx: &["mbarrier.init", "fence.mbarrier_init", "mbarrier.arrive.release", "mbarrier.try_wait"],
+        ptx_since: "compute_90",
+        runs_since: "compute_90",
+        expected: |_, _| (0..5).flat_map(|round| (0..32).map(move |i| 100 * round + 31 - i)).collect(),
+    ),
+    probe!(
+        half_a_block_waits,
+        launch: one_block(128),
+        ptx: &["bar.sync"],
+        expected: |_, _| (0..64).map(|i| (i + 32) % 64).collect(),
+    ),
+    probe!(
+        stores_matrices,
+        launch: one_block(32),
+        ptx: &["stmatrix.sync.aligned.m8n8.x4.shared.b16"],
+        ptx_since: "compute_90",
+        runs_since: "compute_90",
+        // Row r of matrix i holds the pairs of the lanes 4 r to 4 r + 3.
+        expected: |_, _| {
+            let words = (0..4).flat_map(|i| (0..32).map(move |lane| 1000 * i + lane));
+            words.collect()
+        },
+    ),
+    probe!(
+        a_warpgroup_multiplies_bf16,
+        launch: TILES,
+        ptx: &[
+            "wgmma.fence.sync.aligned",
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+            "wgmma.commit_group.sync.aligned",
+            "wgmma.wait_group.sync.aligned",
+        ],
+        ptx_since: "compute_90a",
+        runs_since: "compute_90a",
+        expected: |_, _| product(64),
+    ),
+    probe!(
+        a_warpgroup_multiplies_tf32,
+        launch: TILES,
+        ptx: &["wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32"],
+        ptx_since: "compute_90a",
+        runs_since: "compute_90a",
+        expected: |_, _| product(32),
+    ),
+];
+
+/// A warpgroup, with tiles of 64 and of 128 rows of 128 bytes.
+#[cfg(not(cuda_device))]
+const TILES: Launch = Launch {
+    dynamic_shared_bytes: (64 + 128) * 128,
+    ..one_block(128)
+};
+
+/// Two barriers, for as many arrivals as a warp has lanes.
+unsafe fn two_barriers() -> [*mut Mbarrier; 2] {
+    let barriers = shared_array![Mbarrier; 2];
+    if thread::thread_idx_x() == 0 {
+        mbarrier::init(barriers, 32);
+        mbarrier::init(barriers.add(1), 32);
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+    [barriers, barriers.add(1)]
+}
+
+/// The first warp writes a buffer five times, the second reads it each time.
+#[kernel]
+pub unsafe fn hands_over_in_phases(_: &[u32], output: *mut u32) {
+    let [full, empty] = two_barriers();
+    let buffer = shared_array![u32; 32];
+    let lane = thread::thread_idx_x() % 32;
+    for round in 0..5 {
+        if thread::thread_idx_x() < 32 {
+            mbarrier::wait(empty, (round + 1) % 2); // the buffer has been read
+            *buffer.add(lane as usize) = 100 * round + lane;
+            mbarrier::arrive(full);
+        } else {
+            mbarrier::wait(full, round % 2); // the buffer has been written
+            *output.add((32 * round + lane) as usize) = *buffer.add(31 - lane as usize);
+            mbarrier::arrive(empty);
+        }
+    }
+}
+
+/// Two warps exchange values at a barrier that the other two do not come to.
+#[kernel]
+pub unsafe fn half_a_block_waits(_: &[u32], output: *mut u32) {
+    let values = shared_array![u32; 64];
+    let i = thread::thread_idx_x();
+    if i < 64 {
+        *values.add(i as usize) = i;
+        thread::named_barrier(1, 64); // both warps have written
+        *output.add(i as usize) = *values.add((i as usize + 32) % 64);
+    }
+}
+
+#[kernel]
+pub unsafe fn stores_matrices(_: &[u32], output: *mut u32) {
+    let matrices = shared_array![u32; 128];
+    let lane = thread::thread_idx_x();
+    let parts = core::array::from_fn(|i| 1000 * i as u32 + lane);
+    mma::stmatrix_x4(matrices.add(4 * lane as usize), parts);
+    thread::sync_threads(); // the matrices are complete
+    for i in 0..4 {
+        let i = (32 * i + lane) as usize;
+        *output.add(i) = *matrices.add(i);
+    }
+}
+
+/// A small integer for each place of a matrix, from -8 to 7.
+fn small(matrix: u32, row: u32, k: u32) -> i32 {
+    let hash = (matrix + 3 * row + 1000 * k).wrapping_mul(2_654_435_761) >> 28;
+    hash as i32 - 8
+}
+
+/// A times the transpose of B, `(64, 128)`, plus 1000.
+#[cfg(not(cuda_device))]
+fn product(depth: u32) -> Vec<u32> {
+    let places = (0..64).flat_map(|row| (0..128).map(move |col| (row, col)));
+    let sum = |(row, col)| -> i32 {
+        let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
+        products.sum::<i32>() + 1000
+    };
+    places.map(|place| sum(place) as u32).collect()
+}
+
+/// Fills tiles of rows of 128 bytes, multiplies, and writes the sums as integers.
+macro_rules! multiply {
+    ($($entry:ident: $function:ident, $word:ty, |$value:ident| $bits:expr;)*) => {
+        $(
+            #[kernel]
+            pub unsafe fn $entry(_: &[u32], output: *mut u32) {
+                const BYTES: u32 = size_of::<$word>() as u32;
+                let thread = thread::thread_idx_x();
+                let a = shared::dynamic_shared_mem_aligned::<u8, 1024>(); // (64, 128 bytes)
+                let b = a.add(64 * 128); // (128, 128 bytes)
+                for (tile, matrix, rows) in [(a, 1, 64), (b, 77, 128)] {
+                    if thread < rows {
+                        for k in 0..128 / BYTES {
+                            let $value = small(matrix, thread, k);
+                            let at = Swizzle::Bytes128.place((thread * 128 + k * BYTES) as usize);
+                            *tile.add(at).cast::<$word>() = $bits;
+                        }
+                    }
+                }
+                tma::fence_shared(); // what was written may be multiplied
+                thread::sync_threads(); // the tiles are complete
+                let (a, b) = (Descriptor::new(a), Descriptor::new(b));
+                let mut sums = [1000.0_f32; 64];
+                wgmma::fence();
+                wgmma::$function(&mut sums, a, b, true);
+                wgmma::$function(&mut sums, a.along_k(32), b.along_k(32), true);
+                wgmma::$function(&mut sums, a.along_k(64), b.along_k(64), true);
+                wgmma::$function(&mut sums, a.along_k(96), b.along_k(96), true);
+                wgmma::commit();
+                wgmma::wait_64::<0>(&mut sums);
+                for i in 0..64 {
+                    let (row, col) = sum_place(thread, i as u32);
+                    *output.add((128 * row + col) as usize) = sums[i] as i32 as u32;
+                }
+            }
+        )*
+    };
+}
+
+multiply! {
+    a_warpgroup_multiplies_bf16: m64n128k16_bf16, u16, |value| ((value as f32).to_bits() >> 16) as u16;
+    a_warpgroup_multiplies_tf32: m64n128k8_tf32, u32, |value| (value as f32).to_bits();
+}
