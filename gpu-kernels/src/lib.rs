@@ -63,6 +63,7 @@ ladder! {
 
     tensor cores:
     fp64_tensor,
+    tensor_core,
 }
 
 compat::unless_published! {

@@ -434,6 +434,9 @@ pub enum Rounding {
     Nearest,
     /// The same, but what is lost is carried along (Kahan): the error does not grow with k.
     Compensated,
+    /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
+    /// off, at f32's last bit or below.
+    Tf32,
     /// Nothing rounds: integers, modulo 2^32.
     Wrapping,
 }

@@ -158,6 +158,7 @@ pub(super) fn bench(
         (_, names) => names.to_vec(),
     };
     let asked = select::ask(KERNELS, RUNGS, &kernels, arguments.dtype).map_err(usage)?;
+    let asked = running::allowed(asked, &kernels, arguments.running.math, notes)?;
     bench_asked(arguments, asked, out, notes)
 }
 

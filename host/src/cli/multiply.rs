@@ -6,7 +6,7 @@ use std::thread;
 use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::{default_size, matrices};
-use super::running;
+use super::running::{self, Math};
 use crate::cpu;
 use crate::measure::cublas;
 use crate::output::{self, Output};
@@ -29,6 +29,8 @@ pub(super) fn multiply(
         names => names,
     };
     let asked = select::ask(kernels, rungs, names, data_type).map_err(usage)?;
+    let math = arguments.running.math;
+    let asked = running::allowed(asked, names, math, notes)?;
     let storage = arguments.problem.operands.storage(&asked)?;
     let options = &arguments.matrices;
     if options.out.is_some() && asked.len() != 1 {
@@ -84,7 +86,7 @@ pub(super) fn multiply(
         corner: options.show,
         effort: arguments.running.effort(),
         baseline: arguments.running.baseline,
-        tensor_cores: false,
+        tensor_cores: math == Math::Tf32,
         cpu: arguments.native.settings(),
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use gpu_gemm::gpu_kernels::spec::Rounding;
 use gpu_gemm::{Device, DeviceChoice, DeviceError};
 
-use super::exit::{Stop, failed, note};
+use super::exit::{Stop, failed, note, usage};
 use crate::measure::Effort;
 use crate::prove::Baseline;
 use crate::rung::Rung;
@@ -35,6 +36,19 @@ pub(super) struct Running {
     /// What to compare times with, on a GPU
     #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     pub(super) baseline: Baseline,
+
+    /// The arithmetic that kernels may use for f32; `all` leaves out those that need more
+    #[arg(long, value_enum, default_value_t = Math::Ieee)]
+    pub(super) math: Math,
+}
+
+/// The arithmetic that is allowed for f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Math {
+    /// IEEE 754 in every step
+    Ieee,
+    /// And tensor cores, for which elements are rounded to tf32 (11 of 24 bits)
+    Tf32,
 }
 
 impl Running {
@@ -44,6 +58,41 @@ impl Running {
             warmup: self.warmup,
         }
     }
+}
+
+/// What was asked for, without the kernels whose arithmetic `--math` does not allow: `all` stands
+/// for all that are allowed, and of what a pattern matches, a note names those that are left out.
+/// One that is named itself is an error: nobody gets fewer bits just by naming a kernel.
+pub(super) fn allowed(
+    mut asked: Vec<Asked>,
+    names: &[String],
+    math: Math,
+    notes: &mut dyn Write,
+) -> Result<Vec<Asked>, Stop> {
+    let mut left_out = Vec::new();
+    asked.retain(|asked| {
+        let Asked::Rung(rung @ Rung::Gpu(choice)) = asked else {
+            return true;
+        };
+        let is_allowed = math == Math::Tf32 || choice.variant.rounding != Rounding::Tf32;
+        if !is_allowed {
+            left_out.push(rung.name());
+        }
+        is_allowed
+    });
+    let is_named = |name: &&&str| names.iter().any(|named| named.eq_ignore_ascii_case(name));
+    if let Some(name) = left_out.iter().find(is_named) {
+        return Err(usage(format!(
+            "Kernel `{name}` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`."
+        )));
+    }
+    let is_all = names.iter().any(|name| name.eq_ignore_ascii_case("all"));
+    if !left_out.is_empty() && !is_all {
+        let names = left_out.join(", ");
+        let why = "since f32 would be rounded to tf32; `--math tf32` allows it";
+        note(notes, format!("not run: {names}, {why}."));
+    }
+    Ok(asked)
 }
 
 /// What was asked for, without the kernels that the device cannot run; a note for each

@@ -18,7 +18,7 @@ use approx::abs_diff_eq;
 
 use super::alarm::Alarm;
 use super::compensated::is_as_fine_as_f64;
-use super::exact_data::{exact_data, small_integers_with_headroom};
+use super::exact_data::{TF32_BITS, exact_data, exact_data_of_bits, small_integers_with_headroom};
 use super::outcome::{Failure, Line};
 use super::reference::Expected;
 use super::signed_sums::LineSum;
@@ -37,8 +37,10 @@ pub enum ErrorModel {
     /// The same, for sums that carry along what rounding takes from them: the alarm does not
     /// grow with k.
     Compensated,
-    /// The same, of elements that were rounded to TF32 and added up by tensor cores.
+    /// The same, of elements that tensor cores read as TF32, rounded or cut off, and add up.
     Tf32,
+    /// The same, of elements that the kernel rounds to TF32, to nearest.
+    RoundedTf32,
     /// Each element against the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
@@ -54,6 +56,7 @@ impl ErrorModel {
         match rounding {
             Rounding::Nearest | Rounding::Wrapping => ErrorModel::Elementwise,
             Rounding::Compensated => ErrorModel::Compensated,
+            Rounding::Tf32 => ErrorModel::RoundedTf32,
         }
     }
 
@@ -63,6 +66,7 @@ impl ErrorModel {
         match self {
             ErrorModel::Elementwise | ErrorModel::Compensated => exact_data::<T>(shape.k),
             ErrorModel::Tf32 => None,
+            ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
                 let headroom = growth.intermediate / (shape.k as f64).max(1.0);
@@ -139,7 +143,10 @@ impl ErrorBound {
         let bound = ErrorBound::new(problem)?;
         let cutoff = match model {
             ErrorModel::Elementwise | ErrorModel::Compensated => return Ok(bound),
-            ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k),
+            ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k, 1.0 / 1024.0),
+            ErrorModel::RoundedTf32 => {
+                return bound.on_tensor_cores(problem.shape().k, 1.0 / 2048.0);
+            }
             ErrorModel::Strassen { cutoff } => cutoff,
         };
         let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
@@ -174,19 +181,23 @@ impl ErrorBound {
     }
 
     /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of
-    /// each element, so that a product may be off by 2 * 2^-10 of itself, and cut sums off, at a
-    /// bit or more below f32's last (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical
-    /// behavior of NVIDIA tensor cores", PeerJ Computer Science 7, 2021): four units of rounding a
-    /// step are enough.
-    fn on_tensor_cores(self, k: usize) -> Result<ErrorBound, Failure> {
-        const PRODUCT: f64 = 1.0 / 512.0 + 1.0 / 1_048_576.0;
+    /// each element, so that an element is off by up to `input` of itself: 2^-10 if what follows is
+    /// cut off, 2^-11 if it was rounded; a product by `(1 + input)^2 - 1`. They cut sums off
+    /// (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor
+    /// cores", PeerJ Computer Science 7, 2021). An addition of s products and a sum, shifted to the
+    /// largest of them, loses less than 2u of that from each of the s + 1, if not a single bit more
+    /// than f32's is kept, and then again less than 2u of the sum: 2u * (s + 2) for s products, so
+    /// 4u a product if s is two or more. From A100 on it is four or more, and one bit more is
+    /// kept at least.
+    fn on_tensor_cores(self, k: usize, input: f64) -> Result<ErrorBound, Failure> {
+        let product = (2.0 + input) * input;
         let rounding = 4.0 * (k as f64 + 2.0) * self.unit_roundoff;
         if !(rounding < 1.0) {
             let why = format!("a sum of {k} products may lose all its digits on tensor cores.");
             return Err(Failure::Unprovable(why));
         }
         Ok(ErrorBound {
-            gamma: PRODUCT + (1.0 + PRODUCT) * rounding / (1.0 - rounding),
+            gamma: product + (1.0 + product) * rounding / (1.0 - rounding),
             ..self
         })
     }
@@ -374,6 +385,9 @@ mod tests {
         ] {
             assert_close(of(k).unwrap().gamma, gamma, 1e-14);
         }
+        let rounded = ErrorBound::of_model(&of_sums(1, 1.0f32), ErrorModel::RoundedTf32);
+        // The same with p = (1 + 2^-11)^2 - 1.
+        assert_close(rounded.unwrap().gamma, 9.775_168_734_909_583e-4, 1e-14);
         assert!(of((1 << 22) - 3).is_ok());
         let too_long = of((1 << 22) - 2);
         assert!(matches!(too_long, Err(Failure::Unprovable(_))));

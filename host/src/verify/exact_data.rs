@@ -14,6 +14,15 @@ pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
         true => 27,
         false => 12,
     };
+    exact_data_of_bits::<T>(k, bits)
+}
+
+/// The bits of a TF32, more than bf16's 8.
+pub const TF32_BITS: i32 = 11;
+
+/// [`exact_data`] whose longest factors have so many bits.
+pub fn exact_data_of_bits<T: Number>(k: usize, bits: i32) -> Option<Data> {
+    let limit = exact_integers::<T>() / 4.0;
     // Half for either kind.
     let wide_terms = (limit / 2.0 / 2f64.powi(bits)) as usize;
     let fits = |largest: &i32| f64::from(largest * largest) * k as f64 <= limit / 2.0;

@@ -643,6 +643,47 @@ fn the_bound_of_tensor_cores_takes_tf32_and_refuses_what_is_off_by_a_percent() {
     assert_eq!(place(check(&wrong)), (5, 6));
 }
 
+/// A kernel that rounds to TF32 passes all gates; one that rounds to bf16, which has eight times the
+/// error, passes neither the exact one nor the alarm, on data of either sign.
+#[test]
+fn the_alarm_of_tf32_does_not_take_bf16_for_it() {
+    for (k, data) in [
+        (64, Data::Normal),
+        (512, Data::Normal),
+        (512, Data::Uniform),
+        (3000, Data::Normal),
+        (512, Data::Positive),
+    ] {
+        let problem = problem::<f32>(Shape::new(37, 53, k), data, 1.0, 0.0);
+        let with_bits = |bits| {
+            let c = multiplied_with_bits(&problem, bits);
+            let model = ErrorModel::RoundedTf32;
+            proven_as(&problem, &c, TILE, data, Coverage::Full, model)
+        };
+        with_bits(11).unwrap();
+        with_bits(12).unwrap();
+        let outcome = with_bits(8);
+        let is_refused = matches!(
+            outcome,
+            Err(Failure::Alarm { .. } | Failure::Element { .. } | Failure::Sum { .. })
+        );
+        assert!(is_refused, "{k} terms, {data:?}: {outcome:?}");
+    }
+    let shape = Shape::new(37, 53, 512);
+    let integers = ErrorModel::RoundedTf32.exact_data::<f32>(shape).unwrap();
+    let problem = problem::<f32>(shape, integers, 1.0, 0.0);
+    let check = |bits| {
+        exact(
+            &problem,
+            &multiplied_with_bits(&problem, bits),
+            TILE,
+            Coverage::Full,
+        )
+    };
+    check(11).unwrap();
+    assert!(check(10).is_err() && check(8).is_err());
+}
+
 #[test]
 fn special_values_must_come_out_as_arithmetic_has_them() {
     let shape = Shape::new(4, 4, 3);

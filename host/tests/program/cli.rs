@@ -35,11 +35,27 @@ fn without_options_it_proves_the_double_buffer_kernel() {
 #[test]
 fn every_kernel_of_every_type_is_proven() {
     for data_type in ["f32", "f64", "i32"] {
-        let options = format!("--kernel all,cpu --dtype {data_type} --alpha -2 --beta 3");
+        let options =
+            format!("--kernel all,cpu --dtype {data_type} --alpha -2 --beta 3 --math tf32");
         let report = small(&options).succeeded();
         let listed = run("--list").out.matches(data_type).count();
         assert_eq!(report.matches(": proven right").count(), listed);
     }
+}
+
+#[test]
+fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
+    let named = small("--kernel tiled-32,Tensor-Core");
+    assert_eq!(named.code, Some(2));
+    let said = "Kernel `tensor-core` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`.";
+    assert!(named.err.contains(said), "{}", named.err);
+    let matched = small("--kernel t*");
+    let said = "not run: tensor-core, since f32 would be rounded to tf32";
+    assert!(matched.err.contains(said), "{}", matched.err);
+    let report = matched.succeeded();
+    assert!(report.contains("tiled-32: proven right") && !report.contains("tensor-core"));
+    let allowed = small("--kernel tensor-core --math tf32").succeeded();
+    assert_contains(&allowed, &["tensor-core: proven right\n    exact: all"]);
 }
 
 #[test]

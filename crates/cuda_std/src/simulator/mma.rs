@@ -49,13 +49,14 @@ impl Multiplication {
                 b[col as usize][k as usize] = self.element(of_b, i);
             }
         }
-        for (lane, [_, _, sums]) in (0..).zip(lanes) {
-            for (i, sum) in (0..layout.c_elements() as u32).zip(&mut sums.0) {
-                let (row, col) = layout.c(lane, i);
-                let depth = layout.depth as usize;
-                let (row, col) = (&a[row as usize][..depth], &b[col as usize][..depth]);
-                *sum = self.products.sum(row, col, *sum);
-            }
+        let depth = layout.depth as usize;
+        match self.products {
+            Products::F64 => self.replace_sums(lanes, |row, col, c| {
+                fused_sum(&a[row][..depth], &b[col][..depth], c)
+            }),
+            Products::Tf32 => self.truncate_sums(lanes, &Format::TF32, (&a, &b)),
+            Products::Bf16 => self.truncate_sums(lanes, &Format::BF16, (&a, &b)),
+            Products::F16 => self.truncate_sums(lanes, &Format::F16, (&a, &b)),
         }
     }
 
@@ -67,10 +68,39 @@ impl Multiplication {
             _ => register >> (16 * (i % 2)) & 0xFFFF,
         }
     }
+
+    /// Replaces the sum C at each row and column by `sum` of it.
+    fn replace_sums(self, lanes: &mut [[Registers; 3]], sum: impl Fn(usize, usize, u64) -> u64) {
+        for (lane, [_, _, sums]) in (0..).zip(lanes) {
+            for (i, c) in (0..self.layout.c_elements() as u32).zip(&mut sums.0) {
+                let (row, col) = self.layout.c(lane, i);
+                *c = sum(row as usize, col as usize, *c);
+            }
+        }
+    }
+
+    /// The same by [`truncated_sum`], of elements of a format.
+    fn truncate_sums(
+        self,
+        lanes: &mut [[Registers; 3]],
+        format: &Format,
+        (a, b): (&[[u64; 16]; 16], &[[u64; 16]; 8]),
+    ) {
+        let number = |bits: u64| format.number((bits >> format.ignored_bits) as u32);
+        let (a, b) = (a.map(|row| row.map(number)), b.map(|col| col.map(number)));
+        let depth = self.layout.depth as usize;
+        self.replace_sums(lanes, |row, col, c| {
+            let mut terms = [Format::F32.number(c as u32); 17];
+            for k in 0..depth {
+                terms[k + 1] = a[row][k].times(b[col][k]);
+            }
+            truncated_sum(&terms[..=depth]).into()
+        });
+    }
 }
 
 impl Products {
-    /// The sum of `c` and of the products of a row of A and a column of B, as bits.
+    /// The sum of `c` and of the products of a row of A and a column of B, at most 16, as bits.
     pub fn sum(self, a: &[u64], b: &[u64], c: u64) -> u64 {
         let format = match self {
             Products::F64 => return fused_sum(a, b, c),
@@ -78,9 +108,12 @@ impl Products {
             Products::Bf16 => Format::BF16,
             Products::F16 => Format::F16,
         };
-        let factor = |&bits: &u64| format.number((bits >> format.ignored_bits) as u32);
-        let products = a.iter().zip(b).map(|(a, b)| factor(a).times(factor(b)));
-        truncated_sum(Format::F32.number(c as u32), products).into()
+        let number = |bits: u64| format.number((bits >> format.ignored_bits) as u32);
+        let mut terms = [Format::F32.number(c as u32); 17];
+        for ((term, &a), &b) in terms[1..].iter_mut().zip(a).zip(b) {
+            *term = number(a).times(number(b));
+        }
+        truncated_sum(&terms[..=a.len()]).into()
     }
 }
 
@@ -203,37 +236,31 @@ const NAN: u32 = 0x7FFF_FFFF;
 
 /// The sum of all terms, each cut off below the last bit that is kept of the largest one, as the
 /// bits of an f32, which is cut off, too.
-fn truncated_sum(c: Number, products: impl Iterator<Item = Number> + Clone) -> u32 {
-    let terms = || std::iter::once(c).chain(products.clone());
-    if let Some(bits) = special_sum(terms()) {
-        return bits;
+fn truncated_sum(terms: &[Number]) -> u32 {
+    if terms.iter().any(|term| term.kind != Kind::Finite) {
+        return special_sum(terms);
     }
-    let exponents = terms().filter(|term| !term.is_zero());
+    let exponents = terms.iter().filter(|term| !term.is_zero());
     let Some(largest) = exponents.map(|term| term.exponent).max() else {
-        let is_negative = terms().all(|term| term.is_negative);
+        let is_negative = terms.iter().all(|term| term.is_negative);
         return u32::from(is_negative) << 31; // a sum of zeros
     };
     let unit = largest - KEPT_BITS;
-    let sum: i64 = terms().map(|term| term.truncated(unit)).sum();
+    let sum: i64 = terms.iter().map(|term| term.truncated(unit)).sum();
     truncated_to_f32(sum, unit)
 }
 
-/// The sum if a term is infinite or NaN.
-fn special_sum(terms: impl Iterator<Item = Number>) -> Option<u32> {
-    let (mut positive, mut negative) = (false, false);
-    for term in terms {
-        match (term.kind, term.is_negative) {
-            (Kind::Finite, _) => {}
-            (Kind::Nan, _) => return Some(NAN),
-            (Kind::Infinite, false) => positive = true,
-            (Kind::Infinite, true) => negative = true,
-        }
-    }
-    match (positive, negative) {
-        (false, false) => None,
-        (true, true) => Some(NAN),
-        (true, false) => Some(f32::INFINITY.to_bits()),
-        (false, true) => Some(f32::NEG_INFINITY.to_bits()),
+/// The sum where a term is infinite or NaN.
+fn special_sum(terms: &[Number]) -> u32 {
+    let has = |kind, is_negative| {
+        let mut terms = terms.iter();
+        terms.any(|term| (term.kind, term.is_negative) == (kind, is_negative))
+    };
+    let is_nan = has(Kind::Nan, false) || has(Kind::Nan, true);
+    match [false, true].map(|is_negative| has(Kind::Infinite, is_negative)) {
+        [true, false] if !is_nan => f32::INFINITY.to_bits(),
+        [false, true] if !is_nan => f32::NEG_INFINITY.to_bits(),
+        _ => NAN,
     }
 }
 
