@@ -133,7 +133,7 @@ fn block(drawing: &mut Drawing, variant: &Variant, scale: f64) -> Result<(), Str
     for area in [a, b, c] {
         drawing.rectangle("edge", area);
     }
-    let caption = "the block tile. Medium: one warp. Strong: one of its threads, and what it reads";
+    let caption = "a block tile. Medium: a warp. Strong: a thread, and what it reads";
     drawing.text("small", 430.0, TOP - 2.0, caption);
     drawing.text("head", a.x - 16.0, a.y + a.height / 2.0 + 4.0, "A");
     drawing.text("head", b.x - 16.0, b.y + b.height / 2.0 + 4.0, "B");
