@@ -8,7 +8,7 @@ use super::bound::{ErrorBound, ErrorModel};
 use super::compensated::is_as_fine_as_f64;
 use super::outcome::{Failure, Line, Mismatch, Proof};
 use super::reference::Expected;
-use super::signed_sums;
+use super::signed_sums::{self, Sums};
 use crate::data::{Data, Matrix, Number, Problem};
 use gpu_gemm::text::plural;
 
@@ -102,8 +102,18 @@ impl Checker {
         got: T,
         expected: Expected,
     ) -> Result<Found, Failure> {
+        self.check_value::<T>(row, col, got.to_f64(), expected)
+    }
+
+    /// The same for an element of `T` that was read already.
+    pub fn check_value<T: Number>(
+        &self,
+        row: usize,
+        col: usize,
+        got: f64,
+        expected: Expected,
+    ) -> Result<Found, Failure> {
         let Expected { want, magnitude } = expected;
-        let got = got.to_f64();
         let bound = self.bound.of(magnitude);
         let err = (got - want).abs();
         if !self.bound.accepts(got, want, bound) {
@@ -145,17 +155,18 @@ impl Checker {
         })
     }
 
-    /// Checks the sums of all rows and columns with random signs. Returns a clause about them.
+    /// Checks the sums of all rows and columns with random signs, which `seed` gives. Returns a
+    /// clause about them.
     pub fn check_sums<T: Number>(
         &self,
         problem: &Problem<T>,
-        got: &Matrix<T>,
+        got: &Sums,
         seed: u64,
     ) -> Result<String, Failure> {
         let shape = problem.shape();
         let terms = shape.m + shape.n + shape.k;
-        let rows = signed_sums::of_rows(problem, got, seed);
-        let columns = signed_sums::of_columns(problem, got, seed);
+        let rows = signed_sums::of_rows(problem, &got.rows, seed);
+        let columns = signed_sums::of_columns(problem, &got.columns, seed);
         let check = |line, lines, count| {
             let checked = self
                 .bound
@@ -347,7 +358,9 @@ mod tests {
             let problem = Problem::new(1.0, 0.0, a, b, c).unwrap();
             let right = matrix(shape.m, shape.n, 2f32.powi(126));
             let checker = Checker::new(&problem, None, ErrorModel::Elementwise).unwrap();
-            checker.check_sums(&problem, &right, 1).unwrap()
+            checker
+                .check_sums(&problem, &Sums::of(&right, 1), 1)
+                .unwrap()
         };
         assert_eq!(
             clause(Shape::new(1, 4, 1)),

@@ -19,78 +19,102 @@ use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 
 /// Independent vectors at once, for elements that do not wrap.
-const VECTORS: usize = 2;
+pub(super) const VECTORS: usize = 2;
 
-/// A wrong row passes [`first_wrong_row`] with probability 2^-bits, where no element is larger
+/// A wrong row passes `first_wrong_row` with probability 2^-bits, where no element is larger
 /// than `largest`.
 pub fn certainty_bits(largest: f64) -> u32 {
     VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
-/// A wrong row passes [`first_wrong_row_wrapping`] with probability 2^-bits at most.
+/// A wrong row passes `first_wrong_row_wrapping` with probability 2^-bits at most.
 pub const WRAPPING_CERTAINTY_BITS: u32 = 32;
 
-/// The first row of `got` that is not `alpha * A * B + beta * C`, or holds anything but integers
-/// up to `largest`. The matrices of `problem` hold integers, and so small ones that no element
-/// of the result exceeds `largest`. The vectors follow `seed`.
-pub fn first_wrong_row<T: Number>(
-    problem: &Problem<T>,
+/// The sums of one row of a result: `V` random words for each column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RowSum<const V: usize> {
+    pub sums: [u64; V],
+    /// The largest magnitude; infinite if an element is no integer.
+    pub largest: f64,
+}
+
+/// The sums of each row of `got`, by the words that `seed` gives.
+pub(super) fn sums_of_rows<T: Number, const V: usize>(
     got: &Matrix<T>,
+    seed: u64,
+) -> Vec<RowSum<V>> {
+    let x = vectors::<V>(got.columns(), seed);
+    parallel::map(got.rows(), |row| {
+        let elements = got.row(row);
+        let largest = elements.iter().map(|element| match element.to_integer() {
+            Some(integer) => integer.unsigned_abs() as f64,
+            None => f64::INFINITY,
+        });
+        RowSum {
+            sums: dot(elements, &x),
+            largest: largest.fold(0.0, f64::max),
+        }
+    })
+}
+
+/// The first row whose `sums` are not those of `alpha * A * B + beta * C`, or that holds anything
+/// but integers up to `largest`. The matrices of `problem` hold integers, and so small ones that
+/// no element of the result exceeds `largest`. The vectors follow `seed`.
+pub(super) fn first_wrong_row<T: Number>(
+    problem: &Problem<T>,
+    sums: &[RowSum<VECTORS>],
     largest: f64,
     seed: u64,
 ) -> Option<usize> {
-    let is_allowed = |element: &T| {
-        let integer = element.to_integer();
-        integer.is_some_and(|integer| integer.unsigned_abs() as f64 <= largest)
-    };
-    wrong_row::<T, VECTORS>(problem, got, seed, u64::MAX, is_allowed)
+    wrong_row(problem, sums, seed, u64::MAX, largest)
 }
 
-/// The first row of `got`, of 32-bit integers, that is not `alpha * A * B + beta * C` modulo 2^32.
-pub fn first_wrong_row_wrapping<T: Number>(
+/// The first row whose `sums` are not those of `alpha * A * B + beta * C` modulo 2^32: for 32-bit
+/// integers.
+pub(super) fn first_wrong_row_wrapping<T: Number>(
     problem: &Problem<T>,
-    got: &Matrix<T>,
+    sums: &[RowSum<{ WRAPPING_CERTAINTY_BITS as usize }>],
     seed: u64,
 ) -> Option<usize> {
-    const VECTORS: usize = WRAPPING_CERTAINTY_BITS as usize;
-    wrong_row::<T, VECTORS>(problem, got, seed, u32::MAX.into(), |_| true)
+    wrong_row(problem, sums, seed, u32::MAX.into(), f64::INFINITY)
 }
 
-/// The first row that differs in the bits of `mask`, or has an element that is not allowed.
-fn wrong_row<T: Number, const VECTORS: usize>(
+/// The first row whose sums differ in the bits of `mask`, or that has an element above `largest`.
+fn wrong_row<T: Number, const V: usize>(
     problem: &Problem<T>,
-    got: &Matrix<T>,
+    sums: &[RowSum<V>],
     seed: u64,
     mask: u64,
-    is_allowed: impl Fn(&T) -> bool + Sync,
+    largest: f64,
 ) -> Option<usize> {
     let shape = problem.shape();
-    let mut generator = Pcg64::new(seed.into(), 0xf4e1_7a1d);
-    let x: Vec<[u64; VECTORS]> = (0..shape.n).map(|_| generator.random()).collect();
+    let x = vectors::<V>(shape.n, seed);
     let alpha = integer(problem.alpha);
     let beta = integer(problem.beta);
     let bx = match alpha {
         0 => Vec::new(),
         _ => parallel::map(shape.k, |row| dot(problem.b.row(row), &x)),
     };
-    let is_wrong = |row| {
-        let elements = got.row(row);
-        let mut want = [0; VECTORS];
+    let is_wrong = |row: usize| {
+        let mut want = [0; V];
         if alpha != 0 {
             add_scaled(&mut want, alpha, dot(problem.a.row(row), &bx));
         }
         if beta != 0 {
             add_scaled(&mut want, beta, dot(problem.c.row(row), &x));
         }
-        let found = dot(elements, &x);
-        let is_equal = found
-            .iter()
-            .zip(want)
-            .all(|(found, want)| (found ^ want) & mask == 0);
-        !(is_equal && elements.iter().all(&is_allowed))
+        let found = sums[row];
+        let mut pairs = found.sums.iter().zip(want);
+        let is_equal = pairs.all(|(found, want)| (found ^ want) & mask == 0);
+        !(is_equal && found.largest <= largest)
     };
-    let wrong = parallel::map(shape.m, is_wrong);
+    let wrong = parallel::map(shape.m.min(sums.len()), is_wrong);
     wrong.into_iter().position(|is_wrong| is_wrong)
+}
+
+fn vectors<const V: usize>(columns: usize, seed: u64) -> Vec<[u64; V]> {
+    let mut generator = Pcg64::new(seed.into(), 0xf4e1_7a1d);
+    (0..columns).map(|_| generator.random()).collect()
 }
 
 /// An integer element modulo 2^64. Anything else becomes 0: callers refuse it before or after.
@@ -147,15 +171,17 @@ mod tests {
             let floats = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
             let words = Problem::<i32>::random(shape, layout, data, 1, 2, -1).unwrap();
             let (right, right_words) = (multiplied(&floats), multiplied(&words));
-            assert_eq!(first_wrong_row(&floats, &right, 200.0, 1), None);
-            assert_eq!(first_wrong_row_wrapping(&words, &right_words, 1), None);
+            let in_floats = |got: &_| first_wrong_row(&floats, &sums_of_rows(got, 1), 200.0, 1);
+            let in_words = |got: &_| first_wrong_row_wrapping(&words, &sums_of_rows(got, 1), 1);
+            assert_eq!(in_floats(&right), None);
+            assert_eq!(in_words(&right_words), None);
             for (row, col) in (0..3).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let mut wrong = right.clone();
                 wrong.row_mut(row)[col] += 1.0;
-                assert_eq!(first_wrong_row(&floats, &wrong, 200.0, 1), Some(row));
+                assert_eq!(in_floats(&wrong), Some(row));
                 let mut wrong = right_words.clone();
                 wrong.row_mut(row)[col] += 1;
-                assert_eq!(first_wrong_row_wrapping(&words, &wrong, 1), Some(row));
+                assert_eq!(in_words(&wrong), Some(row));
             }
         }
     }

@@ -30,9 +30,9 @@ pub mod reference;
 pub mod sample;
 mod signed_sums;
 pub mod strassen;
+pub mod summary;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::text::plural;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
@@ -45,6 +45,7 @@ use gpu_gemm::Shape;
 use outcome::check_each;
 pub use outcome::{Failure, Mismatch, Proof};
 use reference::Reference;
+use summary::Summary;
 
 /// How much of a result is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,27 +96,20 @@ pub fn exact<T: Number>(
     coverage: Coverage,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let largest = require_exact_sums(problem)?;
     let statement = match coverage {
         Coverage::Full => {
+            require_exact_sums(problem)?;
             Reference::Product.each_row(problem, |row, expected| {
                 equal_row(got, row, expected.iter().map(|expected| expected.want))
             })?;
             format!("{} equal on integers", all_elements(problem))
         }
         Coverage::Sampled { seed } => {
-            if let Some(row) = freivalds::first_wrong_row(problem, got, largest, seed) {
-                let right = |col| reference::element(problem, row, col).want;
-                return Err(wrong_in_row(problem, got, row, right));
-            }
-            let sampled = check_samples(problem, tile, seed, |row, col| {
-                equal(got, row, col, reference::element(problem, row, col).want)
-            })?;
-            format!(
-                "every row passes Freivalds' check on integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
-                freivalds::certainty_bits(largest),
-                sampled.len()
-            )
+            let summary = Summary::exact(got, tile, seed);
+            return summary::judge_exact(problem, &summary, tile, seed).map_err(|failure| {
+                let right = |row, col| reference::element(problem, row, col).want;
+                naming_the_element(failure, got, right)
+            });
         }
     };
     Ok(Proof::exact("exact", statement))
@@ -152,24 +146,17 @@ pub fn proven_as<T: Number>(
     model: ErrorModel,
 ) -> Result<Proof, Failure> {
     check_shape(problem, got)?;
-    let checker = Checker::new(problem, data.into(), model)?;
     match coverage {
         Coverage::Full => {
+            let checker = Checker::new(problem, data.into(), model)?;
             let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
                 checker.check_row(got, row, expected.iter().copied())
             })?;
             checker.proof(rows, "proven", elements(problem), all_elements(problem))
         }
         Coverage::Sampled { seed } => {
-            let sums = checker.check_sums(problem, got, seed)?;
-            let sampled = check_samples(problem, tile, seed, |row, col| {
-                let expected = reference::element(problem, row, col);
-                checker.check(row, col, got.row(row)[col], expected)
-            })?;
-            let count = sampled.len();
-            let all = plural(elements(problem), "element");
-            let compared = format!("{count} of {all} and {sums}");
-            checker.proof(sampled, "sampled", count, compared)
+            let summary = Summary::general(got, tile, seed);
+            summary::judge_general(problem, &summary, tile, data, seed, model)
         }
     }
 }
@@ -215,18 +202,13 @@ pub fn wrapping<T: Number>(
             format!("{} equal in arithmetic that wraps", all_elements(problem))
         }
         Coverage::Sampled { seed } => {
-            let right = |row, col| reference::wrapping_element(problem, row, col).to_f64();
-            if let Some(row) = freivalds::first_wrong_row_wrapping(problem, got, seed) {
-                return Err(wrong_in_row(problem, got, row, |col| right(row, col)));
-            }
-            let sampled = check_samples(problem, tile, seed, |row, col| {
-                equal(got, row, col, right(row, col))
-            })?;
-            format!(
-                "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{} at most), and {} sampled elements are equal",
-                freivalds::WRAPPING_CERTAINTY_BITS,
-                sampled.len()
-            )
+            let summary = Summary::general(got, tile, seed);
+            let model = ErrorModel::Elementwise; // of floats
+            let judged = summary::judge_general(problem, &summary, tile, None, seed, model);
+            return judged.map_err(|failure| {
+                let right = |row, col| reference::wrapping_element(problem, row, col).to_f64();
+                naming_the_element(failure, got, right)
+            });
         }
     };
     Ok(Proof::exact("wrapping", statement))
@@ -273,20 +255,6 @@ fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), F
     Ok(())
 }
 
-/// The outcomes of `check` at the sampled elements.
-fn check_samples<T: Number, R: Send>(
-    problem: &Problem<T>,
-    tile: Tile,
-    seed: u64,
-    check: impl Fn(usize, usize) -> Result<R, Failure> + Sync + Send,
-) -> Result<Vec<R>, Failure> {
-    let samples = sample::positions(problem.shape(), tile, seed);
-    check_each(samples.len(), |index| {
-        let (row, col) = samples[index];
-        check(row, col)
-    })
-}
-
 fn equal_row<T: Number>(
     got: &Matrix<T>,
     row: usize,
@@ -297,7 +265,10 @@ fn equal_row<T: Number>(
 }
 
 fn equal<T: Number>(got: &Matrix<T>, row: usize, col: usize, want: f64) -> Result<(), Failure> {
-    let got = got.row(row)[col].to_f64();
+    equal_values(row, col, got.row(row)[col].to_f64(), want)
+}
+
+fn equal_values(row: usize, col: usize, got: f64, want: f64) -> Result<(), Failure> {
     // Not `!=`: a NaN must fail.
     if got == want {
         return Ok(());
@@ -312,16 +283,17 @@ fn equal<T: Number>(got: &Matrix<T>, row: usize, col: usize, want: f64) -> Resul
     }))
 }
 
-/// The first wrong element of a row that failed Freivalds' check, whose element at a column should
-/// be `right`.
-fn wrong_in_row<T: Number>(
-    problem: &Problem<T>,
+/// A failure; of a wrong row its first element that is not what it should be by `right`.
+fn naming_the_element<T: Number>(
+    failure: Failure,
     got: &Matrix<T>,
-    row: usize,
-    right: impl Fn(usize) -> f64,
+    right: impl Fn(usize, usize) -> f64,
 ) -> Failure {
-    (0..problem.shape().n)
-        .find_map(|col| equal(got, row, col, right(col)).err())
+    let Failure::Row { row } = failure else {
+        return failure;
+    };
+    (0..got.columns())
+        .find_map(|col| equal(got, row, col, right(row, col)).err())
         .unwrap_or_else(|| {
             Failure::Unprovable(format!(
                 "row {row} fails Freivalds' check but each of its elements is right, so the check itself is wrong."

@@ -60,6 +60,8 @@ impl fmt::Display for Line {
 pub enum Failure {
     #[error("{0}")]
     Element(Mismatch),
+    #[error("Row {row} of C is wrong: it fails Freivalds' check.")]
+    Row { row: usize },
     #[error(
         "{line} {index} of C is wrong: its elements, with random signs, add up to {got}, but must add up to {want} within {bound:.3e}."
     )]

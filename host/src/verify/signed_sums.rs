@@ -74,8 +74,32 @@ pub(super) struct LineSum {
     pub expected: Expected,
 }
 
-/// The sum of each row of `got`.
-pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &Matrix<T>, seed: u64) -> Vec<LineSum> {
+/// The sums of a result, of each row and of each column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sums {
+    pub rows: Vec<f64>,
+    pub columns: Vec<f64>,
+}
+
+impl Sums {
+    /// Those of `got`.
+    pub fn of<T: Number>(got: &Matrix<T>, seed: u64) -> Sums {
+        let signs_of_columns = signs::<1>(got.columns(), seed);
+        Sums {
+            rows: parallel::map(got.rows(), |row| {
+                let [sum] = signed(values(got, row), &signs_of_columns);
+                sum
+            }),
+            columns: weighted_rows(got, &signs_of_rows(got.rows(), seed))
+                .into_iter()
+                .map(|(sum, _)| sum)
+                .collect(),
+        }
+    }
+}
+
+/// The sum of each row, and what it must be.
+pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64) -> Vec<LineSum> {
     let sums = RowSums::<1>::new(&problem.b, T::to_f64, seed);
     parallel::map(problem.shape().m, |row| {
         let product = match problem.alpha == T::default() {
@@ -87,8 +111,7 @@ pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &Matrix<T>, seed: u6
         };
         let [c] = sums.of(values(&problem.c, row));
         let c_magnitude = values(&problem.c, row).map(f64::abs).sum();
-        let [got] = sums.of(values(got, row));
-        line_sum(problem, got, product, (c, c_magnitude))
+        line_sum(problem, got[row], product, (c, c_magnitude))
     })
 }
 
@@ -96,26 +119,24 @@ fn values<T: Number>(matrix: &Matrix<T>, row: usize) -> impl Iterator<Item = f64
     matrix.row(row).iter().map(|element| element.to_f64())
 }
 
-/// The sum of each column of `got`.
-pub(super) fn of_columns<T: Number>(
-    problem: &Problem<T>,
-    got: &Matrix<T>,
-    seed: u64,
-) -> Vec<LineSum> {
+/// The sign of each row, and the factor of its magnitude.
+fn signs_of_rows(rows: usize, seed: u64) -> Vec<(f64, f64)> {
+    let signs = signs::<1>(rows, seed).into_iter();
+    signs.map(|[sign]| (sign, 1.0)).collect()
+}
+
+/// The sum of each column, and what it must be.
+pub(super) fn of_columns<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64) -> Vec<LineSum> {
     let shape = problem.shape();
-    let signs: Vec<(f64, f64)> = signs::<1>(shape.m, seed)
-        .into_iter()
-        .map(|[sign]| (sign, 1.0))
-        .collect();
+    let signs = signs_of_rows(shape.m, seed);
     let product = match problem.alpha == T::default() {
         true => vec![(0.0, 0.0); shape.n],
         false => weighted_rows(&problem.b, &weighted_rows(&problem.a, &signs)),
     };
     let c = weighted_rows(&problem.c, &signs);
-    weighted_rows(got, &signs)
-        .into_iter()
+    got.iter()
         .zip(product.into_iter().zip(c))
-        .map(|((got, _), (product, c))| line_sum(problem, got, product, c))
+        .map(|(got, (product, c))| line_sum(problem, *got, product, c))
         .collect()
 }
 
@@ -188,8 +209,10 @@ mod tests {
             let magnitude = |row, col| element(&problem, row, col).magnitude;
             let of_row = |row| (0..70).map(|col| magnitude(row, col)).sum::<f64>();
             let of_column = |col| (0..5).map(|row| magnitude(row, col)).sum::<f64>();
-            let rows = of_rows(&problem, &right, 1).into_iter().enumerate();
-            let columns = of_columns(&problem, &right, 1).into_iter().enumerate();
+            let rows_of = |got: &_| of_rows(&problem, &Sums::of(got, 1).rows, 1);
+            let columns_of = |got: &_| of_columns(&problem, &Sums::of(got, 1).columns, 1);
+            let rows = rows_of(&right).into_iter().enumerate();
+            let columns = columns_of(&right).into_iter().enumerate();
             let with_magnitudes = rows
                 .map(|(row, sum)| (sum, of_row(row)))
                 .chain(columns.map(|(col, sum)| (sum, of_column(col))));
@@ -209,8 +232,8 @@ mod tests {
             wrong.row_mut(2)[3] += 0.25;
             let off =
                 |sums: Vec<LineSum>, line: usize| (sums[line].got - sums[line].expected.want).abs();
-            let of_row = off(of_rows(&problem, &wrong, 1), 2);
-            let of_column = off(of_columns(&problem, &wrong, 1), 3);
+            let of_row = off(rows_of(&wrong), 2);
+            let of_column = off(columns_of(&wrong), 3);
             for off in [of_row, of_column] {
                 approx::assert_abs_diff_eq!(off, 0.25, epsilon = 1e-12);
             }

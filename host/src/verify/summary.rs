@@ -1,0 +1,294 @@
+//! A result summed up: enough to judge it by, and no longer than some of its rows and columns.
+//!
+//! Whoever holds a large result takes its sums, by vectors that a seed gives, and some of its
+//! elements. Whoever has A and B knows what these must be. The two need not share memory: a part of
+//! C that lies on another machine is judged where A and B are, and only the summary travels.
+
+// A NaN must fail every comparison, so they are written as what must hold, negated.
+#![allow(clippy::neg_cmp_op_on_partial_ord)]
+
+use gpu_gemm::Shape;
+use gpu_gemm::gpu_kernels::spec::Tile;
+
+use super::checker::Checker;
+use super::freivalds::{self, RowSum};
+use super::outcome::{Failure, Proof, check_each};
+use super::reference;
+use super::sample;
+use super::signed_sums::Sums;
+use super::{ErrorModel, elements, equal_values, require_exact_sums};
+use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
+use gpu_gemm::text::plural;
+
+/// Words of Freivalds' check for each row, where nothing wraps and where it does.
+const EXACT: usize = freivalds::VECTORS;
+const WRAPPING: usize = freivalds::WRAPPING_CERTAINTY_BITS as usize;
+
+/// What the holder of a result says of it, as two lists of numbers, so that it can be sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Sums of rows of integers, modulo 2^64.
+    pub words: Vec<u64>,
+    /// Whatever else there is; samples last.
+    pub numbers: Vec<f64>,
+}
+
+impl Summary {
+    /// For [`judge_exact`].
+    pub fn exact<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> Summary {
+        let rows = freivalds::sums_of_rows::<T, EXACT>(got, seed);
+        let largest = rows.iter().map(|row| row.largest);
+        Summary {
+            words: rows.iter().flat_map(|row| row.sums).collect(),
+            numbers: largest.chain(samples(got, tile, seed)).collect(),
+        }
+    }
+
+    /// For [`judge_general`].
+    pub fn general<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> Summary {
+        match T::ARITHMETIC {
+            Arithmetic::Float { .. } => {
+                let Sums { rows, columns } = Sums::of(got, seed);
+                let sums = rows.into_iter().chain(columns);
+                Summary {
+                    words: Vec::new(),
+                    numbers: sums.chain(samples(got, tile, seed)).collect(),
+                }
+            }
+            Arithmetic::WrappingInteger { .. } => {
+                let rows = freivalds::sums_of_rows::<T, WRAPPING>(got, seed);
+                Summary {
+                    words: rows.iter().flat_map(|row| row.sums).collect(),
+                    numbers: samples(got, tile, seed).collect(),
+                }
+            }
+        }
+    }
+
+    /// Each row's words, and the numbers.
+    fn split<const V: usize>(&self, rows: usize) -> Result<(&[[u64; V]], &[f64]), Failure> {
+        match self.words.as_chunks() {
+            (words, []) if words.len() == rows => Ok((words, &self.numbers)),
+            _ => Err(other_size()),
+        }
+    }
+}
+
+/// The elements at the sampled positions.
+fn samples<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> impl Iterator<Item = f64> {
+    let shape = Shape::new(got.rows(), got.columns(), 0);
+    let positions = sample::positions(shape, tile, seed).into_iter();
+    positions.map(|(row, col)| got.row(row)[col].to_f64())
+}
+
+fn other_size() -> Failure {
+    Failure::Unprovable("its summary is that of a result of another size.".to_string())
+}
+
+/// [`super::exact`] of a result that is known by its [`Summary::exact`], with the same tile and
+/// seed.
+///
+/// # Errors
+///
+/// As [`super::exact`]; of a wrong row only its number is known.
+pub fn judge_exact<T: Number>(
+    problem: &Problem<T>,
+    got: &Summary,
+    tile: Tile,
+    seed: u64,
+) -> Result<Proof, Failure> {
+    let largest = require_exact_sums(problem)?;
+    let m = problem.shape().m;
+    let (words, numbers) = got.split::<EXACT>(m)?;
+    let (largest_of_rows, samples) = numbers.split_at_checked(m).ok_or_else(other_size)?;
+    let rows: Vec<RowSum<EXACT>> = words
+        .iter()
+        .zip(largest_of_rows)
+        .map(|(&sums, &largest)| RowSum { sums, largest })
+        .collect();
+    if let Some(row) = freivalds::first_wrong_row(problem, &rows, largest, seed) {
+        return Err(Failure::Row { row });
+    }
+    let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
+        equal_values(row, col, got, reference::element(problem, row, col).want)
+    })?;
+    let statement = format!(
+        "every row passes Freivalds' check on integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
+        freivalds::certainty_bits(largest),
+        sampled.len()
+    );
+    Ok(Proof::exact("exact", statement))
+}
+
+/// [`super::general`] of a result that is known by its [`Summary::general`], with the same tile
+/// and seed.
+///
+/// # Errors
+///
+/// As [`super::general`]; of a wrong row of integers only its number is known.
+pub fn judge_general<T: Number>(
+    problem: &Problem<T>,
+    got: &Summary,
+    tile: Tile,
+    data: impl Into<Option<Data>>,
+    seed: u64,
+    model: ErrorModel,
+) -> Result<Proof, Failure> {
+    match T::ARITHMETIC {
+        Arithmetic::Float { .. } => judge_sampled(problem, got, tile, data.into(), seed, model),
+        Arithmetic::WrappingInteger { .. } => judge_wrapping(problem, got, tile, seed),
+    }
+}
+
+fn judge_sampled<T: Number>(
+    problem: &Problem<T>,
+    got: &Summary,
+    tile: Tile,
+    data: Option<Data>,
+    seed: u64,
+    model: ErrorModel,
+) -> Result<Proof, Failure> {
+    let Shape { m, n, .. } = problem.shape();
+    let checker = Checker::new(problem, data, model)?;
+    let (rows, others) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
+    let (columns, samples) = others.split_at_checked(n).ok_or_else(other_size)?;
+    let sums = Sums {
+        rows: rows.to_vec(),
+        columns: columns.to_vec(),
+    };
+    let sums = checker.check_sums(problem, &sums, seed)?;
+    let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
+        let expected = reference::element(problem, row, col);
+        checker.check_value::<T>(row, col, got, expected)
+    })?;
+    let count = sampled.len();
+    let all = plural(elements(problem), "element");
+    let compared = format!("{count} of {all} and {sums}");
+    checker.proof(sampled, "sampled", count, compared)
+}
+
+fn judge_wrapping<T: Number>(
+    problem: &Problem<T>,
+    got: &Summary,
+    tile: Tile,
+    seed: u64,
+) -> Result<Proof, Failure> {
+    let (words, samples) = got.split::<WRAPPING>(problem.shape().m)?;
+    let row_of = |&sums| RowSum { sums, largest: 0.0 };
+    let rows: Vec<RowSum<WRAPPING>> = words.iter().map(row_of).collect();
+    if let Some(row) = freivalds::first_wrong_row_wrapping(problem, &rows, seed) {
+        return Err(Failure::Row { row });
+    }
+    let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
+        let want = reference::wrapping_element(problem, row, col).to_f64();
+        equal_values(row, col, got, want)
+    })?;
+    let statement = format!(
+        "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{} at most), and {} sampled elements are equal",
+        freivalds::WRAPPING_CERTAINTY_BITS,
+        sampled.len()
+    );
+    Ok(Proof::exact("wrapping", statement))
+}
+
+/// The outcomes of `check` at the sampled positions, whose elements are `samples`.
+fn check_samples<T: Number, R: Send>(
+    problem: &Problem<T>,
+    samples: &[f64],
+    tile: Tile,
+    seed: u64,
+    check: impl Fn(usize, usize, f64) -> Result<R, Failure> + Sync + Send,
+) -> Result<Vec<R>, Failure> {
+    let positions = sample::positions(problem.shape(), tile, seed);
+    if positions.len() != samples.len() {
+        return Err(other_size());
+    }
+    check_each(positions.len(), |index| {
+        let (row, col) = positions[index];
+        check(row, col, samples[index])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Layout;
+    use crate::verify::exact_data;
+
+    const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
+
+    /// The right result, by the reference.
+    fn right<T: Number>(problem: &Problem<T>) -> Matrix<T> {
+        let Shape { m, n, k } = problem.shape();
+        let product = |row, col| {
+            let terms = 0..k;
+            terms.fold(T::default(), |sum, index| {
+                problem.a.row(row)[index].times_plus(problem.b.row(index)[col], sum)
+            })
+        };
+        Matrix::from_elements(m, n, product).unwrap()
+    }
+
+    /// A summary knows of an error anywhere, even where no sample is.
+    fn finds_every_error<T: crate::data::Random>(
+        data: Data,
+        summary: impl Fn(&Matrix<T>) -> Summary,
+        judge: impl Fn(&Problem<T>, &Summary) -> Result<Proof, Failure>,
+    ) {
+        let shape = Shape::new(70, 90, 30);
+        let (one, zero) = (T::from_integer(1), T::default());
+        let problem =
+            Problem::<T>::random(shape, Layout::compact(shape), data, 1, one, zero).unwrap();
+        let right = right(&problem);
+        judge(&problem, &summary(&right)).unwrap();
+        for (row, col) in [(0, 0), (33, 71), (69, 89), (50, 1)] {
+            let mut wrong = right.clone();
+            wrong.row_mut(row)[col] = T::from_integer(1).times_plus(wrong.row(row)[col], one);
+            let failure = judge(&problem, &summary(&wrong)).unwrap_err();
+            assert!(failure.to_string().contains(&row.to_string()), "{failure}");
+        }
+        let mut wrong = right.clone();
+        wrong.row_mut(3)[5] = T::POISON;
+        assert!(judge(&problem, &summary(&wrong)).is_err());
+    }
+
+    #[test]
+    fn an_error_of_one_anywhere_is_known_from_the_summary() {
+        let exact = exact_data::<f32>(30).unwrap();
+        finds_every_error::<f32>(
+            exact,
+            |c| Summary::exact(c, TILE, 7),
+            |problem, summary| judge_exact(problem, summary, TILE, 7),
+        );
+        let model = ErrorModel::Elementwise;
+        finds_every_error::<f32>(
+            Data::Normal,
+            |c| Summary::general(c, TILE, 7),
+            |problem, summary| judge_general(problem, summary, TILE, Data::Normal, 7, model),
+        );
+        finds_every_error::<i32>(
+            Data::Normal,
+            |c| Summary::general(c, TILE, 7),
+            |problem, summary| judge_general(problem, summary, TILE, Data::Normal, 7, model),
+        );
+    }
+
+    #[test]
+    fn a_summary_of_another_result_or_by_another_seed_proves_nothing() {
+        let data = exact_data::<f32>(5).unwrap();
+        let shape = Shape::new(6, 7, 5);
+        let problem =
+            Problem::<f32>::random(shape, Layout::compact(shape), data, 1, 1.0, 0.0).unwrap();
+        let right = right(&problem);
+        let of =
+            |c: &Matrix<f32>, seed| judge_exact(&problem, &Summary::exact(c, TILE, seed), TILE, 3);
+        assert!(of(&right, 3).is_ok());
+        assert!(of(&right, 4).is_err());
+        let narrow = Matrix::from_elements(6, 2, |row, col| right.row(row)[col]).unwrap();
+        let low = Matrix::from_elements(5, 7, |row, col| right.row(row)[col]).unwrap();
+        for other in [&narrow, &low] {
+            assert!(of(other, 3).is_err());
+        }
+        assert!(judge_exact(&problem, &Summary::default(), TILE, 3).is_err());
+    }
+}
