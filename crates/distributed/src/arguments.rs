@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum};
 use gpu_gemm::{DeviceChoice, Shape};
 use host::cli::matrices::{MatrixArguments, ProblemArguments};
 use host::cli::native::NativeArguments;
@@ -76,6 +76,9 @@ pub struct Arguments {
     pub format: Format,
 
     #[command(flatten)]
+    pub proof: ProofArguments,
+
+    #[command(flatten)]
     pub files: FileArguments,
 
     #[command(flatten)]
@@ -88,6 +91,34 @@ pub struct Arguments {
     /// Makes this rank panic, so that tests see what becomes of the others
     #[arg(long, value_name = "RANK", hide = true)]
     pub panic_on_rank: Option<usize>,
+
+    /// Makes an element of this rank's block wrong where C is not gathered, so that tests see that
+    /// it is noticed
+    #[arg(long, value_name = "RANK", hide = true)]
+    pub plant_on_rank: Option<usize>,
+}
+
+/// Where C is proven right.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Proof")]
+pub struct ProofArguments {
+    /// Where C is proven right [default: `gathered`, unless it does not fit into rank 0's memory]
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub proof: Option<ProofPlace>,
+
+    /// The largest C that is gathered where `--proof` does not say it, in GiB [default: what rank
+    /// 0's memory holds]
+    #[arg(long, value_name = "GIB", value_parser = not_negative, conflicts_with = "proof")]
+    pub gather_limit: Option<f64>,
+}
+
+/// The values of `--proof`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProofPlace {
+    /// On rank 0, which collects C
+    Gathered,
+    /// Each rank keeps its block and says its sums, which rank 0 judges: vectors travel, C does not
+    Distributed,
 }
 
 /// On how many ranks.
@@ -195,6 +226,13 @@ fn ranks(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|ranks| *ranks > 0)
         .ok_or_else(|| "a number of ranks is at least 1".to_string())
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| "it must be a number, 0 or above".to_string())
 }
 
 fn positive(text: &str) -> Result<f64, String> {

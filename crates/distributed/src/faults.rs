@@ -5,17 +5,12 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 
-use mpi::environment::processor_name;
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::Communicator;
-
-use crate::comm::Ranks;
+use crate::comm::{Ranks, abort, host_name, rank_of_all};
 
 /// Makes a panic of any thread of this rank end the job. Without it the unwinding rank would wait
 /// for messages under way, and the others for it.
 pub fn end_the_job_on_panic() {
-    let world = SimpleCommunicator::world();
-    let (rank, size) = (world.rank(), world.size());
+    let (rank, size) = rank_of_all();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let payload = info.payload();
         let why = payload
@@ -29,19 +24,19 @@ pub fn end_the_job_on_panic() {
             size,
             &format!("panicked{}: {why}", place.unwrap_or_default()),
         );
-        SimpleCommunicator::world().abort(1)
+        abort()
     }));
 }
 
 /// Ends the job because this rank cannot do its part.
-pub fn end_the_job(ranks: &Ranks, why: impl std::fmt::Display) -> ! {
-    let world = SimpleCommunicator::world();
-    say(world.rank(), world.size(), &format!("failed: {why}"));
-    ranks.abort()
+pub fn end_the_job(why: impl std::fmt::Display) -> ! {
+    let (rank, size) = rank_of_all();
+    say(rank, size, &format!("failed: {why}"));
+    abort()
 }
 
-fn say(rank: i32, size: i32, what: &str) {
-    let host = processor_name().unwrap_or_default();
+fn say(rank: usize, size: usize, what: &str) {
+    let host = host_name();
     say_line(&format!("error: rank {rank} of {size} (on {host}) {what}"));
 }
 

@@ -12,14 +12,16 @@
 //! | --- | --- |
 //! | [`share_out`] | who gets what: pure functions of shape and rank count |
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
-//! | [`comm`] | the only place that sends elements, so the only one that counts them |
+//! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
 //! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU |
 //! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
+//! | [`aligned`] | memory that starts where vectors should |
 //! | [`faults`] | a rank that fails ends the job |
 //! | [`program`] | the command line |
 
+pub mod aligned;
 mod arguments;
 pub mod clock;
 pub mod comm;
@@ -37,7 +39,7 @@ pub mod share_out;
 mod table;
 pub mod volume;
 
-use mpi::datatype::Equivalence;
+use comm::Equivalence;
 
 /// A number that ranks multiply and send to each other.
 pub trait Element: host::rung::Element + Equivalence {}

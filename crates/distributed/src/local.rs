@@ -62,7 +62,7 @@ impl<T: Element> LocalProduct<T> for Native<T> {
     }
 
     fn rows_of_a_strip(&self) -> Option<usize> {
-        Some(128)
+        Some(512)
     }
 }
 

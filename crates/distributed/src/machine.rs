@@ -1,5 +1,5 @@
-//! What a model needs to know about this machine, measured: a ping-pong between two ranks, and
-//! one product on each rank.
+//! What a model needs to know about this machine, measured: messages between two ranks in several
+//! sizes, memory that is asked for, and the products that layouts compute.
 
 use std::time::Instant;
 
@@ -9,86 +9,170 @@ use host::statistics;
 
 use crate::Element;
 use crate::comm::Ranks;
+use crate::layout::in_strips;
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Case, Machine};
-use crate::share_out::largest_share;
+use crate::model::{Lie, Machine, Product, Timed};
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
 const LONG_TRIPS: usize = 7;
-/// Elements of the long messages at most.
-const LONG: usize = 1 << 22;
-/// Rows of the product that is timed at most, and how often it is.
-const ROWS: usize = 256;
-const PRODUCTS: usize = 3;
+/// Elements of messages: four times as many each time.
+const SHORTEST: usize = 1 << 8;
+const LONGEST: usize = 1 << 22;
+/// Flops of a product that is timed at most, unless it has few rows; and how often it is.
+const FLOPS: f64 = 2e10;
+const FEWEST_ROWS: usize = 256;
+const PRODUCTS: usize = 5;
+/// Elements of the buffers that messages are taken from, and that are filled with zeros, for large
+/// matrices: more than a core's caches hold.
+const BUFFER: usize = 1 << 24;
 
-/// Measures latency and bandwidth between ranks 0 and 1, and the speed of a product such as
-/// `case` gives each rank while all multiply. All ranks must call it, and all get the same
-/// answer. A group of one sends nothing: its latency is zero, its bandwidth infinite.
+/// A product that a layout computes on each rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Local {
+    pub shape: Shape,
+    /// Whether it is one of many panels, and multiplied in strips.
+    pub is_panel: bool,
+}
+
+/// Measures messages between ranks 0 and 1, up to those that a product of `shape` needs, and
+/// `products` while all ranks multiply. All ranks must call it, and all get the same answer. A group of one sends nothing: its latency is zero, its
+/// bandwidth infinite.
 ///
 /// # Errors
 ///
 /// The product fails.
 pub fn measure<T: Element>(
     ranks: &Ranks,
-    case: &Case,
+    shape: Shape,
+    products: &[Local],
     local: &dyn LocalProduct<T>,
     offload: bool,
 ) -> Result<Machine, LocalError> {
-    let Shape { m, n, k } = case.shape;
-    let (mut latency_s, mut bytes_per_s) = (0.0, f64::INFINITY);
+    let Shape { m, n, k } = shape;
+    let longest = (m * k + k * n).max(m * n).clamp(SHORTEST, LONGEST);
+    let room = BUFFER.min(4 * longest);
+    let mut buffer = match (ranks.size(), ranks.rank()) {
+        (2.., 0 | 1) => vec![T::from_integer(1); room],
+        _ => Vec::new(),
+    };
+    let mut machine = Machine {
+        bytes_per_s: f64::INFINITY,
+        offload,
+        ..Machine::default()
+    };
     if ranks.size() > 1 {
-        latency_s = ping_pong::<T>(ranks, 1, SHORT_TRIPS);
-        let elements = (largest_share(m, ranks.size()) * k + k * n).clamp(2, LONG);
-        let travelling = ping_pong::<T>(ranks, elements, LONG_TRIPS) - latency_s;
-        bytes_per_s = (elements * size_of::<T>()) as f64 / travelling.max(1e-9);
+        machine.latency_s = one_way(ranks, &mut buffer, Lie::Together, 1, SHORT_TRIPS);
+        for lie in [Lie::Together, Lie::Apart] {
+            let mut elements = SHORTEST;
+            loop {
+                machine.messages.push(Timed {
+                    lie,
+                    bytes: (elements * size_of::<T>()) as f64,
+                    seconds: one_way(ranks, &mut buffer, lie, elements, LONG_TRIPS),
+                });
+                if elements >= longest {
+                    break;
+                }
+                elements *= 4;
+            }
+        }
+        if let Some(largest) = machine.messages.last() {
+            machine.bytes_per_s = largest.bytes / (largest.seconds - machine.latency_s).max(1e-9);
+        }
     }
-    let (m, n, k) = (
-        largest_share(m, ranks.size()).clamp(1, ROWS),
-        n.max(1),
-        k.max(1),
-    );
+    let zeroing = slowest(ranks, || {
+        let mut zeros = Vec::with_capacity(room);
+        zeros.resize(room, T::default());
+        std::hint::black_box(&mut zeros);
+        Ok(())
+    })?;
+    machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
+    for product in products {
+        let Shape { m, n, k } = timed_shape(product.shape);
+        let flops_per_s = speed(ranks, Shape::new(m, n, k), product.is_panel, local)?;
+        machine.products.push(Product {
+            m,
+            n,
+            k,
+            flops_per_s,
+        });
+    }
+    let speeds = machine.products.iter().map(|product| product.flops_per_s);
+    machine.flops_per_s = speeds.fold(0.0, f64::max);
+    ranks.take_sent();
+    Ok(machine)
+}
+
+/// Part of a product's rows, so that it does not take long.
+fn timed_shape(shape: Shape) -> Shape {
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size.max(1));
+    let of_a_row = Shape::new(1, n, k).flops();
+    let affordable = (FLOPS / of_a_row) as usize;
+    Shape::new(m.min(affordable.max(FEWEST_ROWS)), n, k)
+}
+
+/// Flops in a second of one rank, while all multiply.
+fn speed<T: Element>(
+    ranks: &Ranks,
+    shape: Shape,
+    in_panel: bool,
+    local: &dyn LocalProduct<T>,
+) -> Result<f64, LocalError> {
+    let Shape { m, n, k } = shape;
     let (a, b) = (
         vec![T::from_integer(1); m * k],
         vec![T::from_integer(1); k * n],
     );
     let mut c = vec![T::default(); m * n];
-    let mut fastest = f64::INFINITY;
+    let strip = local.rows_of_a_strip().filter(|_| in_panel);
+    let seconds = slowest(ranks, || {
+        let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
+        in_strips(strip, a, ViewMut::new(&mut c, m, n, n), |a, c| {
+            local.add_product(a, b, c)
+        })
+    })?;
+    Ok(shape.flops() / seconds)
+}
+
+/// The time of `work` on the rank that takes the longest, the median of some times.
+fn slowest(
+    ranks: &Ranks,
+    mut work: impl FnMut() -> Result<(), LocalError>,
+) -> Result<f64, LocalError> {
+    let mut times = Vec::new();
     for _ in 0..PRODUCTS {
         ranks.barrier();
         let started = Instant::now();
-        let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
-        local.add_product(a, b, ViewMut::new(&mut c, m, n, n))?;
-        let slowest = ranks
-            .all_gather(&[started.elapsed().as_secs_f64()])
-            .into_iter()
-            .fold(0.0, f64::max);
-        fastest = slowest.min(fastest);
+        work()?;
+        let all = ranks.all_gather(&[started.elapsed().as_secs_f64()]);
+        times.push(all.into_iter().fold(0.0, f64::max));
     }
-    let mut measured = [
-        latency_s,
-        bytes_per_s,
-        Shape::new(m, n, k).flops() / fastest,
-    ];
-    ranks.from_first(&mut measured);
-    let [latency_s, bytes_per_s, flops_per_s] = measured;
-    ranks.take_sent();
-    Ok(Machine {
-        latency_s,
-        bytes_per_s,
-        flops_per_s,
-        offload,
-    })
+    let mut time = [statistics::median(&times)];
+    ranks.from_first(&mut time);
+    Ok(time[0])
 }
 
-/// The median time of one way between ranks 0 and 1, in seconds; 0 on the others. The message has
-/// two parts, as those of the layouts have.
-fn ping_pong<T: Element>(ranks: &Ranks, elements: usize, trips: usize) -> f64 {
-    let mut buffer = vec![T::default(); elements];
+/// The median time of one way from rank 0 to rank 1, in seconds, on all ranks. Every message has a
+/// place of its own in the buffer, as those of layouts do. On other ranks than these the buffer is
+/// empty.
+fn one_way<T: Element>(
+    ranks: &Ranks,
+    buffer: &mut [T],
+    lie: Lie,
+    elements: usize,
+    trips: usize,
+) -> f64 {
+    let stride = elements.max(SHORTEST);
+    let places = (buffer.len() / stride).clamp(1, trips);
+    let half = match lie {
+        Lie::Together => elements,
+        Lie::Apart => elements / 2,
+    };
     let mut times = Vec::new();
     ranks.barrier();
-    for _ in 0..trips {
-        let half = elements / 2;
+    for trip in 0..trips {
+        let place = trip % places * stride;
         let started = Instant::now();
         let send = |buffer: &[T], to| {
             let (one, other) = buffer.split_at(half);
@@ -105,19 +189,18 @@ fn ping_pong<T: Element>(ranks: &Ranks, elements: usize, trips: usize) -> f64 {
         };
         match ranks.rank() {
             0 => {
-                send(&buffer, 1);
-                receive(&mut buffer, 1);
+                send(&buffer[place..place + elements], 1);
+                receive(&mut buffer[place..place + elements], 1);
             }
             1 => {
-                receive(&mut buffer, 0);
-                send(&buffer, 0);
+                receive(&mut buffer[place..place + elements], 0);
+                send(&buffer[place..place + elements], 0);
             }
             _ => (),
         }
         times.push(started.elapsed().as_secs_f64() / 2.0);
     }
-    match ranks.rank() {
-        0 => statistics::median(&times),
-        _ => 0.0,
-    }
+    let mut time = [statistics::median(&times)];
+    ranks.from_first(&mut time);
+    time[0]
 }

@@ -1,8 +1,13 @@
-//! What a layout should take: latency, bandwidth and arithmetic, added up.
+//! What a layout should take: messages and arithmetic, added up.
 //!
 //! A message of `e` elements takes `latency + e * bytes / bandwidth` (R. W. Hockney, "The
 //! communication challenge for MPP", Parallel Computing 20, 1994), a product of `m x n x k` takes
 //! `2 m n k / flops`. What a rank sends, it sends one message after the other.
+//!
+//! A machine that was measured is known better than by three numbers. Messages were sent in several
+//! sizes: MPI sends small ones at once and asks first for large ones, and what fits into a cache
+//! travels faster. Products were computed in the shapes that layouts have. So a time is taken from
+//! what was measured nearest to it, and the three numbers serve for what is only described.
 
 use gpu_gemm::Shape;
 use serde::{Deserialize, Serialize};
@@ -11,17 +16,53 @@ use crate::clock::Times;
 use crate::volume::Volume;
 
 /// A machine, as a model sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Of a message without content, in seconds.
     pub latency_s: f64,
-    /// Between two ranks.
+    /// Between two ranks; infinite where there is but one.
+    #[serde(with = "infinite_as_null")]
     pub bytes_per_s: f64,
     /// Of one rank's product while all multiply.
     pub flops_per_s: f64,
+    /// Of memory that a rank asks for and fills with zeros while all do; infinite if that is not
+    /// counted.
+    #[serde(with = "infinite_as_null")]
+    pub zeroed_bytes_per_s: f64,
     /// Whether messages travel while ranks multiply: a network's adapters carry them. Inside one
     /// machine it is the cores that copy them.
     pub offload: bool,
+    /// Messages that were timed, smaller ones first, for each kind.
+    pub messages: Vec<Timed>,
+    /// Products that were timed.
+    pub products: Vec<Product>,
+}
+
+/// How the elements of a message lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lie {
+    /// One after the other, on either side.
+    Together,
+    /// In several parts or with gaps: MPI packs them on the way.
+    Apart,
+}
+
+/// A message that was timed, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    pub lie: Lie,
+    pub bytes: f64,
+    pub seconds: f64,
+}
+
+/// A product that was timed, on all ranks at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Product {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub flops_per_s: f64,
 }
 
 /// A product on so many ranks.
@@ -43,15 +84,66 @@ pub struct Memory {
 }
 
 impl Machine {
-    /// The time to send so much, one message after the other, of elements of so many bytes.
-    pub fn sending(&self, volume: Volume, element_bytes: usize) -> f64 {
-        let bytes = volume.elements as f64 * element_bytes as f64;
-        volume.messages as f64 * self.latency_s + bytes / self.bytes_per_s
+    /// One that is described by latency, bandwidth and speed, whose messages travel while its
+    /// ranks multiply.
+    pub fn described(latency_s: f64, bytes_per_s: f64, flops_per_s: f64) -> Machine {
+        Machine {
+            latency_s,
+            bytes_per_s,
+            flops_per_s,
+            zeroed_bytes_per_s: f64::INFINITY,
+            offload: true,
+            ..Machine::default()
+        }
     }
 
-    /// The time of one rank's product.
+    /// The time to send so much, one message of the mean size after the other, of elements of so
+    /// many bytes.
+    pub fn sending(&self, volume: Volume, lie: Lie, element_bytes: usize) -> f64 {
+        if volume.messages == 0 {
+            return 0.0;
+        }
+        let messages = volume.messages as f64;
+        let bytes = volume.elements as f64 * element_bytes as f64 / messages;
+        messages * self.message(bytes, lie)
+    }
+
+    /// The time of one message.
+    fn message(&self, bytes: f64, lie: Lie) -> f64 {
+        let timed: Vec<&Timed> = self.messages.iter().filter(|one| one.lie == lie).collect();
+        let (Some(smallest), Some(largest)) = (timed.first(), timed.last()) else {
+            return self.latency_s + bytes / self.bytes_per_s;
+        };
+        let next = timed.windows(2).find(|pair| bytes <= pair[1].bytes);
+        match next {
+            _ if bytes <= smallest.bytes => smallest.seconds,
+            Some(pair) => {
+                let part = (bytes - pair[0].bytes) / (pair[1].bytes - pair[0].bytes);
+                pair[0].seconds + part * (pair[1].seconds - pair[0].seconds)
+            }
+            None => largest.seconds * bytes / largest.bytes,
+        }
+    }
+
+    /// The time of one rank's product: at the speed of the one that was timed whose shape is the
+    /// nearest, by the ratios of m, n and k.
     pub fn multiplying(&self, m: usize, n: usize, k: usize) -> f64 {
-        Shape::new(m, n, k).flops() / self.flops_per_s
+        let ratio = |one: usize, other: usize| {
+            let [one, other] = [one, other].map(|size| size.max(1) as f64);
+            (one / other).ln().abs()
+        };
+        let distance = |timed: &&Product| ratio(timed.m, m) + ratio(timed.n, n) + ratio(timed.k, k);
+        let nearest = self
+            .products
+            .iter()
+            .min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        let flops_per_s = nearest.map_or(self.flops_per_s, |nearest| nearest.flops_per_s);
+        Shape::new(m, n, k).flops() / flops_per_s
+    }
+
+    /// The time to ask for memory for so many elements, and to fill it with zeros.
+    pub fn zeroing(&self, elements: u64, element_bytes: usize) -> f64 {
+        elements as f64 * element_bytes as f64 / self.zeroed_bytes_per_s
     }
 
     /// The time that ranks wait for messages that take `travelling` while they compute for
@@ -67,33 +159,93 @@ impl Machine {
 /// The critical path: what the product takes as a whole, by phase. No rank is idle in it.
 pub type Cost = Times;
 
+/// JSON has no infinity.
+mod infinite_as_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        number.is_finite().then_some(*number).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        let number = Option::<f64>::deserialize(deserializer)?;
+        Ok(number.unwrap_or(f64::INFINITY))
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
     /// 1 µs, 1 GB/s and 1 GFLOP/s.
-    pub(crate) const PLAIN: Machine = Machine {
-        latency_s: 1e-6,
-        bytes_per_s: 1e9,
-        flops_per_s: 1e9,
-        offload: true,
-    };
+    pub(crate) fn plain() -> Machine {
+        Machine::described(1e-6, 1e9, 1e9)
+    }
 
     #[test]
     fn messages_cost_latency_and_bytes_and_products_flops() {
         let volume = Volume::of(3, 1000);
-        assert!((PLAIN.sending(volume, 4) - (3e-6 + 12e-6)).abs() < 1e-12);
-        assert!((PLAIN.multiplying(10, 20, 30) - 12e-6).abs() < 1e-12);
+        let sending = plain().sending(volume, Lie::Apart, 4);
+        assert!((sending - (3e-6 + 12e-6)).abs() < 1e-12);
+        assert_eq!(plain().sending(Volume::default(), Lie::Apart, 4), 0.0);
+        assert!((plain().multiplying(10, 20, 30) - 12e-6).abs() < 1e-12);
+        assert_eq!(plain().zeroing(1000, 4), 0.0);
     }
 
     #[test]
     fn only_a_network_hides_what_travels() {
-        assert_eq!(PLAIN.not_hidden(3.0, 2.0), 1.0);
-        assert_eq!(PLAIN.not_hidden(2.0, 3.0), 0.0);
+        assert_eq!(plain().not_hidden(3.0, 2.0), 1.0);
+        assert_eq!(plain().not_hidden(2.0, 3.0), 0.0);
         let shared_memory = Machine {
             offload: false,
-            ..PLAIN
+            ..plain()
         };
         assert_eq!(shared_memory.not_hidden(2.0, 3.0), 2.0);
+    }
+
+    #[test]
+    fn what_was_timed_is_taken_from_there() {
+        let timed = |bytes, seconds| Timed {
+            lie: Lie::Together,
+            bytes,
+            seconds,
+        };
+        let product = |m, k, flops_per_s| Product {
+            m,
+            n: 100,
+            k,
+            flops_per_s,
+        };
+        let machine = Machine {
+            messages: vec![timed(100.0, 1.0), timed(200.0, 3.0), timed(400.0, 4.0)],
+            products: vec![product(100, 100, 2e9), product(100, 10, 5e8)],
+            zeroed_bytes_per_s: 1e9,
+            ..plain()
+        };
+        // One message of so many bytes.
+        let sending = |bytes| machine.sending(Volume::of(1, bytes), Lie::Together, 1);
+        assert_eq!(sending(1), 1.0);
+        assert_eq!(sending(150), 2.0);
+        assert_eq!(sending(300), 3.5);
+        assert_eq!(sending(800), 8.0);
+        assert_eq!(machine.sending(Volume::of(2, 150), Lie::Together, 1), 4.0);
+        // The other kind was not timed.
+        let apart = machine.sending(Volume::of(1, 1000), Lie::Apart, 1);
+        assert!((apart - 2e-6).abs() < 1e-12);
+        assert!((machine.multiplying(100, 100, 90) - 0.9e-3).abs() < 1e-9);
+        assert!((machine.multiplying(90, 100, 12) - 4.32e-4).abs() < 1e-9);
+        assert!((machine.zeroing(1000, 4) - 4e-6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_machine_survives_json_even_where_a_speed_is_infinite() {
+        let alone = Machine {
+            bytes_per_s: f64::INFINITY,
+            ..plain()
+        };
+        for machine in [plain(), alone, Machine::default()] {
+            let text = serde_json::to_string(&machine).unwrap();
+            assert_eq!(serde_json::from_str::<Machine>(&text).unwrap(), machine);
+        }
     }
 }

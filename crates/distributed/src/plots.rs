@@ -7,20 +7,27 @@
 //! | `mpi-strong.svg` | speed-up against one rank, at one size |
 //! | `mpi-weak.svg` | efficiency where the size grows with the ranks |
 //!
+//! The book has the second and the third, and [`extrapolation`] of what the model predicts.
+//!
 //! A plot for which nothing was measured is not written.
 
 use std::path::Path;
 
-use host::bench::axes::{Scale, draw_x, draw_y, figure, round_ticks};
+use gpu_gemm::Shape;
+use host::bench::axes::{Scale, draw_x, draw_y, figure, logarithmic_ticks, round_ticks};
 use host::bench::canvas::{
     Anchor, Area, Canvas, Colour, INK, MARGIN, Point, SOFT, Stroke, TEXT, WIDTH, text_width,
 };
 use host::bench::labels::moved_apart;
 use host::bench::style::Style;
 use host::output::{Output, OutputError};
+use host::report::{duration, speed};
 use thiserror::Error;
 
 use crate::clock::Times;
+use crate::layout::{Layout, layouts};
+use crate::model::Machine;
+use crate::predict::{Prediction, Question, RANKS};
 use crate::record::{Record, Report, Scaling};
 
 const HEIGHT: f64 = 380.0;
@@ -92,9 +99,24 @@ fn timed(report: &Report, scaling: Scaling) -> Vec<&Record> {
 }
 
 /// One layout's points: numbers of ranks and values.
+#[derive(Default)]
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
+    /// Those for which memory does not suffice, which are only hinted at.
+    beyond: Vec<(f64, f64)>,
+}
+
+/// Lines over the number of ranks.
+struct Chart<'a> {
+    title: &'a str,
+    notes: &'a [String],
+    lines: &'a [Line],
+    unit: &'a str,
+    /// A dashed line.
+    ideal: Option<&'a dyn Fn(f64) -> f64>,
+    /// Factors are as far everywhere, along both axes.
+    logarithmic: bool,
 }
 
 /// A line for each layout, of what `value` says of each record.
@@ -110,6 +132,7 @@ fn lines(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Vec<Lin
             None => lines.push(Line {
                 name: record.layout.clone(),
                 points: vec![point],
+                ..Line::default()
             }),
         }
     }
@@ -120,8 +143,7 @@ fn lines(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Vec<Lin
 fn notes(report: &Report, record: &Record) -> Vec<String> {
     let Record { kernel, dtype, .. } = record;
     vec![format!(
-        "{dtype} by {kernel}, {} on {}; medians of {} runs or more, from A and B on rank 0 to C on \
-         rank 0",
+        "{dtype} by {kernel}, {} on {}; medians of {} runs, from A and B on rank 0 to C there",
         report.mpi,
         report.device,
         report
@@ -139,6 +161,85 @@ fn of_shape(record: &Record) -> String {
     format!("{m} x {n} x {k}")
 }
 
+/// What the model predicts from one rank to 65,536: a line for each layout, from A and B on rank 0
+/// to C on rank 0, and one for SUMMA without these two ways.
+pub fn extrapolation(question: &Question) -> String {
+    let mut lines: Vec<Line> = Vec::new();
+    for layout in layouts::<f32>() {
+        lines.push(predicted(question, layout.name(), layout, |prediction| {
+            prediction.time_s
+        }));
+    }
+    if let Some(summa) = layouts::<f32>().last() {
+        lines.push(predicted(
+            question,
+            "summa, resident",
+            *summa,
+            |prediction| prediction.resident_s,
+        ));
+    }
+    let Shape { m, n, k } = question.shape;
+    let Machine {
+        latency_s,
+        bytes_per_s,
+        flops_per_s,
+        ..
+    } = question.machine;
+    let title = format!("Predicted time of {m} x {n} x {k}");
+    let notes = [
+        format!(
+            "{}, panels of {}; a message takes {} and its bytes at {:.0} GB/s, a rank computes {} and has {:.0} GiB",
+            question.data_type,
+            question.panel,
+            duration(latency_s),
+            bytes_per_s / 1e9,
+            speed(flops_per_s),
+            question.memory_bytes / f64::from(1 << 30),
+        ),
+        "Dotted: a rank's parts do not fit into its memory. Resident: A and B are where they are needed, and C stays."
+            .to_string(),
+    ];
+    draw(&Chart {
+        title: &title,
+        notes: &notes,
+        lines: &lines,
+        unit: "s",
+        ideal: None,
+        logarithmic: true,
+    })
+}
+
+fn predicted(
+    question: &Question,
+    name: &str,
+    layout: &dyn Layout,
+    value: impl Fn(&Prediction) -> f64,
+) -> Line {
+    let mut line = Line {
+        name: name.to_string(),
+        ..Line::default()
+    };
+    for ranks in RANKS {
+        let prediction = question.predict(layout, ranks);
+        let needed = match ranks {
+            1 => prediction.first_bytes,
+            _ => prediction.other_bytes,
+        };
+        let point = (ranks as f64, value(&prediction));
+        match needed <= question.memory_bytes {
+            true => line.points.push(point),
+            false => line.beyond.push(point),
+        }
+    }
+    // What does not fit at few ranks may fit at more, and is joined to these.
+    if let (Some(last), Some(first)) = (line.beyond.last(), line.points.first())
+        && last.0 < first.0
+    {
+        line.beyond.push(*first);
+    }
+    line
+}
+
 fn times(report: &Report) -> Option<String> {
     let records = timed(report, Scaling::Strong);
     let first = records.first()?;
@@ -152,7 +253,8 @@ fn times(report: &Report) -> Option<String> {
     Some(chart(&title, &notes(report, first), &lines, name, None))
 }
 
-fn strong(report: &Report) -> Option<String> {
+/// Speed-up against one rank, if more were measured.
+pub fn strong(report: &Report) -> Option<String> {
     let records = timed(report, Scaling::Strong);
     let first = records.first()?;
     let lines = lines(&records, |record| record.speedup);
@@ -191,7 +293,6 @@ fn weak(report: &Report) -> Option<String> {
     ))
 }
 
-/// Lines over the number of ranks, named at their ends; `ideal` is a dashed one.
 fn chart(
     title: &str,
     notes: &[String],
@@ -199,16 +300,45 @@ fn chart(
     unit: &str,
     ideal: Option<&dyn Fn(f64) -> f64>,
 ) -> String {
+    draw(&Chart {
+        title,
+        notes,
+        lines,
+        unit,
+        ideal,
+        logarithmic: false,
+    })
+}
+
+/// Draws a chart, whose lines are named at their ends.
+fn draw(chart: &Chart<'_>) -> String {
+    let Chart {
+        title,
+        notes,
+        lines,
+        unit,
+        ideal,
+        logarithmic,
+    } = *chart;
     let mut canvas = Canvas::new();
     let top = canvas.head(title, notes) + 30.0;
-    let all = || lines.iter().flat_map(|line| &line.points);
+    let all = || {
+        let points = |line: &'_ Line| -> Vec<(f64, f64)> {
+            line.points.iter().chain(&line.beyond).copied().collect()
+        };
+        lines.iter().flat_map(points)
+    };
     let mut ranks: Vec<f64> = all().map(|point| point.0).collect();
     ranks.sort_by(f64::total_cmp);
     ranks.dedup();
     let (fewest, most) = (ranks[0], ranks[ranks.len() - 1]);
     let ideals = ideal.map_or(0.0, |ideal| ideal(most));
     let highest = all().map(|point| point.1).fold(ideals, f64::max);
-    let ticks = round_ticks(highest);
+    let lowest = all().map(|point| point.1).fold(highest, f64::min);
+    let ticks = match logarithmic {
+        true => logarithmic_ticks((lowest / 2.0, highest * 2.0)),
+        false => round_ticks(highest),
+    };
     let names = lines.iter().map(|line| text_width(&line.name, TEXT));
     let area = Area {
         left: MARGIN + 50.0,
@@ -216,8 +346,20 @@ fn chart(
         right: WIDTH - MARGIN - names.fold(0.0, f64::max) - LEADER - 4.0,
         bottom: top + HEIGHT,
     };
-    let vertical = Scale::linear((0.0, ticks[ticks.len() - 1]), (area.bottom, area.top));
-    let horizontal = Scale::linear((fewest, most), (area.left + 12.0, area.right - 12.0));
+    let (pixels, inner) = (
+        (area.bottom, area.top),
+        (area.left + 12.0, area.right - 12.0),
+    );
+    let (vertical, horizontal) = match logarithmic {
+        true => (
+            Scale::logarithmic((lowest / 2.0, highest * 2.0), pixels),
+            Scale::logarithmic((fewest, most), inner),
+        ),
+        false => (
+            Scale::linear((0.0, ticks[ticks.len() - 1]), pixels),
+            Scale::linear((fewest, most), inner),
+        ),
+    };
     draw_y(&mut canvas, area, vertical, &ticks, unit);
     let below = draw_x(&mut canvas, area, horizontal, &ranks, "ranks");
     let at = |&(ranks, value): &(f64, f64)| (horizontal.at(ranks), vertical.at(value));
@@ -229,11 +371,14 @@ fn chart(
     for (index, line) in lines.iter().enumerate() {
         let style = Style::of(index);
         let points: Vec<Point> = line.points.iter().map(at).collect();
+        let beyond: Vec<Point> = line.beyond.iter().map(at).collect();
+        canvas.path(&beyond, Stroke::dashed(style.line.colour, 1.5, "1 4"));
         canvas.path(&points, style.line);
         points
             .iter()
             .for_each(|point| style.mark(&mut canvas, *point));
-        ends.extend(points.last());
+        let rightmost = |one: &&Point, other: &&Point| one.0.total_cmp(&other.0);
+        ends.extend(points.iter().chain(&beyond).max_by(rightmost));
     }
     let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
     let middles = moved_apart(&wanted, LABEL_HEIGHT, (area.top - 10.0, area.bottom));
@@ -255,7 +400,7 @@ fn chart(
 
 /// A bar for each layout and number of ranks: the phases of the slowest rank in each, one after
 /// the other.
-fn split(report: &Report) -> Option<String> {
+pub fn split(report: &Report) -> Option<String> {
     let records = timed(report, Scaling::Strong);
     let first = records.first()?;
     let title = format!("Where the time of {} goes", of_shape(first));
@@ -374,6 +519,25 @@ mod tests {
                 .iter()
                 .all(|plot| plot(&empty).is_none())
         );
+    }
+
+    #[test]
+    fn the_extrapolation_hints_at_what_does_not_fit() {
+        let question = |memory_bytes| Question {
+            shape: Shape::cube(1 << 12),
+            data_type: gpu_gemm::ElementType::F32,
+            panel: 256,
+            machine: Machine::described(2e-6, 1e10, 1e12),
+            memory_bytes,
+        };
+        let marks = |plot: &str| plot.matches("<polygon").count();
+        // On one rank, and of layouts that hold all of B on any.
+        let (all, some) = (
+            extrapolation(&question(1e12)),
+            extrapolation(&question(6e7)),
+        );
+        assert!(marks(&all) > marks(&some) && marks(&some) > 6);
+        assert!(some.contains("summa, resident") && !some.contains("NaN"));
     }
 
     #[test]

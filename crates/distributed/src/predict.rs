@@ -13,7 +13,7 @@ use crate::model::{Case, Machine};
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 
 /// What is asked of the model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub shape: Shape,
     pub data_type: ElementType,
@@ -80,7 +80,7 @@ impl Question {
     /// Writing fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Shape { m, n, k } = self.shape;
-        let machine = self.machine;
+        let machine = &self.machine;
         writeln!(
             out,
             "model   {m} x {n} x {k} of {}, panels of {}: latency {}, {:.2} GB/s, {} a rank, {:.1} GiB a rank",
@@ -166,12 +166,7 @@ mod tests {
             shape: Shape::cube(size),
             data_type: ElementType::F32,
             panel: 256,
-            machine: Machine {
-                latency_s: 2e-6,
-                bytes_per_s: 1e10,
-                flops_per_s: 1e12,
-                offload: true,
-            },
+            machine: Machine::described(2e-6, 1e10, 1e12),
             memory_bytes: 16.0 * GIB,
         }
     }

@@ -1,6 +1,7 @@
 //! What is known about one product on many ranks: the names of the fields are the keys of JSON and
 //! the columns of CSV, and do not change.
 
+use host::bench::Provenance;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Times;
@@ -13,6 +14,8 @@ use crate::volume::Sent;
 pub struct Report {
     /// The version of this format.
     pub schema: u32,
+    /// When, where and by what it was measured.
+    pub provenance: Option<Provenance>,
     /// The MPI library.
     pub mpi: String,
     /// Ranks of the job, and the hosts that they are on.
@@ -28,6 +31,29 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report from its JSON.
+    ///
+    /// # Errors
+    ///
+    /// It is none, something in it is not proven, or a rank sent what the formulas do not say.
+    pub fn read(text: &str) -> Result<Report, String> {
+        let report: Report = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if !report.all_proven() {
+            return Err("a layout was not proven right".to_string());
+        }
+        match report.records.iter().all(Record::sent_as_the_formula_says) {
+            true => Ok(report),
+            false => Err("a rank sent what the formulas do not say".to_string()),
+        }
+    }
+
+    /// What was measured of a layout on so many ranks, at the first shape.
+    pub fn record(&self, layout: &str, ranks: usize) -> Option<&Record> {
+        self.records
+            .iter()
+            .find(|record| record.layout == layout && record.ranks == ranks)
+    }
+
     /// Whether there are results, and all are proven right.
     pub fn all_proven(&self) -> bool {
         !self.records.is_empty() && self.records.iter().all(|record| record.proven)
@@ -64,6 +90,8 @@ pub struct Record {
     pub grid: Option<Grid>,
     pub threads: usize,
     pub panel: usize,
+    /// Whether rank 0 collected C; else each rank kept its block.
+    pub gathered: bool,
     pub proven: bool,
     /// What was shown, or what is wrong.
     pub verification: String,

@@ -188,7 +188,7 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "\n{table}")?;
     if let (Some(machine), Some(predicted), Some(median)) =
-        (record.machine, record.predicted, record.time_median_s)
+        (&record.machine, record.predicted, record.time_median_s)
     {
         let network = match record.ranks {
             1 => String::new(),

@@ -10,8 +10,8 @@ use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    excerpts, figures, ladder, listings, machine_code, mutants, overviews, pictures, plots, trace,
-    traffic,
+    excerpts, figures, ladder, listings, machine_code, many_ranks, mutants, overviews, pictures,
+    plots, trace, traffic,
 };
 
 /// The command that writes every generated file.
@@ -163,6 +163,8 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "chosen" => figures::chosen(part.arguments).map(Some),
         "traffic" => traffic::table(part.arguments).map(Some),
         "source" => excerpts::quote(part.arguments).map(Some),
+        "ranks" => many_ranks::figure(part.arguments).map(Some),
+        "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),
         "excerpt" => excerpts::excerpt(part.arguments).map(Some),
         "steps" => overviews::steps().map(Some),

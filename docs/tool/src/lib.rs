@@ -14,6 +14,7 @@
 //! | --- | --- | --- |
 //! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
 //! | `shapes WHAT` | a figure of `auto` over `rust-gemm bench --preset shapes` | `figures.rs` |
+//! | `ranks LAYOUT RANKS WHAT`, `many-ranks` | figures of `gemm-mpi`, and a table of them | `many_ranks.rs` |
 //! | `idea KERNEL` | the idea of a kernel, or of a rung of the CPU's ladder | `ladder.rs` |
 //! | `measured KERNEL` | a table of a kernel's figures | `figures.rs` |
 //! | `chosen KERNEL` | a table of the shapes for which `auto` chose it | `figures.rs` |
@@ -37,6 +38,7 @@ pub mod generated;
 mod ladder;
 mod listings;
 mod machine_code;
+mod many_ranks;
 mod measured;
 mod mutants;
 mod overviews;

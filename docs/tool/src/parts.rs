@@ -18,10 +18,13 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 6] = ["figure", "shapes", "mutants", "code", "issued", "line"];
+const INLINE: [&str; 7] = [
+    "figure", "shapes", "ranks", "mutants", "code", "issued", "line",
+];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 18] = [
+const BLOCKS: [&str; 19] = [
+    "many-ranks",
     "idea",
     "steps",
     "excerpt",

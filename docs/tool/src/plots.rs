@@ -8,6 +8,7 @@ use host::rung::AUTO;
 
 use crate::figures::MAIN_SIZE;
 use crate::machine_code;
+use crate::many_ranks;
 use crate::measured::{h200, h200_shapes};
 use crate::overviews::climbing;
 
@@ -15,12 +16,15 @@ use crate::overviews::climbing;
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 5] = [
+pub const ALL: [(&str, Draw); 8] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(plots::speed(&h200()?))),
     ("roofline", || Ok(plots::roofline(&at_main_size()?))),
     ("shapes", || Ok(bars::ratios(&h200_shapes()?))),
+    ("mpi-split", many_ranks::split),
+    ("mpi-strong", many_ranks::strong),
+    ("mpi-predicted", many_ranks::predicted),
 ];
 
 /// The results at the size that most chapters quote, where all kernels were measured.

@@ -10,10 +10,6 @@ use mpi::{Address, Count};
 
 use host::cpu::view::{View, ViewMut};
 
-/// The largest number of rows or columns, and the largest leading dimension, that a message can
-/// describe: MPI counts with 32-bit integers.
-pub const LARGEST: usize = i32::MAX as usize;
-
 /// Where the elements of a message lie.
 pub(super) struct Message {
     /// Of absolute addresses, to be used with `MPI_BOTTOM`.
@@ -81,7 +77,7 @@ impl Message {
 ///
 /// # Panics
 ///
-/// More than [`LARGEST`], which the program refuses before anything is sent.
+/// More than [`super::LARGEST`], which the program refuses before anything is sent.
 fn as_count(number: usize) -> Count {
     Count::try_from(number).expect("a dimension is at most LARGEST")
 }

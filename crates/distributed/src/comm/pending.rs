@@ -3,58 +3,8 @@
 use std::marker::PhantomData;
 
 use host::cpu::view::View;
-use mpi::ffi::{self, MPI_Request};
 
-use super::message::Message;
-
-/// A request, with the datatype that it uses. It is complete when this is gone.
-pub(super) struct Request {
-    request: MPI_Request,
-    /// `None` where nothing travels.
-    _message: Option<Message>,
-}
-
-impl Request {
-    pub fn new(request: MPI_Request, message: Option<Message>) -> Request {
-        Request {
-            request,
-            _message: message,
-        }
-    }
-
-    /// Of nothing.
-    pub fn complete() -> Request {
-        // SAFETY: a constant of the library.
-        Request::new(unsafe { ffi::RSMPI_REQUEST_NULL }, None)
-    }
-
-    /// Lets MPI work on this and all other messages; whether this one is complete.
-    pub fn test(&mut self) -> bool {
-        let mut is_complete = 0;
-        // SAFETY: the request is one of ours or null, which is complete; MPI makes it null when it
-        // has completed.
-        unsafe {
-            ffi::MPI_Test(
-                &mut self.request,
-                &mut is_complete,
-                ffi::RSMPI_STATUS_IGNORE,
-            )
-        };
-        is_complete != 0
-    }
-
-    pub fn wait(&mut self) {
-        // SAFETY: as above.
-        unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
-    }
-}
-
-impl Drop for Request {
-    fn drop(&mut self) {
-        // MPI must no longer touch the buffers when they can be used again.
-        self.wait();
-    }
-}
+use super::Request;
 
 /// A message that is being sent from borrowed matrices. It is complete when this is gone, so it
 /// must not be forgotten: that would end the borrow, and not the message.
@@ -69,24 +19,57 @@ impl<T> Outgoing<'_, T> {
         self.request.test()
     }
 
+    #[cfg(feature = "mpi")]
     pub(super) fn new(request: Request) -> Self {
         Outgoing {
             request,
             borrowed: PhantomData,
         }
     }
+
+    /// Without the borrow: for a caller that keeps the buffers until the request is complete.
+    #[cfg(feature = "mpi")]
+    pub(super) fn into_request(self) -> Request {
+        self.request
+    }
 }
 
-/// Compact matrices that are being received, and the buffers that they come into.
-pub(crate) struct Incoming<T> {
-    // Dropped before the buffers are.
+/// A copy that is being sent, in a buffer of its own.
+pub(crate) struct OutgoingCopy<T> {
+    // Dropped before the buffer is.
     request: Request,
-    buffers: Vec<Vec<T>>,
+    buffer: Vec<T>,
+}
+
+impl<T> OutgoingCopy<T> {
+    #[cfg(feature = "mpi")]
+    pub(super) fn new(request: Request, buffer: Vec<T>) -> Self {
+        OutgoingCopy { request, buffer }
+    }
+
+    /// Lets MPI work; whether the buffer can be used again.
+    pub fn test(&mut self) -> bool {
+        self.request.test()
+    }
+
+    /// Waits until the buffer can be used again.
+    pub fn wait(mut self) -> Vec<T> {
+        self.request.wait();
+        self.buffer
+    }
+}
+
+/// A compact matrix that is being received, and the buffer that it comes into.
+pub(crate) struct Incoming<T> {
+    // Dropped before the buffer is.
+    request: Request,
+    buffer: Vec<T>,
 }
 
 impl<T> Incoming<T> {
-    pub(super) fn new(request: Request, buffers: Vec<Vec<T>>) -> Self {
-        Incoming { request, buffers }
+    #[cfg(feature = "mpi")]
+    pub(super) fn new(request: Request, buffer: Vec<T>) -> Self {
+        Incoming { request, buffer }
     }
 
     /// Lets MPI work; whether all is there.
@@ -94,10 +77,10 @@ impl<T> Incoming<T> {
         self.request.test()
     }
 
-    /// Waits for the matrices.
-    pub fn wait(mut self) -> Vec<Vec<T>> {
+    /// Waits for the matrix.
+    pub fn wait(mut self) -> Vec<T> {
         self.request.wait();
-        self.buffers
+        self.buffer
     }
 }
 

@@ -38,22 +38,12 @@ impl<T: Element> Known<T> {
         source: &Source,
     ) -> Result<Self, EvaluateError> {
         memory::check_padded(shape, request.padding, size_of::<T>())?;
-        let scalar = |name, scalar: f64| {
-            T::from_scalar(scalar)
-                .filter(|_| scalar.is_finite())
-                .ok_or(EvaluateError::Scalar {
-                    name,
-                    scalar,
-                    data_type: T::TYPE,
-                })
-        };
         let scalars = (
             scalar("alpha", request.alpha)?,
             scalar("beta", request.beta)?,
         );
         let layout = Layout::padded(shape, [request.padding; 3], [0; 3]);
-        let [alpha, beta] =
-            [request.alpha, request.beta].map(|scalar| T::from_integer(small_integer(scalar)));
+        let [alpha, beta] = [request.alpha, request.beta].map(scalar_of_integers);
         let exact = ErrorModel::Elementwise
             .exact_data::<T>(shape)
             .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
@@ -97,6 +87,22 @@ impl<T: Element> Known<T> {
             Gate::General => Some(&self.asked),
         }
     }
+}
+
+/// Alpha or beta, as the type of the elements has it.
+pub(super) fn scalar<T: Element>(name: &'static str, scalar: f64) -> Result<T, EvaluateError> {
+    T::from_scalar(scalar)
+        .filter(|_| scalar.is_finite())
+        .ok_or(EvaluateError::Scalar {
+            name,
+            scalar,
+            data_type: T::TYPE,
+        })
+}
+
+/// What stands for it in the exact gate.
+pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
+    T::from_integer(small_integer(scalar))
 }
 
 /// `alpha * product + beta * C`.

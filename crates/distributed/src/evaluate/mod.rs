@@ -3,8 +3,10 @@
 //!
 //! As for one machine, a result passes two gates ([`host::verify`]): exact on integers, and within
 //! the bound of rounding on the data that was asked for. What is timed is compared with what was
-//! proven, bit for bit.
+//! proven, bit for bit. A C that fits no single rank stays where it is computed: each rank says its
+//! sums, and rank 0 judges these (`apart.rs`).
 
+mod apart;
 mod known;
 
 use std::cell::Cell;
@@ -13,27 +15,30 @@ use std::time::Instant;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{ElementType, Shape};
 use host::cpu::view::View;
-use host::data::{Matrix, Problem};
+use host::data::{Matrix, Placement, ProblemError};
+use host::memory;
 use host::prove::EvaluateError;
 use host::report::Corner;
 use host::rung::Rung;
 use host::select::Asked;
 use host::source::Source;
 use host::statistics;
+use host::verify::summary::Summary;
 use host::verify::{ErrorModel, Failure};
 
-use known::{Gate, Known, finished};
+use apart::Apart;
+use known::{Gate, Known, finished, scalar_of_integers};
 
 use crate::Element;
-use crate::clock::{Clock, Phase, Times};
+use crate::clock::{Clock, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
 use crate::layout::{Job, Multiply, layouts};
 use crate::local::{LocalProduct, Place, local_product};
-use crate::machine;
+use crate::machine::{self, Local};
 use crate::model::{Case, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
-use crate::volume::Sent;
+use crate::volume::{Sent, Volume};
 
 /// What to do: the same on all ranks.
 #[derive(Clone, Debug)]
@@ -53,8 +58,38 @@ pub struct Request {
     /// Timed runs, if that is given.
     pub runs: Option<u32>,
     pub corner: Option<Corner>,
+    pub proof: Proof,
+    /// Adds 1 to an element of this rank's block, so that tests see that it is noticed.
+    pub planted_on: Option<usize>,
     /// Whether messages travel while ranks multiply ([`Machine::offload`]).
     pub offload: bool,
+}
+
+/// Where C is proven right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Proof {
+    /// On rank 0, which collects it.
+    Gathered,
+    /// By what each rank says of its block, which stays where it is.
+    Distributed,
+    /// The first, unless C has more bytes than this; or, without a limit, unless it does not fit
+    /// into the memory of rank 0.
+    BySize(Option<u64>),
+}
+
+impl Proof {
+    /// Whether rank 0 collects a C of this shape.
+    fn gathers(self, shape: Shape, padding: usize, element_bytes: usize) -> bool {
+        match self {
+            Proof::Gathered => true,
+            Proof::Distributed => false,
+            Proof::BySize(None) => memory::check_padded(shape, padding, element_bytes).is_ok(),
+            Proof::BySize(Some(limit)) => {
+                let bytes = shape.m as u128 * shape.n as u128 * element_bytes as u128;
+                bytes <= u128::from(limit)
+            }
+        }
+    }
 }
 
 /// A shape, and the number of ranks to multiply it on.
@@ -83,25 +118,38 @@ pub fn evaluate<T: Element>(
     source: &Source,
 ) -> Result<(Vec<Record>, Option<Matrix<T>>), EvaluateError> {
     let Some(local) = local_product::<T>(request.asked, place) else {
-        end_the_job(
-            world,
-            format!("`{}` does not multiply {}.", request.kernel, T::TYPE),
-        );
+        end_the_job(format!(
+            "`{}` does not multiply {}.",
+            request.kernel,
+            T::TYPE
+        ));
     };
     let mut records = Vec::new();
     let mut result = None;
-    let mut known: Option<Known<T>> = None;
+    let mut known: Option<Knowledge<T>> = None;
     for task in &request.tasks {
         let is_in = world.rank() < task.ranks;
         let group = world.split(is_in.then_some(0));
         if let Some(group) = &group {
-            if group.rank() == 0 && known.as_ref().is_none_or(|known| known.shape != task.shape) {
-                known = Some(Known::new(request, task.shape, source)?);
+            // As rank 0's memory is.
+            let gathers = request
+                .proof
+                .gathers(task.shape, request.padding, size_of::<T>());
+            let mut gathers = [u8::from(gathers)];
+            group.from_first(&mut gathers);
+            let gathers = gathers == [1];
+            let is_other = |known: &Knowledge<T>| known.shape() != task.shape;
+            if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
+                known = Some(match gathers {
+                    true => Knowledge::Gathered(Known::new(request, task.shape, source)?),
+                    false => Knowledge::Apart(Apart::new(request, task.shape, source)?),
+                });
             }
             let evaluation = Evaluation {
                 group,
                 request,
                 task,
+                gathers,
                 local: &*local,
                 threads: place.team.threads(),
                 data: source.description(),
@@ -121,14 +169,30 @@ struct Evaluation<'a, T> {
     group: &'a Ranks,
     request: &'a Request,
     task: &'a Task,
+    gathers: bool,
     local: &'a dyn LocalProduct<T>,
     threads: usize,
     data: String,
 }
 
-/// One run, as rank 0 sees it.
+/// What rank 0 knows of a shape.
+enum Knowledge<T: Element> {
+    Gathered(Known<T>),
+    Apart(Apart<T>),
+}
+
+impl<T: Element> Knowledge<T> {
+    fn shape(&self) -> Shape {
+        match self {
+            Knowledge::Gathered(known) => known.shape,
+            Knowledge::Apart(known) => known.shape,
+        }
+    }
+}
+
+/// One run, as a rank sees it.
 struct Run<T> {
-    /// On rank 0.
+    /// All of it on rank 0, or each rank's block.
     c: Option<Matrix<T>>,
     /// From the start until this rank is done.
     wall_s: f64,
@@ -154,15 +218,23 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// The records on rank 0, and nothing on the others.
-    fn evaluate(&self, known: &mut Option<Known<T>>) -> (Vec<Record>, Option<Matrix<T>>) {
+    fn evaluate(&self, known: &mut Option<Knowledge<T>>) -> (Vec<Record>, Option<Matrix<T>>) {
         let case = self.case();
-        let machine = machine::measure(self.group, &case, self.local, self.request.offload);
-        let machine = machine.unwrap_or_else(|error| end_the_job(self.group, error));
+        let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
+        let asked: Vec<_> = layouts::<T>().into_iter().filter(asked).collect();
+        let products = local_products(asked.iter().copied(), &case);
+        let machine = machine::measure(
+            self.group,
+            case.shape,
+            &products,
+            self.local,
+            self.request.offload,
+        );
+        let machine = machine.unwrap_or_else(|error| end_the_job(error));
         let mut records = Vec::new();
         let mut result = None;
-        let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
-        for layout in layouts::<T>().into_iter().filter(asked) {
-            let (record, c) = self.evaluate_layout(layout, known, machine);
+        for layout in asked {
+            let (record, c) = self.evaluate_layout(layout, known, &machine);
             records.extend(record);
             result = c.or(result);
         }
@@ -172,8 +244,8 @@ impl<T: Element> Evaluation<'_, T> {
     fn evaluate_layout(
         &self,
         layout: &dyn Multiply<T>,
-        known: &mut Option<Known<T>>,
-        machine: Machine,
+        known: &mut Option<Knowledge<T>>,
+        machine: &Machine,
     ) -> (Option<Record>, Option<Matrix<T>>) {
         let mut statements = Vec::new();
         let mut proven = true;
@@ -192,17 +264,19 @@ impl<T: Element> Evaluation<'_, T> {
             if !proven {
                 break;
             }
-            let run = self.run(layout, known.as_ref().and_then(|known| known.problem(gate)));
-            let mut verdict = [1_u8];
-            if let (Some(known), Some(c)) = (known.as_mut(), &run.c) {
-                match known.judge(gate, c, self.tile()) {
-                    Ok(proof) => statements.push(format!("{}: {}", proof.gate, proof.statement)),
-                    Err(failure) => {
-                        statements.push(failure.to_string());
-                        verdict = [0];
-                    }
-                }
-            }
+            let run = self.run(layout, known.as_ref(), gate);
+            let judged = match self.gathers {
+                true => self.judge_gathered(known, gate, &run),
+                false => self.judge_blocks(layout, known, gate, &run),
+            };
+            let verdict = judged.map(|judged| match judged {
+                Ok(statement) => (1, statement),
+                Err(failure) => (0, failure),
+            });
+            let mut verdict = verdict.map_or([1_u8], |(verdict, statement)| {
+                statements.push(statement);
+                [verdict]
+            });
             // Rank 0 may compare for minutes.
             self.group.rest_until_all_are_here();
             self.group.from_first(&mut verdict);
@@ -210,15 +284,11 @@ impl<T: Element> Evaluation<'_, T> {
             first = Some(run);
         }
         let mut runs = Vec::new();
-        let bits = first
-            .as_ref()
-            .and_then(|run| run.c.as_ref())
-            .map(Matrix::hash_of_bits);
+        let bits = first.as_ref().map(|run| self.hash_of_bits(run));
         if let Some(first) = first.as_ref().filter(|_| proven) {
             for _ in 0..self.number_of_runs(first.wall_s) {
-                let run = self.run(layout, known.as_ref().map(|known| &known.asked));
-                let of_run = run.c.as_ref().map(Matrix::hash_of_bits);
-                if of_run != bits {
+                let run = self.run(layout, known.as_ref(), Gate::General);
+                if Some(self.hash_of_bits(&run)) != bits {
                     proven = false;
                     let why = "A timed run gave other bits than the one that was proven.";
                     statements.push(why.to_string());
@@ -229,7 +299,9 @@ impl<T: Element> Evaluation<'_, T> {
         if self.group.rank() != 0 {
             return (None, None);
         }
-        let c = first.and_then(|run| run.c).filter(|_| proven);
+        let c = first
+            .and_then(|run| run.c)
+            .filter(|_| proven && self.gathers);
         if proven {
             let runs = runs.len();
             statements.push(format!("timed: {runs} runs gave the same bits"));
@@ -242,6 +314,59 @@ impl<T: Element> Evaluation<'_, T> {
             .corner
             .and_then(|corner| c.as_ref().map(|c| corner.of(c)));
         (Some(record), c)
+    }
+
+    /// What rank 0 makes of the C that it has; nothing on the others.
+    fn judge_gathered(
+        &self,
+        known: &mut Option<Knowledge<T>>,
+        gate: Gate,
+        run: &Run<T>,
+    ) -> Option<Result<String, String>> {
+        let (Some(Knowledge::Gathered(known)), Some(c)) = (known, &run.c) else {
+            return None;
+        };
+        Some(match known.judge(gate, c, self.tile()) {
+            Ok(proof) => Ok(format!("{}: {}", proof.gate, proof.statement)),
+            Err(failure) => Err(failure.to_string()),
+        })
+    }
+
+    /// What rank 0 makes of what all ranks say of their blocks; nothing on the others.
+    fn judge_blocks(
+        &self,
+        layout: &dyn Multiply<T>,
+        known: &Option<Knowledge<T>>,
+        gate: Gate,
+        run: &Run<T>,
+    ) -> Option<Result<String, String>> {
+        let block = run.c.as_ref()?;
+        let seed = self.request.seed;
+        let own = apart::summary(gate, self.task.shape, block, self.tile(), seed);
+        let Some(Knowledge::Apart(known)) = known else {
+            self.group.tell_first(&own.words);
+            self.group.tell_first(&own.numbers);
+            return None;
+        };
+        let mut summaries = vec![own];
+        for rank in 1..self.task.ranks {
+            summaries.push(Summary {
+                words: self.group.hear(rank),
+                numbers: self.group.hear(rank),
+            });
+        }
+        let blocks = layout.blocks(&self.case());
+        let judged = known.judge(gate, &blocks, &summaries, self.tile());
+        Some(judged.map_err(|failure| failure.to_string()))
+    }
+
+    /// Of all of C, wherever it is: the same on all ranks.
+    fn hash_of_bits(&self, run: &Run<T>) -> Vec<u64> {
+        let own = run.c.as_ref().map_or(0, Matrix::hash_of_bits);
+        match self.gathers {
+            true => vec![own],
+            false => self.group.all_gather(&[own]),
+        }
     }
 
     fn tile(&self) -> Tile {
@@ -266,22 +391,35 @@ impl<T: Element> Evaluation<'_, T> {
         runs[0]
     }
 
-    /// Multiplies once. `problem` is rank 0's.
-    fn run(&self, layout: &dyn Multiply<T>, problem: Option<&Problem<T>>) -> Run<T> {
+    /// Multiplies once, what a gate is for. `known` is rank 0's.
+    fn run(&self, layout: &dyn Multiply<T>, known: Option<&Knowledge<T>>, gate: Gate) -> Run<T> {
         let case = self.case();
         let clock = Clock::default();
         let sent = Cell::default();
-        let operands = problem.map(|problem| {
+        let problem = match known {
+            Some(Knowledge::Gathered(known)) => known.problem(gate),
+            _ => None,
+        };
+        let operands = match known {
+            Some(Knowledge::Apart(known)) => Some(known.operands(gate)),
+            _ => problem.map(|problem| {
+                let Shape { m, n, k } = self.task.shape;
+                (
+                    View::new(problem.a.elements(), m, k, problem.a.leading()),
+                    View::new(problem.b.elements(), k, n, problem.b.leading()),
+                )
+            }),
+        };
+        // Alpha may be 0.
+        let operands = operands.map(|(a, b)| {
             let Shape { m, n, k } = case.shape;
-            (
-                View::new(problem.a.elements(), m, k, problem.a.leading()),
-                View::new(problem.b.elements(), k, n, problem.b.leading()),
-            )
+            (a.part(0..m, 0..k), b.part(0..k, 0..n))
         });
         let job = Job {
             ranks: self.group,
             case,
             operands,
+            gathers: self.gathers,
             local: self.local,
             clock: &clock,
             sent: &sent,
@@ -291,14 +429,15 @@ impl<T: Element> Evaluation<'_, T> {
         let started = Instant::now();
         let product = layout
             .multiply(&job)
-            .unwrap_or_else(|error| end_the_job(self.group, error));
-        let c = problem
-            .zip(product)
-            .map(|(problem, product)| clock.time(Phase::Collect, || finished(problem, product)));
+            .unwrap_or_else(|error| end_the_job(error));
+        let c = match self.gathers {
+            true => problem
+                .zip(product)
+                .map(|(problem, product)| finished(problem, product)),
+            false => product.map(|product| self.finished_block(layout, gate, product)),
+        };
         let wall_s = started.elapsed().as_secs_f64();
-        let c = c
-            .transpose()
-            .unwrap_or_else(|error| end_the_job(self.group, error));
+        let c = c.transpose().unwrap_or_else(|error| end_the_job(error));
         let times = self.group.all_gather(&clock.times().to_array());
         let (times, _) = times.as_chunks();
         let sent = self.group.all_gather(&Sent::to_array(sent.get()));
@@ -311,7 +450,61 @@ impl<T: Element> Evaluation<'_, T> {
         }
     }
 
-    fn record(&self, layout: &dyn Multiply<T>, machine: Machine, runs: &[Run<T>]) -> Record {
+    /// `alpha * product`, of this rank's block.
+    fn finished_block(
+        &self,
+        layout: &dyn Multiply<T>,
+        gate: Gate,
+        mut product: Vec<T>,
+    ) -> Result<Matrix<T>, ProblemError> {
+        let rank = self.group.rank();
+        let block = &layout.blocks(&self.case())[rank];
+        let alpha = match gate {
+            Gate::Exact => scalar_of_integers(self.request.alpha),
+            // Rank 0 has refused what is none.
+            Gate::General => T::from_scalar(self.request.alpha).unwrap_or_default(),
+        };
+        if alpha != T::from_integer(1) {
+            for element in &mut product {
+                *element = alpha.times_plus(*element, T::default());
+            }
+        }
+        if self.request.planted_on == Some(rank) {
+            let middle = product.len() / 2;
+            if let Some(element) = product.get_mut(middle) {
+                let one = T::from_integer(1);
+                *element = one.times_plus(*element, one);
+            }
+        }
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        Matrix::new(product, rows, columns, Placement::compact(columns))
+    }
+
+    /// What the formulas say that a rank sends.
+    fn formula(&self, layout: &dyn Multiply<T>, rank: usize) -> Sent {
+        let sent = layout.sent(&self.case(), rank);
+        match self.gathers {
+            true => sent,
+            false => Sent {
+                collect: Volume::default(),
+                ..sent
+            },
+        }
+    }
+
+    /// What the model says.
+    fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
+        let cost = layout.cost(&self.case(), machine, size_of::<T>());
+        match self.gathers {
+            true => cost,
+            false => Times {
+                collect_s: 0.0,
+                ..cost
+            },
+        }
+    }
+
+    fn record(&self, layout: &dyn Multiply<T>, machine: &Machine, runs: &[Run<T>]) -> Record {
         let (request, case) = (self.request, self.case());
         let Shape { m, n, k } = self.task.shape;
         let times_s: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
@@ -330,7 +523,7 @@ impl<T: Element> Evaluation<'_, T> {
                 columns: block.columns.len(),
                 times: typical.map_or_else(Times::default, |run| run.times[rank]),
                 sent: typical.map_or_else(Sent::default, |run| run.sent[rank]),
-                formula: layout.sent(&case, rank),
+                formula: self.formula(layout, rank),
             })
             .collect();
         let bytes = |sent: &dyn Fn(&RankRecord) -> Sent| {
@@ -354,6 +547,7 @@ impl<T: Element> Evaluation<'_, T> {
             grid: Some(layout.grid(&case)),
             threads: self.threads,
             panel: request.panel,
+            gathered: self.gathers,
             time_median_s: median,
             flops_per_s: median.filter(|_| flops > 0.0).map(|median| flops / median),
             times_s,
@@ -362,14 +556,33 @@ impl<T: Element> Evaluation<'_, T> {
                 .map(|run| slowest(run.times.iter().copied()))
                 .collect(),
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
-            predicted: Some(layout.cost(&case, &machine, size_of::<T>())),
-            machine: Some(machine),
+            predicted: Some(self.predicted(layout, machine)),
+            machine: Some(machine.clone()),
             sent_bytes: bytes(&|rank| rank.sent),
             formula_bytes: bytes(&|rank| rank.formula),
             per_rank,
             ..Record::default()
         }
     }
+}
+
+/// The products that these layouts compute on a rank, each once.
+pub(crate) fn local_products<T: Element>(
+    layouts: impl Iterator<Item = &'static dyn Multiply<T>>,
+    case: &Case,
+) -> Vec<Local> {
+    let mut products: Vec<Local> = Vec::new();
+    for layout in layouts {
+        let shape = layout.local_product(case);
+        let product = Local {
+            shape,
+            is_panel: shape.k < case.shape.k,
+        };
+        if !products.contains(&product) {
+            products.push(product);
+        }
+    }
+    products
 }
 
 /// The largest time of any rank, phase by phase.

@@ -8,7 +8,7 @@
 //! | [`point_to_point`] | M K + (P-1) K N | 2 (P-1) |
 //! | [`scatter_rows`] | (P-1)/P M K + (P-1) K N | P-1, in one collective |
 //! | [`scatter_blocks`] | about q M K + p K N, P = p q | P-1, in one collective |
-//! | [`overlapped`] | as `scatter_rows` | (P-1) a panel |
+//! | [`overlapped`] | as `scatter_rows` | 2 (P-1) a panel |
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
 
 pub mod overlapped;
@@ -18,6 +18,7 @@ pub mod scatter_blocks;
 pub mod scatter_rows;
 pub mod summa;
 
+use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 use thiserror::Error;
 
@@ -49,13 +50,24 @@ pub trait Layout: Sync {
     /// What ranks need memory for.
     fn memory(&self, case: &Case) -> Memory;
 
+    /// The local product that the rank with the most work computes, or one of those if it
+    /// multiplies panel by panel.
+    fn local_product(&self, case: &Case) -> Shape;
+
     /// What it should take, with elements of so many bytes.
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost;
+
+    /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone.
+    fn making_room(&self, case: &Case, machine: &Machine, element_bytes: usize) -> f64 {
+        let of_c = case.shape.m as u64 * case.shape.n as u64;
+        machine.zeroing(self.memory(case).others.max(of_c), element_bytes)
+    }
 }
 
 /// A layout at work.
 pub trait Multiply<T>: Layout {
-    /// Computes `A * B`, which rank 0 gets, row by row. All ranks of the job call it.
+    /// Computes `A * B`, row by row: all of it on rank 0, or if it is not gathered, each rank's
+    /// block on that rank. All ranks of the job call it.
     ///
     /// # Errors
     ///
@@ -79,6 +91,8 @@ pub struct Job<'a, T> {
     pub case: Case,
     /// A and B, on rank 0.
     pub operands: Option<(View<'a, T>, View<'a, T>)>,
+    /// Whether rank 0 collects C.
+    pub gathers: bool,
     pub local: &'a dyn LocalProduct<T>,
     pub clock: &'a Clock,
     /// Told what this rank has sent, by phase.
@@ -86,6 +100,11 @@ pub struct Job<'a, T> {
 }
 
 impl<T: Element> Job<'_, T> {
+    /// So many zeros. That the system finds memory for them is time, too.
+    fn zeros(&self, elements: usize) -> Result<Vec<T>, LayoutError> {
+        self.clock.time(Phase::Distribute, || zeros(elements))
+    }
+
     /// `C += A * B`, all at once.
     fn add_product(
         &self,
@@ -105,19 +124,14 @@ impl<T: Element> Job<'_, T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        mut c: ViewMut<'_, T>,
+        c: ViewMut<'_, T>,
         mut progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
-        let rows = c.rows();
-        let strip = self.local.rows_of_a_strip().unwrap_or(rows).max(1);
-        for start in (0..rows).step_by(strip) {
-            let of_strip = start..rows.min(start + strip);
-            let (this, below) = c.split_rows(of_strip.len());
-            c = below;
-            self.add_product(a.part(of_strip, 0..a.columns()), b, this)?;
+        in_strips(self.local.rows_of_a_strip(), a, c, |a, c| {
+            self.add_product(a, b, c)?;
             self.clock.time(Phase::Wait, &mut progress);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Notes what was sent since the last call as sent in this phase.
@@ -131,6 +145,24 @@ impl<T: Element> Job<'_, T> {
         *of_phase += self.ranks.take_sent();
         self.sent.set(sent);
     }
+}
+
+/// Hands strips of `strip` rows of A and of C to `work`, or all rows at once.
+pub(crate) fn in_strips<T, E>(
+    strip: Option<usize>,
+    a: View<'_, T>,
+    mut c: ViewMut<'_, T>,
+    mut work: impl FnMut(View<'_, T>, ViewMut<'_, T>) -> Result<(), E>,
+) -> Result<(), E> {
+    let rows = c.rows();
+    let strip = strip.unwrap_or(rows).max(1);
+    for start in (0..rows).step_by(strip) {
+        let of_strip = start..rows.min(start + strip);
+        let (this, below) = c.split_rows(of_strip.len());
+        c = below;
+        work(a.part(of_strip, 0..a.columns()), this)?;
+    }
+    Ok(())
 }
 
 /// So many zeros.

@@ -5,45 +5,61 @@
 //! Panels are non-blocking messages: columns of A's rows and rows of B, W of each, so a rank
 //!
 //! ```text
-//! receives      (M / P + N) W         elements a panel, in 1 message; ceil(K / W) panels
+//! receives      (M / P + N) W         elements a panel, in 2 messages; ceil(K / W) panels
 //! computes    2 M N W / P             flops a panel
 //! sends         M N / P               elements, in 1 message
 //! ```
 //!
 //! (report 003, section 2.2.3, advice 3 and 4: hide transfers behind arithmetic, in finer
-//! pieces.) In total as `scatter-rows`, in ceil(K / W) times the messages. MPI moves data only
+//! pieces.) In total as `scatter-rows`, in 2 ceil(K / W) times the messages. MPI moves data only
 //! while the program is inside of MPI, unless an adapter does it: so the product is cut into
 //! strips of rows, and between them MPI is asked to go on. C is read and written once a panel.
+//!
+//! Elements of a message lie together on either side, for which rank 0 copies columns of A: then
+//! one call of MPI moves all of it. A message with gaps is packed in pieces, each of which needs a
+//! call on both sides, and between two calls lies a strip.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
+use gpu_gemm::Shape;
 use host::cpu::view::View;
 
 use super::product::{Product, collected};
 use super::scatter_rows::{collecting, scattered};
-use super::{Job, Layout, LayoutError, Multiply, zeros};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::comm::Incoming;
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::comm::{Incoming, Outgoing, OutgoingCopy};
+use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::{Sent, Volume};
 
 /// See the module.
 pub struct Overlapped;
 
-/// Panels that travel or are multiplied at a time.
+/// Panels that a rank has room for: one is multiplied, the others travel.
 const STAGES: usize = 2;
+/// Panels that rank 0 has sent, or starts to send, before it multiplies one.
+const AHEAD: usize = 2;
 
 fn panels_of(case: &Case) -> Vec<Range<usize>> {
     panels(case.shape.k, case.panel, &[])
+}
+
+/// The same elements, those of A apart from those of B.
+fn in_two_messages(volume: Volume) -> Volume {
+    Volume {
+        messages: 2 * volume.messages,
+        ..volume
+    }
 }
 
 /// What rank 0 sends of the first panel, and of all others.
 fn first_and_others(case: &Case) -> (Volume, Volume) {
     let mut volumes = panels_of(case)
         .into_iter()
-        .map(|panel| scattered(case, panel.len()));
+        .map(|panel| in_two_messages(scattered(case, panel.len())));
     let first = volumes.next().unwrap_or_default();
     (
         first,
@@ -84,23 +100,35 @@ impl Layout for Overlapped {
     fn memory(&self, case: &Case) -> Memory {
         let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
         let rows = largest_share(case.shape.m, case.ranks) as u64;
-        let stages = (STAGES * case.panel) as u64;
+        let room = |panels: usize| (panels as u64 * case.panel as u64).min(panels as u64 * k);
         Memory {
-            first: m * k + k * n + m * n,
+            first: m * k + k * n + m * n + room(AHEAD + 1) * (m - rows),
             others: match case.ranks {
                 1 => 0,
-                _ => stages.min(k) * (rows + n) + rows * n,
+                _ => room(STAGES) * (rows + n) + rows * n,
             },
+        }
+    }
+
+    fn local_product(&self, case: &Case) -> Shape {
+        Shape {
+            m: largest_share(case.shape.m, case.ranks),
+            k: case.panel.min(case.shape.k),
+            ..case.shape
         }
     }
 
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let (first, others) = first_and_others(case);
         let rows = largest_share(case.shape.m, case.ranks);
-        let compute_s = machine.multiplying(rows, case.shape.n, case.shape.k);
-        let travelling = machine.sending(others, element_bytes);
+        let products = panels_of(case)
+            .into_iter()
+            .map(|panel| machine.multiplying(rows, case.shape.n, panel.len()));
+        let compute_s = products.sum();
+        let travelling = machine.sending(others, Lie::Together, element_bytes);
         Cost {
-            distribute_s: machine.sending(first, element_bytes),
+            distribute_s: self.making_room(case, machine, element_bytes)
+                + machine.sending(first, Lie::Together, element_bytes),
             compute_s,
             wait_s: machine.not_hidden(travelling, compute_s),
             collect_s: collecting(case, self.grid(case), machine, element_bytes),
@@ -120,7 +148,13 @@ impl<T: Element> Multiply<T> for Overlapped {
     }
 }
 
-/// Rank 0 starts to send panel after panel, and multiplies its own rows meanwhile.
+/// A panel on its way to one rank.
+struct UnderWay<'a, T> {
+    of_a: OutgoingCopy<T>,
+    of_b: Outgoing<'a, T>,
+}
+
+/// Rank 0 sends panels some ahead of its own product.
 fn first_rank<T: Element>(
     layout: &Overlapped,
     job: &Job<'_, T>,
@@ -129,31 +163,55 @@ fn first_rank<T: Element>(
     product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let blocks = layout.blocks(&job.case);
-    let start = |panel: &Range<usize>| {
+    let others = || {
         let others = blocks.iter().enumerate().skip(1);
-        let busy = others.filter(|(_, block)| !block.is_empty());
+        others.filter(|(_, block)| !block.is_empty())
+    };
+    let panels = panels_of(&job.case);
+    let widest = panels.iter().map(Range::len).max().unwrap_or(0);
+    let mut free = Vec::new();
+    let highest = others().map(|(_, block)| block.rows.len()).max();
+    for _ in 0..(AHEAD + 1) * others().count() {
+        free.push(job.zeros(highest.unwrap_or(0) * widest)?);
+    }
+    let start = |panel: &Range<usize>, free: &mut Vec<Vec<T>>| {
         let send = |(rank, block): (usize, &Block)| {
             let of_a = a.part(block.rows.clone(), panel.clone());
             let of_b = b.part(panel.clone(), 0..b.columns());
-            job.ranks.start_send(&[of_a, of_b], rank)
+            let buffer = free.pop().expect("a buffer for each panel under way");
+            UnderWay {
+                of_a: job.ranks.start_send_of_copy(of_a, buffer, rank),
+                of_b: job.ranks.start_send(&[of_b], rank),
+            }
         };
-        busy.map(send).collect::<Vec<_>>()
+        others().map(send).collect::<Vec<_>>()
     };
-    let panels = panels_of(&job.case);
-    let Some((first, others)) = panels.split_first() else {
-        return Ok(());
-    };
-    let mut under_way = job.clock.time(Phase::Distribute, || start(first));
-    job.sent_in(Phase::Distribute);
-    // All are queued at once: a rank takes the next one when it has room for it.
-    let queued = || others.iter().flat_map(start).collect::<Vec<_>>();
-    under_way.extend(job.clock.time(Phase::Wait, queued));
-    job.sent_in(Phase::Wait);
-    for panel in &panels {
+    let mut under_way = VecDeque::new();
+    let mut ahead = panels.iter();
+    if let Some(first) = ahead.next() {
+        under_way.push_back(
+            job.clock
+                .time(Phase::Distribute, || start(first, &mut free)),
+        );
+        job.sent_in(Phase::Distribute);
+    }
+    for (index, panel) in panels.iter().enumerate() {
+        job.clock.time(Phase::Wait, || {
+            while under_way.len() > AHEAD {
+                let arrived: Vec<UnderWay<'_, T>> = under_way.pop_front().unwrap_or_default();
+                free.extend(arrived.into_iter().map(|sent| sent.of_a.wait()));
+            }
+            let next = ahead.by_ref().take(if index == 0 { AHEAD } else { 1 });
+            under_way.extend(next.map(|panel| start(panel, &mut free)));
+        });
+        job.sent_in(Phase::Wait);
         let of_a = a.part(blocks[0].rows.clone(), panel.clone());
         let of_b = b.part(panel.clone(), 0..b.columns());
         job.add_product_in_strips(of_a, of_b, product.block(), || {
-            under_way.retain_mut(|message| !message.test());
+            for sent in under_way.iter_mut().flatten() {
+                sent.of_a.test();
+                sent.of_b.test();
+            }
         })?;
     }
     job.clock.time(Phase::Wait, || drop(under_way));
@@ -173,39 +231,38 @@ fn other_rank<T: Element>(
     let (rows, n) = (block.rows.len(), job.case.shape.n);
     let panels = panels_of(&job.case);
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let mut free: Vec<Vec<Vec<T>>> = Vec::new();
+    let mut free: Vec<[Vec<T>; 2]> = Vec::new();
     for _ in 0..STAGES {
-        free.push(vec![zeros(rows * widest)?, zeros(widest * n)?]);
+        free.push([job.zeros(rows * widest)?, job.zeros(widest * n)?]);
     }
-    let receive = |panel: &Range<usize>, buffers| {
-        let sizes = [(rows, panel.len()), (panel.len(), n)];
-        job.ranks.start_receive(buffers, &sizes, 0)
+    let receive = |panel: &Range<usize>, free: &mut Vec<[Vec<T>; 2]>| {
+        let [of_a, of_b] = free.pop().expect("a buffer for each panel under way");
+        [
+            job.ranks.start_receive(of_a, rows, panel.len(), 0),
+            job.ranks.start_receive(of_b, panel.len(), n, 0),
+        ]
     };
-    let mut next: Option<Incoming<T>> = None;
+    let mut next: Option<[Incoming<T>; 2]> = None;
     for (index, panel) in panels.iter().enumerate() {
         let phase = match index {
             0 => Phase::Distribute,
             _ => Phase::Wait,
         };
-        let this = match next.take() {
-            Some(next) => next,
-            None => receive(panel, free.pop().unwrap_or_default()),
-        };
-        let buffers = job.clock.time(phase, || this.wait());
-        next = panels
-            .get(index + 1)
-            .map(|panel| receive(panel, free.pop().unwrap_or_default()));
-        let [a, b] = &buffers[..] else {
-            unreachable!("a panel has a part of A and one of B");
-        };
-        let a = View::new(a, rows, panel.len(), panel.len());
-        let b = View::new(b, panel.len(), n, n);
+        let [of_a, of_b] = job.clock.time(phase, || {
+            let this = next.take().unwrap_or_else(|| receive(panel, &mut free));
+            this.map(Incoming::wait)
+        });
+        next = job.clock.time(Phase::Wait, || {
+            panels.get(index + 1).map(|panel| receive(panel, &mut free))
+        });
+        let a = View::new(&of_a, rows, panel.len(), panel.len());
+        let b = View::new(&of_b, panel.len(), n, n);
         job.add_product_in_strips(a, b, product.block(), || {
-            if let Some(next) = &mut next {
-                next.test();
-            }
+            next.iter_mut().flatten().for_each(|part| {
+                part.test();
+            });
         })?;
-        free.push(buffers);
+        free.push([of_a, of_b]);
     }
     Ok(())
 }

@@ -13,12 +13,13 @@
 //! 2 M N K / (P-1)). Rank 0 sends all that they receive, one blocking message after the other:
 //! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others' B.
 
+use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
-use super::{Job, Layout, LayoutError, Multiply, zeros};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share, share};
 use crate::volume::{Sent, Volume};
 
@@ -90,6 +91,14 @@ impl Layout for PointToPoint {
         super::scatter_rows::memory_by_rows(case, workers(case.ranks))
     }
 
+    fn local_product(&self, case: &Case) -> Shape {
+        let rows = largest_share(case.shape.m, workers(case.ranks));
+        Shape {
+            m: rows,
+            ..case.shape
+        }
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let shape = case.shape;
         let rows = largest_share(shape.m, workers(case.ranks));
@@ -101,9 +110,10 @@ impl Layout for PointToPoint {
             },
         };
         Cost {
-            distribute_s: machine.sending(self.sent(case, 0).distribute, element_bytes),
+            distribute_s: self.making_room(case, machine, element_bytes)
+                + machine.sending(self.sent(case, 0).distribute, Lie::Together, element_bytes),
             compute_s: machine.multiplying(rows, shape.n, shape.k),
-            collect_s: machine.sending(collected, element_bytes),
+            collect_s: machine.sending(collected, Lie::Together, element_bytes),
             ..Cost::default()
         }
     }
@@ -113,7 +123,7 @@ impl<T: Element> Multiply<T> for PointToPoint {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
         match (job.ranks.rank(), job.operands) {
             (0, Some((a, b))) => master(self, job, a, b).map(Some),
-            (rank, _) => worker(job, self.blocks(&job.case)[rank].rows.len()).map(|()| None),
+            (rank, _) => worker(job, self.blocks(&job.case)[rank].rows.len()),
         }
     }
 }
@@ -125,8 +135,12 @@ fn master<T: Element>(
     b: View<'_, T>,
 ) -> Result<Vec<T>, LayoutError> {
     let shape = job.case.shape;
-    let mut c = zeros(shape.m * shape.n)?;
     let blocks = layout.blocks(&job.case);
+    let rows = match job.gathers {
+        true => shape.m,
+        false => blocks[0].rows.len(),
+    };
+    let mut c = job.zeros(rows * shape.n)?;
     let workers = || blocks.iter().enumerate().skip(1);
     job.clock.time(Phase::Distribute, || {
         for (rank, block) in workers().filter(|(_, block)| !block.is_empty()) {
@@ -136,12 +150,15 @@ fn master<T: Element>(
         }
     });
     job.sent_in(Phase::Distribute);
-    let mut below = ViewMut::new(&mut c, shape.m, shape.n, shape.n);
+    let mut below = ViewMut::new(&mut c, rows, shape.n, shape.n);
     if let [alone] = &blocks[..] {
         let rows = alone.rows.clone();
         job.add_product(a.part(rows, 0..shape.k), b, below.reborrow())?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
+    if !job.gathers {
+        return Ok(c);
+    }
     job.clock.time(Phase::Collect, || {
         for (rank, block) in workers() {
             let (rows, rest) = below.split_rows(block.rows.len());
@@ -152,14 +169,14 @@ fn master<T: Element>(
     Ok(c)
 }
 
-fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<(), LayoutError> {
+fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T>>, LayoutError> {
     let (n, k) = (job.case.shape.n, job.case.shape.k);
     let is_busy = rows > 0 && n > 0;
     let (mut a, mut b) = (Vec::new(), Vec::new());
     if is_busy {
-        (a, b) = (zeros(rows * k)?, zeros(k * n)?);
+        (a, b) = (job.zeros(rows * k)?, job.zeros(k * n)?);
     }
-    let mut c = zeros(rows * n)?;
+    let mut c = job.zeros(rows * n)?;
     if is_busy {
         job.clock.time(Phase::Distribute, || {
             job.ranks.receive(vec![ViewMut::new(&mut a, rows, k, k)], 0);
@@ -169,9 +186,12 @@ fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<(), LayoutError> 
         job.add_product(a, b, ViewMut::new(&mut c, rows, n, n))?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
+    if !job.gathers {
+        return Ok(Some(c));
+    }
     job.clock.time(Phase::Collect, || {
         job.ranks.send(&[View::new(&c, rows, n, n)], 0)
     });
     job.sent_in(Phase::Collect);
-    Ok(())
+    Ok(None)
 }

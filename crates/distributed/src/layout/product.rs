@@ -1,10 +1,11 @@
-//! C while it is computed: on rank 0 all of it, on another rank its block alone.
+//! C while it is computed: on rank 0 all of it, on another rank its block alone. If C is not
+//! gathered, so it is on rank 0.
 
 use std::cmp::Ordering;
 
 use host::cpu::view::{View, ViewMut};
 
-use super::{Job, LayoutError, zeros};
+use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
 use crate::share_out::{Block, Grid};
@@ -17,7 +18,9 @@ pub(super) struct Product<T> {
     block: Block,
     shape: Shape,
     grid: Grid,
-    is_first: bool,
+    /// All of C is in the buffer.
+    is_all: bool,
+    gathers: bool,
 }
 
 impl<T: Element> Product<T> {
@@ -25,23 +28,25 @@ impl<T: Element> Product<T> {
     pub fn new(job: &Job<'_, T>, grid: Grid) -> Result<Self, LayoutError> {
         let (shape, rank) = (job.case.shape, job.ranks.rank());
         let block = grid.block(shape, rank);
-        let elements = match rank {
-            0 => shape.m * shape.n,
-            _ => block.rows.len() * block.columns.len(),
+        let is_all = rank == 0 && job.gathers;
+        let elements = match is_all {
+            true => shape.m * shape.n,
+            false => block.rows.len() * block.columns.len(),
         };
         Ok(Product {
-            buffer: zeros(elements)?,
+            buffer: job.zeros(elements)?,
             block,
             shape,
             grid,
-            is_first: rank == 0,
+            is_all,
+            gathers: job.gathers,
         })
     }
 
     /// This rank's block.
     pub fn block(&mut self) -> ViewMut<'_, T> {
         let (rows, columns) = (self.block.rows.len(), self.block.columns.len());
-        match self.is_first {
+        match self.is_all {
             // The block of rank 0 is the top left one.
             true => {
                 let Shape { m, n, .. } = self.shape;
@@ -53,10 +58,14 @@ impl<T: Element> Product<T> {
     }
 
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in
-    /// which each block goes to its place among the rows of C by a derived datatype.
+    /// which each block goes to its place among the rows of C by a derived datatype. If C is not
+    /// gathered, each rank's block stays where it is.
     pub fn collect(mut self, job: &Job<'_, T>) -> Option<Vec<T>> {
         job.clock.time(Phase::Idle, || job.ranks.barrier());
-        job.clock.time(Phase::Collect, || match self.is_first {
+        if !self.gathers {
+            return Some(self.buffer);
+        }
+        job.clock.time(Phase::Collect, || match self.is_all {
             true => {
                 let Shape { m, n, .. } = self.shape;
                 let all = ViewMut::new(&mut self.buffer, m, n, n);
@@ -71,7 +80,7 @@ impl<T: Element> Product<T> {
             }
         });
         job.sent_in(Phase::Collect);
-        self.is_first.then_some(self.buffer)
+        self.is_all.then_some(self.buffer)
     }
 }
 

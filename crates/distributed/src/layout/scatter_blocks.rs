@@ -14,11 +14,13 @@
 //! Columns of B lie apart in its rows: they travel by an MPI vector type, and arrive as a compact
 //! matrix.
 
+use gpu_gemm::Shape;
+
 use super::product::collected;
 use super::scatter_rows::{collecting, scatter_and_multiply};
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid};
 use crate::volume::{Sent, Volume};
 
@@ -85,12 +87,18 @@ impl Layout for ScatterBlocks {
         }
     }
 
+    fn local_product(&self, case: &Case) -> Shape {
+        let block = self.grid(case).block(case.shape, 0);
+        Shape::new(block.rows.len(), block.columns.len(), case.shape.k)
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let grid = self.grid(case);
         let block = grid.block(case.shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
         Cost {
-            distribute_s: machine.sending(scattered(case, grid), element_bytes),
+            distribute_s: self.making_room(case, machine, element_bytes)
+                + machine.sending(scattered(case, grid), Lie::Apart, element_bytes),
             compute_s: machine.multiplying(rows, columns, case.shape.k),
             collect_s: collecting(case, grid, machine, element_bytes),
             ..Cost::default()
@@ -107,7 +115,6 @@ impl<T: Element> Multiply<T> for ScatterBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::Shape;
 
     #[test]
     fn the_formula_of_the_report_holds_for_even_shares() {

@@ -13,13 +13,14 @@
 //! (report 003, section 2.2.1, equations 2 and 3, with all P ranks computing). Rank 0 sends
 //! (P-1)/P M K + (P-1) K N: all of B to every other rank, whatever their number.
 
+use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
 use super::product::{Product, collected};
-use super::{Job, Layout, LayoutError, Multiply, zeros};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share};
 use crate::volume::{Sent, Volume};
 
@@ -69,7 +70,7 @@ pub(super) fn collecting(case: &Case, grid: Grid, machine: &Machine, element_byt
         elements: (case.shape.m * case.shape.n - own) as u64,
         messages: case.ranks as u64 - 1,
     };
-    machine.sending(volume, element_bytes)
+    machine.sending(volume, Lie::Apart, element_bytes)
 }
 
 impl Layout for ScatterRows {
@@ -105,10 +106,18 @@ impl Layout for ScatterRows {
         memory_by_rows(case, case.ranks)
     }
 
+    fn local_product(&self, case: &Case) -> Shape {
+        Shape {
+            m: largest_share(case.shape.m, case.ranks),
+            ..case.shape
+        }
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let rows = largest_share(case.shape.m, case.ranks);
         Cost {
-            distribute_s: machine.sending(scattered(case, case.shape.k), element_bytes),
+            distribute_s: self.making_room(case, machine, element_bytes)
+                + machine.sending(scattered(case, case.shape.k), Lie::Apart, element_bytes),
             compute_s: machine.multiplying(rows, case.shape.n, case.shape.k),
             collect_s: collecting(case, self.grid(case), machine, element_bytes),
             ..Cost::default()
@@ -152,7 +161,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
         }
         None => {
             let (mut a, mut b) = match is_busy {
-                true => (zeros(rows * k)?, zeros(k * columns)?),
+                true => (job.zeros(rows * k)?, job.zeros(k * columns)?),
                 false => (Vec::new(), Vec::new()),
             };
             let parts = match is_busy {
@@ -178,8 +187,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::PLAIN;
-    use gpu_gemm::Shape;
+    use crate::model::tests::plain;
 
     #[test]
     fn the_formula_of_the_report_holds_for_even_shares() {
@@ -205,7 +213,7 @@ mod tests {
                 ranks,
                 panel: 4,
             };
-            ScatterRows.cost(&case, &PLAIN, 4)
+            ScatterRows.cost(&case, &plain(), 4)
         };
         assert_eq!((cost(1).distribute_s, cost(1).collect_s), (0.0, 0.0));
         assert!(cost(4).distribute_s > 2.0 * cost(2).distribute_s);

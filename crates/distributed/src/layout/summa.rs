@@ -23,15 +23,16 @@
 
 use std::ops::Range;
 
+use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
 use super::product::{Product, collected};
 use super::scatter_rows::collecting;
-use super::{Job, Layout, LayoutError, Multiply, zeros};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, owner, panels, share};
 use crate::volume::{Sent, Volume};
 
@@ -132,24 +133,38 @@ impl Layout for Summa {
         }
     }
 
+    fn local_product(&self, case: &Case) -> Shape {
+        let block = self.grid(case).block(case.shape, 0);
+        let panels = panels_of(case, self.grid(case));
+        let widest = panels.iter().map(Range::len).max().unwrap_or(0);
+        Shape::new(block.rows.len(), block.columns.len(), widest)
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let (shape, grid) = (case.shape, self.grid(case));
         let block = grid.block(shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
-        let compute_s = machine.multiplying(rows, columns, shape.k);
-        // Along a tree: as many steps as the number of ranks has bits.
-        let one = |side: usize, elements: usize| {
-            let steps = side.next_power_of_two().trailing_zeros();
-            machine.sending(Volume::of(1, elements as u64), element_bytes) * f64::from(steps)
-        };
         let panels = panels_of(case, grid);
+        let products = panels
+            .iter()
+            .map(|panel| machine.multiplying(rows, columns, panel.len()));
+        let compute_s = products.sum();
+        // Along a tree: as many steps as the number of ranks has bits.
+        let one = |side: usize, elements: usize, lie| {
+            let steps = side.next_power_of_two().trailing_zeros();
+            let message = Volume::of(1, elements as u64);
+            machine.sending(message, lie, element_bytes) * f64::from(steps)
+        };
+        // Columns of A are cut from longer rows, rows of B are not.
         let travelling = |panel: &Range<usize>| {
-            one(grid.columns, rows * panel.len()) + one(grid.rows, panel.len() * columns)
+            one(grid.columns, rows * panel.len(), Lie::Apart)
+                + one(grid.rows, panel.len() * columns, Lie::Together)
         };
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         Cost {
-            distribute_s: machine.sending(self.sent(case, 0).distribute, element_bytes),
+            distribute_s: self.making_room(case, machine, element_bytes)
+                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, element_bytes),
             compute_s,
             wait_s: first + machine.not_hidden(others, compute_s),
             collect_s: collecting(case, grid, machine, element_bytes),
@@ -193,10 +208,10 @@ struct HeldBlocks<T> {
 }
 
 impl<T: Element> Held<T> {
-    fn new(block: &Block) -> Result<Self, LayoutError> {
+    fn new(job: &Job<'_, T>, block: &Block) -> Result<Self, LayoutError> {
         let (rows, columns) = (block.rows.len(), block.columns.len());
         Ok(Held {
-            elements: zeros(rows * columns)?,
+            elements: job.zeros(rows * columns)?,
             rows,
             columns,
         })
@@ -232,7 +247,7 @@ fn distribute<T: Element>(
         }
         None => {
             let (of_a, of_b) = held(&job.case, grid, job.ranks.rank());
-            let (mut of_a, mut of_b) = (Held::new(&of_a)?, Held::new(&of_b)?);
+            let (mut of_a, mut of_b) = (Held::new(job, &of_a)?, Held::new(job, &of_b)?);
             let parts = vec![of_a.view_mut(), of_b.view_mut()];
             job.clock.time(Phase::Distribute, || {
                 job.ranks.exchange(&[], vec![(0, parts)])
@@ -244,38 +259,48 @@ fn distribute<T: Element>(
     Ok(blocks)
 }
 
-/// One dimension of the grid: the ranks that a panel is broadcast among, and buffers for it.
-struct Line {
+/// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
+struct Line<'a, T> {
     ranks: Ranks,
     /// How many shares k has along it.
     parts: usize,
+    /// This rank's block, and a panel of it, from a range of its share of k.
+    block: View<'a, T>,
+    cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
+    /// Buffers for the panels of others.
+    free: Vec<Vec<T>>,
 }
 
-impl Line {
-    /// Starts the broadcast of a panel, of which this rank's own part, if it has it, is cut from
-    /// its block by `cut` (from a range of its share of k).
-    fn start<'a, T: Element>(
-        &self,
+impl<'a, T: Element> Line<'a, T> {
+    /// Starts the broadcast of a panel of so many rows and columns.
+    fn start(
+        &mut self,
         k: usize,
         panel: &Range<usize>,
-        cut: impl Fn(Range<usize>) -> View<'a, T>,
         (rows, columns): (usize, usize),
-        buffer: Vec<T>,
     ) -> Broadcasting<'a, T> {
         let root = owner(k, self.parts, panel.start);
         let part = match root == self.ranks.rank() {
             true => {
                 let from = share(k, self.parts, root).start;
-                Panel::Own(cut(panel.start - from..panel.end - from))
+                Panel::Own((self.cut)(self.block, panel.start - from..panel.end - from))
             }
             false => Panel::Copy {
-                buffer,
+                buffer: self.free.pop().expect("a buffer for each panel under way"),
                 rows,
                 columns,
             },
         };
         self.ranks.start_broadcast(root, part)
     }
+}
+
+fn columns_of<T>(block: View<'_, T>, columns: Range<usize>) -> View<'_, T> {
+    block.part(0..block.rows(), columns)
+}
+
+fn rows_of<T>(block: View<'_, T>, rows: Range<usize>) -> View<'_, T> {
+    block.part(rows, 0..block.columns())
 }
 
 /// Panel after panel: the next one travels while this one is multiplied.
@@ -287,45 +312,33 @@ fn multiply_panels<T: Element>(
     product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let (row, column) = grid.place(job.ranks.rank());
-    let line = |ranks: Option<Ranks>, parts| Line {
-        ranks: ranks.expect("each rank has a row and a column"),
-        parts,
-    };
-    let along_row = line(job.ranks.split(Some(row)), grid.columns);
-    let along_column = line(job.ranks.split(Some(column)), grid.rows);
     let (m, n, k) = (of_a.rows(), of_b.columns(), job.case.shape.k);
     let panels = panels_of(&job.case, grid);
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let (mut free_a, mut free_b) = (Vec::new(), Vec::new());
-    for _ in 0..STAGES {
-        free_a.push(zeros(m * widest)?);
-        free_b.push(zeros(widest * n)?);
-    }
-    let start = |panel: &Range<usize>, buffer_a: Vec<T>, buffer_b: Vec<T>| {
-        let width = panel.len();
-        let cut_a = |columns| of_a.part(0..m, columns);
-        let cut_b = |rows| of_b.part(rows, 0..n);
-        let a = along_row.start(k, panel, cut_a, (m, width), buffer_a);
-        let b = along_column.start(k, panel, cut_b, (width, n), buffer_b);
-        (a, b)
+    let line = |color, parts, block, cut, elements| {
+        let others = if parts > 1 { STAGES } else { 0 };
+        let buffers = (0..others).map(|_| job.zeros(elements));
+        Ok::<_, LayoutError>(Line {
+            ranks: job.ranks.split(Some(color)).expect("a color is given"),
+            parts,
+            block,
+            cut,
+            free: buffers.collect::<Result<_, LayoutError>>()?,
+        })
     };
+    let mut along_row = line(row, grid.columns, of_a, columns_of, m * widest)?;
+    let mut along_column = line(column, grid.rows, of_b, rows_of, widest * n)?;
     let mut next = None;
     for (index, panel) in panels.iter().enumerate() {
-        let mut begin = |panel| {
-            let buffers = (
-                free_a
-                    .pop()
-                    .unwrap_or_else(|| vec![T::default(); m * widest]),
-                free_b
-                    .pop()
-                    .unwrap_or_else(|| vec![T::default(); widest * n]),
-            );
-            start(panel, buffers.0, buffers.1)
+        let mut start = |panel: &Range<usize>| {
+            let a = along_row.start(k, panel, (m, panel.len()));
+            let b = along_column.start(k, panel, (panel.len(), n));
+            (a, b)
         };
         let (a, b) = job.clock.time(Phase::Wait, || {
-            let (a, b) = next.take().unwrap_or_else(|| begin(panel));
+            let (a, b) = next.take().unwrap_or_else(|| start(panel));
             let panels_here = (a.wait(), b.wait());
-            next = panels.get(index + 1).map(&mut begin);
+            next = panels.get(index + 1).map(&mut start);
             panels_here
         });
         job.add_product_in_strips(a.view(), b.view(), product.block(), || {
@@ -334,8 +347,8 @@ fn multiply_panels<T: Element>(
                 b.test();
             }
         })?;
-        free_a.extend(a.into_buffer());
-        free_b.extend(b.into_buffer());
+        along_row.free.extend(a.into_buffer());
+        along_column.free.extend(b.into_buffer());
     }
     job.sent_in(Phase::Wait);
     Ok(())
@@ -344,7 +357,6 @@ fn multiply_panels<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::Shape;
 
     #[test]
     fn together_ranks_send_what_van_de_geijn_and_watts_say() {

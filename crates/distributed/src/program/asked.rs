@@ -8,9 +8,9 @@ use host::rung::Rung;
 use host::select::{self, Asked};
 use host::source::{Filling, Source};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, ProofPlace};
 use crate::comm::{LARGEST, Ranks};
-use crate::evaluate::{Request, Task};
+use crate::evaluate::{Proof, Request, Task};
 use crate::record::Scaling;
 
 /// m, n and k where nothing says what they are.
@@ -132,6 +132,7 @@ pub(super) fn request(
             "A dimension of {largest} is more than MPI can count: at most {LARGEST}, with the padding."
         )));
     }
+    let proof = proof(arguments, matrices)?;
     let layouts = arguments.layouts();
     if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
         let count = tasks.len() * layouts.len();
@@ -152,8 +153,36 @@ pub(super) fn request(
         panel: arguments.panel,
         runs: arguments.runs,
         corner: arguments.matrices.show,
+        proof,
+        planted_on: arguments.plant_on_rank,
         offload: false,
     })
+}
+
+/// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
+fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
+    let operands = &arguments.problem.operands;
+    let needs_c = [
+        (operands.beta != 0.0, "a beta other than 0 adds to it"),
+        (arguments.matrices.out.is_some(), "--out writes it"),
+        (arguments.matrices.show.is_some(), "--show shows it"),
+        (
+            matches!(matrices.source, Source::Files(_)),
+            "rank 0 reads the matrices from files, of which C is one",
+        ),
+    ];
+    let why = needs_c.into_iter().find(|(needs, _)| *needs);
+    let limit = arguments.proof.gather_limit;
+    match (arguments.proof.proof, why) {
+        (Some(ProofPlace::Distributed), Some((_, why))) => Err(usage(format!(
+            "--proof distributed leaves C where it is computed, but {why}; leave one of them out."
+        ))),
+        (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
+        (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
+        (None, None) => Ok(Proof::BySize(
+            limit.map(|gibibytes| (gibibytes * f64::from(1 << 30)) as u64),
+        )),
+    }
 }
 
 /// The shape with so many times as many flops, but for rounding.

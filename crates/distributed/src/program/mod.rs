@@ -13,13 +13,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use gpu_gemm::{ElementType, Shape};
+use host::bench::Provenance;
 use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, finish, note, usage};
 use host::cli::matrices::Matrices;
 use host::cpu;
 use host::memory;
 use host::output;
-use mpi::Threading;
-use mpi::environment::{initialize_with_threading, library_version, processor_name};
 
 use asked::{agreed_matrices, request, settings};
 use files::Files;
@@ -27,9 +26,10 @@ use place::{hosts, place};
 
 use crate::Element;
 use crate::arguments::{Arguments, ModelArguments};
-use crate::comm::Ranks;
-use crate::evaluate::{Request, evaluate};
+use crate::comm::{self, Ranks};
+use crate::evaluate::{Request, evaluate, local_products};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
+use crate::layout::layouts;
 use crate::local::{Place, local_product};
 use crate::machine;
 use crate::model::{Case, Machine};
@@ -49,12 +49,13 @@ pub fn main() -> ExitCode {
             unsafe { std::env::set_var(VARIABLE, threads) };
         }
     }
-    let Some((universe, _)) = initialize_with_threading(Threading::Funneled) else {
+    let alone_because = comm::alone_because();
+    let Some(job) = comm::start() else {
         eprintln!("error: MPI has been initialized already, so this process cannot be a rank.");
         return ExitCode::from(FAILED);
     };
     end_the_job_on_panic();
-    let world = Ranks::new(universe.world());
+    let world = job.ranks();
     let command: Vec<String> = command
         .iter()
         .skip(1)
@@ -68,7 +69,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let code = match arguments {
-        Ok(arguments) => run(&world, &arguments),
+        Ok(arguments) => run(&world, &arguments, alone_because),
         Err(error) if is_first => {
             // Nobody may be there to read it: the exit code still says it.
             let _ = error.print();
@@ -80,9 +81,9 @@ pub fn main() -> ExitCode {
     ExitCode::from(if is_first { code } else { PROVEN })
 }
 
-fn run(world: &Ranks, arguments: &Arguments) -> u8 {
+fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 {
     if arguments.show_ranks {
-        let host = processor_name().unwrap_or_default();
+        let host = comm::host_name();
         let (rank, size, process) = (world.rank(), world.size(), std::process::id());
         say_line(&format!(
             "rank {rank} of {size} is process {process} on {host}"
@@ -109,6 +110,10 @@ fn run(world: &Ranks, arguments: &Arguments) -> u8 {
     if is_first {
         let mut notes = io::stderr();
         for text in arguments.native.without_effect(&[request.asked]) {
+            note(&mut notes, text);
+        }
+        // A prediction from a description needs no other rank.
+        if let Some(text) = alone_because.filter(|_| !arguments.model.predict) {
             note(&mut notes, text);
         }
         if let Some(text) = &matrices.note {
@@ -152,18 +157,14 @@ fn multiply<T: Element>(
         Err(stop) => return stop.tell(&mut io::stderr()),
     };
     let evaluated = evaluate::<T>(world, &request, place, &matrices.source);
-    let (records, c) = evaluated.unwrap_or_else(|error| end_the_job(world, error));
+    let (records, c) = evaluated.unwrap_or_else(|error| end_the_job(error));
     if world.rank() != 0 {
         return PROVEN;
     }
     let mut report = Report {
-        schema: 1,
-        mpi: library_version()
-            .unwrap_or_default()
-            .split(',')
-            .next()
-            .unwrap_or_default()
-            .to_string(),
+        schema: 2,
+        provenance: Some(Provenance::now()),
+        mpi: comm::library(),
         ranks: world.size(),
         hosts,
         device: match request.asked.is_native() {
@@ -212,13 +213,10 @@ fn predict<T: Element>(
     } = arguments.model;
     let given = latency.zip(bandwidth).zip(flops);
     let machine = match given {
-        Some(((latency, bandwidth), flops)) => Machine {
-            latency_s: latency * 1e-6,
-            bytes_per_s: bandwidth * 1e9,
-            flops_per_s: flops * 1e9,
-            // Whoever describes a machine describes a cluster.
-            offload: true,
-        },
+        // Whoever describes a machine describes a cluster.
+        Some(((latency, bandwidth), flops)) => {
+            Machine::described(latency * 1e-6, bandwidth * 1e9, flops * 1e9)
+        }
         None if world.size() == 1 => {
             let why = "One rank cannot measure a network: start `mpirun -n 2`, or describe the machine \
                        with --latency, --bandwidth and --flops.";
@@ -226,24 +224,34 @@ fn predict<T: Element>(
         }
         None => {
             let Some(local) = local_product::<T>(request.asked, place) else {
-                end_the_job(
-                    world,
-                    format!("`{}` does not multiply {}.", request.kernel, T::TYPE),
-                );
+                end_the_job(format!(
+                    "`{}` does not multiply {}.",
+                    request.kernel,
+                    T::TYPE
+                ));
             };
             let case = Case {
                 shape: Shape::new(shape.m.min(PROBE), shape.n.min(PROBE), shape.k.min(PROBE)),
                 ranks: world.size(),
                 panel: request.panel,
             };
-            let measured = machine::measure(world, &case, &*local, request.offload);
-            let measured = measured.unwrap_or_else(|error| end_the_job(world, error));
-            Machine {
-                latency_s: latency.map_or(measured.latency_s, |latency| latency * 1e-6),
-                bytes_per_s: bandwidth.map_or(measured.bytes_per_s, |bandwidth| bandwidth * 1e9),
-                flops_per_s: flops.map_or(measured.flops_per_s, |flops| flops * 1e9),
-                ..measured
+            let products = local_products(layouts::<T>().into_iter(), &case);
+            let measured = machine::measure(world, case.shape, &products, &*local, request.offload);
+            let mut machine = measured.unwrap_or_else(|error| end_the_job(error));
+            if let Some(latency) = latency {
+                machine.latency_s = latency * 1e-6;
             }
+            if let Some(bandwidth) = bandwidth {
+                machine.bytes_per_s = bandwidth * 1e9;
+            }
+            if latency.is_some() || bandwidth.is_some() {
+                machine.messages.clear();
+            }
+            if let Some(flops) = flops {
+                machine.flops_per_s = flops * 1e9;
+                machine.products.clear();
+            }
+            machine
         }
     };
     if world.rank() != 0 {

@@ -9,12 +9,10 @@ use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
 use host::cli::exit::noted;
 use host::cpu::Team;
 use host::prove::NATIVE;
-use mpi::environment::processor_name;
-use mpi::topology::Communicator;
 
 use super::asked::settings;
 use crate::arguments::Arguments;
-use crate::comm::Ranks;
+use crate::comm::{Ranks, host_name, rank_on_host};
 use crate::evaluate::Request;
 use crate::faults::end_the_job;
 use crate::local::Place;
@@ -29,8 +27,8 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
         }),
         false => open_device(arguments.device),
     };
-    let opened = opened.unwrap_or_else(|error| end_the_job(world, error));
-    let team = Team::new(settings(arguments)).unwrap_or_else(|error| end_the_job(world, error));
+    let opened = opened.unwrap_or_else(|error| end_the_job(error));
+    let team = Team::new(settings(arguments)).unwrap_or_else(|error| end_the_job(error));
     let mut unheard = Vec::new();
     let chooser = noted(Chooser::of(&opened.device), &mut unheard);
     if world.rank() == 0 {
@@ -55,10 +53,15 @@ fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
     if gpus == 0 {
         return Device::open(choice);
     }
-    let on_host = mpi::topology::SimpleCommunicator::world().split_shared(0);
-    let (rank, ranks) = (on_host.rank() as usize, on_host.size() as usize);
+    let (rank, ranks) = rank_on_host();
     let opened = Device::open(DeviceChoice::Cuda((rank % gpus) as u32))?;
-    let reason = match ranks > gpus {
+    let reason = on_gpu(ranks, gpus);
+    Ok(Opened { reason, ..opened })
+}
+
+/// Why ranks of a host are on these GPUs, and how matrices get there.
+fn on_gpu(ranks: usize, gpus: usize) -> String {
+    let which = match ranks > gpus {
         true => format!(
             "the rank's number on its host, modulo the number of GPUs: {} share {}",
             plural(ranks, "rank"),
@@ -66,13 +69,13 @@ fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
         ),
         false => "the GPU with the rank's number on its host".to_string(),
     };
-    Ok(Opened { reason, ..opened })
+    format!("{which}; matrices travel by MPI through the host's memory, as NCCL is not used")
 }
 
 /// The names of the hosts, each once, in the order of ranks.
 pub(super) fn hosts(world: &Ranks) -> Vec<String> {
     const LENGTH: usize = 256; // at least MPI_MAX_PROCESSOR_NAME
-    let mut name = processor_name().unwrap_or_default().into_bytes();
+    let mut name = host_name().into_bytes();
     name.resize(LENGTH, 0);
     let all = world.all_gather(&name);
     let mut hosts: Vec<String> = Vec::new();
@@ -85,4 +88,20 @@ pub(super) fn hosts(world: &Ranks) -> Vec<String> {
         }
     }
     hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_that_ranks_share_is_said_and_so_is_the_way_of_the_matrices() {
+        let shared = on_gpu(4, 2);
+        assert!(shared.contains("4 ranks share 2 GPUs"), "{shared}");
+        let one_each = on_gpu(2, 2);
+        assert!(!one_each.contains("share"), "{one_each}");
+        for said in [shared, one_each] {
+            assert!(said.ends_with("through the host's memory, as NCCL is not used"));
+        }
+    }
 }

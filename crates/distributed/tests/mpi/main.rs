@@ -1,5 +1,6 @@
 //! The real program under a real `mpirun`, with more ranks than this machine has cores.
 
+mod apart;
 mod faults;
 mod job;
 mod right;
@@ -26,7 +27,12 @@ fn main() -> ExitCode {
         right::users_files_alpha_and_beta_are_multiplied,
         right::kernels_run_in_the_simulator_on_each_rank,
         right::scaling_writes_json_and_plots,
+        right::without_mpirun_the_program_is_one_rank_and_says_so,
         right::a_prediction_needs_no_mpirun,
+        apart::blocks_are_proven_where_they_lie_and_c_does_not_travel,
+        apart::a_wrong_element_in_any_ranks_block_is_noticed,
+        apart::a_c_beyond_the_limit_is_not_gathered,
+        apart::what_needs_all_of_c_is_refused_beside_it,
         sent::the_formulas_are_what_is_counted_for_every_layout_rank_and_phase,
         sent::the_formulas_are_what_mpi_itself_counts,
         faults::a_rank_that_panics_ends_the_job_with_its_name,

@@ -160,6 +160,19 @@ pub fn scaling_writes_json_and_plots() {
     }
 }
 
+pub fn without_mpirun_the_program_is_one_rank_and_says_so() {
+    let mut command = std::process::Command::new(PROGRAM);
+    command.args("--layout all --size 40 --runs 1 --format json".split(' '));
+    let ended = end(command);
+    let records = ended.report()["records"].as_array().unwrap().clone();
+    assert!(records.iter().all(|record| record["proven"] == true));
+    assert!(records.iter().all(|record| record["ranks"] == 1));
+    let note = "started without mpirun, this is the only rank";
+    assert!(ended.notes.contains(note), "{}", ended.notes);
+    let launched = end(job(1, "--size 8 --runs 1"));
+    assert!(!launched.notes.contains(note), "{}", launched.notes);
+}
+
 pub fn a_prediction_needs_no_mpirun() {
     let mut command = std::process::Command::new(PROGRAM);
     command.args(

@@ -1,0 +1,75 @@
+//! A C that is not gathered: each rank's block is proven right where it lies.
+
+use serde_json::Value;
+
+use crate::job::{end, job};
+
+fn records(report: &Value) -> &[Value] {
+    report["records"].as_array().unwrap()
+}
+
+fn said(record: &Value) -> &str {
+    record["verification"].as_str().unwrap()
+}
+
+pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
+    for dtype in ["f32", "f64", "i32"] {
+        let arguments = format!(
+            "--layout all --scaling 1,3,4 --shapes 130x90x70,5x7x0,0x3x2,2x3x40 --panel 16 --dtype {dtype} \
+             --alpha -2 --proof distributed --runs 2 --format json"
+        );
+        let report = end(job(4, &arguments)).report();
+        assert_eq!(records(&report).len(), 5 * 3 * 4);
+        for record in records(&report) {
+            let name = format!("{dtype} {} on {}", record["layout"], record["ranks"]);
+            assert_eq!(record["proven"], true, "{name}: {}", said(record));
+            assert_eq!(record["gathered"], false, "{name}");
+            let is_empty = record["m"] == 0;
+            assert!(said(record).contains(if is_empty {
+                "no element"
+            } else {
+                "where it lies"
+            }));
+            for rank in record["per_rank"].as_array().unwrap() {
+                assert_eq!(rank["sent"], rank["formula"], "{name}");
+                assert_eq!(rank["sent"]["collect"]["elements"], 0, "{name}");
+            }
+        }
+    }
+}
+
+pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
+    for planted in 0..3 {
+        let arguments = format!(
+            "--layout all --m 50 --n 40 --k 30 --panel 16 --proof distributed --plant-on-rank {planted} --format json"
+        );
+        let ended = end(job(3, &arguments));
+        let report: Value = serde_json::from_str(&ended.out).expect("a report as JSON");
+        assert_eq!(ended.code, Some(1), "{}", ended.notes);
+        for record in records(&report) {
+            let of_a_master = planted == 0 && record["layout"] == "point-to-point";
+            assert_eq!(record["proven"], of_a_master, "{record}");
+            let named = said(record).contains(&format!("rank {planted}, whose block"));
+            assert_eq!(named, !of_a_master, "{}", said(record));
+        }
+    }
+}
+
+pub fn a_c_beyond_the_limit_is_not_gathered() {
+    // 10 KiB: 8580 bytes of C are gathered, 16384 are not.
+    let arguments = "--layout summa,point-to-point --shapes 33x65x17,64x64x17 --gather-limit 0.00000954 \
+                     --runs 1 --format json";
+    let report = end(job(3, arguments)).report();
+    for record in records(&report) {
+        assert_eq!(record["proven"], true, "{}", said(record));
+        assert_eq!(record["gathered"], record["m"] == 33, "{record}");
+    }
+}
+
+pub fn what_needs_all_of_c_is_refused_beside_it() {
+    for option in ["--beta 1", "--show 3", "--out c.npy"] {
+        let ended = end(job(2, &format!("--size 8 --proof distributed {option}")));
+        assert_eq!(ended.code, Some(2), "{option}: {}", ended.notes);
+        ended.assert_failed(&["--proof distributed leaves C where it is computed"]);
+    }
+}
