@@ -238,6 +238,8 @@ const INSTRUCTIONS: [(Version, &[&str]); 5] = [
              {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r1, %r2, %r3, %r4}",
             "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \
              {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r1, %r2, %r3, %r4}",
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 \
+             {%rd1, %rd2}, {%rd3}, {%rd4}, {%rd1, %rd2}",
             "redux.sync.(add|min|max).(u32|s32) %r1, %r2, %r3",
             "redux.sync.(and|or|xor).b32 %r1, %r2, %r3",
             "tanh.approx.f32 %r1, %r2",
@@ -248,6 +250,15 @@ const INSTRUCTIONS: [(Version, &[&str]); 5] = [
         version(7, 8),
         &[
             "griddepcontrol.(wait|launch_dependents)",
+            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 \
+             {%rd1, %rd2, %rd3, %rd4}, {%rd5, %rd6}, {%rd7}, {%rd1, %rd2, %rd3, %rd4}",
+            "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 \
+             {%rd1, %rd2, %rd3, %rd4}, {%rd5, %rd6, %rd7, %rd8}, {%rd7, %rd8}, \
+             {%rd1, %rd2, %rd3, %rd4}",
+            "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 \
+             {%rd1, %rd2, %rd3, %rd4}, \
+             {%rd1, %rd2, %rd3, %rd4, %rd5, %rd6, %rd7, %rd8}, \
+             {%rd5, %rd6, %rd7, %rd8}, {%rd1, %rd2, %rd3, %rd4}",
             "mov.u32 %r1, %(clusterid|nclusterid|cluster_ctaid|cluster_nctaid).x",
             "mov.u32 %r1, %(cluster_ctarank|cluster_nctarank)",
         ],

@@ -1,4 +1,4 @@
-//! What the main loops of the f32 kernels consist of, counted once and kept.
+//! What the main loops of the f32 kernels on CUDA cores consist of, counted once and kept.
 //!
 //! Counting needs ptxas and nvdisasm, which few machines have. So the counts are kept in
 //! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file where both
