@@ -164,6 +164,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_rounded_to_tf32_has_a_limit_of_its_own() {
+        assert_eq!(of_tf32(4.0, true), 25_004.0);
+        assert_eq!(of_tf32(4.0, false), 25_002.0);
+        assert_eq!(of_tf32(0.0, false), 50_000.0);
+        let shape = Shape::new(3, 4, 98);
+        for (data, is_positive) in [(Data::Normal, false), (Data::Positive, true)] {
+            let layout = Layout::compact(shape);
+            let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+            let of = |model| Alarm::new(&problem, Some(data), model).unwrap().base;
+            let besides = of(ErrorModel::RoundedTf32) - of(ErrorModel::Elementwise);
+            approx::assert_relative_eq!(besides, of_tf32(98.0, is_positive), max_relative = 1e-12);
+        }
+    }
+
+    #[test]
     fn random_data_has_the_limit_that_it_was_seen_to_stay_below() {
         let shape = Shape::new(3, 4, 98);
         for (data, limit) in [

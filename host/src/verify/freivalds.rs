@@ -108,7 +108,7 @@ fn wrong_row<T: Number, const V: usize>(
         let is_equal = pairs.all(|(found, want)| (found ^ want) & mask == 0);
         !(is_equal && found.largest <= largest)
     };
-    let wrong = parallel::map(shape.m.min(sums.len()), is_wrong);
+    let wrong = parallel::map(sums.len(), is_wrong);
     wrong.into_iter().position(|is_wrong| is_wrong)
 }
 
