@@ -18,9 +18,9 @@ use tests::bits;
 
 const BARRIER: &str = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
 
-/// Barriers that PoCL cannot show, counted from 0 in the text of a kernel: those between the reads of
-/// one iteration of a loop and the writes of the next. PoCL puts one of its own at the end of a loop
-/// that has another.
+/// Barriers that PoCL cannot show, counted from 0 in the text of a kernel: those between the reads
+/// of one iteration of a loop and the writes of the next. PoCL puts one of its own at the end of a
+/// loop that has another.
 const NOT_SHOWN: &[(&str, &[usize])] = &[
     ("row_shared", &[0]),
     ("tiled_32", &[1]),
@@ -92,8 +92,8 @@ fn run(
     problem: &Problem<f32>,
 ) -> Result<Vec<u64>, Failed> {
     let device = OpenClDevice::open(0)?;
-    // SAFETY: only a barrier may be missing, and what a kernel then reads too early is an element of
-    // a tile.
+    // SAFETY: only a barrier may be missing, and what a kernel then reads too early is an element
+    // of a tile.
     let device = unsafe { device.with_program(variant.entry.name, program) };
     let device = Device::OpenCl(Box::new(device));
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;

@@ -166,13 +166,15 @@ pub fn sync_threads() {
 /// Waits until `threads` threads of the block have arrived at the barrier of this number: those of
 /// some of its warps, while the others go on. Afterwards they see what each wrote before.
 ///
-/// `number` is from 1 to 15 (0 is that of [`sync_threads`]), `threads` a multiple of 32. All lanes of
-/// a warp must arrive together.
+/// # Safety
+///
+/// `number` is from 1 to 15 (0 is that of [`sync_threads`]), `threads` a multiple of 32, the same
+/// for all threads that meet there. All lanes of a warp arrive together.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
-pub fn named_barrier(number: u32, threads: u32) {
+pub unsafe fn named_barrier(number: u32, threads: u32) {
     #[cfg(cuda_device)]
-    // SAFETY: it touches nothing.
+    // SAFETY: the caller vouches for the barrier.
     unsafe {
         core::arch::asm!(
             "bar.sync {:e}, {:e};",

@@ -1,10 +1,10 @@
 //! The tensor memory accelerator (TMA): one thread copies a whole tile of a matrix between global
 //! and shared memory, while all go on.
 //!
-//! A [`TensorMap`], made before the launch, describes the matrix, the box that a copy moves, and how
-//! the box lies in shared memory. A load fills what lies out of bounds with zeros, a store leaves it
-//! out, so that no tile has edges. A load arrives at an [`mbarrier`](crate::mbarrier) with its
-//! bytes; stores are waited for in groups.
+//! A [`TensorMap`], made before the launch, describes the matrix, the box that a copy moves, and
+//! how the box lies in shared memory. A load fills what lies out of bounds with zeros, a store
+//! leaves it out, so that no tile has edges. A load arrives at an [`mbarrier`](crate::mbarrier)
+//! with its bytes; stores are waited for in groups.
 //!
 //! ```text
 //!            matrix: height rows of width elements, row_bytes apart
@@ -20,8 +20,8 @@
 //!
 //! Rows of a box that lie straight below each other begin in the same bank of shared memory. With a
 //! [`Swizzle`], each piece of 16 bytes moves to another place in its row, which depends on the row,
-//! so that a column of pieces is spread over all banks. An address is swizzled by an exclusive or of
-//! its bits 4, 5, 6 with bits 7, 8, 9:
+//! so that a column of pieces is spread over all banks. An address is swizzled by an exclusive or
+//! of its bits 4, 5, 6 with bits 7, 8, 9:
 //!
 //! ```text
 //!   128 bytes: piece p of row r lies at place p ^ (r % 8)
@@ -58,7 +58,7 @@ pub struct TensorMap(
     pub [u64; 16],
 );
 
-/// What a [`TensorMap`] says, for whoever makes one: a matrix in global memory, and the boxes of it
+/// What a [`TensorMap`] says, for the host that makes one: a matrix in global memory, and the boxes of it
 /// that copies move.
 #[cfg(not(cuda_device))]
 #[derive(Clone, Copy, Debug)]
@@ -208,10 +208,15 @@ impl Swizzle {
 }
 
 /// Prefetches a map, so that the first copy need not wait for it.
+///
+/// # Safety
+///
+/// The map is a `#[grid_constant]` parameter of the kernel, or lies in global memory, and was made
+/// for this device.
 #[inline(always)]
-pub fn prefetch(map: &TensorMap) {
+pub unsafe fn prefetch(map: &TensorMap) {
     #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it only reads the map.
+    // SAFETY: the caller vouches for the map, which is only read.
     unsafe {
         asm!(
             "prefetch.tensormap [{}];",
@@ -259,8 +264,8 @@ pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrie
 ///
 /// # Safety
 ///
-/// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; whoever
-/// wrote it has called [`fence_shared`] since, and a barrier lies between that and this. No
+/// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
+/// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and this. No
 /// thread writes there until this thread has waited with [`wait_group_read`]. The map describes
 /// memory that nobody else reads or writes.
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! Hopper's tensor cores: the 128 threads of a warpgroup multiply a tile of 64 rows by one of 128 or
-//! 256 columns, straight from shared memory, while they go on.
+//! Hopper's tensor cores: the 128 threads of a warpgroup multiply a tile of 64 rows by one of 128
+//! or 256 columns, straight from shared memory, while they go on.
 //!
 //! A warpgroup is four warps, the first a multiple of four. A and B stay in shared memory, as a
 //! [`Descriptor`] says; the sums are in the threads' registers, where [`sum_place`] says:
@@ -125,11 +125,15 @@ pub const fn sum_place(thread: u32, i: u32) -> (u32, u32) {
 
 /// Orders the use of registers before and after: it must stand between any use of the sums by the
 /// thread and the first multiplication that adds to them.
+///
+/// # Safety
+///
+/// All 128 threads of the warpgroup reach this call together.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
-pub fn fence() {
+pub unsafe fn fence() {
     #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: it touches nothing.
+    // SAFETY: the caller vouches for the threads.
     unsafe {
         asm!(
             "wgmma.fence.sync.aligned;",
@@ -143,11 +147,15 @@ pub fn fence() {
 }
 
 /// Puts the multiplications since the last `commit` into a group.
+///
+/// # Safety
+///
+/// All 128 threads of the warpgroup reach this call together.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
-pub fn commit() {
+pub unsafe fn commit() {
     #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: it touches nothing.
+    // SAFETY: the caller vouches for the threads.
     unsafe {
         asm!(
             "wgmma.commit_group.sync.aligned;",
@@ -269,9 +277,10 @@ macro_rules! multiplications {
             ///
             /// # Safety
             ///
-            /// All 128 threads of the warpgroup reach this call together, with the same arguments but
-            /// the sums. Both tiles are complete, and stay as they are until a wait for the group of
-            /// this multiplication. Between any other use of the sums and this lies a [`fence`].
+            /// All 128 threads of the warpgroup reach this call together, with the same arguments
+            /// but the sums. Both tiles are complete, and stay as they are until a wait for the
+            /// group of this multiplication. Between any other use of the sums and this lies a
+            /// [`fence`].
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn $name(sums: &mut [f32; $count], a: Descriptor, b: Descriptor, adds: bool) {
@@ -307,11 +316,15 @@ multiplications! {
 
 /// Gives this warpgroup's threads `REGISTERS` registers each, a multiple of 8 up to 240: more than
 /// they have. It waits until others have given as many away.
+///
+/// # Safety
+///
+/// All 128 threads of the warpgroup reach this call together.
 #[inline(always)]
-pub fn increase_registers<const REGISTERS: u32>() {
+pub unsafe fn increase_registers<const REGISTERS: u32>() {
     const { assert!(REGISTERS.is_multiple_of(8) && REGISTERS <= 240) }
     #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: it touches nothing.
+    // SAFETY: the caller vouches for the threads.
     unsafe {
         asm!(
             "setmaxnreg.inc.sync.aligned.u32 {};",
@@ -322,11 +335,16 @@ pub fn increase_registers<const REGISTERS: u32>() {
 
 /// Leaves this warpgroup's threads `REGISTERS` registers each, a multiple of 8 from 24 on: fewer
 /// than they have.
+///
+/// # Safety
+///
+/// All 128 threads of the warpgroup reach this call together, and use no more
+/// registers than stay.
 #[inline(always)]
-pub fn decrease_registers<const REGISTERS: u32>() {
+pub unsafe fn decrease_registers<const REGISTERS: u32>() {
     const { assert!(REGISTERS.is_multiple_of(8) && REGISTERS >= 24) }
     #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: it touches nothing.
+    // SAFETY: the caller vouches for the threads.
     unsafe {
         asm!(
             "setmaxnreg.dec.sync.aligned.u32 {};",

@@ -36,8 +36,8 @@ pub struct Local {
 }
 
 /// Measures messages between ranks 0 and 1, up to those that a product of `shape` needs, and
-/// `products` while all ranks multiply. All ranks must call it, and all get the same answer. A group of one sends nothing: its latency is zero, its
-/// bandwidth infinite.
+/// `products` while all ranks multiply. All ranks must call it, and all get the same answer. A
+/// group of one sends nothing: its latency is zero, its bandwidth infinite.
 ///
 /// # Errors
 ///

@@ -24,8 +24,8 @@ pub const WORKSPACE: usize = 320 << 20;
 /// into.
 const SMALLEST: usize = 1 << 20;
 
-/// What [`gemm`] runs on: a GPU's stream, a device of OpenCL or the simulator, the chooser of kernels, and a
-/// workspace for operand copies and partial sums.
+/// What [`gemm`] runs on: a GPU's stream, a device of OpenCL or the simulator, the chooser of
+/// kernels, and a workspace for operand copies and partial sums.
 ///
 /// Products of one context share its workspace, so they run one after the other, in the order of
 /// the calls. To run products concurrently, create one context per stream.
@@ -64,10 +64,10 @@ enum Place<'device> {
 }
 
 impl<'device> Context<'device> {
-    /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of this many
-    /// bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a product
-    /// needs a larger workspace, the product runs by a plan that needs less, or in parts: slower
-    /// and with different rounding.
+    /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of
+    /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
+    /// product needs a larger workspace, the product runs by a plan that needs less, or in parts:
+    /// slower and with different rounding.
     ///
     /// # Errors
     ///

@@ -9,9 +9,9 @@
 //! ; panics 1
 //! ```
 //!
-//! The kernel gets a pointer to these words and zeros behind them. A line `; contraction forbidden` keeps
-//! products and sums from being fused; `; needs fma` says that the words tell whether they were, so that
-//! the device must have an instruction for both. `opencl_errors/CLAIM.ll` must be
+//! The kernel gets a pointer to these words and zeros behind them. A line `; contraction forbidden`
+//! keeps products and sums from being fused; `; needs fma` says that the words tell whether they
+//! were, so that the device must have an instruction for both. `opencl_errors/CLAIM.ll` must be
 //! refused with the message in `opencl_errors/CLAIM.expected`.
 //!
 //! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test opencl`, then read

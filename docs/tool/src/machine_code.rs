@@ -188,8 +188,8 @@ pub struct Slots {
     pub others: f64,
 }
 
-/// The occupancy of blocks of 8 x 8 and 16 x 16 threads with thread tiles of 8 x 8 and 128 registers,
-/// on several GPUs.
+/// The occupancy of blocks of 8 x 8 and 16 x 16 threads with thread tiles of 8 x 8 and 128
+/// registers, on several GPUs.
 ///
 /// # Errors
 ///

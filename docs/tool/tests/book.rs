@@ -152,8 +152,8 @@ fn every_exercise_has_a_solution(chapters: &[Chapter]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The chapter on the machine, and the chapter of each kernel, end with four to six questions and as
-/// many folded answers.
+/// The chapter on the machine, and the chapter of each kernel, end with four to six questions and
+/// as many folded answers.
 fn every_rung_asks_questions_and_answers_them(chapters: &[Chapter]) -> Result<(), Failed> {
     let of_ladder = |file: &str| {
         let kernels = KERNELS.iter().map(|kernel| format!("{}.md", kernel.name));
@@ -198,7 +198,8 @@ fn words_of(chapters: &[Chapter], name: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The exercise of `tiled` shows corners of products of matrices whose elements are row plus column.
+/// The exercise of `tiled` shows corners of products of matrices whose elements are row plus
+/// column.
 fn integer_products_are_those_of_plain_loops(chapters: &[Chapter]) -> Result<(), Failed> {
     let text = words_of(chapters, "tiled.md");
     for (k, rows, columns) in [(4, 2, 3), (400, 2, 4)] {
@@ -503,7 +504,8 @@ fn every_picture_stands_alone(_: &[Chapter]) -> Result<(), Failed> {
         for needed in ["<title>", "class=\"paper\""] {
             assert!(text.contains(needed), "{picture} has no {needed}");
         }
-        // `book.css` inverts pictures for dark themes: one that does so itself would be light there.
+        // `book.css` inverts pictures for dark themes: one that does so itself would be light
+        // there.
         for foreign in ["href", "@import", "url(", "<script", "prefers-color-scheme"] {
             assert!(!text.contains(foreign), "{picture} has a {foreign}");
         }

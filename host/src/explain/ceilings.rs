@@ -2,9 +2,9 @@
 //! (SM) loads, and what it issues.
 //!
 //! An SM issues at most four instructions per clock, and starts at most one load of a warp, be it
-//! from shared memory or, through the L1, from global memory. So the instructions of a kernel's main
-//! loop say how many multiply-adds it can do in a clock, whatever its data are and however many
-//! warps there are.
+//! from shared memory or, through the L1, from global memory. So the instructions of a kernel's
+//! main loop say how many multiply-adds it can do in a clock, whatever its data are and however
+//! many warps there are.
 
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::gpu::occupancy::WARP;
@@ -30,7 +30,8 @@ pub struct Ceilings {
     pub multiply_adds: usize,
     pub shared_loads: usize,
     pub global_loads: usize,
-    /// The speed if the SM did nothing but start those loads, one per clock; null if there are none.
+    /// The speed if the SM did nothing but start those loads, one per clock; null if there are
+    /// none.
     pub loads_flops_per_s: Option<f64>,
     /// The speed if it issued four of those instructions in every clock.
     pub issue_flops_per_s: f64,

@@ -98,8 +98,8 @@ pub struct Record {
     pub transpose_a: bool,
     #[serde(default)]
     pub transpose_b: bool,
-    /// Leading dimensions: elements from the start of a row, as stored, to the start of the next. Null in
-    /// older reports, whose rows have nothing between them.
+    /// Leading dimensions: elements from the start of a row, as stored, to the start of the next.
+    /// Null in older reports, whose rows have nothing between them.
     pub lda: Option<usize>,
     pub ldb: Option<usize>,
     pub ldc: Option<usize>,

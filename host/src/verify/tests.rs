@@ -643,8 +643,8 @@ fn the_bound_of_tensor_cores_takes_tf32_and_refuses_what_is_off_by_a_percent() {
     assert_eq!(place(check(&wrong)), (5, 6));
 }
 
-/// A kernel that rounds to TF32 passes all gates; one that rounds to bf16, which has eight times the
-/// error, passes neither the exact one nor the alarm, on data of either sign.
+/// A kernel that rounds to TF32 passes all gates; one that rounds to bf16, which has eight times
+/// the error, passes neither the exact one nor the alarm, on data of either sign.
 #[test]
 fn the_alarm_of_tf32_does_not_take_bf16_for_it() {
     for (k, data) in [

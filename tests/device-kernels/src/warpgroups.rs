@@ -1,5 +1,5 @@
-//! What Hopper adds: barriers in shared memory, barriers by number, matrices stored to shared memory,
-//! and products of a warpgroup.
+//! What Hopper adds: barriers in shared memory, barriers by number, matrices stored to shared
+//! memory, and products of a warpgroup.
 
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;

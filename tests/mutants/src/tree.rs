@@ -358,8 +358,8 @@ fn number(value: &serde_json::Value) -> usize {
     value.as_u64().unwrap_or(0) as usize
 }
 
-/// Makes `tree` a copy of the workspace at `root`: files that are the same stay as they are, so that
-/// Cargo does not build them again, and those that are no longer in the workspace go.
+/// Makes `tree` a copy of the workspace at `root`: files that are the same stay as they are, so
+/// that Cargo does not build them again, and those that are no longer in the workspace go.
 fn copy(root: &Path, tree: &Path) -> Result<()> {
     fs::create_dir_all(tree)?;
     for there in files(tree)? {

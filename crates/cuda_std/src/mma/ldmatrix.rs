@@ -14,8 +14,8 @@
 //! ```
 //!
 //! So a matrix is 8 rows of 8 elements of 16 bits: the piece of A that one register of
-//! [`m16n8k16_bf16`](super::m16n8k16_bf16) holds, or the same of B if its columns lie as rows. Or it
-//! is 8 rows of 4 elements of 32 bits: the piece that one register of
+//! [`m16n8k16_bf16`](super::m16n8k16_bf16) holds, or the same of B if its columns lie as rows. Or
+//! it is 8 rows of 4 elements of 32 bits: the piece that one register of
 //! [`m16n8k8_tf32`](super::m16n8k8_tf32) holds.
 
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
@@ -28,13 +28,14 @@ macro_rules! loads {
             #[doc = concat!("Loads fragments of ", $count, " of shared memory's matrices of 8 rows of 16 bytes, register i of matrix i, ")]
             #[doc = concat!("whose rows the lanes 0 to ", $lanes, " give; the `row` of other lanes is ignored.")]
             ///
-            /// See the picture in `mma/ldmatrix.rs`: lane `8 * i + j` gives row j of matrix i, and lane `l` gets 4 bytes
-            /// of row `l / 4`, the `l % 4`-th; with `_trans` 2 bytes of each of two rows.
+            /// See the picture in `mma/ldmatrix.rs`: lane `8 * i + j` gives row j of matrix i, and
+            /// lane `l` gets 4 bytes of row `l / 4`, the `l % 4`-th; with `_trans` 2 bytes of each
+            /// of two rows.
             ///
             /// # Safety
             ///
-            /// All 32 lanes of the warp reach this call together. Each `row` that is not ignored is 16 bytes of the
-            /// block's shared memory at a multiple of 16, which no thread writes.
+            /// All 32 lanes of the warp reach this call together. Each `row` that is not ignored is
+            /// 16 bytes of the block's shared memory at a multiple of 16, which no thread writes.
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn $name<T>(row: *const T) -> [u32; $count] {

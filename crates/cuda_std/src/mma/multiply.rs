@@ -68,7 +68,8 @@ macro_rules! of_16_rows {
         $(
             #[doc = concat!("`A * B + C` of f64: [`Layout::", stringify!($layout), "`](super::Layout::", stringify!($layout), ").")]
             ///
-            /// Compiled for `compute_80` to `compute_89`, it is [`m8n8k4_f64`] of its pieces, with the same result.
+            /// Compiled for `compute_80` to `compute_89`, it is [`m8n8k4_f64`] of its pieces, with
+            /// the same result.
             ///
             /// # Safety
             ///
@@ -93,7 +94,8 @@ macro_rules! of_16_rows {
                         upper = m8n8k4_f64([a[2 * $b]], [b[$b]], upper);
                         lower = m8n8k4_f64([a[2 * $b + 1]], [b[$b]], lower);
                     )*
-                    // So that rustc's jump threading sees it, which does not look into called functions.
+                    // So that rustc's jump threading sees it, which does not look into called
+                    // functions.
                     crate::device::stand_together!();
                     [upper[0], upper[1], lower[0], lower[1]]
                 }
@@ -157,8 +159,8 @@ macro_rules! of_16_bits {
     ($($name:ident, $of:literal, $products:ident, $instruction:literal;)*) => {
         $(
             #[doc = concat!("`A * B + C` of ", $of, " with sums in f32, 16x16 by 16x8:")]
-            /// [`Layout::M16N8K16_HALF`](super::Layout::M16N8K16_HALF). A register holds two elements, the first
-            /// of them in its lower half.
+            /// [`Layout::M16N8K16_HALF`](super::Layout::M16N8K16_HALF). A register holds two
+            /// elements, the first of them in its lower half.
             ///
             /// # Safety
             ///

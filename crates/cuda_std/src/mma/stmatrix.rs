@@ -4,8 +4,8 @@
 use crate::device::needs_architecture;
 
 /// Stores fragments of 4 matrices of 8 rows of 16 bytes into shared memory: lane `8 * i + j` gives
-/// the place of row j of matrix i, and lane `l` the elements `2 * (l % 4)` and `2 * (l % 4) + 1`, of
-/// 16 bits, of row `l / 4` of each.
+/// the place of row j of matrix i, and lane `l` the elements `2 * (l % 4)` and `2 * (l % 4) + 1`,
+/// of 16 bits, of row `l / 4` of each.
 ///
 /// It requires `compute_90`.
 ///

@@ -4,7 +4,7 @@ use super::block::{Block, State, Thread};
 use super::{Dim3, Fault, WARP_SIZE};
 use crate::ptr::AddressSpace;
 use std::cell::Cell;
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 use std::ptr;
 
 thread_local! {
@@ -108,6 +108,17 @@ pub(crate) fn grid_size() -> Dim3 {
 #[track_caller]
 pub(crate) fn lane() -> u32 {
     thread().number % WARP_SIZE
+}
+
+/// Ends the launch: the current thread's copy, at the caller's place, is one that no GPU makes.
+#[track_caller]
+pub(super) fn refuse_copy(problem: String) -> ! {
+    fail(Fault::InvalidCopy {
+        block: block().index.get(),
+        thread: thread().index,
+        site: Location::caller().into(),
+        problem,
+    })
 }
 
 /// Which memory `pointer` points into. What is neither shared memory nor the current thread's

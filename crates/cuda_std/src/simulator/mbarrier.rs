@@ -2,7 +2,7 @@
 
 use super::block::{Block, State};
 use super::tma::Load;
-use super::{Fault, Place, current};
+use super::{Place, current};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -68,8 +68,8 @@ impl Mbarriers {
         self.0.borrow_mut().clear();
     }
 
-    /// Lets the loads of a phase land that has all it needs. Returns whether the phase that the call
-    /// waits for has ended, then or before.
+    /// Lets the loads of a phase land that has all it needs. Returns whether the phase that the
+    /// call waits for has ended, then or before.
     fn end_if_possible(&self, call: MbarrierCall, block: &Block) -> bool {
         let mut barriers = self.0.borrow_mut();
         let Some(barrier) = barriers.get_mut(&call.address) else {
@@ -140,14 +140,7 @@ fn land(loads: Vec<Load>, block: &Block) {
 
 #[track_caller]
 fn fail_unless<T>(result: Result<T, String>) -> T {
-    result.unwrap_or_else(|problem| {
-        current::fail(Fault::InvalidCopy {
-            block: current::block().index.get(),
-            thread: current::thread().index,
-            site: Location::caller().into(),
-            problem,
-        })
-    })
+    result.unwrap_or_else(|problem| current::refuse_copy(problem))
 }
 
 #[track_caller]

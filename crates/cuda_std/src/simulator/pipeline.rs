@@ -1,10 +1,10 @@
 //! Asynchronous copies of a thread: they are issued, put into groups, and performed as late as a
 //! GPU may.
 
+use super::BarrierSite;
 use super::block::Block;
 use super::current;
 use super::shared_memory::POISON;
-use super::{BarrierSite, Fault};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -82,12 +82,7 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
         valid_bytes: valid_bytes as usize,
     };
     if let Some(problem) = problem_of(&copy, block) {
-        current::fail(Fault::InvalidCopy {
-            block: block.index.get(),
-            thread: thread.index,
-            site: Location::caller().into(),
-            problem,
-        });
+        current::refuse_copy(problem);
     }
     // SAFETY: in the block's shared memory.
     unsafe { copy.shared.write_bytes(POISON, copy.bytes) };

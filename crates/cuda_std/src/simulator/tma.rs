@@ -1,9 +1,9 @@
 //! Copies of boxes between global and shared memory.
 
 use super::block::{Block, State};
+use super::current;
 use super::pipeline::is_readable;
 use super::shared_memory::POISON;
-use super::{Fault, current};
 use crate::tma::{TensorMap, Tiles};
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -172,22 +172,12 @@ fn tile(
 }
 
 #[track_caller]
-fn fail(problem: String) -> ! {
-    current::fail(Fault::InvalidCopy {
-        block: current::block().index.get(),
-        thread: current::thread().index,
-        site: Location::caller().into(),
-        problem,
-    })
-}
-
-#[track_caller]
 pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: usize) {
     let block = current::block();
     if block.is_unwinding.get() {
         return;
     }
-    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| fail(problem));
+    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
     {
         let mut memory = block.shared_memory.borrow_mut();
         for (place, ..) in tile.pieces() {
@@ -195,7 +185,7 @@ pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: 
         }
     }
     if let Err(problem) = block.mbarriers.expect(barrier, Load(tile), block) {
-        fail(problem);
+        current::refuse_copy(problem);
     }
 }
 
@@ -205,7 +195,7 @@ pub(crate) fn tma_store(map: &TensorMap, at: [u32; 2], shared: *const u8) {
     if block.is_unwinding.get() {
         return;
     }
-    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| fail(problem));
+    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
     let store = Store { tile, read: None };
     current::thread().stores.borrow_mut().open.push(store);
 }

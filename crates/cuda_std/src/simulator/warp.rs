@@ -130,7 +130,7 @@ pub(crate) fn load_matrices<const COUNT: usize>(
         count: COUNT,
         is_transposed,
     });
-    // Whoever completes the operation reads there.
+    // The thread that completes the operation reads there.
     let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
     let loaded = exchange_fragments(operation, [row, Registers::default(), Registers::default()]);
     std::array::from_fn(|i| loaded.0[i] as u32)
@@ -139,7 +139,7 @@ pub(crate) fn load_matrices<const COUNT: usize>(
 /// Stores matrices, together with all other lanes of the warp, each with its part of them.
 #[track_caller]
 pub(crate) fn store_matrices(function: &'static str, row: *mut u8, parts: [u32; 4]) {
-    // Whoever completes the operation writes there.
+    // The thread that completes the operation writes there.
     let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
     let parts = Registers::of(&parts, |&part| part.into());
     exchange_fragments(
@@ -311,7 +311,8 @@ fn complete_store(
         let lanes = warp.iter().skip(4 * row).take(4);
         for (word, lane) in lanes.enumerate() {
             let part = lane.fragments.get()[1].0[matrix] as u32;
-            // SAFETY: within 16 bytes of the block's shared memory, whose threads are all suspended.
+            // SAFETY: within 16 bytes of the block's shared memory, whose threads are all
+            // suspended.
             unsafe {
                 pointer
                     .cast::<[u8; 4]>()

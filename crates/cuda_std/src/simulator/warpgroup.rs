@@ -140,8 +140,8 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
     }
 }
 
-/// Completes the wait of a warpgroup that all of its threads have reached; returns whether there was
-/// one.
+/// Completes the wait of a warpgroup that all of its threads have reached; returns whether there
+/// was one.
 pub(super) fn complete_warpgroup(block: &Block) -> Result<bool, Fault> {
     for warpgroup in block.threads.chunks(THREADS) {
         let Some(call) = common_call(warpgroup) else {
@@ -204,16 +204,13 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
                 let mut pending = thread.products.borrow_mut();
                 for (i, sum) in (0..).zip(&mut pending.sums) {
                     let (row, col) = sum_place(number, i);
-                    let of =
-                        |matrix: &[u64], at: u32| matrix[at as usize * depth..][..depth].to_vec();
+                    let a = &a[row as usize * depth..][..depth];
+                    let b = &b[col as usize * depth..][..depth];
                     let c = match multiplication.adds {
                         true => *sum,
                         false => 0.0,
                     };
-                    let bits =
-                        multiplication
-                            .products
-                            .sum(&of(&a, row), &of(&b, col), c.to_bits().into());
+                    let bits = multiplication.products.sum(a, b, c.to_bits().into());
                     *sum = f32::from_bits(bits as u32);
                 }
             }

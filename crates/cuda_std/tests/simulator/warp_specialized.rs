@@ -1,6 +1,6 @@
 //! A whole product on tensor cores, as Hopper's kernels are built: one warpgroup loads tiles into a
-//! ring of stages, another multiplies them and stores C. Each of its waits and fences is left out in
-//! turn.
+//! ring of stages, another multiplies them and stores C. Each of its waits and fences is left out
+//! in turn.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -124,7 +124,7 @@ unsafe fn multiply(a: &TensorMap, b: &TensorMap, c: &TensorMap, shape: [u32; 3])
             if leads {
                 tma::wait_group_read::<0>(); // the box before has been read
             }
-            thread::named_barrier(1, 128); // the box may be written
+            unsafe { thread::named_barrier(1, 128) }; // the box may be written
             for column in 0..4 {
                 let j = (32 * part + 8 * column) as usize;
                 let offset = (in_box * 128 + 16 * (2 * column + half)) as usize;
@@ -133,7 +133,7 @@ unsafe fn multiply(a: &TensorMap, b: &TensorMap, c: &TensorMap, shape: [u32; 3])
                 unsafe { mma::stmatrix_x4(place, parts) };
             }
             tma::fence_shared(); // copies see the box
-            thread::named_barrier(1, 128); // the box is complete
+            unsafe { thread::named_barrier(1, 128) }; // the box is complete
             if leads {
                 unsafe { tma::store_2d(c, col + 64 * part, row, c_box) };
                 tma::commit_group();

@@ -80,12 +80,12 @@ macro_rules! multiply {
             thread::sync_threads();
             let mut sums = [1000.0_f32; $sums];
             let (a, b) = unsafe { (Descriptor::new(a), Descriptor::new(b)) };
-            wgmma::fence();
+            unsafe { wgmma::fence() };
             for step in 0..4 {
                 let (a, b) = (a.along_k(32 * step), b.along_k(32 * step));
                 unsafe { wgmma::$function(&mut sums, a, b, true) };
             }
-            wgmma::commit();
+            unsafe { wgmma::commit() };
             assert!(sums.iter().all(|sum| sum.is_nan()), "the hardware has them");
             unsafe { wgmma::$wait::<0>(&mut sums) };
             let mut result = result.lock().unwrap();
@@ -143,9 +143,9 @@ fn twice(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), String> {
             unsafe { write_tile(tile_a, round, 64, BF16) };
             tma::fence_shared(); // what was written may be multiplied
             thread::sync_threads();
-            wgmma::fence(); // the sums may be used
+            unsafe { wgmma::fence() }; // the sums may be used
             unsafe { wgmma::m64n128k16_bf16(&mut sums, a, b, round > 0) };
-            wgmma::commit();
+            unsafe { wgmma::commit() };
             unsafe { wgmma::wait_64::<0>(&mut sums) }; // the tile may be written
             thread::sync_threads();
         }

@@ -42,7 +42,11 @@ pub trait Layout: Sync {
     fn grid(&self, case: &Case) -> Grid;
 
     /// The block of C that each rank computes: together they are all of C, once.
-    fn blocks(&self, case: &Case) -> Vec<Block>;
+    fn blocks(&self, case: &Case) -> Vec<Block> {
+        let grid = self.grid(case);
+        let block = |rank| grid.block(case.shape, rank);
+        (0..case.ranks).map(block).collect()
+    }
 
     /// What a rank sends.
     fn sent(&self, case: &Case, rank: usize) -> Sent;

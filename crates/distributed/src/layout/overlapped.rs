@@ -80,11 +80,6 @@ impl Layout for Overlapped {
         Grid::column(case.ranks)
     }
 
-    fn blocks(&self, case: &Case) -> Vec<Block> {
-        let block = |rank| self.grid(case).block(case.shape, rank);
-        (0..case.ranks).map(block).collect()
-    }
-
     fn sent(&self, case: &Case, rank: usize) -> Sent {
         let (distribute, multiply) = match rank {
             0 => first_and_others(case),

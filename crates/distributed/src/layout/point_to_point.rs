@@ -1,5 +1,5 @@
-//! Master and workers: rank 0 sends each worker its rows of A and all of B, and receives its rows of
-//! C. It multiplies nothing itself, unless it is alone.
+//! Master and workers: rank 0 sends each worker its rows of A and all of B, and receives its rows
+//! of C. It multiplies nothing itself, unless it is alone.
 //!
 //! With P ranks, so P - 1 workers, a worker
 //!
@@ -11,7 +11,8 @@
 //!
 //! (report 003, section 2.2.1, equations 2 and 3, in its letters M N / (P-1) + N K and
 //! 2 M N K / (P-1)). Rank 0 sends all that they receive, one blocking message after the other:
-//! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others' B.
+//! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others'
+//! B.
 
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};

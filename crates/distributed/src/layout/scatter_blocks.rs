@@ -21,7 +21,7 @@ use super::scatter_rows::{collecting, scatter_and_multiply};
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::model::{Case, Cost, Lie, Machine, Memory};
-use crate::share_out::{Block, Grid};
+use crate::share_out::Grid;
 use crate::volume::{Sent, Volume};
 
 /// See the module.
@@ -53,13 +53,6 @@ impl Layout for ScatterBlocks {
 
     fn grid(&self, case: &Case) -> Grid {
         Grid::of(case.ranks, case.shape)
-    }
-
-    fn blocks(&self, case: &Case) -> Vec<Block> {
-        let grid = self.grid(case);
-        (0..case.ranks)
-            .map(|rank| grid.block(case.shape, rank))
-            .collect()
     }
 
     fn sent(&self, case: &Case, rank: usize) -> Sent {

@@ -86,11 +86,6 @@ impl Layout for ScatterRows {
         Grid::column(case.ranks)
     }
 
-    fn blocks(&self, case: &Case) -> Vec<Block> {
-        let block = |rank| self.grid(case).block(case.shape, rank);
-        (0..case.ranks).map(block).collect()
-    }
-
     fn sent(&self, case: &Case, rank: usize) -> Sent {
         Sent {
             distribute: match rank {

@@ -91,13 +91,6 @@ impl Layout for Summa {
         Grid::of(case.ranks, case.shape)
     }
 
-    fn blocks(&self, case: &Case) -> Vec<Block> {
-        let grid = self.grid(case);
-        (0..case.ranks)
-            .map(|rank| grid.block(case.shape, rank))
-            .collect()
-    }
-
     fn sent(&self, case: &Case, rank: usize) -> Sent {
         let grid = self.grid(case);
         let panels = panels_of(case, grid);

@@ -1,7 +1,8 @@
 //! The program, from its command line to its report.
 //!
-//! All ranks read the same command line; rank 0 alone opens files, prints and judges. What only rank
-//! 0 can know (the shape of the user's files) it tells the others before anything is multiplied.
+//! All ranks read the same command line; rank 0 alone opens files, prints and judges. What only
+//! rank 0 can know (the shape of the user's files) it tells the others before anything is
+//! multiplied.
 
 mod asked;
 mod files;
@@ -213,7 +214,7 @@ fn predict<T: Element>(
     } = arguments.model;
     let given = latency.zip(bandwidth).zip(flops);
     let machine = match given {
-        // Whoever describes a machine describes a cluster.
+        // A machine that is described is a cluster.
         Some(((latency, bandwidth), flops)) => {
             Machine::described(latency * 1e-6, bandwidth * 1e9, flops * 1e9)
         }

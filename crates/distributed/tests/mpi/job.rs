@@ -44,7 +44,7 @@ pub fn mpirun(options: &[&str]) -> Command {
     command
         .args(["--oversubscribe", "--timeout", "120"])
         .args(options);
-    // Tests run as whoever builds, in a container often root.
+    // Tests run as the user who builds, in a container often root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command

@@ -1,8 +1,8 @@
 //! Arithmetic, comparisons and conversions, exact as the IR defines them.
 //!
 //! Integers are unsigned in C, so that they wrap; narrow ones, which C computes as `int`, are cast
-//! back. Shifts by the width or more have no value in the IR, and any will do. The pragma at the head
-//! of the file says whether products and sums of floats may be fused.
+//! back. Shifts by the width or more have no value in the IR, and any will do. The pragma at the
+//! head of the file says whether products and sums of floats may be fused.
 
 use super::body::Body;
 use super::expression::{Expression, rank};

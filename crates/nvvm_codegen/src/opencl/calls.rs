@@ -1,4 +1,5 @@
-//! Calls: work-item functions, barriers and LLVM's intrinsics by name; other functions of the module.
+//! Calls: work-item functions, barriers and LLVM's intrinsics by name; other functions of the
+//! module.
 
 use super::body::Body;
 use super::expression::{Expression, rank};

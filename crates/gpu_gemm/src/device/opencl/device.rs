@@ -342,7 +342,8 @@ impl OpenClDevice {
         let source = self.source(entry)?;
         let options = source::options(source);
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
-        // The LLVM of PoCL 3.1 vectorises fused products over work-items badly: 2 to 3 times slower.
+        // The LLVM of PoCL 3.1 vectorises fused products over work-items badly: 2 to 3 times
+        // slower.
         let text = match self.is_pocl() {
             true => source::without_contraction(source),
             false => source.to_owned(),
