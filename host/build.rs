@@ -17,10 +17,10 @@ const PACKAGES: [&str; 9] = [
     "crates/cuda_builder",
     "crates/cuda_std",
     "crates/cuda_std_macros",
+    "crates/device_codegen",
     "crates/find_cuda_helper",
     "crates/gpu_gemm",
     "crates/nvvm",
-    "crates/nvvm_codegen",
     "gpu-kernels",
     "host",
 ];

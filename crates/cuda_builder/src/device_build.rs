@@ -39,7 +39,7 @@ pub(crate) struct DeviceCrate {
 /// elsewhere. Inlining, unrolling and rotating a loop copy code too, but in them each thread
 /// passes the same copies in the same order. `simplifycfg` is the one pass that would, and a flag
 /// below prevents it. rustc's own MIR passes have no such flag; `cuda_std` prevents them (see its
-/// `device.rs`), and `nvvm_codegen` checks the result.
+/// `device.rs`), and `device_codegen` checks the result.
 ///
 /// `no-verify-fixpoint` is how LLVM's own pipelines run `instcombine`: without it, code that one
 /// iteration does not combine fully is a fatal error.
@@ -128,7 +128,7 @@ fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String
         "-Cllvm-args=-unroll-threshold=20000",
         // `simplifycfg` copies no block that contains an instruction, however small.
         "-Cllvm-args=-simplifycfg-max-small-block-size=0",
-        // Also if the PTX gets no lines: `nvvm_codegen` needs them to tell a call from a copy of
+        // Also if the PTX gets no lines: `device_codegen` needs them to tell a call from a copy of
         // another call.
         "-Cdebuginfo=line-tables-only",
         "--remap-path-scope=debuginfo",

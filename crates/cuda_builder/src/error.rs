@@ -48,7 +48,7 @@ pub enum CudaBuilderError {
     NotWritten { path: PathBuf, source: io::Error },
 
     #[error("{0}")]
-    Codegen(#[from] nvvm_codegen::Error),
+    Codegen(#[from] device_codegen::Error),
 
     #[error(
         "The crate in {} has no kernels; mark a function with #[kernel], and make sure that it is compiled \
@@ -63,7 +63,7 @@ pub enum CudaBuilderError {
     NoLibdevice { origin: nvvm::Origin },
 
     #[error(
-        "libNVVM rejected {place} ({log}). The IR is kept in {}. This is a bug in nvvm_codegen: please report it \
+        "libNVVM rejected {place} ({log}). The IR is kept in {}. This is a bug in device_codegen: please report it \
          with that file.", ir.display()
     )]
     IrRejected {

@@ -17,7 +17,7 @@
 //!
 //! The interface is that of rust-cuda's `cuda_builder` 0.3.0, but the compilation path is
 //! different: the installed rustc compiles the kernels for the host's triple with `--cfg
-//! cuda_device`, `nvvm_codegen` converts its LLVM IR to NVVM IR, and libNVVM compiles that to
+//! cuda_device`, `device_codegen` converts its LLVM IR to NVVM IR, and libNVVM compiles that to
 //! PTX. It needs no nightly, no LLVM and no CUDA SDK.
 //!
 //! The PTX declares the lowest version of the PTX ISA that it needs, so that older drivers accept
@@ -59,7 +59,7 @@ pub use error::CudaBuilderError;
 pub use nvvm::NvvmArch;
 
 use build_script::BuildScript;
-use nvvm_codegen::Contraction;
+use device_codegen::Contraction;
 use ptx::LibNvvm;
 use shared::PtxCache;
 
@@ -353,7 +353,7 @@ impl CudaBuilder {
         &self,
         crate_folder: &Path,
         script: &mut BuildScript,
-    ) -> Result<nvvm_codegen::OpenClKernels, CudaBuilderError> {
+    ) -> Result<device_codegen::OpenClKernels, CudaBuilderError> {
         match device_build::build(crate_folder, &self.build_args, self.arch, script) {
             Err(CudaBuilderError::KernelsDoNotCompile { .. }) => Ok(Vec::new()),
             built => ptx::lower_opencl(&built?, self.contraction()),

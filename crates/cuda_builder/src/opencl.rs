@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use nvvm_codegen::OpenClKernels;
+use device_codegen::OpenClKernels;
 
 use crate::{CudaBuilderError, build_script};
 
@@ -38,7 +38,7 @@ pub(crate) fn write(folder: &Path, kernels: &OpenClKernels) -> Result<(), CudaBu
 }
 
 /// The problem and its place, without the calls that lead there.
-fn reason(error: &nvvm_codegen::Error) -> String {
+fn reason(error: &device_codegen::Error) -> String {
     let place = error.rust_place();
     let place = place.unwrap_or_else(|| format!("{}:{}", error.file(), error.line()));
     format!("{} ({place})", error.problem())

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use device_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, Source};
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
-use nvvm_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, Source};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
@@ -58,7 +58,7 @@ impl LibNvvm {
                 compiled => self.compiled.put(&key, compiled?)?,
             },
         };
-        let mut ptx = ptx_version::lower(nvvm_codegen::avoid_ptxas_errors(&ptx));
+        let mut ptx = ptx_version::lower(device_codegen::avoid_ptxas_errors(&ptx));
         for (number, said) in module.panics.iter().enumerate() {
             // Comments are ASCII, and end with the line.
             ptx.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
@@ -88,9 +88,9 @@ pub(crate) fn lower(
         panic_messages,
     };
     Ok(match opencl {
-        Some(contraction) => nvvm_codegen::compile_both(&sources, dialect, options, contraction)?,
+        Some(contraction) => device_codegen::compile_both(&sources, dialect, options, contraction)?,
         None => (
-            nvvm_codegen::compile_with(&sources, dialect, options)?,
+            device_codegen::compile_with(&sources, dialect, options)?,
             OpenClKernels::new(),
         ),
     })
@@ -102,7 +102,7 @@ pub(crate) fn lower_opencl(
     contraction: Contraction,
 ) -> Result<OpenClKernels, CudaBuilderError> {
     let names = names(crates);
-    Ok(nvvm_codegen::compile_opencl(
+    Ok(device_codegen::compile_opencl(
         &sources(crates, &names),
         contraction,
     )?)
@@ -213,7 +213,7 @@ define void @second() {
                 ".version 8.8\n.target sm_75\n.address_size 64\n.visible .entry kernel()\n{{\n\
                  \t{instruction};\n\tret;\n}}\n"
             );
-            let replaced = nvvm_codegen::avoid_ptxas_errors(&ptx);
+            let replaced = device_codegen::avoid_ptxas_errors(&ptx);
             assert_ne!(replaced, ptx);
             let needed = ptx_version::needed(&replaced).map(|version| version.to_string());
             assert_eq!(needed.as_deref(), Ok("6.3"), "{replaced}");
@@ -230,7 +230,7 @@ define void @second() {
         assert_eq!(
             error.to_string(),
             "libNVVM rejected `second` (line 7: parse expected type). The IR is kept in target/k.ll. This is a bug \
-             in nvvm_codegen: please report it with that file."
+             in device_codegen: please report it with that file."
         );
     }
 

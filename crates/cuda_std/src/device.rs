@@ -1,4 +1,4 @@
-//! What the compiler back end `nvvm_codegen` provides: each declaration here is an instruction,
+//! What the compiler back end `device_codegen` provides: each declaration here is an instruction,
 //! or a libdevice function.
 //!
 //! Masks name lanes of a warp, bit i for lane i. Predicates are 0 or 1.
@@ -56,7 +56,7 @@ unsafe extern "C" {
 /// If a flag is set before a block and tested after it, rustc's jump threading copies the block
 /// into two branches, but it never copies a block that ends in `asm!`. Without the `asm!` one
 /// barrier would become two, and threads waiting at one would never meet those at the other.
-/// `nvvm_codegen` drops the empty text.
+/// `device_codegen` drops the empty text.
 macro_rules! stand_together {
     () => {
         core::arch::asm!("", options(nomem, nostack, preserves_flags))

@@ -21,7 +21,7 @@ macro_rules! __gpu_only {
     };
 }
 
-/// A function in the section from which `nvvm_codegen` keeps all.
+/// A function in the section from which `device_codegen` keeps all.
 #[doc(hidden)]
 #[cfg(cuda_device)]
 #[macro_export]

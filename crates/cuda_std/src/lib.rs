@@ -25,7 +25,7 @@
 //! The crate is compiled in one of two ways, with the same meaning:
 //!
 //! * with `--cfg cuda_device`, as `cuda_builder` does: `no_std`, where every function is a thin
-//!   wrapper around a GPU instruction that `nvvm_codegen` fills in;
+//!   wrapper around a GPU instruction that `device_codegen` fills in;
 //! * without it: ordinary Rust for this machine, where the `simulator` module runs a launch
 //!   thread by thread.
 //!

@@ -1,4 +1,4 @@
-//! Lines of a kernel as rustc, nvvm_codegen and libNVVM wrote them.
+//! Lines of a kernel as rustc, device_codegen and libNVVM wrote them.
 //! `opencl` is the kernel in OpenCL C.
 //!
 //! A chapter selects lines by text that they contain, in order:

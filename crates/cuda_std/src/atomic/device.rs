@@ -213,7 +213,7 @@ macro_rules! update {
 }
 
 /// An `atom` under an ordering that is known once the function is inlined. The four texts differ,
-/// so that `nvvm_codegen` does not take them for copies of one.
+/// so that `device_codegen` does not take them for copies of one.
 macro_rules! atom {
     ($order:expr, $name:ident, $($what:tt)*) => {{
         if $order == SeqCst {

@@ -3,7 +3,7 @@
 //! The entry point is an ordinary Rust function, and rustc decides how its parameters look in
 //! LLVM IR: as a number or a pointer, if that is what they are, and otherwise in ways that suit a
 //! CPU. So a parameter of any other type is declared as a reference, and a mark tells
-//! `nvvm_codegen` that the launch passes what it refers to.
+//! `device_codegen` that the launch passes what it refers to.
 
 use core::marker::PhantomData;
 

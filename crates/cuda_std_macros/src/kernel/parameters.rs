@@ -1,7 +1,7 @@
 //! A kernel's parameters, and how it receives them from a launch.
 //!
 //! A number or a pointer, which rustc passes as a launch does, remains a parameter of its own
-//! type. For any other type `T` the entry point on a GPU takes a `&T`, which `nvvm_codegen` makes
+//! type. For any other type `T` the entry point on a GPU takes a `&T`, which `device_codegen` makes
 //! a parameter by value, and its body begins by reading it:
 //!
 //! ```text

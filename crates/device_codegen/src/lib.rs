@@ -1,4 +1,4 @@
-//! Converts the LLVM IR that rustc prints to the NVVM IR that libNVVM reads.
+//! Converts the LLVM IR that rustc prints to the NVVM IR that libNVVM reads, or to OpenCL C.
 //!
 //! ```text
 //!  gpu_kernels.ll, core bits, ...        LLVM 22 text, made for the host
@@ -30,13 +30,13 @@
 //! No LLVM is linked: parser, passes and printers are plain Rust.
 //!
 //! ```
-//! use nvvm_codegen::{Dialect, Source, compile};
+//! use device_codegen::{Dialect, Source, compile};
 //!
 //! let text = "define void @noop() section \".nvvm.kernel\" {\n  ret void\n}\n";
 //! let source = Source { name: "noop.ll", text };
 //! let module = compile(&[source], Dialect::OpaquePointers)?;
 //! assert_eq!(module.kernels[0].name, "noop");
-//! # Ok::<(), nvvm_codegen::Error>(())
+//! # Ok::<(), device_codegen::Error>(())
 //! ```
 
 mod address_space;

@@ -9,7 +9,7 @@ mod common;
 use std::sync::LazyLock;
 
 use common::{DIALECTS, cases};
-use nvvm_codegen::{Source, compile};
+use device_codegen::{Source, compile};
 use proptest::prelude::*;
 
 /// The corpus, whose pieces the inputs are made of.

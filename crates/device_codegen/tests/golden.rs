@@ -2,8 +2,8 @@
 //! out, in both dialects. `errors/CLAIM.ll` must be refused with the message in
 //! `errors/CLAIM.expected`.
 //!
-//! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test golden`, then read
-//! the diff.
+//! After an intended change: `UPDATE_EXPECT=1 cargo test -p device_codegen --test golden`, then
+//! read the diff.
 
 mod common;
 
@@ -11,9 +11,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{Case, DIALECTS, cases};
+use device_codegen::Dialect;
 use expect_test::expect_file;
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm_codegen::Dialect;
 
 fn main() {
     let arguments = Arguments::from_args();

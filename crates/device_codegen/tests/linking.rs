@@ -1,6 +1,6 @@
 //! Several modules become one: by symbol name, each definition once, local symbols kept apart.
 
-use nvvm_codegen::{Dialect, Error, KernelEntry, NvvmModule, Source, compile};
+use device_codegen::{Dialect, Error, KernelEntry, NvvmModule, Source, compile};
 
 fn link(texts: &[&str]) -> Result<NvvmModule, Error> {
     let names = ["first.ll", "second.ll"];

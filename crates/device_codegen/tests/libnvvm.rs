@@ -8,9 +8,9 @@ mod common;
 use std::sync::Arc;
 
 use common::{Case, DIALECTS, cases};
+use device_codegen::Dialect;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{Compiler, NvvmArch, Toolkit, ptxas};
-use nvvm_codegen::Dialect;
 
 /// What the PTX of a file says, from an architecture on: the directives that no instruction shows.
 const DIRECTIVES: [(&str, NvvmArch, &str); 7] = [

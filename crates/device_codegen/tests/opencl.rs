@@ -14,8 +14,8 @@
 //! were, so that the device must have an instruction for both. `opencl_errors/CLAIM.ll` must be
 //! refused with the message in `opencl_errors/CLAIM.expected`.
 //!
-//! After an intended change: `UPDATE_EXPECT=1 cargo test -p nvvm_codegen --test opencl`, then read
-//! the diff. What cannot run here is shown as ignored, with the reason in its name.
+//! After an intended change: `UPDATE_EXPECT=1 cargo test -p device_codegen --test opencl`, then
+//! read the diff. What cannot run here is shown as ignored, with the reason in its name.
 
 mod common;
 #[path = "common/opencl.rs"]
@@ -23,9 +23,9 @@ mod device;
 
 use common::{Case, cases};
 use device::OpenCl;
+use device_codegen::{Contraction, OpenClKernel, OpenClKernels, Source, compile_opencl};
 use expect_test::expect_file;
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm_codegen::{Contraction, OpenClKernel, OpenClKernels, Source, compile_opencl};
 
 /// The words that a kernel gets at least.
 const WORDS: usize = 64;
@@ -111,7 +111,7 @@ fn check_compiles(case: &Case) -> Result<(), Failed> {
     let opencl = OpenCl::open()?;
     for kernel in kernels.into_iter().filter_map(|(_, kernel)| kernel.ok()) {
         // OpenCL 3.0 makes optional what 2.0 has.
-        if kernel.version == nvvm_codegen::OpenClVersion::V1_2 {
+        if kernel.version == device_codegen::OpenClVersion::V1_2 {
             opencl.compile(&kernel.source)?;
         }
     }

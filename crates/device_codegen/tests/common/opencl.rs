@@ -72,7 +72,7 @@ impl OpenCl {
     /// of panics, whose words come back too.
     pub fn run(
         &self,
-        kernel: &nvvm_codegen::OpenClKernel,
+        kernel: &device_codegen::OpenClKernel,
         words: &[u32],
         groups: usize,
         items: usize,

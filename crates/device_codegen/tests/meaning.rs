@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use device_codegen::{Dialect, Source, compile};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{Compiler, NvvmArch, Toolkit};
-use nvvm_codegen::{Dialect, Source, compile};
 
 /// A kernel that stores one result after another, 64 bits each, and what they should be.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nvvm_codegen::{Dialect, Error, NvvmModule, Options, Source, compile_with};
+use device_codegen::{Dialect, Error, NvvmModule, Options, Source, compile_with};
 
 /// Both dialects, with the name that expectations use.
 pub const DIALECTS: [(Dialect, &str); 2] = [
