@@ -13,10 +13,11 @@ use nvvm::{Toolkit, gpus, ptxas};
 
 /// The architectures that PTX is compiled for, oldest first. A GPU runs the newest that it
 /// supports.
-const ARCHITECTURES: [NvvmArch; 3] = [
+const ARCHITECTURES: [NvvmArch; 4] = [
     NvvmArch::Compute75,
     NvvmArch::Compute80, // copies from global to shared memory that run on their own
     NvvmArch::Compute90, // kernels that begin before the one before them has ended
+    NvvmArch::Compute90a, // products of warpgroups
 ];
 
 /// The folder of the kernels in OpenCL C.

@@ -5,9 +5,9 @@
 //! left out. No other file has that cfg.
 
 #[cfg(not(published_cuda_std))]
-pub use cuda_std::{global, grid_dependency, launch_bounds, pipeline, unroll};
+pub use cuda_std::{global, grid_dependency, launch_bounds, pipeline, tma::TensorMap, unroll};
 #[cfg(published_cuda_std)]
-pub use published::{global, grid_dependency, launch_bounds, pipeline, unroll};
+pub use published::{global, grid_dependency, launch_bounds, pipeline, unroll, TensorMap};
 
 /// Items that need our `cuda_std`, whose kernels are Rust functions too; the published one's are
 /// not.
@@ -54,6 +54,9 @@ pub fn exact_product(a: f64, b: f64) -> (f64, f64) {
 /// Stand-ins for what the published crate does not have.
 #[cfg(published_cuda_std)]
 mod published {
+    /// Nothing makes one: it has no kernels for tensor cores.
+    pub struct TensorMap(());
+
     /// Without it the compiler allots registers as if a CTA might have 1024 threads.
     pub fn launch_bounds<const MAX_THREADS: u32, const MIN_BLOCKS: u32>() {}
 

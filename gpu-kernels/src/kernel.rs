@@ -20,13 +20,16 @@
 /// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Fields of
 /// the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
-/// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`.
+/// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
+/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`.
 macro_rules! kernel {
     (
         name: $kernel:literal,
         idea: $idea:literal,
         variants: [$(
-            $name:literal = fn $entry:ident($gemm:ident: $element:ident $(, $partials:ident)?)
+            $name:literal = fn $entry:ident(
+                $gemm:ident: $element:ident $(, $partials:ident)? $(; $mapped:ident)?
+            )
                 block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
                 $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
                 $(launch_bounds($ctas:expr))?
@@ -34,29 +37,13 @@ macro_rules! kernel {
                 => $body:expr;
         )*] $(,)?
     ) => {
-        $(
-            #[cuda_std::kernel]
-            #[allow(clippy::too_many_arguments)] // BLAS's own
-            pub unsafe fn $entry(
-                m: usize,
-                n: usize,
-                k: usize,
-                alpha: $element,
-                a: &[$element],
-                lda: usize,
-                b: &[$element],
-                ldb: usize,
-                beta: $element,
-                c: *mut $element,
-                ldc: usize,
-                $($partials: *mut $element,)?
-            ) {
+        $($crate::kernel::entry_point! {
+            $entry($gemm: $element $(, $partials)? $(; $mapped)?) {
                 $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
                 $($(let $array = cuda_std::shared_array![$of; $length];)+)?
-                let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
                 $body
             }
-        )*
+        })*
 
         $crate::compat::unless_published! {
             pub static KERNEL: $crate::spec::Kernel = {
@@ -89,6 +76,51 @@ macro_rules! kernel {
 }
 pub(crate) use kernel;
 
+/// Writes one entry point.
+macro_rules! entry_point {
+    ($entry:ident($gemm:ident: $element:ident $(, $partials:ident)?) { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: $element,
+            a: &[$element],
+            lda: usize,
+            b: &[$element],
+            ldb: usize,
+            beta: $element,
+            c: *mut $element,
+            ldc: usize,
+            $($partials: *mut $element,)?
+        ) {
+            let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+            $($body)*
+        }
+    };
+    ($entry:ident($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: f32,
+            #[grid_constant] a: &cuda_std::tma::TensorMap,
+            #[grid_constant] b: &cuda_std::tma::TensorMap,
+            beta: f32,
+            c: *mut u16,
+            ldc: usize,
+            #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
+        ) {
+            let $gemm = $crate::gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
+            $($body)*
+        }
+    };
+}
+pub(crate) use entry_point;
+
 /// The variant of `Function` for a kernel of an element type, with or without partial sums.
 macro_rules! function {
     (f32) => {
@@ -99,6 +131,12 @@ macro_rules! function {
     };
     (i32) => {
         $crate::spec::Function::GemmI32
+    };
+    (bf16) => {
+        $crate::spec::Function::GemmBf16
+    };
+    (f16) => {
+        $crate::spec::Function::GemmF16
     };
     (f32, $partials:ident) => {
         $crate::spec::Function::StreamK

@@ -64,16 +64,21 @@ ladder! {
     tensor cores:
     fp64_tensor,
     tensor_core,
+    warp_specialized,
 }
 
 compat::unless_published! {
+    mod half;
+
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.
-    pub static HELPERS: [&spec::EntryPoint; 6] = [
+    pub static HELPERS: [&spec::EntryPoint; 8] = [
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,
+        &transpose::TRANSPOSE_16,
         &transpose::PAD,
         &transpose::PAD_F64,
+        &transpose::PAD_16,
         &fix_up::FIX_UP,
         &reference::KERNEL.variants[0].entry,
     ];

@@ -4,6 +4,8 @@
 //! The library, the simulator, the program, the tests and the book read it here; `kernel!`
 //! (`kernel.rs`) writes it together with the entry point.
 
+use crate::compat::TensorMap;
+
 /// Every GEMM kernel is this function: `C = alpha * A * B + beta * C`, all matrices row-major.
 ///
 /// `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is
@@ -50,6 +52,28 @@ pub type StreamKFn<T> = unsafe fn(
     partials: *mut T,
 );
 
+/// [`GemmFn`] of elements of 16 bits, with `alpha` and `beta` in f32 and A and B as tensor maps
+/// describe them, so that no leading dimensions follow. `c_boxes` describes C if the copy engine
+/// can write it: if its rows begin at multiples of 16 bytes.
+///
+/// # Safety
+///
+/// The maps describe A and B as the [`OperandLayout`]s of the [`Variant`] say, and C, in boxes of
+/// its [`Staging::Ring`]; a map of a matrix without elements is not read. Otherwise as for
+/// [`GemmFn`].
+pub type MappedFn = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    a: &TensorMap,
+    b: &TensorMap,
+    beta: f32,
+    c: *mut u16,
+    ldc: usize,
+    c_boxes: &TensorMap,
+);
+
 /// `transpose` and `pad` (`transpose.rs`): a copy of an operand in another layout.
 pub type CopyFn<T> = unsafe fn(
     source: &[T],
@@ -93,9 +117,12 @@ pub enum Function {
     GemmF32(GemmFn<f32>),
     GemmF64(GemmFn<f64>),
     GemmI32(GemmFn<i32>),
+    GemmBf16(MappedFn),
+    GemmF16(MappedFn),
     StreamK(StreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
+    Copy16(CopyFn<u16>),
     FixUp(FixUpFn<f32>),
 }
 
@@ -128,6 +155,8 @@ pub struct Variant {
     pub unit: Unit,
     /// The least compute capability that it runs on, times ten.
     pub least_capability: u32,
+    /// Whether it runs on no other, since instructions were not kept: `compute_90a`.
+    pub one_capability: bool,
     /// How CTAs are laid over C.
     pub grid: Grid,
     /// Threads of a CTA along x (columns of C) and y (rows of C).
@@ -183,14 +212,21 @@ impl Variant {
         let element = match entry.function {
             Function::GemmF64(_) => ElementType::F64,
             Function::GemmI32(_) => ElementType::I32,
+            Function::GemmBf16(_) => ElementType::Bf16,
+            Function::GemmF16(_) => ElementType::F16,
             _ => ElementType::F32,
         };
+        if element.bytes() == 2 {
+            // SAFETY: as the caller vouches.
+            return unsafe { Variant::mapped(name, entry, block, tile, element) };
+        }
         Variant {
             name,
             entry,
             types: Types::all(element),
             unit: Unit::CudaCores,
             least_capability: 75,
+            one_capability: false,
             grid: Grid::Tiles,
             block,
             cluster: 1,
@@ -211,9 +247,54 @@ impl Variant {
             vector_stores: false,
             gemv_like: false,
             rounding: match element {
-                ElementType::F32 | ElementType::F64 => Rounding::Nearest,
                 ElementType::I32 => Rounding::Wrapping,
+                _ => Rounding::Nearest,
             },
+            rate: None,
+        }
+    }
+
+    /// A kernel of [`MappedFn`]: persistent CTAs, of which the warpgroups but the first multiply by
+    /// Hopper's tensor cores.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Variant::new`].
+    const unsafe fn mapped(
+        name: &'static str,
+        entry: EntryPoint,
+        block: Block,
+        tile: Tile,
+        element: ElementType,
+    ) -> Variant {
+        Variant {
+            name,
+            entry,
+            types: Types {
+                accumulator: ElementType::F32,
+                ..Types::all(element)
+            },
+            unit: Unit::TensorCores {
+                warp_tile: (16, tile.n),
+            },
+            least_capability: 90,
+            one_capability: true,
+            grid: Grid::Persistent,
+            block,
+            cluster: 1,
+            tile,
+            thread_tile: (2, tile.n / 4),
+            k_slices: 1,
+            staging: Staging::Tiles,
+            static_shared_bytes: 0,
+            a: OperandLayout::K_MAJOR_ALIGNED,
+            b: OperandLayout::MN_MAJOR_ALIGNED,
+            allocation: Allocation::AsGiven,
+            exact_tiles: false,
+            n_remainder: None,
+            vector_stores: false,
+            gemv_like: false,
+            rounding: Rounding::Truncated,
             rate: None,
         }
     }
@@ -244,6 +325,14 @@ impl Variant {
         self
     }
 
+    /// Dynamic shared memory that a CTA needs whatever the product, in bytes.
+    pub const fn ring_bytes(&self) -> u32 {
+        match self.staging {
+            Staging::Ring { bytes } => bytes,
+            Staging::None | Staging::RowOfA | Staging::Tiles => 0,
+        }
+    }
+
     /// Dynamic shared memory that a CTA needs for a product of depth `k`, in bytes: full float4s,
     /// since the compiler reads shared memory by 128-bit vectors, also where the last elements of
     /// one are not used.
@@ -252,6 +341,7 @@ impl Variant {
             Staging::RowOfA if k < self.tile.k as usize => (k as u32).next_multiple_of(4),
             Staging::RowOfA => self.tile.k,
             Staging::None | Staging::Tiles => 0,
+            Staging::Ring { bytes } => return bytes,
         };
         elements * self.types.a.bytes() as u32
     }
@@ -266,10 +356,20 @@ pub enum ElementType {
     F64,
     /// 32-bit integers whose arithmetic wraps.
     I32,
+    /// bfloat16: f32 without its lower 16 bits.
+    Bf16,
+    /// IEEE binary16.
+    F16,
 }
 
 impl ElementType {
-    pub const ALL: [ElementType; 3] = [ElementType::F32, ElementType::F64, ElementType::I32];
+    pub const ALL: [ElementType; 5] = [
+        ElementType::F32,
+        ElementType::F64,
+        ElementType::I32,
+        ElementType::Bf16,
+        ElementType::F16,
+    ];
 
     /// Bytes of an element.
     pub const fn bytes(self) -> usize {
@@ -277,6 +377,7 @@ impl ElementType {
             ElementType::F32 => size_of::<f32>(),
             ElementType::F64 => size_of::<f64>(),
             ElementType::I32 => size_of::<i32>(),
+            ElementType::Bf16 | ElementType::F16 => size_of::<u16>(),
         }
     }
 
@@ -286,6 +387,8 @@ impl ElementType {
             ElementType::F32 => "f32",
             ElementType::F64 => "f64",
             ElementType::I32 => "i32",
+            ElementType::Bf16 => "bf16",
+            ElementType::F16 => "f16",
         }
     }
 }
@@ -373,6 +476,9 @@ pub enum Grid {
     /// `G` CTAs along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see
     /// `stream_k.rs`.
     StreamK,
+    /// As many CTAs along x as fit the GPU at once, or fewer if there are fewer tiles: each takes
+    /// one tile after the other.
+    Persistent,
 }
 
 /// What a CTA stages in shared memory.
@@ -384,6 +490,10 @@ pub enum Staging {
     RowOfA,
     /// A tile of A, BM x BK, and a tile of B, BK x BN.
     Tiles,
+    /// Tiles of A and B in a ring of stages, and boxes of C, in so many bytes of dynamic shared
+    /// memory. Boxes have rows of 128 bytes, swizzled by 128 bytes: of K-major tiles as many as
+    /// the tile has along M or N, of MN-major ones BK, of C 64.
+    Ring { bytes: u32 },
 }
 
 /// Which way the rows of an operand run, as it is stored.
@@ -437,6 +547,9 @@ pub enum Rounding {
     /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
     /// off, at f32's last bit or below.
     Tf32,
+    /// Elements of A and B not at all; their products are exact, sums are cut off at f32's last bit
+    /// or below, and C is rounded to its own type, to nearest.
+    Truncated,
     /// Nothing rounds: integers, modulo 2^32.
     Wrapping,
 }

@@ -8,11 +8,10 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
 use crate::compat::{launch_bounds, unless_published};
-use crate::element::Element;
 use crate::spec::{EntryPoint, Function};
 
 unless_published! {
-    /// The entry points, for elements of 4 bytes and of 8.
+    /// The entry points, for elements of 4 bytes, of 8 and of 2.
     pub static TRANSPOSE: EntryPoint = EntryPoint {
         name: stringify!(transpose),
         function: Function::CopyF32(transpose),
@@ -21,6 +20,10 @@ unless_published! {
         name: stringify!(transpose_f64),
         function: Function::CopyF64(transpose_f64),
     };
+    pub static TRANSPOSE_16: EntryPoint = EntryPoint {
+        name: stringify!(transpose_16),
+        function: Function::Copy16(transpose_16),
+    };
     pub static PAD: EntryPoint = EntryPoint {
         name: stringify!(pad),
         function: Function::CopyF32(pad),
@@ -28,6 +31,10 @@ unless_published! {
     pub static PAD_F64: EntryPoint = EntryPoint {
         name: stringify!(pad_f64),
         function: Function::CopyF64(pad_f64),
+    };
+    pub static PAD_16: EntryPoint = EntryPoint {
+        name: stringify!(pad_16),
+        function: Function::Copy16(pad_16),
     };
 }
 
@@ -92,15 +99,19 @@ entry_points! {
     transpose(f32) staged: [f32; TILE * STRIDE] => transposed;
     /// [`transpose`] of elements of 8 bytes.
     transpose_f64(f64) staged: [f64; TILE * STRIDE] => transposed;
+    /// [`transpose`] of elements of 2 bytes.
+    transpose_16(u16) staged: [u16; TILE * STRIDE] => transposed;
     /// `target[row][col] = source[row][col]`, and zeros elsewhere in `target`.
     pad(f32) => padded;
     /// [`pad`] of elements of 8 bytes.
     pad_f64(f64) => padded;
+    /// [`pad`] of elements of 2 bytes.
+    pad_16(u16) => padded;
 }
 
 /// `staged` is a tile in shared memory, one element wider than it needs.
 #[inline(always)]
-unsafe fn transposed<T: Element>(
+unsafe fn transposed<T: Copy + Default>(
     matrices: Matrices<'_, T>,
     staged: *mut T, // (TILE, STRIDE)
 ) {
@@ -122,7 +133,7 @@ unsafe fn transposed<T: Element>(
                         .source
                         .get_unchecked(from_row * matrices.leading + from_col)
                 } else {
-                    T::ZERO
+                    T::default()
                 };
             }
         }
@@ -145,7 +156,7 @@ unsafe fn transposed<T: Element>(
 }
 
 #[inline(always)]
-unsafe fn padded<T: Element>(matrices: Matrices<'_, T>) {
+unsafe fn padded<T: Copy + Default>(matrices: Matrices<'_, T>) {
     let (x, y) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
@@ -156,7 +167,7 @@ unsafe fn padded<T: Element>(matrices: Matrices<'_, T>) {
     while first_row < matrices.target_rows {
         let place = |i: usize, j: usize| (first_row + i * BLOCK_Y, first_col + j * BLOCK_X);
         // All loads before the first store: the compiler does not move one past the other.
-        let mut loaded = [[T::ZERO; TILE / BLOCK_X]; TILE / BLOCK_Y];
+        let mut loaded = [[T::default(); TILE / BLOCK_X]; TILE / BLOCK_Y];
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {
                 let (row, col) = place(i, j);

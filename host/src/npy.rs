@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gpu_gemm::ElementType;
+use gpu_gemm::{Bf16, ElementType, F16};
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
@@ -45,6 +45,25 @@ macro_rules! npy_numbers {
 }
 
 npy_numbers!(f32, f64, i32);
+
+macro_rules! npy_halves {
+    ($($half:ident),*) => {
+        $(impl NpyNumber for $half {
+            fn from_bytes(bytes: &[u8]) -> Vec<$half> {
+                let (numbers, _) = bytes.as_chunks();
+                let bits = numbers.iter().map(|number| u16::from_le_bytes(*number));
+                bits.map($half::from_bits).collect()
+            }
+
+            fn to_bytes(numbers: &[$half]) -> Vec<u8> {
+                let bits = numbers.iter().map(|number| number.to_bits());
+                bits.flat_map(u16::to_le_bytes).collect()
+            }
+        })*
+    };
+}
+
+npy_halves!(Bf16, F16);
 
 /// A matrix in a file: what its header says, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -420,6 +439,9 @@ fn descriptor(data_type: ElementType) -> &'static str {
         ElementType::F32 => "<f4",
         ElementType::F64 => "<f8",
         ElementType::I32 => "<i4",
+        ElementType::F16 => "<f2",
+        // What NumPy writes for the type of the package `ml_dtypes`; it has none of its own.
+        ElementType::Bf16 => "<V2",
     }
 }
 

@@ -45,7 +45,7 @@ fn suggestion(similar: &[&str]) -> String {
 }
 
 /// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
-/// that multiplies the type on CUDA cores, or else of the CPU's.
+/// that multiplies the type on CUDA cores, or else of the CPU's, or else the highest at all.
 pub fn default_for(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
@@ -55,7 +55,8 @@ pub fn default_for(
         let variant = rung.choice().map(|choice| choice.variant);
         variant.is_none_or(|variant| variant.unit == Unit::CudaCores)
     };
-    let multiplies = |rung: &Rung| rung.multiplies(data_type) && on_any_gpu(rung);
+    let of_type = |rung: &Rung| rung.multiplies(data_type);
+    let multiplies = |rung: &Rung| of_type(rung) && on_any_gpu(rung);
     let of_kernel = |kernel: &&'static Kernel| gpu(&[*kernel]);
     let rungs = || {
         kernels
@@ -63,11 +64,16 @@ pub fn default_for(
             .filter(|kernel| of_kernel(kernel).iter().any(multiplies))
     };
     let algorithm = || cpu(algorithms).into_iter().rfind(multiplies);
+    let highest = || {
+        let mut kernels = kernels.iter();
+        kernels.rfind(|kernel| of_kernel(kernel).iter().any(of_type))
+    };
     rungs()
         .find(|kernel| kernel.name == DEFAULT)
         .or(rungs().next_back())
         .map(|kernel| kernel.name)
         .or_else(|| algorithm().map(Rung::name))
+        .or_else(|| highest().map(|kernel| kernel.name))
         .unwrap_or(DEFAULT)
 }
 

@@ -6,12 +6,12 @@ use std::env;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
 
-use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
+use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
-    Argument, Backend, Bindings, Call, Decomposition, DeviceError, ElementType, Launch, Operand,
-    Plan, Shape, Simulator, Transpose,
+    Argument, Backend, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType, F16, Launch,
+    Operand, Plan, Shape, Simulator, Transpose,
 };
 use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
 use host::rung::Element;
@@ -28,11 +28,13 @@ fn main() -> ExitCode {
         "an_access_beside_fenced_memory_is_named_and_ends_the_process",
         fences_hold,
     )];
-    for variant in variants() {
+    for variant in variants().filter(|variant| tests::stands_for_itself(variant)) {
         trials.extend(match variant.types.c {
             ElementType::F32 => trials_of::<f32>(variant),
             ElementType::F64 => trials_of::<f64>(variant),
             ElementType::I32 => trials_of::<i32>(variant),
+            ElementType::Bf16 => trials_of::<Bf16>(variant),
+            ElementType::F16 => trials_of::<F16>(variant),
         });
     }
     tests::run(trials)
@@ -44,8 +46,10 @@ fn trials_of<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         format!("{name}::accesses_nothing_beside_its_matrices"),
         move || stays_inside::<T>(variant),
     )];
-    // What these read by vectors of registers, only fences check.
-    if !variant.gemv_like {
+    // What these read by vectors of registers, only fences check; and what a tensor map does not
+    // name, copies fill with zeros.
+    let is_mapped = matches!(variant.staging, Staging::Ring { .. });
+    if !variant.gemv_like && !is_mapped {
         trials.push(on_simulator(
             format!("{name}::is_stopped_where_it_reads_more_than_its_launch_names"),
             move || is_stopped::<T>(variant),
@@ -134,6 +138,7 @@ fn decompositions(variant: &Variant) -> Vec<Decomposition> {
                 data_parallel_waves: 1,
             },
         ],
+        Grid::Persistent => vec![Decomposition::stream_k(2)],
         _ => vec![Decomposition::DATA_PARALLEL],
     }
 }
@@ -183,7 +188,7 @@ impl<T: Element> Case<T> {
         let data = Data::SmallIntegers { largest: 4 };
         let [alpha, beta] = [2, -1].map(T::from_integer);
         let layout = Layout {
-            c: place.of_rows(shape.n),
+            c: place.of_rows::<T>(shape.n),
             ..Layout::compact(shape)
         };
         let problem = Problem::random(shape, layout, data, 1, alpha, beta)?;
@@ -239,9 +244,9 @@ impl<T: Element> Case<T> {
 }
 
 impl Place {
-    fn of_rows(self, columns: usize) -> Placement {
+    fn of_rows<T>(self, columns: usize) -> Placement {
         Placement::compact(match self.aligned {
-            true => columns.next_multiple_of(4),
+            true => columns.next_multiple_of(16 / size_of::<T>()),
             false => columns,
         })
     }
@@ -262,7 +267,7 @@ fn stored<T: Number>(
     place: Place,
 ) -> Result<Matrix<T>, Failed> {
     let (rows, columns) = transpose.of((matrix.rows(), matrix.columns()));
-    let placement = place.of_rows(columns);
+    let placement = place.of_rows::<T>(columns);
     Ok(Matrix::from_rows(
         rows,
         columns,

@@ -34,11 +34,13 @@
 #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
 use core::arch::asm;
 
+mod convert;
 mod layout;
 mod ldmatrix;
 mod multiply;
 mod stmatrix;
 
+pub use convert::{of_bf16, of_f16, pair_of_bf16, pair_of_f16};
 pub use layout::Layout;
 pub use ldmatrix::{
     ldmatrix_x1, ldmatrix_x1_trans, ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x4, ldmatrix_x4_trans,

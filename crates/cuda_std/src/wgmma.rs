@@ -33,17 +33,29 @@
 
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 use core::arch::asm;
+use core::marker::PhantomData;
 
 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
 use crate::device::needs_architecture;
 #[cfg(not(cuda_device))]
 use crate::simulator::{Products, warpgroup_multiply, warpgroup_wait};
 
-/// Where a tile of A or B lies in shared memory, for one multiplication along K.
-///
-/// The tile's rows (of B: its columns) are 128 bytes long, with K along them, and swizzled by 128
-/// bytes, as [`tma::load_2d`](crate::tma::load_2d) leaves them with
-/// [`Swizzle::Bytes128`](crate::tma::Swizzle::Bytes128):
+/// Which way the rows of a tile run: [`KMajor`] or [`MnMajor`].
+pub trait Major: sealed::Major + Copy {
+    /// Whether the instruction transposes the tile.
+    const TRANSPOSES: u32;
+    /// From a tile of 16 elements of K, of 16 bits each, to the next: [`Descriptor::along_k`].
+    const BYTES_OF_16: u32;
+}
+
+mod sealed {
+    pub trait Major {}
+
+    impl Major for super::KMajor {}
+    impl Major for super::MnMajor {}
+}
+
+/// Rows along K, 128 bytes long: a row of A, or a column of B.
 ///
 /// ```text
 ///            k = 0 .. 15   16 .. 31   32 .. 47   48 .. 63    (of 16 bits)
@@ -52,19 +64,46 @@ use crate::simulator::{Products, warpgroup_multiply, warpgroup_wait};
 ///   row 7  |            |          |          |          |
 ///   row 8  |
 /// ```
+#[derive(Clone, Copy, Debug)]
+pub struct KMajor;
+
+impl Major for KMajor {
+    const TRANSPOSES: u32 = 0;
+    const BYTES_OF_16: u32 = 32;
+}
+
+/// Rows along M (of A) or N (of B), 128 bytes long: boxes of 64 columns of 16 bits.
+///
+/// ```text
+///            m = 0 .. 63       64 .. 127
+///   k = 0  | 128 bytes |      | 128 bytes |
+///   k = 1  |           |      |           |      8 rows: 1024 bytes
+///   ...    |    box    |      | next box  |      16 rows: one multiplication
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct MnMajor;
+
+impl Major for MnMajor {
+    const TRANSPOSES: u32 = 1;
+    const BYTES_OF_16: u32 = 16 * 128;
+}
+
+/// Where a tile of A or B lies in shared memory, for one multiplication along K: in rows of 128
+/// bytes, swizzled by 128 bytes, as [`tma::load_2d`](crate::tma::load_2d) leaves them with
+/// [`Swizzle::Bytes128`](crate::tma::Swizzle::Bytes128). [`KMajor`] and [`MnMajor`] draw them.
 ///
 /// ```text
 ///   bits  0 .. 13   address / 16
-///        16 .. 29   (of no account with this swizzle) 1
+///        16 .. 29   MN-major: from 64 columns to the next 64, / 16
 ///        32 .. 45   from 8 rows to the next 8, / 16
 ///        62 .. 63   swizzle: 1 is 128 bytes
 /// ```
+///
+/// PTX ISA, "Matrix descriptor format" and "Strides".
 #[derive(Clone, Copy, Debug)]
-pub struct Descriptor(u64);
+pub struct Descriptor<M = KMajor>(u64, PhantomData<M>);
 
 impl Descriptor {
-    const FIXED: u64 = 1 << 62 | (1024 / 16) << 32 | 1 << 16;
-
     /// The tile that begins at `tile`, at the first K.
     ///
     /// # Safety
@@ -72,6 +111,34 @@ impl Descriptor {
     /// `tile` is in this block's shared memory, at a multiple of 1024 bytes.
     #[inline(always)]
     pub unsafe fn new<T>(tile: *const T) -> Self {
+        // With K along the rows nobody reads the distance of boxes.
+        // SAFETY: as the caller vouches.
+        unsafe { Self::with_boxes(tile, 16) }
+    }
+}
+
+impl Descriptor<MnMajor> {
+    /// The tile that begins at `tile`, at the first K, whose boxes are `box_bytes` apart: of as
+    /// many rows, 128 bytes each, as the tile is deep.
+    ///
+    /// # Safety
+    ///
+    /// `tile` is in this block's shared memory, at a multiple of 1024 bytes.
+    #[inline(always)]
+    pub unsafe fn of_boxes<T>(tile: *const T, box_bytes: u32) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe { Self::with_boxes(tile, box_bytes) }
+    }
+}
+
+impl<M: Major> Descriptor<M> {
+    const FIXED: u64 = 1 << 62 | (1024 / 16) << 32;
+
+    /// # Safety
+    ///
+    /// `tile` is in this block's shared memory, at a multiple of 1024 bytes.
+    #[inline(always)]
+    unsafe fn with_boxes<T>(tile: *const T, box_bytes: u32) -> Self {
         #[cfg(all(cuda_device, target_feature = "compute_90a"))]
         // SAFETY: the caller vouches for the address.
         let address = unsafe { crate::device::__nvvm_shared_address(tile.cast()) };
@@ -82,22 +149,52 @@ impl Descriptor {
         };
         #[cfg(not(cuda_device))]
         let address = crate::simulator::shared_offset(tile.cast());
-        Self(Self::FIXED | u64::from((address & 0x3_FFFF) >> 4))
+        let boxes = u64::from((box_bytes & 0x3_FFFF) >> 4) << 16;
+        Self(
+            Self::FIXED | boxes | u64::from((address & 0x3_FFFF) >> 4),
+            PhantomData,
+        )
     }
 
-    /// The tile `bytes` further along K: 32 for the next multiplication.
+    /// The tile `bytes` further along K: for the next multiplication 32 if K runs along the rows,
+    /// and [`Major::BYTES_OF_16`] for 16 elements of 16 bits either way.
     #[inline(always)]
     #[must_use]
     pub const fn along_k(self, bytes: u32) -> Self {
-        Self(self.0 + (bytes >> 4) as u64)
+        Self(self.0 + (bytes >> 4) as u64, PhantomData)
     }
 
-    /// The address of a byte of a row, in the bytes of shared memory.
+    /// The same for the simulator.
     #[cfg(not(cuda_device))]
-    pub(crate) fn place(self, row: u32, byte: u32) -> usize {
-        let start = (self.0 as usize & 0x3FFF) << 4;
-        let offset = (row / 8 * 1024 + row % 8 * 128 + byte) as usize;
-        crate::tma::Swizzle::Bytes128.place(start + offset)
+    fn tile(self) -> Tile {
+        Tile {
+            descriptor: self.0,
+            is_transposed: M::TRANSPOSES == 1,
+        }
+    }
+}
+
+/// A tile as a [`Descriptor`] describes it.
+#[cfg(not(cuda_device))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tile {
+    descriptor: u64,
+    is_transposed: bool,
+}
+
+#[cfg(not(cuda_device))]
+impl Tile {
+    /// The address of a byte of the element at a row of A (a column of B) and at `k`, of so many
+    /// bytes each, in the bytes of shared memory.
+    pub fn place(self, row: u32, k: u32, element_bytes: u32, byte: u32) -> usize {
+        let field = |first: u32| (self.descriptor >> first & 0x3FFF) as u32 * 16;
+        let offset = if self.is_transposed {
+            let (of_box, col) = (row / 64 * field(16), row % 64);
+            of_box + k / 8 * field(32) + k % 8 * 128 + col * element_bytes
+        } else {
+            row / 8 * field(32) + row % 8 * 128 + k * element_bytes
+        };
+        crate::tma::Swizzle::Bytes128.place((field(0) + offset + byte) as usize)
     }
 }
 
@@ -196,7 +293,7 @@ macro_rules! with_128 {
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! instruction {
     (
-        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal, $transposes:literal,
+        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal, [$($major:ident)*],
         a $a_number:literal b $b_number:literal adds $adds_number:literal,
         [$first:literal $($i:literal)*]
     ) => {
@@ -207,7 +304,8 @@ macro_rules! instruction {
             concat!(
                 "wgmma.mma_async.sync.aligned.", $instruction, " {{",
                 "{", $first, "}", $(", {", $i, "}",)*
-                "}}, {", $a_number, "}, {", $b_number, "}, adds, 1, 1", $transposes, ";"
+                "}}, {", $a_number, "}, {", $b_number, "}, adds, 1, 1",
+                $(", {", stringify!($major), "}",)* ";"
             ),
             "}}",
             inout(xmm_reg) $sums[$first],
@@ -215,6 +313,7 @@ macro_rules! instruction {
             in(reg) $a.0,
             in(reg) $b.0,
             in(reg) u32::from($adds),
+            $($major = const <$major as Major>::TRANSPOSES,)*
             options(nostack, preserves_flags)
         )
     };
@@ -271,7 +370,7 @@ waits! {
 
 /// Defines multiplications whose sums are in the registers that `$sums` counts.
 macro_rules! multiplications {
-    ($($name:ident, $count:literal, $sums:ident, $instruction:literal, $transposes:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
+    ($($name:ident[$($major:ident)*]($a:ty, $b:ty), $count:literal, $sums:ident, $instruction:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
         $(
             #[doc = concat!("`sums = A * B`, or `sums += A * B` if it `adds`: ", $text, ".")]
             ///
@@ -283,11 +382,16 @@ macro_rules! multiplications {
             /// [`fence`].
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
-            pub unsafe fn $name(sums: &mut [f32; $count], a: Descriptor, b: Descriptor, adds: bool) {
+            pub unsafe fn $name<$($major: Major),*>(
+                sums: &mut [f32; $count],
+                a: $a,
+                b: $b,
+                adds: bool,
+            ) {
                 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
                 // SAFETY: the caller vouches for the threads and the tiles.
                 unsafe {
-                    $sums!(instruction, sums, a, b, adds, $instruction, $transposes);
+                    $sums!(instruction, sums, a, b, adds, $instruction, [$($major)*]);
                 }
                 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
                 needs_architecture!("wgmma needs compute_90a", sums, a, b, adds);
@@ -297,7 +401,7 @@ macro_rules! multiplications {
                     Products::$products,
                     ($columns, $depth),
                     sums,
-                    [a, b],
+                    [a.tile(), b.tile()],
                     adds,
                 );
             }
@@ -306,12 +410,12 @@ macro_rules! multiplications {
 }
 
 multiplications! {
-    m64n128k16_bf16, 64, with_64, "m64n128k16.f32.bf16.bf16", ", 0, 0", "64x16 by 16x128 of bf16", 128, 16, Bf16;
-    m64n128k16_f16, 64, with_64, "m64n128k16.f32.f16.f16", ", 0, 0", "64x16 by 16x128 of f16", 128, 16, F16;
-    m64n128k8_tf32, 64, with_64, "m64n128k8.f32.tf32.tf32", "", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
-    m64n256k16_bf16, 128, with_128, "m64n256k16.f32.bf16.bf16", ", 0, 0", "64x16 by 16x256 of bf16", 256, 16, Bf16;
-    m64n256k16_f16, 128, with_128, "m64n256k16.f32.f16.f16", ", 0, 0", "64x16 by 16x256 of f16", 256, 16, F16;
-    m64n256k8_tf32, 128, with_128, "m64n256k8.f32.tf32.tf32", "", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+    m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Bf16;
+    m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, F16;
+    m64n128k8_tf32[](Descriptor, Descriptor), 64, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
+    m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
+    m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
+    m64n256k8_tf32[](Descriptor, Descriptor), 128, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
 }
 
 /// Gives this warpgroup's threads `REGISTERS` registers each, a multiple of 8 up to 240: more than

@@ -40,6 +40,7 @@ impl Question {
         match self.data_type {
             ElementType::F32 | ElementType::I32 => 4,
             ElementType::F64 => 8,
+            ElementType::Bf16 | ElementType::F16 => 2,
         }
     }
 

@@ -1,7 +1,11 @@
 //! One kernel launch, as data: plans consist of launches, and backends run them.
 
+use cuda_std::tma::{Swizzle, TensorMap, Tiles};
 use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{ElementType, EntryPoint};
+
+use crate::call::extent;
+use crate::half::{Bf16, F16};
 
 /// A kernel launch.
 #[derive(Clone, Debug)]
@@ -39,7 +43,51 @@ pub enum Argument {
     Slice(Address, usize),
     /// A pointer.
     Pointer(Address),
+    /// A tensor map by value: what the copy engine (TMA) needs to know of a matrix.
+    Map(Map),
 }
+
+/// A matrix and the boxes in which the copy engine moves it, with rows of 128 bytes at most,
+/// swizzled by 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Map {
+    pub address: Address,
+    pub element: ElementType,
+    /// Rows and columns, and elements from a row to the next, as stored.
+    pub rows: usize,
+    pub columns: usize,
+    pub leading: usize,
+    /// Rows and columns of a box.
+    pub box_rows: usize,
+    pub box_columns: usize,
+}
+
+impl Map {
+    /// Elements from the first to the last.
+    pub fn extent(&self) -> usize {
+        extent((self.rows, self.columns), self.leading)
+    }
+
+    /// The same for the copy engine, at an address. `None` where it cannot move the matrix: where
+    /// that has no elements, or rows that begin at no multiple of 16 bytes. Kernels that get such
+    /// a map do not read it.
+    pub fn tiles(&self, address: *mut u8) -> Option<Tiles> {
+        let tiles = Tiles {
+            global: address,
+            element_bytes: self.element.bytes(),
+            width: self.columns,
+            height: self.rows,
+            row_bytes: self.leading.checked_mul(self.element.bytes())?,
+            box_width: self.box_columns,
+            box_height: self.box_rows,
+            swizzle: Swizzle::Bytes128,
+        };
+        tiles.problem().is_none().then_some(tiles)
+    }
+}
+
+/// The map of a matrix that the copy engine cannot move.
+pub const NO_MAP: TensorMap = TensorMap([0; 16]);
 
 /// A place in one of the product's memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +183,7 @@ macro_rules! plain {
     };
 }
 
-plain!(f32, f64, i32, u8, u32, u64);
+plain!(f32, f64, i32, u8, u16, u32, u64);
 
 /// A Rust type that matrix elements may have.
 pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
@@ -175,3 +223,29 @@ macro_rules! element {
 }
 
 element!(f32, F32; f64, F64; i32, I32);
+
+/// The scalars of elements of 16 bits are f32, as their sums.
+macro_rules! half {
+    ($($type:ident),*) => {
+        $(
+            plain!($type);
+
+            impl Element for $type {
+                const TYPE: ElementType = ElementType::$type;
+
+                fn scalar(self) -> Scalar {
+                    Scalar::F32(self.to_f32())
+                }
+
+                fn of(scalar: Scalar) -> Option<Self> {
+                    match scalar {
+                        Scalar::F32(value) => Some($type::from_f32(value)),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+half!(Bf16, F16);

@@ -44,6 +44,7 @@ pub mod choose;
 mod context;
 pub mod device;
 pub mod gpu;
+mod half;
 pub mod launch;
 mod matrix;
 pub mod plan;
@@ -66,6 +67,7 @@ pub use device::{
     CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, OpenClDevice, Opened, Simulator,
 };
 pub use gpu::DeviceFacts;
+pub use half::{Bf16, F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};

@@ -31,13 +31,11 @@ pub fn idea(name: &str) -> Result<String, String> {
 }
 
 /// The variants that multiply `f32`, in the table's order; of a kernel that has none, those for
-/// `f64`.
+/// `f64`, or for `bf16`.
 pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let variants = kernel.variants.iter();
     let has = |element| kernel.variants.iter().any(|one| one.types.c == element);
-    let element = match has(ElementType::F32) {
-        true => ElementType::F32,
-        false => ElementType::F64,
-    };
-    variants.filter(move |variant| variant.types.c == element)
+    let order = [ElementType::F32, ElementType::F64, ElementType::Bf16];
+    let element = order.into_iter().find(|element| has(*element));
+    variants.filter(move |variant| Some(variant.types.c) == element)
 }

@@ -60,6 +60,8 @@ pub fn element_type() -> impl TypedValueParser<Value = ElementType> {
             ElementType::F32 => "IEEE binary32",
             ElementType::F64 => "IEEE binary64",
             ElementType::I32 => "32-bit integers whose arithmetic wraps",
+            ElementType::Bf16 => "bfloat16, with sums in f32: on Hopper's tensor cores",
+            ElementType::F16 => "IEEE binary16, with sums in f32: on Hopper's tensor cores",
         })
     });
     PossibleValuesParser::new(names).try_map(|name| {

@@ -1,7 +1,7 @@
 //! The description of a CPU rung.
 
-use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::{Bf16, ElementType, F16};
 
 use super::team::{Settings, Team};
 use super::view::{View, ViewMut};
@@ -84,6 +84,7 @@ impl Algorithm {
             ElementType::F32 => f32.is_some(),
             ElementType::F64 => f64.is_some(),
             ElementType::I32 => i32.is_some(),
+            ElementType::Bf16 | ElementType::F16 => false,
         }
     }
 
@@ -110,6 +111,18 @@ impl CpuNumber for f32 {
 impl CpuNumber for f64 {
     fn multiply(functions: &Functions) -> Option<Multiply<f64>> {
         functions.f64
+    }
+}
+
+impl CpuNumber for Bf16 {
+    fn multiply(_: &Functions) -> Option<Multiply<Bf16>> {
+        None
+    }
+}
+
+impl CpuNumber for F16 {
+    fn multiply(_: &Functions) -> Option<Multiply<F16>> {
+        None
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use gpu_gemm::{Bf16, F16};
+
 /// How an element type rounds: what an error bound is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arithmetic {
@@ -35,6 +37,10 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// How it rounds.
     const ARITHMETIC: Arithmetic;
 
+    /// How sums of its products round: in its own arithmetic, but for elements of 16 bits, whose
+    /// sums are f32.
+    const SUMS: Arithmetic = Self::ARITHMETIC;
+
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
 
@@ -46,6 +52,9 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
 
     /// An integer as an element; exact within [`Arithmetic::Float::exact_integers`].
     fn from_integer(value: i32) -> Self;
+
+    /// The element nearest to a result; an integer is one.
+    fn nearest(value: f64) -> Self;
 
     /// A scalar of the command line as an element, if it is representable.
     fn from_scalar(value: f64) -> Option<Self>;
@@ -95,6 +104,10 @@ macro_rules! float {
                 value as $float
             }
 
+            fn nearest(value: f64) -> $float {
+                value as $float
+            }
+
             fn from_scalar(value: f64) -> Option<$float> {
                 let scalar = value as $float;
                 (scalar.is_finite() || !value.is_finite()).then_some(scalar)
@@ -126,6 +139,70 @@ macro_rules! float {
 float!(f32, 0x7fc5_a5a5);
 float!(f64, 0x7ffc_a5a5_a5a5_a5a5);
 
+/// [`Number`] for elements of 16 bits, by the bits of their poison, of the largest and of precision.
+macro_rules! half {
+    ($half:ident, $poison:literal, $largest:literal, $precision:literal) => {
+        impl Number for $half {
+            const POISON: $half = $half::from_bits($poison);
+            const ARITHMETIC: Arithmetic = Arithmetic::Float {
+                unit_roundoff: 1.0 / (1u64 << $precision) as f64,
+                smallest: <$half>::SMALLEST,
+                largest: $largest,
+                exact_integers: (1u64 << $precision) as f64,
+            };
+            const SUMS: Arithmetic = f32::ARITHMETIC;
+
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            fn to_f64(self) -> f64 {
+                self.to_f32().into()
+            }
+
+            fn to_integer(self) -> Option<i64> {
+                self.to_f32().to_integer()
+            }
+
+            fn from_integer(value: i32) -> $half {
+                $half::from_f64(value.into())
+            }
+
+            fn nearest(value: f64) -> $half {
+                $half::from_f64(value)
+            }
+
+            fn from_scalar(value: f64) -> Option<$half> {
+                let scalar = $half::from_f64(value);
+                (scalar.to_f32().is_finite() || !value.is_finite()).then_some(scalar)
+            }
+
+            #[inline(always)]
+            fn times_plus(self, factor: $half, addend: $half) -> $half {
+                $half::from_f32(self.to_f32() * factor.to_f32() + addend.to_f32())
+            }
+
+            #[inline(always)]
+            fn fused_times_plus(self, factor: $half, addend: $half) -> $half {
+                $half::from_f64(self.to_f64() * factor.to_f64() + addend.to_f64())
+            }
+
+            #[inline(always)]
+            fn plus(self, addend: $half) -> $half {
+                $half::from_f32(self.to_f32() + addend.to_f32())
+            }
+
+            #[inline(always)]
+            fn minus(self, subtrahend: $half) -> $half {
+                $half::from_f32(self.to_f32() - subtrahend.to_f32())
+            }
+        }
+    };
+}
+
+half!(Bf16, 0x7fa5, 3.389_531_389_251_535_5e38, 8);
+half!(F16, 0x7da5, 65_504.0, 11);
+
 impl Number for i32 {
     const POISON: i32 = 0x5a5a_5a5b;
     const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: 32 };
@@ -144,6 +221,10 @@ impl Number for i32 {
 
     fn from_integer(value: i32) -> i32 {
         value
+    }
+
+    fn nearest(value: f64) -> i32 {
+        value as i32
     }
 
     fn from_scalar(value: f64) -> Option<i32> {

@@ -4,6 +4,8 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
 
+use gpu_gemm::{Bf16, F16};
+
 use super::number::Number;
 
 /// What fills the matrices. For integers, `Uniform` and `Normal` cover the full range of the
@@ -101,6 +103,20 @@ impl Random for f64 {
         }
     }
 }
+
+macro_rules! half {
+    ($($half:ident),*) => {
+        $(
+            impl Random for $half {
+                fn random(data: Data, generator: &mut Pcg64) -> $half {
+                    $half::from_f32(f32::random(data, generator))
+                }
+            }
+        )*
+    };
+}
+
+half!(Bf16, F16);
 
 impl Random for i32 {
     fn random(data: Data, generator: &mut Pcg64) -> i32 {

@@ -59,6 +59,36 @@ type Gemm<T> = unsafe extern "C" fn(
     ldc: c_int,
 ) -> c_int;
 
+/// `cublasGemmEx`.
+type GemmEx = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: c_int,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    c_type: c_int,
+    ldc: c_int,
+    compute_type: c_int,
+    algorithm: c_int,
+) -> c_int;
+
+/// `CUDA_R_16F` and `CUDA_R_16BF`.
+const CUDA_F16: c_int = 2;
+const CUDA_BF16: c_int = 14;
+/// `CUBLAS_COMPUTE_32F` and `CUBLAS_GEMM_DEFAULT`.
+const COMPUTE_F32: c_int = 68;
+const DEFAULT_ALGORITHM: c_int = -1;
+
 /// What cuBLAS multiplies, and how precisely it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
@@ -70,6 +100,10 @@ pub enum Precision {
     /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
     /// different result.
     Tf32,
+    /// `bf16` with sums in `f32`, on tensor cores.
+    Bf16,
+    /// `f16` with sums in `f32`, on tensor cores.
+    F16,
 }
 
 impl Precision {
@@ -79,14 +113,18 @@ impl Precision {
             Precision::Single => "cublas-fp32",
             Precision::Double => "cublas-fp64",
             Precision::Tf32 => "cublas-tf32",
+            Precision::Bf16 => "cublas-bf16",
+            Precision::F16 => "cublas-f16",
         }
     }
 
-    /// A `cublasMath_t`: `CUBLAS_PEDANTIC_MATH` or `CUBLAS_TF32_TENSOR_OP_MATH`.
+    /// A `cublasMath_t`: `CUBLAS_PEDANTIC_MATH`, `CUBLAS_TF32_TENSOR_OP_MATH` or
+    /// `CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`.
     fn math_mode(self) -> c_int {
         match self {
             Precision::Single | Precision::Double => 2,
             Precision::Tf32 => 3,
+            Precision::Bf16 | Precision::F16 => 16,
         }
     }
 }
@@ -102,6 +140,7 @@ pub struct Cublas<'device> {
     handle: Handle,
     sgemm: Gemm<f32>,
     dgemm: Gemm<f64>,
+    gemm_ex: GemmEx,
     destroy: Destroy,
     version: c_int,
     precision: Precision,
@@ -120,7 +159,7 @@ impl<'device> Cublas<'device> {
             .map_err(|error| CublasError::Device(error.to_string()))?;
         let (library, path) = library().ok_or(CublasError::NotFound)?;
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
-        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
+        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm, gemm_ex) = unsafe {
             (
                 symbol::<Create>(library, path, "cublasCreate_v2")?,
                 symbol::<Destroy>(library, path, "cublasDestroy_v2")?,
@@ -129,6 +168,7 @@ impl<'device> Cublas<'device> {
                 symbol::<SetMathMode>(library, path, "cublasSetMathMode")?,
                 symbol::<Gemm<f32>>(library, path, "cublasSgemm_v2")?,
                 symbol::<Gemm<f64>>(library, path, "cublasDgemm_v2")?,
+                symbol::<GemmEx>(library, path, "cublasGemmEx")?,
             )
         };
         let mut handle = std::ptr::null_mut();
@@ -139,6 +179,7 @@ impl<'device> Cublas<'device> {
             handle,
             sgemm,
             dgemm,
+            gemm_ex,
             destroy,
             version: 0,
             precision,
@@ -185,7 +226,18 @@ impl<'device> Cublas<'device> {
         matrices: &[Placed; 3],
     ) -> Result<(), CublasError> {
         let product = (problem.shape(), problem.transposes);
+        let half = match T::TYPE {
+            ElementType::Bf16 => Some(CUDA_BF16),
+            ElementType::F16 => Some(CUDA_F16),
+            _ => None,
+        };
         match (problem.alpha.scalar(), problem.beta.scalar()) {
+            (Scalar::F32(alpha), Scalar::F32(beta)) if half.is_some() => {
+                // SAFETY: the elements are of this type, in memory that the caller vouches for.
+                succeeded("cublasGemmEx", unsafe {
+                    self.halves(half.unwrap_or_default(), product, [alpha, beta], matrices)?
+                })
+            }
             // SAFETY: the elements are f32, in memory that the caller vouches for.
             (Scalar::F32(alpha), Scalar::F32(beta)) => succeeded("cublasSgemm", unsafe {
                 row_major(self.sgemm, self.handle, product, alpha, beta, matrices)?
@@ -196,6 +248,55 @@ impl<'device> Cublas<'device> {
             }),
             _ => Err(CublasError::NoSuchType(T::TYPE)),
         }
+    }
+}
+
+impl Cublas<'_> {
+    /// [`row_major`] of elements of 16 bits, of this `cudaDataType`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Cublas::gemm`], of elements of this type.
+    unsafe fn halves(
+        &self,
+        data_type: c_int,
+        (shape, transposes): (Shape, [Transpose; 2]),
+        [alpha, beta]: [f32; 2],
+        matrices: &[Placed; 3],
+    ) -> Result<c_int, CublasError> {
+        let product = ColumnMajor::of(shape, transposes, matrices)?;
+        let ColumnMajor {
+            sides,
+            operations,
+            leading,
+            first,
+            second,
+            result,
+        } = product;
+        // SAFETY: as for `row_major`.
+        Ok(unsafe {
+            (self.gemm_ex)(
+                self.handle,
+                operations[0],
+                operations[1],
+                sides[0],
+                sides[1],
+                sides[2],
+                (&raw const alpha).cast(),
+                first.cast(),
+                data_type,
+                leading[0],
+                second.cast(),
+                data_type,
+                leading[1],
+                (&raw const beta).cast(),
+                result.cast(),
+                data_type,
+                leading[2],
+                COMPUTE_F32,
+                DEFAULT_ALGORITHM,
+            )
+        })
     }
 }
 
@@ -210,37 +311,74 @@ unsafe fn row_major<E>(
     (shape, [transpose_a, transpose_b]): (Shape, [Transpose; 2]),
     alpha: E,
     beta: E,
-    [a, b, c]: &[Placed; 3],
+    matrices: &[Placed; 3],
 ) -> Result<c_int, CublasError> {
-    let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
-    let (m, n, k) = (int(shape.m)?, int(shape.n)?, int(shape.k)?);
-    // A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
-    // first, and m and n change places. What is stored transposed by
-    // rows is stored transposed by columns, too.
-    let operation = |transpose| match transpose {
-        Transpose::No => NOT_TRANSPOSED,
-        Transpose::Yes => TRANSPOSED,
-    };
+    let product = ColumnMajor::of(shape, [transpose_a, transpose_b], matrices)?;
+    let ColumnMajor {
+        sides,
+        operations,
+        leading,
+        first,
+        second,
+        result,
+    } = product;
     // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS copies the
     // scalars.
     Ok(unsafe {
         gemm(
             handle,
-            operation(transpose_b),
-            operation(transpose_a),
-            n,
-            m,
-            k,
+            operations[0],
+            operations[1],
+            sides[0],
+            sides[1],
+            sides[2],
             &alpha,
-            b.start.cast(),
-            int(b.leading.max(1))?,
-            a.start.cast(),
-            int(a.leading.max(1))?,
+            first.cast(),
+            leading[0],
+            second.cast(),
+            leading[1],
             &beta,
-            c.start.cast(),
-            int(c.leading.max(1))?,
+            result.cast(),
+            leading[2],
         )
     })
+}
+
+/// A product of row-major matrices as one of column-major matrices.
+struct ColumnMajor {
+    /// Rows and columns of the result, and the depth.
+    sides: [c_int; 3],
+    operations: [c_int; 2],
+    leading: [c_int; 3],
+    first: *mut u8,
+    second: *mut u8,
+    result: *mut u8,
+}
+
+impl ColumnMajor {
+    /// A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
+    /// first, and m and n change places. What is stored transposed by rows is stored transposed by
+    /// columns, too.
+    fn of(
+        shape: Shape,
+        [transpose_a, transpose_b]: [Transpose; 2],
+        [a, b, c]: &[Placed; 3],
+    ) -> Result<ColumnMajor, CublasError> {
+        let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
+        let operation = |transpose| match transpose {
+            Transpose::No => NOT_TRANSPOSED,
+            Transpose::Yes => TRANSPOSED,
+        };
+        let leading = |placed: &Placed| int(placed.leading.max(1));
+        Ok(ColumnMajor {
+            sides: [int(shape.n)?, int(shape.m)?, int(shape.k)?],
+            operations: [operation(transpose_b), operation(transpose_a)],
+            leading: [leading(b)?, leading(a)?, leading(c)?],
+            first: b.start,
+            second: a.start,
+            result: c.start,
+        })
+    }
 }
 
 impl Drop for Cublas<'_> {

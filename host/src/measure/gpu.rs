@@ -108,7 +108,7 @@ impl Contender<'_> {
                 Precision::Single => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.
                 Precision::Double => Some(2.0 * gpu.peak(ElementType::F64)),
-                Precision::Tf32 => None,
+                Precision::Tf32 | Precision::Bf16 | Precision::F16 => None,
             },
         }
     }

@@ -17,6 +17,8 @@ pub(super) fn yardsticks<'device>(
         let precision = match request.data_type {
             ElementType::F32 => Precision::Single,
             ElementType::F64 => Precision::Double,
+            ElementType::Bf16 => Precision::Bf16,
+            ElementType::F16 => Precision::F16,
             ElementType::I32 => return Err(CublasError::NoSuchType(request.data_type)),
         };
         let mut loaded = vec![Cublas::load(device, precision)?];

@@ -58,7 +58,7 @@ pub enum EvaluateError {
 fn required(data_type: ElementType) -> String {
     let number = match data_type {
         ElementType::I32 => "a whole number",
-        ElementType::F32 | ElementType::F64 => "a finite number",
+        _ => "a finite number",
     };
     format!("for matrices of {data_type} it must be {number} that {data_type} can represent")
 }

@@ -21,7 +21,7 @@ mod timing;
 
 use std::io::Write;
 
-use gpu_gemm::{ElementType, Opened};
+use gpu_gemm::{Bf16, ElementType, F16, Opened};
 
 pub use error::EvaluateError;
 pub use gates::small_integer;
@@ -94,6 +94,8 @@ fn run(
         ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
         ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
         ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
+        ElementType::Bf16 => evaluate_as::<Bf16>(machine, request, output, progress, &mut report),
+        ElementType::F16 => evaluate_as::<F16>(machine, request, output, progress, &mut report),
     };
     (report, result)
 }

@@ -254,6 +254,7 @@ fn judge_yardstick<T: Element>(
     let model = match yardstick.precision() {
         Precision::Single | Precision::Double => ErrorModel::Elementwise,
         Precision::Tf32 => ErrorModel::Tf32,
+        Precision::Bf16 | Precision::F16 => ErrorModel::Truncated,
     };
     judge.judge(c, TILE, model).map(|_| ())
 }

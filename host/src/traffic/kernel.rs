@@ -106,7 +106,7 @@ impl Traffic {
                 add(Shared, Write, 'A', formula, staged);
                 add(Shared, Read, 'A', per(thread_n), a);
             }
-            Staging::Tiles => {
+            Staging::Tiles | Staging::Ring { .. } => {
                 let (tiles_m, tiles_n) = (full_m / tile_m, full_n / tile_n);
                 let full = full_m * full_n * full_k;
                 let (rows, columns, depth) = match variant.exact_tiles {
@@ -120,6 +120,12 @@ impl Traffic {
                 // What is read for one product, and for all others of who reads it.
                 let (reader_m, reader_n) = match variant.unit {
                     Unit::CudaCores => (thread_m, thread_n),
+                    // The four warps of a warpgroup are read for together.
+                    Unit::TensorCores { warp_tile: (m, n) }
+                        if matches!(variant.staging, Staging::Ring { .. }) =>
+                    {
+                        (4 * u128::from(m), n.into())
+                    }
                     Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
                 };
                 add(Shared, Read, 'A', per(reader_n), full / reader_n);
@@ -212,7 +218,7 @@ mod tests {
                     }
                 }
             }
-            Staging::Tiles => {
+            Staging::Tiles | Staging::Ring { .. } => {
                 for row0 in (0..m).step_by(tile_m) {
                     for col0 in (0..n).step_by(tile_n) {
                         for k0 in (0..k).step_by(tile_k) {
@@ -233,6 +239,12 @@ mod tests {
                             let threads = variant.block.threads();
                             let (readers, (reader_m, reader_n)) = match variant.unit {
                                 Unit::CudaCores => (threads, variant.thread_tile),
+                                // All warpgroups multiply but one.
+                                Unit::TensorCores { warp_tile: (m, n) }
+                                    if matches!(variant.staging, Staging::Ring { .. }) =>
+                                {
+                                    (threads / 128 - 1, (4 * m, n))
+                                }
                                 Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
                             };
                             for _reader in 0..readers {

@@ -43,7 +43,13 @@ impl Alarm {
         let constant = |base| Some(Alarm { base, slope: 0.0 });
         match (model, known) {
             (ErrorModel::Tf32, _)
-            | (ErrorModel::RoundedTf32 | ErrorModel::Strassen { .. }, None) => None,
+            | (
+                ErrorModel::RoundedTf32 | ErrorModel::Truncated | ErrorModel::Strassen { .. },
+                None,
+            ) => None,
+            (ErrorModel::Truncated, Some(base)) => {
+                constant(base + cut_off(shape.k as f64, data == Some(Data::Positive)))
+            }
             (ErrorModel::RoundedTf32, Some(base)) => {
                 let is_positive = data == Some(Data::Positive);
                 constant(base + of_tf32(shape.k as f64, is_positive))
@@ -97,11 +103,14 @@ fn limit_of(data: Data, k: usize) -> Option<f64> {
 /// sqrt(k) units; no one of some billion elements is 6.5 times as far off. Of bf16, which has eight
 /// times the error, nearly half of all elements are.
 ///
+fn of_tf32(k: f64, is_positive: bool) -> f64 {
+    50_000.0 / k.max(1.0).sqrt() + cut_off(k, is_positive)
+}
+
 /// Tensor cores cut sums off, which adds up: an addition of 8 products loses about 3 units of the
 /// sum so far, on average half of the last one where all are positive, else its root.
-fn of_tf32(k: f64, is_positive: bool) -> f64 {
-    let drift = if is_positive { k } else { k.sqrt() };
-    50_000.0 / k.max(1.0).sqrt() + drift
+fn cut_off(k: f64, is_positive: bool) -> f64 {
+    if is_positive { k } else { k.sqrt() }
 }
 
 /// Each level of Strassen's algorithm was seen to at most triple errors.

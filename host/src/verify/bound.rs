@@ -18,9 +18,12 @@ use approx::abs_diff_eq;
 
 use super::alarm::Alarm;
 use super::compensated::is_as_fine_as_f64;
-use super::exact_data::{TF32_BITS, exact_data, exact_data_of_bits, small_integers_with_headroom};
+use super::exact_data::{
+    TF32_BITS, exact_data, exact_data_of_bits, precision, small_integers_with_headroom,
+};
 use super::outcome::{Failure, Line};
 use super::reference::Expected;
+use super::rounds_sums;
 use super::signed_sums::LineSum;
 use super::strassen::Growth;
 use gpu_gemm::gpu_kernels::spec::Rounding;
@@ -41,6 +44,9 @@ pub enum ErrorModel {
     Tf32,
     /// The same, of elements that the kernel rounds to TF32, to nearest.
     RoundedTf32,
+    /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
+    /// the result is rounded once.
+    Truncated,
     /// Each element against the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
@@ -57,6 +63,7 @@ impl ErrorModel {
             Rounding::Nearest | Rounding::Wrapping => ErrorModel::Elementwise,
             Rounding::Compensated => ErrorModel::Compensated,
             Rounding::Tf32 => ErrorModel::RoundedTf32,
+            Rounding::Truncated => ErrorModel::Truncated,
         }
     }
 
@@ -67,6 +74,7 @@ impl ErrorModel {
             ErrorModel::Elementwise | ErrorModel::Compensated => exact_data::<T>(shape.k),
             ErrorModel::Tf32 => None,
             ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
+            ErrorModel::Truncated => exact_data_of_bits::<T>(shape.k, precision::<T>()),
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
                 let headroom = growth.intermediate / (shape.k as f64).max(1.0);
@@ -85,6 +93,9 @@ pub struct ErrorBound {
     normwise: f64,
     unit_roundoff: f64,
     largest: f64,
+    /// The relative and the absolute error of rounding a sum to an element: 0 where sums are
+    /// elements.
+    output: (f64, f64),
 }
 
 impl ErrorBound {
@@ -98,12 +109,21 @@ impl ErrorBound {
         let Arithmetic::Float {
             unit_roundoff,
             smallest,
-            largest,
             ..
-        } = T::ARITHMETIC
+        } = T::SUMS
         else {
             let why = "integers have no error bound.";
             return Err(Failure::Unprovable(why.to_string()));
+        };
+        let (largest, output) = match T::ARITHMETIC {
+            Arithmetic::Float {
+                largest,
+                unit_roundoff,
+                smallest,
+                ..
+            } if rounds_sums::<T>() => (largest, (unit_roundoff, 0.5 * smallest)),
+            Arithmetic::Float { largest, .. } => (largest, (0.0, 0.0)),
+            Arithmetic::WrappingInteger { .. } => (f64::INFINITY, (0.0, 0.0)),
         };
         let operations = problem.shape().k as f64 + 2.0;
         let rounding = operations * unit_roundoff;
@@ -127,6 +147,7 @@ impl ErrorBound {
             normwise: 0.0,
             unit_roundoff,
             largest,
+            output,
         })
     }
 
@@ -144,6 +165,7 @@ impl ErrorBound {
         let cutoff = match model {
             ErrorModel::Elementwise | ErrorModel::Compensated => return Ok(bound),
             ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k, 1.0 / 1024.0),
+            ErrorModel::Truncated => return bound.on_tensor_cores(problem.shape().k, 0.0),
             ErrorModel::RoundedTf32 => {
                 return bound.on_tensor_cores(problem.shape().k, 1.0 / 2048.0);
             }
@@ -202,9 +224,21 @@ impl ErrorBound {
         })
     }
 
-    /// The bound for an element whose terms have magnitudes that add up to `magnitude`.
+    /// The bound for a sum whose terms have magnitudes that add up to `magnitude`.
     pub fn of(&self, magnitude: f64) -> f64 {
         self.gamma * magnitude + self.underflow + self.normwise
+    }
+
+    /// The bound for an element: that of its sum, and of what rounds it.
+    pub fn of_element(&self, expected: Expected) -> f64 {
+        let sum = self.of(expected.magnitude);
+        sum + self.of_rounding(expected.want.abs() + sum)
+    }
+
+    /// What rounding a sum to an element takes at most.
+    fn of_rounding(&self, sum: f64) -> f64 {
+        let (relative, absolute) = self.output;
+        (relative * sum).max(absolute)
     }
 
     /// Whether `got` is right where `want` is. What is not finite must be the same; a result
@@ -225,12 +259,14 @@ impl ErrorBound {
         self.largest
     }
 
-    /// An error in units of rounding of the sum of magnitudes.
-    pub fn units(&self, err: f64, magnitude: f64) -> f64 {
-        if err <= self.underflow {
+    /// An error in units of rounding of the sum of magnitudes, without what rounding the sum to an
+    /// element may have taken.
+    pub fn units(&self, err: f64, expected: Expected) -> f64 {
+        let allowed = self.underflow + self.of_rounding(expected.want.abs());
+        if err <= allowed {
             return 0.0;
         }
-        (err - self.underflow) / (self.unit_roundoff * magnitude)
+        (err - allowed) / (self.unit_roundoff * expected.magnitude)
     }
 
     /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs,
@@ -262,8 +298,9 @@ impl ErrorBound {
                 // one, at the samples.
                 continue;
             }
-            let of_each = self.underflow + self.normwise;
-            let rounding = self.gamma.min(units) + reference;
+            let (output, smallest) = self.output;
+            let of_each = self.underflow + self.normwise + smallest;
+            let rounding = self.gamma.min(units) + output + reference;
             let bound = rounding * magnitude + count as f64 * of_each;
             if !abs_diff_eq!(*got, want, epsilon = bound) {
                 return Err(Failure::Sum {
@@ -542,14 +579,59 @@ mod tests {
         normwise: 5.0,
         unit_roundoff: 0.125,
         largest: 1000.0,
+        output: (0.0, 0.0),
     };
 
     #[test]
     fn errors_are_counted_from_what_may_underflow_on() {
-        assert_eq!(BOUND.units(5.0, 8.0), 2.0);
-        assert_eq!(BOUND.units(1.0, 8.0), 0.0);
+        let units = |bound: ErrorBound, err, want, magnitude| {
+            let expected = Expected { want, magnitude };
+            bound.units(err, expected)
+        };
+        assert_eq!(units(BOUND, 5.0, -16.0, 8.0), 2.0);
+        assert_eq!(units(BOUND, 1.0, -16.0, 8.0), 0.0);
         // An element without terms.
-        assert_eq!(BOUND.units(3.0, 0.0), 0.0);
+        assert_eq!(units(BOUND, 3.0, 0.0, 0.0), 0.0);
+        // What rounds the sum counts no more than what underflows.
+        let output = (0.125, 1.0);
+        let rounded = ErrorBound { output, ..BOUND };
+        assert_eq!(units(rounded, 7.0, -16.0, 8.0), 2.0);
+        assert_eq!(units(rounded, 6.0, -4.0, 8.0), 2.0);
+    }
+
+    #[test]
+    fn an_element_of_16_bits_is_off_by_its_sum_and_by_one_rounding_of_it() {
+        let output = (0.125, 1.0);
+        let bound = ErrorBound { output, ..BOUND };
+        let of = |want| {
+            let magnitude = 16.0;
+            bound.of_element(Expected { want, magnitude })
+        };
+        // 0.25 * 16 + 3 + 5 of the sum.
+        assert_eq!(of(-20.0), 12.0 + 0.125 * 32.0);
+        // The absolute error of a small number.
+        assert_eq!(
+            ErrorBound {
+                output: (0.125, 5.0),
+                ..BOUND
+            }
+            .of_element(Expected {
+                want: 0.0,
+                magnitude: 16.0
+            }),
+            17.0
+        );
+        // By f32's roundings, and an element's: bf16 keeps 8 bits.
+        let shape = Shape::new(0, 0, 14);
+        let layout = Layout::compact(shape);
+        let problem = |alpha| {
+            Problem::<gpu_gemm::Bf16>::random(shape, layout, Data::Uniform, 1, alpha, alpha)
+        };
+        let problem = problem(gpu_gemm::Bf16::from_f32(1.0)).unwrap();
+        let bound = ErrorBound::of_model(&problem, ErrorModel::Truncated).unwrap();
+        let u = 2f64.powi(-24);
+        assert_close(bound.gamma, 64.0 * u / (1.0 - 64.0 * u), 1e-14);
+        assert_eq!((bound.unit_roundoff, bound.output.0), (u, 2f64.powi(-8)));
     }
 
     const fn line_sum(got: f64, want: f64, magnitude: f64) -> LineSum {

@@ -114,7 +114,7 @@ impl Checker {
         expected: Expected,
     ) -> Result<Found, Failure> {
         let Expected { want, magnitude } = expected;
-        let bound = self.bound.of(magnitude);
+        let bound = self.bound.of_element(expected);
         let err = (got - want).abs();
         if !self.bound.accepts(got, want, bound) {
             let largest = self.bound.largest();
@@ -149,7 +149,7 @@ impl Checker {
             at: (row, col),
             err,
             bound,
-            units: self.bound.units(err, magnitude),
+            units: self.bound.units(err, expected),
             limit: self.alarm.map_or(0.0, |alarm| alarm.limit(expected)),
             ..Found::default()
         })

@@ -23,8 +23,9 @@ pub const TF32_BITS: i32 = 11;
 /// [`exact_data`] whose longest factors have so many bits.
 pub fn exact_data_of_bits<T: Number>(k: usize, bits: i32) -> Option<Data> {
     let limit = exact_integers::<T>() / 4.0;
-    // Half for either kind.
-    let wide_terms = (limit / 2.0 / 2f64.powi(bits)) as usize;
+    // Half for either kind. Results of f16 stay finite.
+    let wide = (limit / 2.0).min(largest_element::<T>() / 4.0);
+    let wide_terms = (wide / 2f64.powi(bits)) as usize;
     let fits = |largest: &i32| f64::from(largest * largest) * k as f64 <= limit / 2.0;
     let wide = (1..=4).rev().find(fits).map(|largest| Data::WideIntegers {
         largest,
@@ -39,6 +40,22 @@ pub fn small_integers<T: Number>(k: usize) -> Option<Data> {
     small_integers_with_headroom::<T>(k, 1.0)
 }
 
+/// The largest finite element.
+fn largest_element<T: Number>() -> f64 {
+    match T::ARITHMETIC {
+        Arithmetic::Float { largest, .. } => largest,
+        Arithmetic::WrappingInteger { .. } => f64::INFINITY,
+    }
+}
+
+/// The bits that an element of a type keeps.
+pub fn precision<T: Number>() -> i32 {
+    match T::ARITHMETIC {
+        Arithmetic::Float { exact_integers, .. } => exact_integers.log2() as i32,
+        Arithmetic::WrappingInteger { bits } => bits as i32,
+    }
+}
+
 /// [`small_integers`] for an algorithm whose intermediate results are up to `headroom` times as
 /// large as its sums.
 pub(super) fn small_integers_with_headroom<T: Number>(k: usize, headroom: f64) -> Option<Data> {
@@ -49,9 +66,9 @@ pub(super) fn small_integers_with_headroom<T: Number>(k: usize, headroom: f64) -
         .map(|largest| Data::SmallIntegers { largest })
 }
 
-/// All integers up to this magnitude are elements.
+/// All integers up to this magnitude are sums without rounding.
 pub(super) fn exact_integers<T: Number>() -> f64 {
-    match T::ARITHMETIC {
+    match T::SUMS {
         Arithmetic::Float { exact_integers, .. } => exact_integers,
         Arithmetic::WrappingInteger { bits } => 2f64.powi(bits as i32 - 1) - 1.0,
     }

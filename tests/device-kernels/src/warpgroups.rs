@@ -4,7 +4,7 @@
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::tma::{self, Swizzle};
-use cuda_std::wgmma::{self, Descriptor, sum_place};
+use cuda_std::wgmma::{self, Descriptor, Major, MnMajor, sum_place};
 use cuda_std::{mma, shared, shared_array};
 
 #[cfg(not(cuda_device))]
@@ -58,6 +58,14 @@ pub(crate) static PROBES: &[Probe] = &[
         ptx_since: "compute_90a",
         runs_since: "compute_90a",
         expected: |_, _| product(32),
+    ),
+    probe!(
+        a_warpgroup_multiplies_tiles_with_rows_along_m_and_n,
+        launch: TILES,
+        ptx: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"],
+        ptx_since: "compute_90a",
+        runs_since: "compute_90a",
+        expected: |_, _| product(64),
     ),
 ];
 
@@ -183,4 +191,38 @@ macro_rules! multiply {
 multiply! {
     a_warpgroup_multiplies_bf16: m64n128k16_bf16, u16, |value| ((value as f32).to_bits() >> 16) as u16;
     a_warpgroup_multiplies_tf32: m64n128k8_tf32, u32, |value| (value as f32).to_bits();
+}
+
+/// The same with tiles whose rows run along M and N: A in one box of 64 columns, B in two.
+#[kernel]
+pub unsafe fn a_warpgroup_multiplies_tiles_with_rows_along_m_and_n(_: &[u32], output: *mut u32) {
+    const BOX: u32 = 64 * 128; // 64 rows of 128 bytes
+    let thread = thread::thread_idx_x();
+    let a = shared::dynamic_shared_mem_aligned::<u8, 1024>(); // (k: 64, 128 bytes)
+    let b = a.add(BOX as usize); // (2, k: 64, 128 bytes)
+    for (tile, matrix, columns) in [(a, 1, 64), (b, 77, 128)] {
+        if thread < columns {
+            for k in 0..64 {
+                let value = small(matrix, thread, k) as f32;
+                let at = (thread / 64 * BOX + k * 128 + thread % 64 * 2) as usize;
+                let pair = mma::pair_of_f16(value, 0.0);
+                *tile.add(Swizzle::Bytes128.place(at)).cast::<u16>() = pair as u16;
+            }
+        }
+    }
+    tma::fence_shared(); // what was written may be multiplied
+    thread::sync_threads(); // the tiles are complete
+    let (a, b) = (Descriptor::of_boxes(a, BOX), Descriptor::of_boxes(b, BOX));
+    let mut sums = [1000.0_f32; 64];
+    wgmma::fence();
+    for step in 0..4 {
+        let bytes = step * MnMajor::BYTES_OF_16;
+        wgmma::m64n128k16_f16(&mut sums, a.along_k(bytes), b.along_k(bytes), true);
+    }
+    wgmma::commit();
+    wgmma::wait_64::<0>(&mut sums);
+    for (i, sum) in (0..).zip(sums) {
+        let (row, col) = sum_place(thread, i);
+        *output.add((128 * row + col) as usize) = sum as i32 as u32;
+    }
 }

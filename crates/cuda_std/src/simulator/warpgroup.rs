@@ -3,7 +3,7 @@
 use super::block::{Block, State, Thread};
 use super::mma::Products;
 use super::{Fault, Place, current};
-use crate::wgmma::{Descriptor, sum_place};
+use crate::wgmma::{Tile, sum_place};
 use std::collections::VecDeque;
 use std::panic::Location;
 
@@ -17,7 +17,7 @@ struct Multiplication {
     products: Products,
     /// Columns of B, and K.
     shape: (u32, u32),
-    tiles: [Descriptor; 2],
+    tiles: [Tile; 2],
     adds: bool,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn warpgroup_multiply(
     products: Products,
     shape: (u32, u32),
     sums: &mut [f32],
-    tiles: [Descriptor; 2],
+    tiles: [Tile; 2],
     adds: bool,
 ) {
     let (block, thread) = (current::block(), current::thread());
@@ -223,14 +223,14 @@ fn operands(multiplication: &Multiplication, read: &dyn Fn(usize) -> [u8; 2]) ->
     let (columns, depth) = multiplication.shape;
     let [a, b] = multiplication.tiles;
     let element_bytes = 32 / depth;
-    let element = |tile: Descriptor, row: u32, k: u32| {
+    let element = |tile: Tile, row: u32, k: u32| {
         let halves = (0..element_bytes / 2).map(|half| {
-            let bytes = read(tile.place(row, element_bytes * k + 2 * half));
+            let bytes = read(tile.place(row, k, element_bytes, 2 * half));
             u64::from(u16::from_le_bytes(bytes)) << (16 * half)
         });
         halves.sum()
     };
-    let matrix = |tile: Descriptor, rows: u32| -> Vec<u64> {
+    let matrix = |tile: Tile, rows: u32| -> Vec<u64> {
         let places = (0..rows).flat_map(|row| (0..depth).map(move |k| (row, k)));
         places.map(|(row, k)| element(tile, row, k)).collect()
     };

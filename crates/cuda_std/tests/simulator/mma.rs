@@ -438,3 +438,44 @@ fn a_row_that_no_gpu_can_load_is_a_fault() {
         );
     }
 }
+
+#[test]
+fn numbers_of_16_bits_are_the_nearest() {
+    use cuda_std::mma::{of_bf16, of_f16, pair_of_bf16, pair_of_f16};
+    // Each number of 16 bits, and what lies between it and the next.
+    let kinds: [(fn(f32, f32) -> u32, fn(u16) -> f32, u16); 2] = [
+        (pair_of_bf16, of_bf16, 0x7F80),
+        (pair_of_f16, of_f16, 0x7C00),
+    ];
+    for (pair, of, infinity) in kinds {
+        assert_eq!(of(infinity), f32::INFINITY);
+        assert!(of(infinity + 1).is_nan() && of(pair(f32::NAN, 0.0) as u16).is_nan());
+        for bits in 0..infinity - 1 {
+            let (number, next) = (of(bits), of(bits + 1));
+            assert!(number < next);
+            let middle = ((f64::from(number) + f64::from(next)) / 2.0) as f32;
+            let even = bits + bits % 2;
+            for (x, expected) in [
+                (number, bits),
+                (middle, even),
+                (middle.next_down().max(number), bits),
+                (middle.next_up().min(next), bits + 1),
+            ] {
+                assert_eq!(
+                    pair(x, -x),
+                    u32::from(expected) | (u32::from(expected) | 0x8000) << 16
+                );
+            }
+        }
+        let largest = of(infinity - 1);
+        let step = largest - of(infinity - 2);
+        assert_eq!(pair(largest + 0.49 * step, f32::MAX) as u16, infinity - 1);
+        assert_eq!(pair(f32::INFINITY, 0.0), u32::from(infinity));
+    }
+    assert_eq!(pair_of_f16(65520.0, 65519.0), 0x7BFF_7C00);
+    assert_eq!(
+        [of_f16(0x3C00), of_f16(0xC000), of_f16(1)],
+        [1.0, -2.0, 2f32.powi(-24)]
+    );
+    assert_eq!([of_bf16(0x3F80), of_bf16(0xC000)], [1.0, -2.0]);
+}

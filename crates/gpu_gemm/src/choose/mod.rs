@@ -18,9 +18,10 @@ pub mod tuned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpu_kernels::spec::{ElementType, Rounding, Types, Unit, Variant};
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{ElementType, Kernel, Rounding, Types, Unit, Variant};
 
-use crate::call::{Call, Shape, Transpose};
+use crate::call::{Call, Factor, Shape, Transpose};
 use crate::device::{CudaDevice, Device};
 use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
@@ -140,6 +141,11 @@ impl Chooser {
                 Some(Choice::of(&plan))
             }
             ElementType::F64 | ElementType::I32 => highest_of_type(element).map(Choice::even),
+            ElementType::Bf16 | ElementType::F16 => KERNELS
+                .iter()
+                .rev()
+                .find_map(|kernel| kernel_for(kernel, element, &call))
+                .map(Choice::even),
         }
     }
 
@@ -178,6 +184,16 @@ impl Chooser {
     }
 }
 
+/// The variant of a kernel for elements of a type and a call: one that takes A and B as they lie, if
+/// there is one, else the type's default.
+pub fn kernel_for(kernel: &Kernel, element: ElementType, call: &Call) -> Option<&'static Variant> {
+    let mut of_type = kernel.variants.iter().filter(|one| one.types.c == element);
+    let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
+    let as_they_lie = |one: &&Variant| [one.a.major, one.b.major] == lies;
+    let default = of_type.clone().next();
+    of_type.find(as_they_lie).or(default)
+}
+
 /// A choice, and why it was made.
 #[derive(Clone, Debug)]
 pub struct Reasoned {
@@ -214,7 +230,6 @@ fn highest_of_type(element: ElementType) -> Option<&'static Variant> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Factor;
     use crate::tests::h200;
 
     fn compact(shape: Shape) -> Call {

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use cuda_std::simulator::{self, Report};
+use cuda_std::tma::TensorMap;
 use gpu_kernels::spec::Function;
 
 use super::error::DeviceError;
 use crate::backend::Backend;
-use crate::launch::{Argument, Bindings, Element, Launch};
+use crate::launch::{Argument, Bindings, Element, Launch, NO_MAP, Plain};
 
 /// A change to how a launch is simulated.
 type Configure = dyn Fn(simulator::Launch) -> simulator::Launch + Send + Sync;
@@ -153,9 +154,14 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::GemmF32(kernel) => gemm!(kernel),
         Function::GemmF64(kernel) => gemm!(kernel),
         Function::GemmI32(kernel) => gemm!(kernel),
+        Function::GemmBf16(kernel) | Function::GemmF16(kernel) => thread!(
+            kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
+            c pointer, ldc count, c_boxes map
+        ),
         Function::StreamK(kernel) => gemm!(kernel, partials pointer),
         Function::CopyF32(kernel) => copy!(kernel),
         Function::CopyF64(kernel) => copy!(kernel),
+        Function::Copy16(kernel) => copy!(kernel),
         Function::FixUp(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, beta scalar, c pointer, ldc count,
             partials pointer, tile_m count, tile_n count, tile_k count, ctas count, waves count,
@@ -190,7 +196,7 @@ impl Arguments<'_> {
         }
     }
 
-    fn slice<T: Element>(&mut self) -> Option<Shared<&'static [T]>> {
+    fn slice<T: Plain>(&mut self) -> Option<Shared<&'static [T]>> {
         match *self.remaining.next()? {
             Argument::Slice(_, 0) => Some(Shared(&[])),
             Argument::Slice(address, length) => {
@@ -206,7 +212,24 @@ impl Arguments<'_> {
         }
     }
 
-    fn pointer<T: Element>(&mut self) -> Option<Shared<*mut T>> {
+    /// A map lives as long as the process: there are three for each launch of some kernels.
+    fn map(&mut self) -> Option<Shared<&'static TensorMap>> {
+        match *self.remaining.next()? {
+            Argument::Map(map) => {
+                let start = self.bindings.pointer(map.address);
+                let tiles = map.tiles(start);
+                if tiles.is_some() {
+                    let end = start.wrapping_add(map.extent() * map.element.bytes());
+                    self.slices.push(start.cast_const()..end.cast_const());
+                }
+                let map = tiles.and_then(|tiles| tiles.simulated().ok());
+                Some(Shared(Box::leak(Box::new(map.unwrap_or(NO_MAP)))))
+            }
+            _ => None,
+        }
+    }
+
+    fn pointer<T: Plain>(&mut self) -> Option<Shared<*mut T>> {
         match *self.remaining.next()? {
             Argument::Pointer(address) => Some(Shared(self.bindings.pointer(address).cast())),
             _ => None,

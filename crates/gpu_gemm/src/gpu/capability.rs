@@ -75,6 +75,8 @@ impl Capability {
             ElementType::F64 => self.fp64_lanes,
             // The same in every column of the table.
             ElementType::I32 => 64,
+            // Twice as many, two to an instruction.
+            ElementType::Bf16 | ElementType::F16 => 2 * self.fp32_lanes,
         }
     }
 
@@ -84,6 +86,9 @@ impl Capability {
             (Unit::CudaCores, _) => self.lanes(variant.types.accumulator),
             (Unit::TensorCores { .. }, ElementType::F64) => self.fp64_tensor,
             (Unit::TensorCores { .. }, ElementType::F32) => self.tf32_tensor,
+            (Unit::TensorCores { .. }, ElementType::Bf16 | ElementType::F16) => {
+                2 * self.tf32_tensor
+            }
             (Unit::TensorCores { .. }, ElementType::I32) => 0,
         }
     }

@@ -79,7 +79,10 @@ impl DeviceFacts {
 
     /// Whether it can run a kernel.
     pub fn runs(&self, variant: &Variant) -> bool {
-        variant.least_capability <= self.capability
+        match variant.one_capability {
+            true => variant.least_capability == self.capability,
+            false => variant.least_capability <= self.capability,
+        }
     }
 
     /// The number of CTAs of a kernel that an SM holds at once: as many as on the GPU where its
@@ -91,7 +94,7 @@ impl DeviceFacts {
             // Registers set no further limit: the compiler was held to what the measured number
             // of CTAs leaves.
             registers: 0,
-            shared_bytes: variant.static_shared_bytes,
+            shared_bytes: variant.static_shared_bytes + variant.ring_bytes(),
         };
         let room = self.sm.map(|sm| Occupancy::of(sm, needs).ctas);
         measured

@@ -69,6 +69,8 @@ impl OperandCopy {
             kernel: match (self.transposed, self.element) {
                 (true, ElementType::F32 | ElementType::I32) => transpose::TRANSPOSE,
                 (true, ElementType::F64) => transpose::TRANSPOSE_F64,
+                (true, ElementType::Bf16 | ElementType::F16) => transpose::TRANSPOSE_16,
+                (false, ElementType::Bf16 | ElementType::F16) => transpose::PAD_16,
                 (false, ElementType::F32 | ElementType::I32) => transpose::PAD,
                 (false, ElementType::F64) => transpose::PAD_F64,
             },

@@ -1,14 +1,19 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
 use gpu_kernels::fix_up::{self, FIX_UP};
-use gpu_kernels::spec::{Grid, Variant};
+use gpu_kernels::spec::{ElementType, Grid, Major, Variant};
 use gpu_kernels::stream_k::StreamK;
 
-use super::bands::{TooLarge, bands};
+use super::bands::{MOST_CTAS_X, TooLarge, bands};
 use super::decomposition::{Decomposition, splits, tiles};
 use super::operand_copy::{OperandCopy, View, copy};
 use crate::call::{Call, Factor, Shape};
-use crate::launch::{Address, Argument, Launch, Memory, Waits};
+use crate::launch::{Address, Argument, Launch, Map, Memory, Waits};
+
+/// Bytes of a row of a box that the copy engine moves, and rows of a box of C
+/// ([`Staging::Ring`](gpu_kernels::spec::Staging::Ring)).
+const BOX_ROW_BYTES: usize = 128;
+const ROWS_OF_C: u32 = 64;
 
 /// Consecutive columns of C, and the kernel that computes them.
 #[derive(Clone, Debug)]
@@ -22,6 +27,8 @@ pub struct Panel {
     b_copy: Option<OperandCopy>,
     /// Whether the copy of A is the previous panel's.
     shares_a: bool,
+    /// CTAs that fit the GPU at once.
+    ctas: u32,
     decomposition: Option<Decomposition>,
     is_split: bool,
     /// Where the partial sums begin in the workspace, and where the workspace ends.
@@ -43,6 +50,7 @@ impl Panel {
         let (own_a_copy, offset) = copy(Factor::A, variant, &call, 0)?;
         let (b_copy, partials_offset) = copy(Factor::B, variant, &call, offset)?;
         let mut panel = Panel {
+            ctas: decomposition.ctas,
             variant,
             call,
             first_column,
@@ -158,6 +166,9 @@ impl Panel {
             Some(copy) => copy.view(),
             None => self.stored(factor, product),
         });
+        if self.variant.grid == Grid::Persistent {
+            return self.add_mapped_launch(a, b, launches);
+        }
         let Some(decomposition) = self.decomposition else {
             for band in bands(self.variant, self.call.shape)? {
                 let skipped = band.first_row.saturating_mul(a.leading);
@@ -229,6 +240,59 @@ impl Panel {
             Argument::Pointer(c),
             Argument::Count(self.call.ldc),
         ]
+    }
+
+    /// Adds the launch of a kernel whose tiles the copy engine brings.
+    fn add_mapped_launch(
+        &self,
+        a: View,
+        b: View,
+        launches: &mut Vec<Launch>,
+    ) -> Result<(), TooLarge> {
+        if bands(self.variant, self.call.shape)?.is_empty() {
+            return Ok(());
+        }
+        let (variant, Shape { m, n, k }) = (self.variant, self.call.shape);
+        let tile = variant.tile;
+        let map = |view: View, element: ElementType, (rows, columns), box_rows: u32| {
+            Argument::Map(Map {
+                address: view.address,
+                element,
+                rows,
+                columns,
+                leading: view.leading,
+                box_rows: box_rows as usize,
+                box_columns: BOX_ROW_BYTES / element.bytes(),
+            })
+        };
+        let a = match variant.a.major {
+            Major::K => map(a, variant.types.a, (m, k), tile.m),
+            Major::Mn => map(a, variant.types.a, (k, m), tile.k),
+        };
+        let b = match variant.b.major {
+            Major::K => map(b, variant.types.b, (n, k), tile.n),
+            Major::Mn => map(b, variant.types.b, (k, n), tile.k),
+        };
+        let c = View {
+            address: self.c(0),
+            extent: 0,
+            leading: self.call.ldc,
+        };
+        let arguments = vec![
+            Argument::Count(m),
+            Argument::Count(n),
+            Argument::Count(k),
+            Argument::Alpha,
+            a,
+            b,
+            Argument::Beta,
+            Argument::Pointer(c.address),
+            Argument::Count(self.call.ldc),
+            map(c, variant.types.c, (m, n), ROWS_OF_C),
+        ];
+        let ctas = self.tiles().min(self.ctas.min(MOST_CTAS_X) as usize) as u32;
+        launches.push(self.launch((ctas, 1), arguments, Waits::ForTheStream));
+        Ok(())
     }
 
     fn launch(&self, grid: (u32, u32), arguments: Vec<Argument>, waits: Waits) -> Launch {

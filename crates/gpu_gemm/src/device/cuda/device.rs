@@ -17,6 +17,7 @@ use super::driver::{self, Driver};
 use super::extended::LaunchKernelEx;
 use super::ptx;
 use super::status::{during, is_sticky};
+use super::tensor_map::EncodeMap;
 use crate::device::error::DeviceError;
 use crate::gpu::Properties;
 use crate::launch::Plain;
@@ -37,6 +38,7 @@ pub struct CudaDevice {
     ptx: &'static str,
     properties: Properties,
     pub(super) extended: Option<LaunchKernelEx>,
+    pub(super) encode_map: Option<EncodeMap>,
     /// Keeps the driver's functions loaded.
     _driver: Driver,
 }
@@ -122,6 +124,7 @@ impl CudaDevice {
             context,
             ptx,
             extended: LaunchKernelEx::find(&driver),
+            encode_map: EncodeMap::find(&driver),
             properties,
             _driver: driver,
         })

@@ -2,16 +2,18 @@
 
 use std::ffi::c_void;
 
+use cuda_std::tma::TensorMap;
+
 use cust::error::CudaError;
 use cust::stream::Stream;
-use cust::sys::{CUfunction, CUstream, cuLaunchKernel};
+use cust::sys::{CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel};
 
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
-use super::status::{checked, is_sticky};
+use super::status::{checked, during, is_sticky};
 use crate::backend::Backend;
 use crate::device::error::DeviceError;
-use crate::launch::{Argument, Bindings, Launch, Scalar, Waits};
+use crate::launch::{Argument, Bindings, Launch, Map, NO_MAP, Scalar, Waits};
 
 /// The first architecture on which a launch may begin early: ten times the compute capability.
 const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
@@ -36,14 +38,18 @@ impl<'a> CudaStream<'a> {
 impl Backend for CudaStream<'_> {
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let function = self.device.function(launch.kernel.name)?;
-        let words = words(launch, bindings);
-        let mut parameters: Vec<*mut c_void> = words
-            .iter()
-            .map(|word| std::ptr::from_ref(word).cast_mut().cast())
-            .collect();
+        let values = self.values(launch, bindings)?;
+        let mut parameters: Vec<*mut c_void> = values.iter().map(Value::address).collect();
+        if launch.dynamic_shared_bytes > DYNAMIC_SHARED_WITHOUT_ASKING {
+            let bytes = launch.dynamic_shared_bytes.cast_signed();
+            let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function is one of a module that the device keeps.
+            checked(unsafe { cuFuncSetAttribute(function, most, bytes) as u32 })
+                .map_err(during("Asking for shared memory"))?;
+        }
         let stream = self.stream.as_inner();
-        // SAFETY: these are the kernel's parameters, in order, each at the start of its 8-byte
-        // word; the caller vouches for the memory.
+        // SAFETY: these are the kernel's parameters, in order and each at its address; the caller
+        // vouches for the memory.
         let launched = unsafe { self.start(launch, function, stream, &mut parameters) };
         launched.map_err(|error| match is_sticky(error) {
             true => DeviceError::ContextLost(error),
@@ -56,7 +62,24 @@ impl Backend for CudaStream<'_> {
     }
 }
 
+/// The dynamic shared memory that a kernel may have unless it asks for more.
+const DYNAMIC_SHARED_WITHOUT_ASKING: u32 = 48 * 1024;
+
 impl CudaStream<'_> {
+    fn values(&self, launch: &Launch, bindings: &Bindings) -> Result<Vec<Value>, DeviceError> {
+        values(launch, bindings, |map, address| {
+            let Some(tiles) = map.tiles(address) else {
+                return Ok(NO_MAP);
+            };
+            let Some(encode) = &self.device.encode_map else {
+                return Err(DeviceError::NoSuchEntry {
+                    entry: "cuTensorMapEncodeTiled".to_owned(),
+                });
+            };
+            encode.map(&tiles).map_err(during("Describing a matrix"))
+        })
+    }
+
     /// # Safety
     ///
     /// As for [`Backend::launch`]; `parameters` point to the kernel's parameters, in order and
@@ -118,24 +141,45 @@ impl CudaStream<'_> {
     }
 }
 
-/// The parameters of a launch in the form that the driver expects, each at the start of an 8-byte
-/// word; a slice takes two words, an address and a length. Hosts of NVIDIA's GPUs are
-/// little-endian, so a shorter number begins where its word begins.
-fn words(launch: &Launch, bindings: &Bindings) -> Vec<u64> {
-    let mut words = Vec::with_capacity(2 * launch.arguments.len());
-    for argument in &launch.arguments {
-        match *argument {
-            Argument::Count(count) => words.push(count as u64),
-            Argument::Alpha => words.push(bits(bindings.alpha)),
-            Argument::Beta => words.push(bits(bindings.beta)),
-            Argument::Slice(address, length) => {
-                words.push(bindings.pointer(address) as u64);
-                words.push(length as u64);
-            }
-            Argument::Pointer(address) => words.push(bindings.pointer(address) as u64),
+/// A parameter in the form that the driver expects. Hosts of NVIDIA's GPUs are little-endian, so
+/// that a shorter number begins where its word begins.
+#[derive(Debug, PartialEq)]
+enum Value {
+    Word(u64),
+    Map([u64; 16]),
+}
+
+impl Value {
+    fn address(&self) -> *mut c_void {
+        match self {
+            Value::Word(word) => std::ptr::from_ref(word).cast_mut().cast(),
+            Value::Map(map) => std::ptr::from_ref(map).cast_mut().cast(),
         }
     }
-    words
+}
+
+/// The parameters of a launch; a slice is two words, an address and a length.
+fn values(
+    launch: &Launch,
+    bindings: &Bindings,
+    encode: impl Fn(&Map, *mut u8) -> Result<TensorMap, DeviceError>,
+) -> Result<Vec<Value>, DeviceError> {
+    let mut values = Vec::with_capacity(2 * launch.arguments.len());
+    for argument in &launch.arguments {
+        let value = match argument {
+            Argument::Count(count) => Value::Word(*count as u64),
+            Argument::Alpha => Value::Word(bits(bindings.alpha)),
+            Argument::Beta => Value::Word(bits(bindings.beta)),
+            Argument::Slice(address, length) => {
+                values.push(Value::Word(bindings.pointer(*address) as u64));
+                Value::Word(*length as u64)
+            }
+            Argument::Pointer(address) => Value::Word(bindings.pointer(*address) as u64),
+            Argument::Map(map) => Value::Map(encode(map, bindings.pointer(map.address))?.0),
+        };
+        values.push(value);
+    }
+    Ok(values)
 }
 
 fn bits(scalar: Scalar) -> u64 {
@@ -179,7 +223,8 @@ mod tests {
             waits: Waits::ForTheStream,
         };
         let alpha = u64::from(1.5f32.to_bits());
-        let expected = [0x208, 5, alpha, 0xffff_ffff, 7, 0x300];
-        assert_eq!(words(&launch, &bindings), expected);
+        let expected = [0x208, 5, alpha, 0xffff_ffff, 7, 0x300].map(Value::Word);
+        let found = values(&launch, &bindings, |_, _| Ok(NO_MAP)).unwrap();
+        assert_eq!(found, expected);
     }
 }

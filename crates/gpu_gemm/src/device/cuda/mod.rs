@@ -6,6 +6,7 @@ mod extended;
 mod launch;
 pub mod ptx;
 pub mod status;
+mod tensor_map;
 
 pub use device::CudaDevice;
 pub use launch::CudaStream;

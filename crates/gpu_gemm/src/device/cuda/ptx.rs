@@ -83,10 +83,13 @@ pub fn head(ptx: &str) -> String {
 pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
     let mut text = String::with_capacity(ptx.len() / 4);
     let (mut found, mut skipping) = (false, false);
+    // Braces that are open: the text of an `asm!` may have some of its own.
+    let mut depth = 0;
     for line in ptx.lines() {
         if let Some(name) = entry_name(line) {
             found |= name == entry;
             skipping = name != entry;
+            depth = 0;
         }
         // libNVVM's statements about symbols of all kernels.
         let is_comment = line.trim_start().starts_with("//");
@@ -94,7 +97,14 @@ pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
             text.push_str(line);
             text.push('\n');
         }
-        skipping &= line != "}";
+        if skipping {
+            let code = line.split("//").next().unwrap_or_default();
+            let count = |brace| code.matches(brace).count();
+            depth += count('{');
+            let closed = count('}');
+            depth = depth.saturating_sub(closed);
+            skipping = depth > 0 || closed == 0;
+        }
     }
     found.then_some(text)
 }
@@ -274,14 +284,15 @@ mod tests {
     #[test]
     fn a_module_of_one_kernel_has_no_other_and_keeps_its_tables() {
         const MODULE: &str = "// of symbols\n.version 8.8\n.target sm_75\n\n.extern .shared .b8 s[];\n\
-                              .visible .entry first(\n)\n{\n\tmov.u32 a, b;\n}\n\
-                              .visible .entry second()\n{\n\ttrap;\n}\n\
+                              .visible .entry first(\n)\n{\n\tmov.u32 a, b;\n{\n.reg .pred p;\n}\n\texit;\n}\n\
+                              .visible .entry second()\n{\n\ttrap;\n{\nadd {a, b}; // {\n}\nret;\n}\n\
                               .file\t3 \"x.rs\"\n.section .debug_str\n{\n.b8 95,0\n}\n";
         assert_eq!(entries(MODULE).collect::<Vec<_>>(), ["first", "second"]);
         let module = with_one_kernel(MODULE, "second").unwrap();
         assert!(module.starts_with(".version 8.8\n"), "{module}");
         assert!(module.contains(".entry second()") && module.contains("trap;"));
         assert!(!module.contains("first") && !module.contains("mov.u32"));
+        assert!(!module.contains("exit") && module.contains("ret;\n}"));
         assert!(module.contains(".file\t3") && module.contains(".b8 95,0"));
         assert_eq!(with_one_kernel(MODULE, "third"), None);
         let head = ".version 8.8\n.target sm_75\n";

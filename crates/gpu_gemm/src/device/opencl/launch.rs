@@ -1,7 +1,7 @@
 //! Launches on a device of OpenCL.
 
 use cuda_std::panic_record;
-use opencl3::error_codes::ClError;
+use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
 use opencl3::kernel::Kernel;
 use opencl3::types::cl_uint;
 
@@ -116,6 +116,8 @@ impl OpenClDevice {
                     parameters.number(&(length as u64))?;
                 }
                 Argument::Pointer(address) => parameters.pointer(bindings.pointer(address))?,
+                // Kernels that take one have no text in OpenCL C.
+                Argument::Map(_) => return Err(ClError(CL_INVALID_VALUE)),
             }
         }
         if compiled.has_dynamic_local {
