@@ -51,6 +51,7 @@ unsafe fn multiply<const BK: usize>(
     const {
         assert!((BM * BK).is_multiple_of(THREADS), "A splits evenly");
         assert!((BK * BN).is_multiple_of(THREADS), "B splits evenly");
+        assert!(TM == TN, "one loop reads both fragments");
     }
     let (x, y) = (
         thread::thread_idx_x() as usize,

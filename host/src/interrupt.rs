@@ -94,7 +94,7 @@ impl Drop for End {
 
 /// Ends the process by a signal.
 fn end(signal: i32) {
-    // Whoever is second here waits for the end.
+    // A second thread that comes here waits for the end of the process.
     output::abandon_all();
     progress::clear_all();
     // There may be no reader.

@@ -55,7 +55,7 @@ pub fn count() -> Result<Option<String>, String> {
             let code = nvdisasm::disassemble(&nvdisasm, &assembled.cubin);
             let code = sass::parse(&code.map_err(|error| error.to_string())?, entry);
             let main_loop = Statistics::of(&code).main_loop;
-            let main_loop = main_loop.ok_or_else(|| format!("`{entry}` has no main loop"))?;
+            let main_loop = main_loop.ok_or_else(|| format!("`{entry}` has no mainloop"))?;
             let mut reports = assembled.kernels.iter();
             let report = reports
                 .find(|report| report.entry == entry)
@@ -78,7 +78,7 @@ fn on_cuda_cores() -> impl Iterator<Item = &'static Kernel> {
 }
 
 /// A figure of a variant's machine code: its `registers`, the `instructions` and `fmas` of its
-/// main loop, or the `share` of FMAs among them.
+/// mainloop, or the `share` of FMAs among them.
 ///
 /// # Errors
 ///
@@ -118,7 +118,7 @@ pub fn issued(name: &str) -> Result<String, String> {
 ///
 /// A variant was not measured.
 pub fn law() -> Result<String, String> {
-    let mut table = "\n| kernel | FMAs / instructions of the main loop | share of FMAs | measured share of peak | issued per clock, by the law |\n| --- | --- | --- | --- | --- |\n".to_string();
+    let mut table = "\n| kernel | FMAs / instructions of the mainloop | share of FMAs | measured share of peak | issued per clock, by the law |\n| --- | --- | --- | --- | --- |\n".to_string();
     let shown = on_cuda_cores().flat_map(|kernel| {
         let is_first = |index: usize| index == 0 && kernel.name != "few-rows"; // not made for squares
         let variants = of_floats(kernel).enumerate();
@@ -141,7 +141,7 @@ pub fn law() -> Result<String, String> {
 }
 
 /// Of the issue slots of a rung at 4096, what FMAs take and what other instructions do, by the law:
-/// for each kernel whose main loop is counted whole, in its first variant.
+/// for each kernel whose mainloop is counted whole, in its first variant.
 ///
 /// # Errors
 ///

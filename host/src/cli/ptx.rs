@@ -31,7 +31,7 @@ pub(super) struct Ptx {
     #[arg(long)]
     sass: bool,
 
-    /// Only what the machine code of the main loop consists of
+    /// Only what the machine code of the mainloop consists of
     #[arg(long, requires = "sass")]
     statistics: bool,
 

@@ -3,7 +3,7 @@
 //!
 //! An SM issues at most four instructions per clock, and starts at most one load of a warp, be it
 //! from shared memory or, through the L1, from global memory. So the instructions of a kernel's
-//! main loop say how many multiply-adds it can do in a clock, whatever its data are and however
+//! mainloop say how many multiply-adds it can do in a clock, whatever its data are and however
 //! many warps there are.
 
 use gpu_gemm::gpu::Gpu;
@@ -20,12 +20,12 @@ const ISSUED: f64 = 4.0;
 /// Loads of a warp that an SM starts per clock: one word for each lane, 128 bytes.
 const LOADS: f64 = 1.0;
 
-/// What the instructions of the main loop allow.
+/// What the instructions of the mainloop allow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceilings {
     /// What they were counted for, such as `sm_90`.
     pub architecture: &'static str,
-    /// Instructions of the main loop, those of them that multiply and add, and loads.
+    /// Instructions of the mainloop, those of them that multiply and add, and loads.
     pub instructions: usize,
     pub multiply_adds: usize,
     pub shared_loads: usize,

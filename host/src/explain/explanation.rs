@@ -82,7 +82,7 @@ pub struct Explanation {
     /// Operations per byte if every element moved once.
     pub compulsory_intensity: f64,
     pub roofline: Roofline,
-    /// What the instructions of the main loop allow; known of kernels of f32.
+    /// What the instructions of the mainloop allow; known of kernels of f32.
     pub ceilings: Option<Ceilings>,
     /// What ptxas reports.
     pub resources: Option<Resources>,

@@ -6,7 +6,7 @@
 //! | `explanation.rs` | the facts, as they are written to JSON |
 //! | `auto.rs` | what `auto` runs, and why |
 //! | `cpu.rs` | what is known of a CPU rung |
-//! | `ceilings.rs` | what the loads and the instructions of its main loop allow |
+//! | `ceilings.rs` | what the loads and the instructions of its mainloop allow |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
 //! | `resources.rs` | what ptxas reports of the kernel, and how many of its CTAs fit on an SM |
 //! | `data_sheets.rs` | GPUs that need not be present |

@@ -229,7 +229,7 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     )
 }
 
-/// What the main loop's instructions allow, and which of all ceilings is the lowest.
+/// What the mainloop's instructions allow, and which of all ceilings is the lowest.
 fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let Some(ceilings) = &explanation.ceilings else {
         return writeln!(
@@ -248,7 +248,7 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
             .collect();
         writeln!(
             out,
-            "loads      {} for {} in the main loop ({}), and an SM starts one of a warp per clock: at most {}",
+            "loads      {} for {} in the mainloop ({}), and an SM starts one of a warp per clock: at most {}",
             loads.join(" and "),
             plural(ceilings.multiply_adds as u64, "FMA"),
             ceilings.architecture,
@@ -257,7 +257,7 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     }
     writeln!(
         out,
-        "issue      {:.1} % of the main loop's instructions are FMAs, {} of {}: at most {}",
+        "issue      {:.1} % of the mainloop's instructions are FMAs, {} of {}: at most {}",
         100.0 * ceilings.multiply_adds as f64 / ceilings.instructions as f64,
         ceilings.multiply_adds,
         ceilings.instructions,
@@ -430,9 +430,9 @@ mod tests {
         };
         let mut naive = explained("naive");
         for line in [
-            "\nloads      32 from global memory for 16 FMAs in the main loop (sm_90), and an SM starts one \
+            "\nloads      32 from global memory for 16 FMAs in the mainloop (sm_90), and an SM starts one \
              of a warp per clock: at most 8.364 TFLOP/s\n",
-            "\nissue      17.2 % of the main loop's instructions are FMAs, 16 of 93: at most 11.51 TFLOP/s\n",
+            "\nissue      17.2 % of the mainloop's instructions are FMAs, 16 of 93: at most 11.51 TFLOP/s\n",
             "\nlowest     global memory: at most 1.200 TFLOP/s; where caches answer reads of global memory, \
              loads: 8.364 TFLOP/s\n",
         ] {

@@ -6,7 +6,7 @@
 //! | `ptx.rs` | one kernel of a PTX module, and the line of each instruction |
 //! | `opencl.rs` | a kernel in OpenCL C, with the text of its Rust lines |
 //! | `sass.rs` | the same of machine code, as `nvdisasm` writes it |
-//! | `statistics.rs` | what the main loop of a kernel consists of |
+//! | `statistics.rs` | what the mainloop of a kernel consists of |
 //! | `record.rs` | the same of every f32 kernel, counted once and kept |
 //! | `sources.rs` | the Rust files that were compiled to this build's PTX |
 //! | `annotated.rs` | instructions with their lines, as text |

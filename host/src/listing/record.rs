@@ -1,4 +1,4 @@
-//! What the main loops of the f32 kernels on CUDA cores consist of, counted once and kept.
+//! What the mainloops of the f32 kernels on CUDA cores consist of, counted once and kept.
 //!
 //! Counting needs ptxas and nvdisasm, which few machines have. So the counts are kept in
 //! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file where both
@@ -22,7 +22,7 @@ pub struct Counts {
     pub variant: String,
     /// Registers of a thread.
     pub registers: u32,
-    /// Of the main loop, like all that follow.
+    /// Of the mainloop, like all that follow.
     pub instructions: usize,
     pub fmas: usize,
     /// Loads from shared memory, of any width.
@@ -31,7 +31,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of a variant whose main loop was counted.
+    /// Of a variant whose mainloop was counted.
     pub fn of(variant: &str, registers: u32, main_loop: &MainLoop) -> Counts {
         Counts {
             variant: variant.to_string(),
@@ -43,7 +43,7 @@ impl Counts {
         }
     }
 
-    /// The share of FMAs among the instructions of the main loop.
+    /// The share of FMAs among the instructions of the mainloop.
     pub fn share(&self) -> f64 {
         self.fmas as f64 / self.instructions as f64
     }

@@ -1,4 +1,4 @@
-//! What the main loop of a kernel consists of, counted in its machine code.
+//! What the mainloop of a kernel consists of, counted in its machine code.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use gpu_gemm::text::plural;
 /// for addresses.
 const MULTIPLY_ADDS: [&str; 3] = ["FFMA", "DFMA", "IMAD"];
 
-/// Counts of a kernel's main loop: of its innermost loops with multiply-adds, the one with the
+/// Counts of a kernel's mainloop: of its innermost loops with multiply-adds, the one with the
 /// most.
 ///
 /// A loop is the code between a backward branch and its target. Instructions that it may skip
@@ -198,7 +198,7 @@ impl fmt::Display for Statistics {
             self.local_loads, self.local_stores
         )?;
         let Some(body) = &self.main_loop else {
-            return writeln!(f, "main loop   none: no loop multiplies and adds");
+            return writeln!(f, "mainloop    none: no loop multiplies and adds");
         };
         let share = |part: usize, whole: usize| match whole {
             0 => "-".to_owned(),
@@ -207,7 +207,7 @@ impl fmt::Display for Statistics {
         let (first, last) = body.addresses;
         writeln!(
             f,
-            "main loop   {} (/*{first:04x}*/ to /*{last:04x}*/)",
+            "mainloop    {} (/*{first:04x}*/ to /*{last:04x}*/)",
             instructions(body.instructions)
         )?;
         writeln!(

@@ -1,8 +1,8 @@
 //! A result summed up: enough to judge it by, and no longer than some of its rows and columns.
 //!
-//! Whoever holds a large result takes its sums, by vectors that a seed gives, and some of its
-//! elements. Whoever has A and B knows what these must be. The two need not share memory: a part of
-//! C that lies on another machine is judged where A and B are, and only the summary travels.
+//! The machine that has the result multiplies it by vectors that follow from a seed, and picks some
+//! of its elements. The machine that has A and B computes what these sums and elements must be. They
+//! need not be the same machine: only the summary is sent from one to the other.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
@@ -24,7 +24,7 @@ use gpu_gemm::text::plural;
 const EXACT: usize = freivalds::VECTORS;
 const WRAPPING: usize = freivalds::WRAPPING_CERTAINTY_BITS as usize;
 
-/// What the holder of a result says of it, as two lists of numbers, so that it can be sent.
+/// The sums and elements of a result, as two lists of numbers, so that they can be sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Sums of rows of integers, modulo 2^64.

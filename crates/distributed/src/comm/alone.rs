@@ -12,7 +12,7 @@ impl<T> Equivalence for T {}
 
 /// Why this process is the only rank.
 pub fn alone_because() -> Option<&'static str> {
-    Some("built without the feature `mpi`, the program is one rank, whoever starts it.")
+    Some("built without the feature `mpi`, the program is one rank, with `mpirun` or without it.")
 }
 
 /// The job of this process.

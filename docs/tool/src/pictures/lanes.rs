@@ -74,7 +74,7 @@ fn panel(drawing: &mut Drawing, top: f64, variant: &Variant, layout: &Layout) ->
     let ((quarter_a, quarter_b), (warp_a, warp_b)) =
         (float4s(layout, QUARTER), float4s(layout, 32));
     let heading = format!(
-        "{}: {warp_a} x {warp_b} lanes. For a column of chunks the warp reads {warp_a} + {warp_b} = {} float4s, and lanes 0 to 7 read {quarter_a} + {quarter_b}",
+        "{}: {warp_a} x {warp_b} lanes. For a chunk each they read {warp_a} + {warp_b} = {} float4s, and lanes 0 to 7 read {quarter_a} + {quarter_b}",
         variant.name,
         warp_a + warp_b
     );

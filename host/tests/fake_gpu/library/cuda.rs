@@ -159,7 +159,7 @@ driver! {
         // which begins with text and a 0.
         let image = unsafe { CStr::from_ptr(image) };
         if image.to_bytes().starts_with(b"\x7fELF") {
-            return Err(INVALID_IMAGE); // whoever has machine code has the PTX, too
+            return Err(INVALID_IMAGE); // a build with machine code has the PTX, too
         }
         for index in 0..count as usize {
             const ERROR_LOG_BUFFER: u32 = 5;
