@@ -27,8 +27,8 @@ pub(super) fn name(record: &Record) -> String {
     // What follows is how it is launched.
     let chosen = (record.chosen.as_deref()).and_then(|text| text.split(' ').next());
     match chosen {
-        Some(chosen) => format!("{}: {chosen}", record.kernel),
-        None => record.kernel.clone(),
+        Some(chosen) => format!("{}: {chosen}", record.title()),
+        None => record.title(),
     }
 }
 
