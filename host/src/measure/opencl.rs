@@ -3,8 +3,8 @@
 //!
 //! As on a GPU by CUDA ([`gpu`](super::gpu)), contenders alternate, run by run, in an order that
 //! changes; each launch gets other copies of the matrices than the launch before, together twice
-//! the cache that the device names; and what is timed is checked. A run has as many launches as
-//! take a millisecond, since the host waits at its end.
+//! the cache that the device names, as far as [`MOST_COPIES`] are; and what is timed is checked. A
+//! run has as many launches as take a millisecond, since the host waits at its end.
 
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ const BUDGET: f64 = 3.0;
 const FEWEST_RUNS: u32 = 3;
 /// Seconds that a run lasts at least.
 const SHORTEST_RUN: f64 = 1e-3;
+/// Copies of the matrices at most: some CPUs share a cache of hundreds of megabytes.
+const MOST_COPIES: usize = 8;
 
 /// Something that multiplies.
 pub enum Contender<'a> {
@@ -98,7 +100,8 @@ pub fn measure<T: Number>(
     for contender in contenders {
         let pitched = pitched.as_ref().filter(|_| contender.is_pitched());
         let given = pitched.unwrap_or(problem);
-        runners.push(Runner::new(device, contender, problem, given)?);
+        let memory = device.properties().memory_bytes / contenders.len();
+        runners.push(Runner::new(device, contender, problem, given, memory)?);
     }
     let result = measure_each(device, &mut runners, effort, check);
     // Whatever has happened, no memory must be freed under a running launch.
@@ -203,22 +206,17 @@ impl<T: Number> Copies<T> {
 }
 
 impl<'a, T: Number> Runner<'a, T> {
-    /// Of a contender that gets the problem as it is `given`.
+    /// Of a contender that gets the problem as it is `given`, and may use a quarter of `memory`
+    /// bytes.
     fn new(
         device: &OpenClDevice,
         contender: &Contender<'a>,
         problem: &'a Problem<T>,
         given: &'a Problem<T>,
+        memory: usize,
     ) -> Result<Self, MeasureError> {
-        let properties = device.properties();
-        let (cache, memory) = (properties.cache_bytes, properties.memory_bytes);
-        // Each contender has its own.
-        let count = number_of_copies(
-            cache,
-            memory / MOST_CONTENDERS,
-            given.bytes(),
-            given.bytes(),
-        );
+        let (cache, bytes) = (device.properties().cache_bytes, given.bytes());
+        let count = number_of_copies(cache, memory, bytes, bytes).min(MOST_COPIES);
         let stored = given.stored()?;
         let work = match contender {
             Contender::Kernel(choice) => {
@@ -309,9 +307,6 @@ impl<'a, T: Number> Runner<'a, T> {
         Ok(run::as_given(self.c, c))
     }
 }
-
-/// Contenders whose copies together may take a quarter of the memory.
-const MOST_CONTENDERS: usize = 16;
 
 #[cfg(test)]
 mod tests {
