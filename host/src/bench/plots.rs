@@ -235,7 +235,7 @@ fn lines(results: &Results) -> (Vec<Line>, String) {
         note = "Each kernel in its fastest variant.".to_string();
     }
     let mut lines: Vec<Line> = Vec::new();
-    let yardstick = results.sizes.iter().find_map(Size::cublas);
+    let yardstick = results.sizes.iter().find_map(Size::drawn_yardstick);
     lines.extend(yardstick.map(|yardstick| {
         Line {
             name: yardstick_name(yardstick),
@@ -243,7 +243,7 @@ fn lines(results: &Results) -> (Vec<Line>, String) {
             speeds: results
                 .sizes
                 .iter()
-                .map(|size| Some(size.cublas()?.flops_per_s))
+                .map(|size| Some(size.drawn_yardstick()?.flops_per_s))
                 .collect(),
         }
     }));
@@ -522,7 +522,31 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::results::tests::{sample, sample_of_two_devices};
+
+    #[test]
+    fn a_kernel_has_a_line_for_each_device() {
+        let mut results = sample_of_two_devices();
+        for record in results.sizes.iter_mut().flat_map(|size| &mut size.results) {
+            if record.kernel == "naive" {
+                record.kernel = AUTO.into();
+            }
+        }
+        let (lines, _) = lines(&results);
+        let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+        let expected = [
+            "cuBLAS fp32 (cuda)",
+            "tiled-32 (cuda)",
+            "tiled-32 (opencl)",
+            "tiled-16 (cuda)",
+            "tiled-16 (opencl)",
+            "double-buffer-sn8 (cuda)",
+            "double-buffer-sn8 (opencl)",
+            "auto (cuda)",
+            "auto (opencl)",
+        ];
+        assert_eq!(names, expected);
+    }
 
     #[test]
     fn a_line_ends_in_its_name_and_its_speed_at_the_largest_size() {

@@ -223,6 +223,11 @@ impl Size {
         of_type(Precision::Single).or_else(|| of_type(Precision::Double))
     }
 
+    /// What plots draw beside the kernels: cuBLAS, or CLBlast where only that was measured.
+    pub(super) fn drawn_yardstick(&self) -> Option<&Yardstick> {
+        self.cublas().or_else(|| self.yardsticks.first())
+    }
+
     /// What kernels on a device are compared with, if it was measured.
     pub(super) fn yardstick_on(&self, device_label: Option<&str>) -> Option<&Yardstick> {
         let mut yardsticks = self.yardsticks.iter();
