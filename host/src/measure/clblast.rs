@@ -15,8 +15,6 @@ use gpu_gemm::device::opencl::OpenClMemory;
 use gpu_gemm::{DeviceError, ElementType, OpenClDevice, Scalar, Shape, Transpose};
 
 use crate::data::{Matrix, Number, Problem};
-#[cfg(doc)]
-use crate::report::CLBLAST;
 
 /// Names of the library; the first belongs to the interface that is called here.
 const NAMES: [&str; 2] = ["libclblast.so.1", "libclblast.so"];
@@ -72,7 +70,7 @@ const NOT_TRANSPOSED: c_int = 111;
 /// `CLBlastTransposeYes`.
 const TRANSPOSED: c_int = 112;
 
-/// The name in reports, which begins with [`CLBLAST`].
+/// The name in reports, which begins with `clblast-`.
 pub fn name(data_type: ElementType) -> &'static str {
     match data_type {
         ElementType::F64 => "clblast-fp64",

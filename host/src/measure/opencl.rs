@@ -3,8 +3,8 @@
 //!
 //! As on a GPU by CUDA ([`gpu`](super::gpu)), contenders alternate, run by run, in an order that
 //! changes; each launch gets other copies of the matrices than the launch before, together twice
-//! the cache that the device names, as far as [`MOST_COPIES`] are; and what is timed is checked. A
-//! run has as many launches as take a millisecond, since the host waits at its end.
+//! the cache that the device names, if eight are enough; and what is timed is checked. A run has as
+//! many launches as take a millisecond, since the host waits at its end.
 
 use std::time::{Duration, Instant};
 
