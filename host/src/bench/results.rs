@@ -449,8 +449,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The kernels of [`sample`] that are right, on its GPU and, with CLBlast, by OpenCL on it, where
-    /// they run at nine tenths of the speed.
+    /// The kernels of [`sample`] that are right, on its GPU and, with CLBlast, by OpenCL on it,
+    /// where they run at nine tenths of the speed.
     pub(crate) fn sample_of_two_devices() -> Results {
         const SPEED: f64 = 0.9;
         let mut results = sample();

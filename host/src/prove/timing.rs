@@ -253,7 +253,8 @@ fn time_on_gpu<T: Element>(
     })
 }
 
-/// Times kernels and, if there is one, CLBlast, whose C must be right, too. Returns CLBlast's times.
+/// Times kernels and, if there is one, CLBlast, whose C must be right, too. Returns CLBlast's
+/// times.
 fn time_by_opencl<T: Element>(
     machine: Machine<'_>,
     device: &OpenClDevice,

@@ -1,57 +1,53 @@
-//! The program on a device of OpenCL: beside the simulator in one benchmark, beside CLBlast, and what
-//! its compiler makes of a kernel.
+//! The program on a device of OpenCL: beside the simulator in one benchmark, beside CLBlast, and
+//! what its compiler makes of a kernel. Ignored by their names where there is no such device, or
+//! no CLBlast.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 
+use gpu_gemm::OpenClDevice;
 use host::bench::Results;
 use host::measure::clblast;
 use host::report::Record;
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-/// Set where this process is to be the program.
-const AS_PROGRAM: &str = "GEMM_TEST_AS_PROGRAM";
-
 fn main() -> ExitCode {
-    if env::var_os(AS_PROGRAM).is_some() {
-        return host::cli::main();
+    let why_no_device = OpenClDevice::open(0).err();
+    if let Some(error) = &why_no_device {
+        println!("all tests are ignored here: {error}");
     }
-    let clblast = |name, test: fn() -> Result<(), Failed>| {
-        let trial = tests::on_opencl(format!("clblast::{name}"), test);
-        match clblast::find() {
-            Some(_) => trial,
-            None => trial.with_ignored_flag(true),
-        }
+    let on_opencl = |name: &str, test: fn() -> Result<(), Failed>| {
+        Trial::test(format!("opencl::{name}"), test).with_ignored_flag(why_no_device.is_some())
     };
-    tests::run(vec![
-        two_devices(
+    let beside_clblast = |name: &str, test: fn() -> Result<(), Failed>| {
+        let is_ignored = why_no_device.is_some() || clblast::find().is_none();
+        Trial::test(format!("opencl::clblast::{name}"), test).with_ignored_flag(is_ignored)
+    };
+    let trials = vec![
+        on_opencl(
             "two_devices_are_side_by_side_in_every_output",
             all_outputs_of_two_devices,
         ),
-        two_devices(
+        on_opencl(
             "a_kernel_that_one_device_cannot_run_is_left_out_there",
             left_out_on_one,
         ),
-        two_devices(
+        on_opencl(
             "the_first_device_of_two_is_compared_with_it_alone",
             compared_with_earlier,
         ),
-        two_devices("a_binary_is_what_the_devices_compiler_made", binary),
-        two_devices(
+        on_opencl("a_binary_is_what_the_devices_compiler_made", binary),
+        on_opencl(
             "a_clblast_that_is_wrong_is_an_error",
             wrong_clblast_is_an_error,
         ),
-        clblast("kernels_are_compared_with_it", beside_clblast),
-        clblast("it_multiplies_no_integers", no_integers),
-    ])
-}
-
-fn two_devices(name: &str, test: fn() -> Result<(), Failed>) -> Trial {
-    tests::on_opencl(name, test)
+        beside_clblast("kernels_are_compared_with_it", compared_with_clblast),
+        beside_clblast("it_multiplies_no_integers", no_integers),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 /// Runs the program in a folder.
@@ -60,10 +56,9 @@ fn program(
     arguments: &str,
     variable: Option<(&str, &OsStr)>,
 ) -> Result<Output, Failed> {
-    let mut command = Command::new(env::current_exe()?);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rust-gemm"));
     command
         .args(arguments.split(' '))
-        .env(AS_PROGRAM, "1")
         .envs(variable)
         .current_dir(folder);
     Ok(command.output()?)
@@ -270,7 +265,7 @@ fn wrong_clblast_is_an_error() -> Result<(), Failed> {
     Ok(())
 }
 
-fn beside_clblast() -> Result<(), Failed> {
+fn compared_with_clblast() -> Result<(), Failed> {
     let folder = TempDir::new()?;
     for (data_type, name) in [("f32", "clblast-fp32"), ("f64", "clblast-fp64")] {
         for operands in [
