@@ -27,10 +27,12 @@
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
+//! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!
 //! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
 //! draws.
 
+mod by_opencl;
 pub mod chapters;
 mod excerpts;
 mod figures;

@@ -23,7 +23,12 @@ pub fn h200_shapes() -> Result<Results, String> {
     proven("results/h200-shapes.json")
 }
 
-fn proven(file: &str) -> Result<Results, String> {
+/// Results in a file.
+///
+/// # Errors
+///
+/// As [`h200`].
+pub fn proven(file: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(&read(&at_root(file))?)
         .map_err(|error| format!("{file} holds no results: {error}"))?;
     let agreed = results.check_figures();

@@ -23,7 +23,8 @@ const INLINE: [&str; 7] = [
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 19] = [
+const BLOCKS: [&str; 20] = [
+    "by-opencl",
     "many-ranks",
     "idea",
     "steps",

@@ -8,7 +8,7 @@ use super::plots::{ALL_VARIANTS, conditions, largest, of_what, speed_of, unit, y
 use super::ratios::summaries;
 use super::results::{Results, Size};
 use super::style::{CHOSEN, KERNEL, SLOWER, YARDSTICK, YARDSTICK_LINE};
-use crate::report::Record;
+use crate::report::{Record, Yardstick};
 use crate::rung::AUTO;
 
 /// From a row to the next, and the bar's part of it.
@@ -27,8 +27,8 @@ pub(super) fn name(record: &Record) -> String {
     // What follows is how it is launched.
     let chosen = (record.chosen.as_deref()).and_then(|text| text.split(' ').next());
     match chosen {
-        Some(chosen) => format!("{}: {chosen}", record.kernel),
-        None => record.kernel.clone(),
+        Some(chosen) => format!("{}: {chosen}", record.title()),
+        None => record.title(),
     }
 }
 
@@ -45,18 +45,23 @@ struct Row {
 pub fn ladder(results: &Results) -> String {
     let size = largest(results);
     let records = size.map_or_else(Vec::new, |size| fastest(size.results.iter(), ALL_VARIANTS));
-    let cublas = size.and_then(Size::cublas);
+    let yardstick = size.and_then(Size::drawn_yardstick);
     let speeds = records.iter().filter_map(|record| speed_of(record));
     let highest = speeds
-        .chain(cublas.map(|cublas| cublas.flops_per_s))
+        .chain(yardstick.map(|yardstick| yardstick.flops_per_s))
         .fold(0.0, f64::max);
     let (unit, unit_name) = unit(highest);
+    let is_clblast = yardstick.is_some_and(Yardstick::is_clblast);
+    let ratio = |record: &Record| match is_clblast {
+        true => record.ratio_to_clblast,
+        false => record.ratio_to_cublas,
+    };
     let mut rows: Vec<Row> = records
         .iter()
         .map(|record| Row {
             name: name(record),
             speed: speed_of(record),
-            value: match (speed_of(record), record.ratio_to_cublas) {
+            value: match (speed_of(record), ratio(record)) {
                 (Some(speed), Some(ratio)) => {
                     format!("{} ({:.0} %)", figure(speed / unit), ratio * 100.0)
                 }
@@ -70,10 +75,10 @@ pub fn ladder(results: &Results) -> String {
             },
         })
         .collect();
-    rows.extend(cublas.map(|cublas| Row {
-        name: yardstick_name(cublas),
-        speed: Some(cublas.flops_per_s),
-        value: figure(cublas.flops_per_s / unit),
+    rows.extend(yardstick.map(|yardstick| Row {
+        name: yardstick_name(yardstick),
+        speed: Some(yardstick.flops_per_s),
+        value: figure(yardstick.flops_per_s / unit),
         colour: YARDSTICK,
     }));
 
@@ -85,8 +90,9 @@ pub fn ladder(results: &Results) -> String {
         true => "A bar for each kernel, in its fastest variant.".to_string(),
         false => String::new(),
     });
-    if cublas.is_some() {
-        notes[0] += " In brackets: of the speed of cuBLAS, which is the dashed line.";
+    if yardstick.is_some() {
+        let library = if is_clblast { "CLBlast" } else { "cuBLAS" };
+        notes[0] += &format!(" In brackets: of the speed of {library}, which is the dashed line.");
     }
     notes.push(conditions(results));
     let mut canvas = Canvas::new();
@@ -123,8 +129,8 @@ pub fn ladder(results: &Results) -> String {
             canvas.bar(bar, row.colour);
         }
     }
-    if let Some(cublas) = cublas {
-        let x = scale.at(cublas.flops_per_s / unit);
+    if let Some(yardstick) = yardstick {
+        let x = scale.at(yardstick.flops_per_s / unit);
         canvas.line((x, area.top), (x, area.bottom), YARDSTICK_LINE);
     }
     for (index, row) in rows.iter().enumerate() {
@@ -323,7 +329,7 @@ fn ratio_ticks(least: f64, most: f64) -> [Vec<f64>; 7] {
 mod tests {
     use super::*;
     use crate::bench::ratios::tests::named;
-    use crate::bench::results::tests::sample;
+    use crate::bench::results::tests::{sample, sample_of_two_devices};
 
     /// The widths and colours of the bars, from the top.
     fn bars(svg: &str) -> Vec<(f64, &str)> {
@@ -350,6 +356,39 @@ mod tests {
             assert!((bar.0 - speed / 50.0 * longest).abs() < 0.2, "{bars:?}");
         }
         assert!(svg.contains("not proven right"));
+    }
+
+    #[test]
+    fn of_two_devices_each_has_its_bars_and_shares_are_of_the_yardstick_that_is_drawn() {
+        let mut results = sample_of_two_devices();
+        let svg = ladder(&results);
+        let colours: Vec<&str> = bars(&svg).iter().map(|bar| bar.1).collect();
+        assert_eq!(colours, [&[KERNEL; 8][..], &[YARDSTICK]].concat());
+        for text in [
+            "\ntiled-32 (cuda)\n",
+            "\ntiled-32 (opencl)\n",
+            "\ncuBLAS fp32 (cuda)\n",
+            "\n8.50 (17 %)\n",
+            "\n7.65\n",
+            "of the speed of cuBLAS",
+        ] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        // By OpenCL alone.
+        for size in &mut results.sizes {
+            let is_by_opencl = |label: &Option<String>| label.as_deref() == Some("opencl");
+            size.results.retain(|one| is_by_opencl(&one.device_label));
+            size.yardsticks
+                .retain(|one| is_by_opencl(&one.device_label));
+        }
+        let svg = ladder(&results);
+        for text in [
+            "\nCLBlast fp32 (opencl)\n",
+            "\n7.65 (31 %)\n",
+            "of the speed of CLBlast",
+        ] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use gpu_gemm::Shape;
 
-use super::results::{Results, Size, Summary};
+use super::devices::time_on_first;
+use super::results::{Machine, Results, Size, Summary};
 use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
 use crate::statistics;
@@ -17,21 +18,25 @@ impl Results {
     ///
     /// What does not fit, and where.
     pub fn check_figures(&self) -> Result<(), String> {
-        let peak = self.machine.peak_flops_per_s.unwrap_or(f64::INFINITY);
+        let peak_of = |device_label: &Option<String>| {
+            let machine = self.machine_of(device_label.as_deref());
+            machine.peak_flops_per_s.unwrap_or(f64::INFINITY)
+        };
         for size in &self.sizes {
             let at = |error| format!("{}: {error}", size.title());
             for yardstick in &size.yardsticks {
                 // Of tensor cores no peak is recorded, and f64 runs on them, too.
                 let is_on_cuda_cores = yardstick.name == Precision::Single.name();
                 let peak = if is_on_cuda_cores {
-                    peak
+                    peak_of(&yardstick.device_label)
                 } else {
                     f64::INFINITY
                 };
                 times_of_yardstick(yardstick, size.shape(), peak).map_err(at)?;
             }
             for record in &size.results {
-                of_record(record, size, peak).map_err(at)?;
+                of_record(record, size, peak_of(&record.device_label)).map_err(at)?;
+                beside_first_device(record, size, &self.machine).map_err(at)?;
             }
         }
         self.summaries
@@ -116,30 +121,61 @@ fn of_record(record: &Record, size: &Size, peak: f64) -> Result<(), String> {
     let shape = Shape::new(record.m, record.n, record.k);
     check(shape == size.shape(), name, "the shape is another")?;
     let Some(median) = record.time_median_s else {
-        let is_bare = record.flops_per_s.is_none() && record.ratio_to_cublas.is_none();
+        let ratios = [
+            record.ratio_to_cublas,
+            record.ratio_to_clblast,
+            record.ratio_to_first_device,
+        ];
+        let is_bare = record.flops_per_s.is_none() && ratios == [None; 3];
         return check(is_bare, name, "there is a speed without a time");
     };
     check(record.proven, name, "it was timed and not proven")?;
     in_order(name, record.time_min_s, median, record.time_max_s)?;
     of_runs(record)?;
     speed(name, shape.flops(), median, record.flops_per_s, peak)?;
-    let cublas = size
-        .yardsticks
-        .first()
-        .map(|yardstick| yardstick.time_median_s)
+    let yardstick = size
+        .yardstick_on(record.device_label.as_deref())
         // CPU rungs are not compared with it.
         .filter(|_| record.backend != "cpu");
-    let (ratio, beside) = (record.ratio_to_cublas, record.cublas_time_median_s);
-    check(beside == cublas, name, "cuBLAS's time is another")?;
-    let is_ratio = match (ratio, cublas) {
-        (Some(ratio), Some(cublas)) => same(ratio * median, cublas),
-        (ratio, cublas) => ratio.is_none() && cublas.is_none(),
+    let time = |is_clblast| {
+        let of_it = yardstick.filter(|yardstick| yardstick.is_clblast() == is_clblast);
+        of_it.map(|yardstick| yardstick.time_median_s)
     };
+    let (cublas, clblast) = (time(false), time(true));
+    let beside = record.cublas_time_median_s == cublas;
+    check(beside, name, "cuBLAS's time is another")?;
+    let beside = record.clblast_time_median_s == clblast;
+    check(beside, name, "CLBlast's time is another")?;
     check(
-        is_ratio,
+        is_ratio(record.ratio_to_cublas, cublas, median),
         name,
         "the ratio is not cuBLAS's time over the kernel's",
+    )?;
+    check(
+        is_ratio(record.ratio_to_clblast, clblast, median),
+        name,
+        "the ratio is not CLBlast's time over the kernel's",
     )
+}
+
+fn beside_first_device(record: &Record, size: &Size, first: &Machine) -> Result<(), String> {
+    let Some(median) = record.time_median_s else {
+        return Ok(());
+    };
+    let time = time_on_first(size, record, first.device_label.as_deref());
+    check(
+        is_ratio(record.ratio_to_first_device, time, median),
+        &record.kernel,
+        "the ratio is not the first device's time over this one's",
+    )
+}
+
+/// Whether it is the ratio of this time to a kernel's; there is none without the time.
+fn is_ratio(ratio: Option<f64>, time: Option<f64>, median: f64) -> bool {
+    match (ratio, time) {
+        (Some(ratio), Some(time)) => same(ratio * median, time),
+        (ratio, time) => ratio.is_none() && time.is_none(),
+    }
 }
 
 fn of_summary(summary: &Summary, results: &Results) -> Result<(), String> {

@@ -5,9 +5,9 @@ use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{KERNELS, Variant};
 
-use super::results::{Machine, Size};
+use super::results::{Results, Size};
 use crate::measure::cublas::Precision;
-use crate::report::{Record, duration, or_dash, percent, speed, spread};
+use crate::report::{Record, Yardstick, duration, or_dash, percent, speed, spread};
 use crate::rung::AUTO;
 
 /// The order of a table's rows.
@@ -19,54 +19,88 @@ pub enum Sort {
     Speed,
 }
 
-/// What the columns hold.
-pub(super) const HEADER: [&str; 8] = [
-    "kernel",
-    "time (median)",
-    "from .. to",
-    "speed",
-    "of cuBLAS",
-    "of peak",
-    "step",
-    "result",
-];
-
 /// What "step" means, for below a table.
 pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
 
-/// A row for each kernel, in the requested order, and one for each yardstick, after the kernels
-/// or where its speed puts it.
-pub(super) fn rows(machine: &Machine, size: &Size, sort: Sort) -> Vec<[String; HEADER.len()]> {
-    let mut rows = size.contenders();
-    if sort == Sort::Speed {
-        let speed = |record: &Record| record.flops_per_s.unwrap_or(0.0);
-        rows.sort_by(|(one, _), (other, _)| speed(other).total_cmp(&speed(one)));
+/// A column of a size's table: its name, and what it says of a record.
+type Column<'a> = (String, Box<dyn Fn(&Record) -> Option<String> + 'a>);
+
+/// The columns between a kernel's name and its verdict. Those of CLBlast and of several devices
+/// are there only where they say something.
+fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
+    let has_cublas = size.yardsticks.iter().any(|one| !one.is_clblast());
+    let has_clblast = size.yardsticks.iter().any(Yardstick::is_clblast);
+    let mut columns: Vec<Column<'_>> = vec![
+        (
+            "time (median)".to_owned(),
+            Box::new(|record| record.time_median_s.map(duration)),
+        ),
+        (
+            "from .. to".to_owned(),
+            Box::new(|record| record.extremes().map(spread)),
+        ),
+        (
+            "speed".to_owned(),
+            Box::new(|record| record.flops_per_s.map(speed)),
+        ),
+    ];
+    if has_cublas || !has_clblast {
+        columns.push((
+            "of cuBLAS".to_owned(),
+            Box::new(|record| record.ratio_to_cublas.map(percent)),
+        ));
     }
-    rows.iter()
-        .map(|(record, proven)| row(machine, size, record, *proven))
-        .collect()
+    if has_clblast {
+        columns.push((
+            "of CLBlast".to_owned(),
+            Box::new(|record| record.ratio_to_clblast.map(percent)),
+        ));
+    }
+    if let [first, _, ..] = &results.machines[..] {
+        columns.push((
+            format!("of {}", first.device_label.as_deref().unwrap_or_default()),
+            Box::new(|record| record.ratio_to_first_device.map(percent)),
+        ));
+    }
+    columns.push((
+        "of peak".to_owned(),
+        Box::new(|record| of_peak(results, record).map(percent)),
+    ));
+    columns.push((
+        "step".to_owned(),
+        Box::new(|record| step(size, record).map(|step| format!("x {step:.2}"))),
+    ));
+    columns
 }
 
-fn row(
-    machine: &Machine,
-    size: &Size,
-    record: &Record,
-    proven: Option<bool>,
-) -> [String; HEADER.len()] {
-    [
-        record.kernel.clone(),
-        or_dash(record.time_median_s.map(duration)),
-        or_dash(record.extremes().map(spread)),
-        or_dash(record.flops_per_s.map(speed)),
-        or_dash(record.ratio_to_cublas.map(percent)),
-        or_dash(of_peak(machine, record).map(percent)),
-        or_dash(step(size, record).map(|step| format!("x {step:.2}"))),
-        or_dash(proven.map(|_| record.verdict().to_string())),
-    ]
+/// The names of the columns, and a row for each kernel, in the requested order, and one for each
+/// yardstick, after the kernels or where its speed puts it.
+pub(super) fn rows(results: &Results, size: &Size, sort: Sort) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut contenders = size.contenders();
+    if sort == Sort::Speed {
+        let speed = |record: &Record| record.flops_per_s.unwrap_or(0.0);
+        contenders.sort_by(|(one, _), (other, _)| speed(other).total_cmp(&speed(one)));
+    }
+    let columns = columns(results, size);
+    let names = columns.iter().map(|(name, _)| name.clone());
+    let header = std::iter::once("kernel".to_owned())
+        .chain(names)
+        .chain(std::iter::once("result".to_owned()));
+    let row = |(record, proven): &(Record, Option<bool>)| {
+        let cells = columns.iter().map(|(_, cell)| or_dash(cell(record)));
+        std::iter::once(record.title())
+            .chain(cells)
+            .chain(std::iter::once(or_dash(
+                proven.map(|_| record.verdict().to_string()),
+            )))
+            .collect()
+    };
+    (header.collect(), contenders.iter().map(row).collect())
 }
 
 /// Tensor cores have a peak of their own.
-fn of_peak(machine: &Machine, record: &Record) -> Option<f64> {
+fn of_peak(results: &Results, record: &Record) -> Option<f64> {
+    let machine = results.machine_of(record.device_label.as_deref());
     let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
     // The peak is the device's, for this type on CUDA cores.
     let on_tensor_cores = variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores);
@@ -76,12 +110,13 @@ fn of_peak(machine: &Machine, record: &Record) -> Option<f64> {
 }
 
 /// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
-/// measured.
+/// measured on the same device.
 fn step(size: &Size, record: &Record) -> Option<f64> {
     let own = rung(record)?;
     let before = size
         .results
         .iter()
+        .filter(|other| other.device_label == record.device_label)
         .filter_map(|other| Some((rung(other)?, other.flops_per_s?)))
         .filter(|&(rung, _)| rung < own)
         .max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
@@ -107,7 +142,7 @@ pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
 }
 
 /// The records in the order of the ladder; then those that are not of it, and `auto`. Of more
-/// than `most`, only that of the fastest variant of each kernel.
+/// than `most`, only that of the fastest variant of each kernel, on each device.
 pub(super) fn fastest<'a>(
     records: impl Iterator<Item = &'a Record>,
     most: usize,
@@ -123,7 +158,9 @@ pub(super) fn fastest<'a>(
     let mut fastest: Vec<&Record> = Vec::new();
     for record in sorted {
         let own = rung(record);
-        let of_rung = |other: &&mut &Record| own.is_some() && rung(other) == own;
+        let of_rung = |other: &&mut &Record| {
+            own.is_some() && rung(other) == own && other.device_label == record.device_label
+        };
         match fastest.iter_mut().find(of_rung) {
             Some(other) if record.flops_per_s > other.flops_per_s => *other = record,
             Some(_) => {}
@@ -144,9 +181,10 @@ mod tests {
 
     fn names(sort: Sort) -> Vec<String> {
         let results = sample();
-        rows(&results.machine, &results.sizes[1], sort)
+        rows(&results, &results.sizes[1], sort)
+            .1
             .into_iter()
-            .map(|[name, ..]| name)
+            .map(|mut row| row.swap_remove(0))
             .collect()
     }
 
@@ -225,7 +263,7 @@ mod tests {
     #[test]
     fn tensor_cores_have_no_share_of_the_peak_without_them() {
         let results = sample();
-        let rows = rows(&results.machine, &results.sizes[1], Sort::Ladder);
+        let (_, rows) = rows(&results, &results.sizes[1], Sort::Ladder);
         let of = |name: &str| rows.iter().find(|row| row[0] == name).unwrap();
         assert_eq!(of("cublas-fp32")[4..6], ["100.0 %", "74.7 %"]);
         assert_eq!(of("cublas-tf32")[4..6], ["600.0 %", "-"]);

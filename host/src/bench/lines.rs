@@ -36,7 +36,7 @@ pub(super) fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>,
     let line = |(record, proven): (Record, Option<bool>)| {
         let about = About {
             schema: results.schema,
-            device: &results.machine.device,
+            device: &results.machine_of(record.device_label.as_deref()).device,
             name: size.name.as_deref(),
             is_yardstick: proven.is_none(),
         };

@@ -3,6 +3,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `devices.rs` | the device or devices that it runs on |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `consistency.rs` | whether results agree with themselves |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
@@ -22,6 +23,7 @@ pub mod canvas;
 pub mod compare;
 mod consistency;
 mod csv;
+mod devices;
 pub mod export;
 pub mod kept;
 pub mod labels;
@@ -37,6 +39,7 @@ pub mod style;
 pub mod table;
 
 pub use compare::Earlier;
+pub use devices::{OnDevice, labels};
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
@@ -46,13 +49,14 @@ use crate::cpu;
 use crate::data::Storage;
 use crate::measure::Effort;
 use crate::progress::Progress;
-use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::prove::{self, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{Chooser, Device, ElementType, Opened, Shape};
+use gpu_gemm::{Device, ElementType, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// In the order of the rows; what runs on a device is in its [`OnDevice`].
     pub asked: Vec<Asked>,
     pub data_type: ElementType,
     pub targets: Vec<Target>,
@@ -63,7 +67,6 @@ pub struct Plan {
     pub storage: Storage,
     pub seed: u64,
     pub effort: Effort,
-    pub baseline: Baseline,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
     /// What to compare with what is found.
@@ -93,16 +96,16 @@ impl From<&'static Named> for Target {
 }
 
 impl Plan {
-    fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
+    fn request(&self, on: &OnDevice, shape: Shape) -> Request {
         let call = self.storage.call(shape, self.data_type);
-        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, call);
-        let rungs = self.asked.iter().filter_map(rung);
+        let rung = |asked: &Asked| asked.rung(&on.chooser, self.data_type, call);
+        let rungs = on.asked.iter().filter_map(rung);
         Request {
             alpha: self.alpha,
             beta: self.beta,
             storage: self.storage,
             effort: self.effort,
-            baseline: self.baseline,
+            baseline: on.baseline,
             tensor_cores: true,
             cpu: self.cpu,
             ..Request::new(rungs.collect(), self.data_type, shape, self.seed)
@@ -110,60 +113,79 @@ impl Plan {
     }
 }
 
-/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can
-/// simulate.
-pub fn default_sizes(device: &Device) -> [usize; 3] {
-    match device {
-        Device::Cuda(_) => [1024, 2048, 4096],
-        Device::Simulator(_) | Device::OpenCl(_) => [128, 256, 512],
+/// The sizes that are measured by default: those that fill a GPU, or, if there is any other
+/// device, those that a CPU can simulate.
+pub fn default_sizes(devices: &[OnDevice]) -> [usize; 3] {
+    let is_gpu = |on: &OnDevice| matches!(on.opened.device, Device::Cuda(_));
+    match devices.iter().all(is_gpu) {
+        true => [1024, 2048, 4096],
+        false => [128, 256, 512],
     }
 }
 
-/// Proves and times every kernel at every shape. The results hold what was known when an error,
-/// if any, ended it. `finished` is called after each shape that no error ended, with the results
-/// so far.
+/// Proves and times every kernel at every shape, on one device after the other. The results hold
+/// what was known when an error, if any, ended it. `finished` is called after each shape that no
+/// error ended, with the results so far.
 pub fn run(
-    opened: &Opened,
-    chooser: &Chooser,
+    devices: &[OnDevice],
     plan: &Plan,
     finished: &mut dyn FnMut(&Results, &Progress),
 ) -> (Results, Result<(), EvaluateError>) {
-    let requests: Vec<Request> = plan
-        .targets
-        .iter()
-        .map(|target| plan.request(chooser, target.shape))
-        .collect();
+    let requests = |target: &Target| {
+        let requests = devices.iter().map(|on| plan.request(on, target.shape));
+        devices.iter().zip(requests.collect::<Vec<Request>>())
+    };
     // A problem too large to launch has no progress steps, and is refused when it is reached.
-    let steps = requests
-        .iter()
-        .map(|request| prove::steps(&opened.device, request).unwrap_or(0));
+    let steps = plan.targets.iter().flat_map(requests);
+    let steps = steps.map(|(on, request)| prove::steps(&on.opened.device, &request).unwrap_or(0));
     let progress = Progress::start(steps.sum());
+    let machines = devices.iter().map(|on| on.machine(plan.data_type));
+    let machines: Vec<Machine> = machines.collect();
     let mut results = Results {
         schema: results::SCHEMA,
         provenance: Some(Provenance::now()),
-        machine: Machine::of(&opened.device, plan.data_type),
+        machine: machines.first().cloned().unwrap_or_default(),
+        machines: match machines.len() {
+            0 | 1 => Vec::new(),
+            _ => machines,
+        },
         sizes: Vec::new(),
         summaries: Vec::new(),
         comparison: Vec::new(),
     };
-    for (request, target) in requests.iter().zip(&plan.targets) {
-        let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
-        results.machine.cublas = report.cublas;
-        if report.backend == "cpu" {
-            results.machine.backend = report.backend.to_string();
-            results.machine.device = report.device;
-        }
-        let Shape { m, n, k } = request.shape;
-        results.sizes.push(Size {
+    for target in &plan.targets {
+        let Shape { m, n, k } = target.shape;
+        let mut size = Size {
             name: target.named.map(|named| named.name.to_string()),
             origin: target.named.map(|named| named.origin.name().to_string()),
             m,
             n,
             k,
-            gpu_state: report.gpu_state,
-            yardsticks: report.yardsticks,
-            results: report.results,
-        });
+            gpu_state: None,
+            yardsticks: Vec::new(),
+            results: Vec::new(),
+        };
+        let mut outcome = Ok(());
+        for (index, (on, request)) in requests(target).enumerate() {
+            let (report, ended) = prove::evaluate_observed(&on.opened, &request, &progress);
+            let first = (index == 0).then_some(&mut results.machine);
+            for machine in first.into_iter().chain(results.machines.get_mut(index)) {
+                machine.cublas = report.cublas.clone();
+                machine.clblast = report.clblast.clone();
+                if report.backend == "cpu" {
+                    machine.backend = report.backend.to_string();
+                    machine.device = report.device.clone();
+                }
+            }
+            on.add(report, &mut size);
+            outcome = ended;
+            if outcome.is_err() {
+                break;
+            }
+        }
+        let first = results.machine.device_label.as_deref();
+        devices::side_by_side(&mut size, &plan.asked, first);
+        results.sizes.push(size);
         if plan.targets.iter().any(|target| target.named.is_some()) {
             results.summaries = ratios::summaries(&results);
         }
@@ -181,15 +203,16 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prove::Baseline;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::Kernel;
     use gpu_gemm::gpu_kernels::{naive, tiled};
-    use gpu_gemm::{Choice, DeviceChoice, DeviceFacts};
+    use gpu_gemm::{Choice, Chooser, DeviceChoice, DeviceFacts};
 
     /// Runs kernels on the simulator.
     fn ran(asked: Vec<Asked>, shapes: [Shape; 2]) -> (Results, Result<(), EvaluateError>) {
         let plan = Plan {
-            asked,
+            asked: asked.clone(),
             data_type: ElementType::F32,
             targets: shapes.map(Target::from).to_vec(),
             alpha: 1.0,
@@ -197,14 +220,18 @@ mod tests {
             storage: Storage::default(),
             seed: 42,
             effort: Effort::default(),
-            baseline: Baseline::Auto,
             cpu: cpu::Settings::default(),
             earlier: None,
         };
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let chooser = Chooser::untuned(DeviceFacts::simulator());
+        let on = OnDevice {
+            opened: Device::open(DeviceChoice::Simulator).unwrap(),
+            chooser: Chooser::untuned(DeviceFacts::simulator()),
+            label: None,
+            asked,
+            baseline: Baseline::Auto,
+        };
         let mut known = 0;
-        let ran = run(&opened, &chooser, &plan, &mut |results, _| {
+        let ran = run(&[on], &plan, &mut |results, _| {
             known += 1;
             assert_eq!(results.sizes.len(), known);
         });

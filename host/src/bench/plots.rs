@@ -1,5 +1,7 @@
 //! The plots over sizes and intensities: speed against size, and the roofline, as SVG.
 
+use std::collections::HashSet;
+
 use super::axes::{
     Names, Scale, draw_x, draw_y, figure, fitting, logarithmic_ticks, round_ticks, tick_label,
 };
@@ -11,7 +13,7 @@ use super::labels::{Placed, Wanted, along, columns, moved_apart};
 use super::ladder;
 use super::results::{Results, Size};
 use super::style::Style;
-use crate::report::{Record, Yardstick};
+use crate::report::{CLBLAST, Record, Yardstick};
 use crate::rung::AUTO;
 use crate::traffic::Traffic;
 
@@ -41,10 +43,10 @@ pub(super) fn unit(fastest: f64) -> (f64, &'static str) {
 /// The type and the device, for a title.
 pub(super) fn of_what(results: &Results) -> String {
     let mut records = results.sizes.iter().flat_map(|size| &size.results);
-    let device = &results.machine.device;
+    let devices = results.devices();
     match records.next() {
-        Some(record) => format!("{}, {device}", record.dtype),
-        None => device.clone(),
+        Some(record) => format!("{}, {devices}", record.dtype),
+        None => devices,
     }
 }
 
@@ -84,7 +86,10 @@ pub(super) fn conditions(results: &Results) -> String {
 
 /// `cuBLAS fp32`.
 pub(super) fn yardstick_name(yardstick: &Yardstick) -> String {
-    yardstick.name.replace("cublas-", "cuBLAS ")
+    let title = yardstick.title();
+    title
+        .replace("cublas-", "cuBLAS ")
+        .replace(CLBLAST, "CLBlast ")
 }
 
 /// A speed that can be drawn.
@@ -202,7 +207,8 @@ pub fn speed(results: &Results) -> String {
 fn lines(results: &Results) -> (Vec<Line>, String) {
     let kernels = results.kernels();
     let best = kernels.iter().filter_map(|name| {
-        let of_sizes = results.sizes.iter().filter_map(|size| size.record(name));
+        let of_sizes = results.sizes.iter();
+        let of_sizes = of_sizes.filter_map(|size| size.record(name));
         let timed = of_sizes.filter(|record| speed_of(record).is_some());
         timed.max_by(|one, other| {
             let [one, other] = [one, other].map(|record| speed_of(record).unwrap_or(0.0));
@@ -229,7 +235,7 @@ fn lines(results: &Results) -> (Vec<Line>, String) {
         note = "Each kernel in its fastest variant.".to_string();
     }
     let mut lines: Vec<Line> = Vec::new();
-    let yardstick = results.sizes.iter().find_map(Size::cublas);
+    let yardstick = results.sizes.iter().find_map(Size::drawn_yardstick);
     lines.extend(yardstick.map(|yardstick| {
         Line {
             name: yardstick_name(yardstick),
@@ -237,17 +243,20 @@ fn lines(results: &Results) -> (Vec<Line>, String) {
             speeds: results
                 .sizes
                 .iter()
-                .map(|size| Some(size.cublas()?.flops_per_s))
+                .map(|size| Some(size.drawn_yardstick()?.flops_per_s))
                 .collect(),
         }
     }));
     let chosen = chosen.iter().enumerate();
-    lines.extend(chosen.map(|(index, record)| Line::of(&record.kernel, Style::of(index), results)));
-    lines.extend(
-        kernels
-            .contains(&AUTO)
-            .then(|| Line::of(AUTO, Style::AUTO, results)),
-    );
+    lines
+        .extend(chosen.map(|(index, record)| Line::of(&record.title(), Style::of(index), results)));
+    let records = results.sizes.iter().flat_map(|size| &size.results);
+    let autos: HashSet<String> = records
+        .filter(|record| record.kernel == AUTO)
+        .map(Record::title)
+        .collect();
+    let autos = kernels.iter().filter(|name| autos.contains(*name));
+    lines.extend(autos.map(|name| Line::of(name, Style::AUTO, results)));
     (lines, note)
 }
 
@@ -365,7 +374,7 @@ pub fn roofline(results: &Results) -> String {
     let of_spots: Vec<&str> = spots.iter().map(|spot| spot.name.as_str()).collect();
     let absent = drawn.iter().filter(|record| speed_of(record).is_some());
     let absent = absent.filter(|record| !of_spots.contains(&bars::name(record).as_str()));
-    let absent: Vec<&str> = absent.map(|record| record.kernel.as_str()).collect();
+    let absent: Vec<String> = absent.map(|record| record.title()).collect();
     if !absent.is_empty() {
         notes.push(format!(
             "Not shown, as their memory traffic is not known: {}.",
@@ -513,7 +522,31 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::results::tests::{sample, sample_of_two_devices};
+
+    #[test]
+    fn a_kernel_has_a_line_for_each_device() {
+        let mut results = sample_of_two_devices();
+        for record in results.sizes.iter_mut().flat_map(|size| &mut size.results) {
+            if record.kernel == "naive" {
+                record.kernel = AUTO.into();
+            }
+        }
+        let (lines, _) = lines(&results);
+        let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+        let expected = [
+            "cuBLAS fp32 (cuda)",
+            "tiled-32 (cuda)",
+            "tiled-32 (opencl)",
+            "tiled-16 (cuda)",
+            "tiled-16 (opencl)",
+            "double-buffer-sn8 (cuda)",
+            "double-buffer-sn8 (opencl)",
+            "auto (cuda)",
+            "auto (opencl)",
+        ];
+        assert_eq!(names, expected);
+    }
 
     #[test]
     fn a_line_ends_in_its_name_and_its_speed_at_the_largest_size() {

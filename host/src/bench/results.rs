@@ -25,7 +25,11 @@ pub struct Results {
     pub schema: u32,
     /// Files of older versions lack it.
     pub provenance: Option<Provenance>,
+    /// The only device, or the first.
     pub machine: Machine,
+    /// All devices, if there are several; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<Machine>,
     /// One for each shape, in the requested order.
     pub sizes: Vec<Size>,
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
@@ -87,7 +91,10 @@ pub struct Summary {
 /// Where it was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// `cuda` or `simulator`; `cpu` if there are only CPU rungs.
+    /// What records call it in `device_label`, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_label: Option<String>,
+    /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: String,
     /// The GPU's name, or the simulator and its threads, or the CPU's name.
     pub device: String,
@@ -108,6 +115,9 @@ pub struct Machine {
     pub driver: Option<String>,
     /// The version of cuBLAS, and where it was loaded from.
     pub cublas: Option<String>,
+    /// Where CLBlast was loaded from, for a device of OpenCL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clblast: Option<String>,
 }
 
 /// What was measured at one shape, with the runs of all contenders alternating.
@@ -122,9 +132,10 @@ pub struct Size {
     pub k: usize,
     /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
     pub gpu_state: Option<GpuState>,
-    /// cuBLAS, if it was measured.
+    /// cuBLAS or CLBlast, if they were measured.
     pub yardsticks: Vec<Yardstick>,
-    /// One for each kernel, in the requested order.
+    /// One for each kernel, in the requested order; of several devices, those of one kernel are
+    /// beside each other.
     pub results: Vec<Record>,
 }
 
@@ -143,6 +154,7 @@ impl Machine {
                 let properties = device.properties();
                 let (major, minor) = properties.capability;
                 Machine {
+                    device_label: None,
                     backend,
                     device: properties.name.clone(),
                     compute_capability: Some(format!("{major}.{minor}")),
@@ -153,6 +165,7 @@ impl Machine {
                     cuda: Some(properties.driver.clone()),
                     driver: driver::release(),
                     cublas: None,
+                    clblast: None,
                 }
             }
         }
@@ -169,6 +182,7 @@ impl Machine {
             (self.bandwidth_bytes_per_s).map(|bandwidth| format!("{:.2} TB/s", bandwidth / 1e12)),
             named("driver", &self.driver),
             named("cuBLAS", &self.cublas),
+            self.clblast.as_ref().map(|path| format!("CLBlast {path}")),
         ];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         match facts.is_empty() {
@@ -194,15 +208,30 @@ impl Size {
         self.name.clone().unwrap_or_else(|| self.label())
     }
 
-    /// The result of a kernel.
-    pub fn record(&self, kernel: &str) -> Option<&Record> {
-        self.results.iter().find(|record| record.kernel == kernel)
+    /// The result of a kernel, whose title has the label of its device where there are several.
+    pub fn record(&self, title: &str) -> Option<&Record> {
+        self.results.iter().find(|record| record.title() == title)
     }
 
-    /// What kernels are compared with, if it was measured.
+    /// The cuBLAS that kernels are compared with, if it was measured; of several devices, that of
+    /// the first.
     pub fn cublas(&self) -> Option<&Yardstick> {
-        let of_type = |precision: Precision| self.yardstick(precision.name());
+        let of_type = |precision: Precision| {
+            let mut yardsticks = self.yardsticks.iter();
+            yardsticks.find(|yardstick| yardstick.name == precision.name())
+        };
         of_type(Precision::Single).or_else(|| of_type(Precision::Double))
+    }
+
+    /// What plots draw beside the kernels: cuBLAS, or CLBlast where only that was measured.
+    pub(super) fn drawn_yardstick(&self) -> Option<&Yardstick> {
+        self.cublas().or_else(|| self.yardsticks.first())
+    }
+
+    /// What kernels on a device are compared with, if it was measured.
+    pub(super) fn yardstick_on(&self, device_label: Option<&str>) -> Option<&Yardstick> {
+        let mut yardsticks = self.yardsticks.iter();
+        yardsticks.find(|yardstick| yardstick.device_label.as_deref() == device_label)
     }
 
     /// The kernels, each with whether it is proven, and then the yardsticks, which are not, with
@@ -219,7 +248,8 @@ impl Size {
     }
 
     fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
-        let record = yardstick.as_record(self.cublas());
+        let first = self.yardstick_on(yardstick.device_label.as_deref());
+        let record = yardstick.as_record(first);
         match self.results.first() {
             Some(kernel) => Record {
                 dtype: kernel.dtype.clone(),
@@ -234,8 +264,11 @@ impl Size {
                 alpha: kernel.alpha,
                 beta: kernel.beta,
                 seed: kernel.seed,
-                // Only GPUs have any.
-                backend: "cuda".to_string(),
+                backend: match yardstick.is_clblast() {
+                    true => "opencl",
+                    false => "cuda",
+                }
+                .to_string(),
                 data: kernel.data.clone(),
                 ..record
             },
@@ -243,11 +276,10 @@ impl Size {
         }
     }
 
-    /// The times of something that is not ours.
-    pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
-        self.yardsticks
-            .iter()
-            .find(|yardstick| yardstick.name == name)
+    /// The times of something that is not ours, by its title.
+    pub fn yardstick(&self, title: &str) -> Option<&Yardstick> {
+        let mut yardsticks = self.yardsticks.iter();
+        yardsticks.find(|yardstick| yardstick.title() == title)
     }
 }
 
@@ -273,23 +305,44 @@ impl Results {
         self.sizes.iter().find(|size| size.shape() == shape)
     }
 
-    /// The names of all kernels that were measured, in order, each once.
-    pub fn kernels(&self) -> Vec<&str> {
+    /// The titles of all kernels that were measured, in order, each once.
+    pub fn kernels(&self) -> Vec<String> {
         let records = self.sizes.iter().flat_map(|size| &size.results);
-        once_each(records.map(|record| &record.kernel))
+        once_each(records.map(Record::title))
     }
 
-    /// The names of all yardsticks that were measured, in order, each once.
-    pub fn yardsticks(&self) -> Vec<&str> {
+    /// The titles of all yardsticks that were measured, in order, each once.
+    pub fn yardsticks(&self) -> Vec<String> {
         let yardsticks = self.sizes.iter().flat_map(|size| &size.yardsticks);
-        once_each(yardsticks.map(|yardstick| &yardstick.name))
+        once_each(yardsticks.map(Yardstick::title))
+    }
+
+    /// Where a record, or something else with such a label, was measured.
+    pub fn machine_of(&self, device_label: Option<&str>) -> &Machine {
+        let mut machines = self.machines.iter();
+        let labelled = machines.find(|machine| machine.device_label.as_deref() == device_label);
+        labelled.unwrap_or(&self.machine)
+    }
+
+    /// The devices, each once, in their order.
+    pub fn all_machines(&self) -> &[Machine] {
+        match &self.machines[..] {
+            [] => std::slice::from_ref(&self.machine),
+            machines => machines,
+        }
+    }
+
+    /// The names of the devices, for a title.
+    pub fn devices(&self) -> String {
+        let machines = self.all_machines().iter();
+        let names = once_each(machines.map(|machine| machine.device.clone()));
+        names.join(" and ")
     }
 }
 
-fn once_each<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = HashSet::new();
-    let new = names.map(String::as_str).filter(|name| seen.insert(*name));
-    new.collect()
+    names.filter(|name| seen.insert(name.clone())).collect()
 }
 
 #[cfg(test)]
@@ -341,6 +394,7 @@ pub(super) mod tests {
             };
             let yardstick = |name: &str, speed: f64| Yardstick {
                 name: name.into(),
+                device_label: None,
                 runs: 20,
                 time_median_s: flops / speed,
                 time_min_s: Some(flops / speed * 0.98),
@@ -375,6 +429,7 @@ pub(super) mod tests {
             schema: SCHEMA,
             provenance: None,
             machine: Machine {
+                device_label: None,
                 backend: "cuda".into(),
                 device: "NVIDIA H200".into(),
                 compute_capability: Some("9.0".into()),
@@ -385,18 +440,114 @@ pub(super) mod tests {
                 cuda: Some("13.0".into()),
                 driver: Some("580.159.04".into()),
                 cublas: Some("13.1.0 from libcublas.so.13".into()),
+                clblast: None,
             },
+            machines: Vec::new(),
             sizes: vec![size(2048, 0.9), size(4096, 1.0)],
             summaries: Vec::new(),
             comparison: Vec::new(),
         }
     }
 
+    /// The kernels of [`sample`] that are right, on its GPU and, with CLBlast, by OpenCL on it,
+    /// where they run at nine tenths of the speed.
+    pub(crate) fn sample_of_two_devices() -> Results {
+        const SPEED: f64 = 0.9;
+        let mut results = sample();
+        let label = |label: &str| Some(label.to_owned());
+        for size in &mut results.sizes {
+            size.results.retain(|record| record.proven);
+            for yardstick in &mut size.yardsticks {
+                yardstick.device_label = label("cuda");
+            }
+            let slower = |time: Option<f64>| time.map(|time| time / SPEED);
+            let clblast = Yardstick {
+                name: "clblast-fp32".into(),
+                device_label: label("opencl"),
+                time_median_s: size.yardsticks[0].time_median_s * 2.0,
+                time_min_s: None,
+                time_max_s: None,
+                time_mean_s: None,
+                time_stddev_s: None,
+                flops_per_s: size.yardsticks[0].flops_per_s / 2.0,
+                ..size.yardsticks[0].clone()
+            };
+            let by_opencl = |record: &Record| Record {
+                backend: "opencl".into(),
+                device_label: label("opencl"),
+                time_median_s: slower(record.time_median_s),
+                time_min_s: slower(record.time_min_s),
+                time_max_s: slower(record.time_max_s),
+                flops_per_s: record.flops_per_s.map(|speed| speed * SPEED),
+                cublas_time_median_s: None,
+                ratio_to_cublas: None,
+                clblast_time_median_s: Some(clblast.time_median_s),
+                ratio_to_clblast: record
+                    .time_median_s
+                    .map(|time| clblast.time_median_s / time * SPEED),
+                ratio_to_first_device: Some(SPEED),
+                ..record.clone()
+            };
+            let records = std::mem::take(&mut size.results);
+            for mut record in records {
+                let other = by_opencl(&record);
+                record.device_label = label("cuda");
+                size.results.extend([record, other]);
+            }
+            size.yardsticks.push(clblast);
+        }
+        results.machine.device_label = label("cuda");
+        let by_opencl = Machine {
+            device_label: label("opencl"),
+            backend: "opencl".into(),
+            device: "NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)".into(),
+            clblast: Some("from libclblast.so.1".into()),
+            ..Machine::default()
+        };
+        results.machines = vec![results.machine.clone(), by_opencl];
+        results
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
-        let results = sample();
-        let text = serde_json::to_string(&results).unwrap();
-        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+        for results in [sample(), sample_of_two_devices()] {
+            let text = serde_json::to_string(&results).unwrap();
+            assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+        }
+    }
+
+    #[test]
+    fn of_two_devices_each_has_its_kernels_and_its_yardstick() {
+        let results = sample_of_two_devices();
+        results.check_figures().unwrap();
+        let kernels = results.kernels();
+        let expected = ["naive (cuda)", "naive (opencl)", "tiled-32 (cuda)"];
+        assert_eq!(kernels[..3], expected);
+        let yardsticks = [
+            "cublas-fp32 (cuda)",
+            "cublas-tf32 (cuda)",
+            "clblast-fp32 (opencl)",
+        ];
+        assert_eq!(results.yardsticks(), yardsticks);
+        let size = &results.sizes[1];
+        let of = |title| size.record(title).unwrap();
+        assert!(of("naive (cuda)").ratio_to_first_device.is_none());
+        assert_eq!(of("naive (opencl)").ratio_to_first_device, Some(0.9));
+        assert!(size.record("naive").is_none());
+        assert_eq!(size.cublas().unwrap().title(), "cublas-fp32 (cuda)");
+        let records: Vec<Record> = size.contenders().into_iter().map(|(one, _)| one).collect();
+        let clblast = records.last().unwrap();
+        assert_eq!(
+            (
+                &*clblast.backend,
+                clblast.ratio_to_clblast,
+                clblast.ratio_to_cublas
+            ),
+            ("opencl", Some(1.0), None)
+        );
+        let device = |record: &Record| results.machine_of(record.device_label.as_deref());
+        assert_eq!(device(clblast), &results.machines[1]);
+        assert_eq!(device(&records[0]), &results.machine);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::ladder::{HEADER, STEP, Sort, rows};
-use super::results::{Machine, Results, Size};
+use super::ladder::{STEP, Sort, rows};
+use super::results::{Results, Size};
 use crate::measure::nvml::GpuState;
 use crate::report::{Record, new_table, outlier_note};
 
@@ -15,7 +15,7 @@ use crate::report::{Record, new_table, outlier_note};
 pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
     write_head(results, why, out)?;
     for size in &results.sizes {
-        write_size(&results.machine, size, sort, out)?;
+        write_size(results, size, sort, out)?;
     }
     write_foot(out)
 }
@@ -26,7 +26,11 @@ pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> i
 ///
 /// Writing fails.
 pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "device  {}", results.machine.description())?;
+    for machine in results.all_machines() {
+        let label = machine.device_label.as_ref();
+        let label = label.map_or_else(String::new, |label| format!("{label}: "));
+        writeln!(out, "device  {label}{}", machine.description())?;
+    }
     writeln!(out, "why     {why}")
 }
 
@@ -36,7 +40,7 @@ pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Resu
 ///
 /// Writing fails.
 pub fn write_size(
-    machine: &Machine,
+    results: &Results,
     size: &Size,
     sort: Sort,
     out: &mut dyn Write,
@@ -51,13 +55,14 @@ pub fn write_size(
         first.dtype,
         factors(first),
         state(size),
-        size_table(machine, size, sort)
+        size_table(results, size, sort)
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
         writeln!(
             out,
             "{}: NOT PROVEN: {}",
-            record.kernel, record.verification
+            record.title(),
+            record.verification
         )?;
     }
     if let Some(note) = outliers(size) {
@@ -98,18 +103,27 @@ pub fn write_foot(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The table of one size. It is Markdown, too.
-pub(super) fn size_table(machine: &Machine, size: &Size, sort: Sort) -> String {
+pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
     let mut table = new_table();
-    table.set_header(HEADER);
-    table.add_rows(rows(machine, size, sort));
+    let (header, rows) = rows(results, size, sort);
+    table.set_header(header);
+    table.add_rows(rows);
     table.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::results::tests::{sample, sample_of_two_devices};
     use expect_test::expect_file;
+
+    #[test]
+    fn the_table_of_two_devices_is_as_in_its_golden_file() {
+        let mut out = Vec::new();
+        let results = sample_of_two_devices();
+        write(&results, "chosen with --device", Sort::Ladder, &mut out).unwrap();
+        expect_file!["golden/devices.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
+    }
 
     #[test]
     fn the_table_is_as_in_its_golden_file() {

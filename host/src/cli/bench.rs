@@ -15,14 +15,14 @@ use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::kept::{Context, Kept};
 use crate::bench::{
-    self, Earlier, Layout, Plan, Results, Sort, Target, preset, ratios, shapes, table,
+    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes, table,
 };
 use crate::cpu::RUNGS;
 use crate::interrupt;
 use crate::prove::{Baseline, NATIVE};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, KERNELS, Shape};
+use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, ElementType, KERNELS, Opened, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -172,6 +172,12 @@ fn bench_asked(
     for text in arguments.native.without_effect(&asked) {
         note(notes, text);
     }
+    let choices = &arguments.running.device;
+    if arguments.preset.is_some() && choices.len() > 1 {
+        return Err(usage(
+            "`--preset` has a table for one device, but `--device` names several: name one.",
+        ));
+    }
     let storage = arguments.operands.storage(&asked)?;
     let (exports, layout) = (arguments.exports(), arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
@@ -186,33 +192,36 @@ fn bench_asked(
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native())
         && arguments.running.baseline != Baseline::Cublas;
-    let device = match is_native {
-        true => DeviceChoice::Simulator,
-        false => arguments.running.device,
+    let choices = match is_native {
+        true => &[DeviceChoice::Simulator],
+        false => &choices[..],
     };
-    let mut opened = Device::open(device).map_err(failed)?;
+    let opened: Result<Vec<Opened>, DeviceError> =
+        choices.iter().copied().map(Device::open).collect();
+    let mut opened = opened.map_err(failed)?;
     if is_native {
-        opened.reason = NATIVE.to_string();
+        opened
+            .iter_mut()
+            .for_each(|opened| opened.reason = NATIVE.to_string());
     }
-    let asked = running::runnable(asked, &opened.device, notes)?;
+    let devices = on_devices(arguments, &asked, choices, opened, notes)?;
+    let why = reason(&devices);
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
         asked,
         data_type: arguments.dtype,
-        targets: targets(arguments, &opened.device, notes),
+        targets: targets(arguments, &devices, notes),
         alpha: arguments.operands.alpha,
         beta: arguments.operands.beta,
         storage,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
-        baseline: arguments.running.baseline,
         cpu: arguments.native.settings(),
         earlier,
     };
-    let chooser = noted(Chooser::of(&opened.device), notes);
     let context = Context {
-        why: opened.reason.clone(),
+        why: why.clone(),
         shapes: plan.targets.len(),
         is_aside: exports.take_stdout(layout),
     };
@@ -232,10 +241,10 @@ fn bench_asked(
     let (mut written, mut lined) = (Ok(()), Ok(()));
     let mut tables = Tables {
         count: 0,
-        why: &opened.reason,
+        why: &why,
         sort: arguments.sort,
     };
-    let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
+    let (results, outcome) = bench::run(&devices, &plan, &mut |results, progress| {
         if let Some(lines) = lines.as_mut().filter(|_| lined.is_ok()) {
             lined = lines.write_last(results);
         }
@@ -256,7 +265,7 @@ fn bench_asked(
             let machine = results.machine.description();
             write!(report, "{machine}\n\n{}", preset::table(&results))
         }
-        Layout::Ratios => ratios::write(&results, &opened.reason, report),
+        Layout::Ratios => ratios::write(&results, &why, report),
         Layout::Ladder(_) | Layout::Report => {
             tables.write_new(&results, report)?;
             table::write_foot(report)
@@ -326,22 +335,73 @@ impl Tables<'_> {
             table::write_head(results, self.why, out)?;
         }
         for size in &results.sizes[self.count..] {
-            table::write_size(&results.machine, size, self.sort, out)?;
+            table::write_size(results, size, self.sort, out)?;
         }
         self.count = results.sizes.len();
         Ok(())
     }
 }
 
-/// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
+/// The devices, each with what runs there. A kernel that one cannot run is left out there; if a
+/// device can run none, that is an error.
+fn on_devices(
+    arguments: &Arguments,
+    asked: &[Asked],
+    choices: &[DeviceChoice],
+    opened: Vec<Opened>,
+    notes: &mut dyn Write,
+) -> Result<Vec<OnDevice>, Stop> {
+    let of_choice = opened.iter().map(|opened| &opened.device);
+    let of_choice: Vec<(DeviceChoice, &Device)> = choices.iter().copied().zip(of_choice).collect();
+    let labels = bench::labels(&of_choice).map_err(|name| {
+        usage(format!(
+            "`--device` names `{name}` twice: name each device once."
+        ))
+    })?;
+    let several = opened.len() > 1;
+    let mut devices = Vec::new();
+    for (index, (opened, label)) in opened.into_iter().zip(labels).enumerate() {
+        let baseline = match several {
+            true => arguments.running.baseline.where_it_is(&opened.device),
+            false => arguments.running.baseline,
+        };
+        running::note_missing_clblast(&opened.device, baseline, arguments.dtype, notes);
+        // CPU rungs need no device: once is enough.
+        let asked = asked.iter().copied();
+        let asked = asked.filter(|asked| index == 0 || !asked.is_native());
+        devices.push(OnDevice {
+            chooser: noted(Chooser::of(&opened.device), notes),
+            asked: running::runnable(asked.collect(), &opened.device, label.as_deref(), notes)?,
+            baseline,
+            opened,
+            label,
+        });
+    }
+    Ok(devices)
+}
+
+/// Why these devices, for people.
+fn reason(devices: &[OnDevice]) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    for on in devices {
+        if !reasons.contains(&&*on.opened.reason) {
+            reasons.push(&on.opened.reason);
+        }
+    }
+    reasons.join("; ")
+}
+
+/// What to measure: the preset's shapes, or the requested sizes and shapes, or the devices'
 /// defaults.
-fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec<Target> {
+fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -> Vec<Target> {
+    // A preset has one device.
+    let device = devices.first().map(|on| &on.opened.device);
     match (arguments.preset, device) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
-        (Some(Preset::Shapes), Device::Cuda(_)) => {
+        (Some(Preset::Shapes), Some(Device::Cuda(_))) => {
             return shapes::SHAPES.iter().map(Target::from).collect();
         }
-        (Some(Preset::Shapes), Device::Simulator(_) | Device::OpenCl(_)) => {
+        (Some(Preset::Shapes), _) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             note(
@@ -355,7 +415,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
     let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
     let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
     let shapes = match asked.is_empty() {
-        true => bench::default_sizes(device).map(Shape::cube).to_vec(),
+        true => bench::default_sizes(devices).map(Shape::cube).to_vec(),
         false => asked,
     };
     shapes.into_iter().map(Target::from).collect()
@@ -410,6 +470,7 @@ mod tests {
     fn only_a_kernel_that_is_slower_than_allowed_fails() {
         let compared = |verdict, change, is_yardstick| Compared {
             kernel: "naive".into(),
+            device_label: None,
             is_yardstick,
             name: None,
             dtype: "f32".into(),

@@ -55,9 +55,10 @@ pub(super) fn multiply(
     }
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native());
+    let chosen = arguments.running.one_device()?;
     let device = match is_native && arguments.running.baseline != Baseline::Cublas {
         true => DeviceChoice::Simulator,
-        false => arguments.running.device,
+        false => chosen,
     };
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
         && arguments.running.baseline != Baseline::None;
@@ -69,10 +70,12 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
+    let baseline = arguments.running.baseline;
+    running::note_missing_clblast(&opened.device, baseline, data_type, notes);
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type);
-    let asked = running::runnable(asked, &opened.device, notes)?;
+    let asked = running::runnable(asked, &opened.device, None, notes)?;
     let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);
     let request = Request {
         rungs,

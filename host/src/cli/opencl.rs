@@ -1,17 +1,20 @@
 //! `rust-gemm opencl KERNEL`: a kernel in OpenCL C, beside the Rust lines it came from.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use thiserror::Error;
 
-use super::exit::{PROVEN, Stop, failed, finish, usage};
-use super::values;
+use super::exit::{PROVEN, Stop, failed, finish, note, usage};
+use super::{running, values};
 use crate::listing::opencl;
+use crate::output::Output;
 use crate::select;
 use gpu_gemm::device::opencl::source::{self, Absent};
 use gpu_gemm::device::ptx;
-use gpu_gemm::{ElementType, KERNELS};
+use gpu_gemm::text::plural;
+use gpu_gemm::{DeviceChoice, ElementType, KERNELS, OpenClDevice, Variant};
 
 #[derive(Debug, Args)]
 pub(super) struct OpenCl {
@@ -26,6 +29,15 @@ pub(super) struct OpenCl {
     /// Only the program, without the lines, as it is given to OpenCL
     #[arg(long)]
     raw: bool,
+
+    /// Write what the compiler of an OpenCL device makes of the kernel: PTX by NVIDIA's, machine
+    /// code by others
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
+    binary: Option<PathBuf>,
+
+    /// The device of `--binary`
+    #[arg(long, value_name = "DEVICE", default_value = "opencl", value_parser = running::device)]
+    device: DeviceChoice,
 }
 
 /// Why there is no listing.
@@ -47,6 +59,9 @@ pub(super) fn opencl(
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
     let variants = select::kernels(KERNELS, names, asked.dtype).map_err(usage)?;
+    if let Some(path) = &asked.binary {
+        return binary(&variants, asked.device, path, notes);
+    }
     let mut texts = Vec::new();
     let mut refused = Vec::new();
     for variant in variants {
@@ -67,7 +82,36 @@ pub(super) fn opencl(
         return Err(failed(first));
     }
     for error in refused {
-        super::exit::note(notes, error.to_string());
+        note(notes, error.to_string());
     }
     Ok(finish(written, notes, PROVEN))
+}
+
+/// Writes the binary of a kernel.
+fn binary(
+    variants: &[&'static Variant],
+    device: DeviceChoice,
+    path: &Path,
+    notes: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let DeviceChoice::OpenCl(ordinal) = device else {
+        return Err(usage(format!(
+            "`--binary` is made by OpenCL, but {device} is no device of it: name `opencl` or `opencl:NUMBER`."
+        )));
+    };
+    let &[variant] = variants else {
+        let count = variants.len();
+        return Err(usage(format!(
+            "--binary takes one kernel, but {count} are named; name one."
+        )));
+    };
+    let mut output = Output::open(path).map_err(failed)?;
+    let device = OpenClDevice::open(ordinal).map_err(failed)?;
+    let binary = device.binary(variant.entry.name).map_err(failed)?;
+    let written = output.write_all(&binary);
+    let bytes = plural(binary.len(), "byte");
+    written.map_err(|error| failed(format!("`{}` cannot be written: {error}.", path.display())))?;
+    output.commit().map_err(failed)?;
+    note(notes, format!("{bytes} of `{}`.", variant.name));
+    Ok(PROVEN)
 }

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use gpu_gemm::gpu_kernels::spec::Rounding;
-use gpu_gemm::{Device, DeviceChoice, DeviceError};
+use gpu_gemm::{Device, DeviceChoice, DeviceError, ElementType};
 
 use super::exit::{Stop, failed, note, usage};
-use crate::measure::Effort;
+use crate::measure::{Effort, clblast};
 use crate::prove::Baseline;
 use crate::rung::Rung;
 use crate::select::Asked;
@@ -20,20 +20,26 @@ pub(super) struct Running {
     pub(super) seed: u64,
 
     /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`, `opencl:NUMBER` or
-    /// `sim`
-    #[arg(long, default_value_t = DeviceChoice::Auto)]
-    pub(super) device: DeviceChoice,
+    /// `sim`; `bench` takes several, such as `cuda,opencl`
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
+    pub(super) device: Vec<DeviceChoice>,
 
-    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by OpenCL]
+    /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by
+    /// OpenCL]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: Option<u32>,
 
     /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a
-    /// GPU, else 0]
+    /// GPU and by OpenCL, else 0]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: Option<u32>,
 
-    /// What to compare times with, on a GPU
+    /// What to compare times with, on a GPU or by OpenCL
     #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     pub(super) baseline: Baseline,
 
@@ -52,11 +58,43 @@ pub(super) enum Math {
 }
 
 impl Running {
+    /// The device of a command that runs on one.
+    pub(super) fn one_device(&self) -> Result<DeviceChoice, Stop> {
+        match self.device[..] {
+            [device] => Ok(device),
+            _ => {
+                let count = self.device.len();
+                Err(usage(format!(
+                    "`--device` names {count} devices, but only `bench` runs kernels on several: name one."
+                )))
+            }
+        }
+    }
+
     pub(super) fn effort(&self) -> Effort {
         Effort {
             runs: self.runs,
             warmup: self.warmup,
         }
+    }
+}
+
+/// Says that there is no CLBlast on a device of OpenCL, if times would be compared with it.
+pub(super) fn note_missing_clblast(
+    device: &Device,
+    baseline: Baseline,
+    data_type: ElementType,
+    notes: &mut dyn Write,
+) {
+    let is_wanted = matches!(device, Device::OpenCl(_))
+        && baseline == Baseline::Auto
+        && data_type != ElementType::I32;
+    if is_wanted && clblast::find().is_none() {
+        let error = clblast::ClBlastError::NotFound;
+        note(
+            notes,
+            format!("{error} Times by OpenCL are compared with nothing."),
+        );
     }
 }
 
@@ -95,11 +133,21 @@ pub(super) fn allowed(
     Ok(asked)
 }
 
+/// A value of `--device` where a command runs on one device, and has no other options to share.
+pub(super) fn device(text: &str) -> Result<DeviceChoice, String> {
+    match text.contains(',') {
+        true => Err("only `bench` runs kernels on several devices: name one".to_owned()),
+        false => text.parse(),
+    }
+}
+
 /// What was asked for, without the kernels that the device cannot run; a note for each
-/// reason names them. If none is left, that is an error.
+/// reason names them, and the device by its `label`, if it has one. If none is left, that is an
+/// error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
+    label: Option<&str>,
     notes: &mut dyn Write,
 ) -> Result<Vec<Asked>, Stop> {
     let mut left_out = Vec::new();
@@ -121,7 +169,8 @@ pub(super) fn runnable(
         return Err(failed(first));
     }
     for text in by_reason(&left_out) {
-        note(notes, text);
+        let on = label.map_or_else(String::new, |label| format!("{label}: "));
+        note(notes, format!("{on}{text}"));
     }
     Ok(runnable)
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
+use super::running;
 use super::sizes::{self, Sizes};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
@@ -43,7 +44,7 @@ pub(super) struct Arguments {
     list: bool,
 
     /// The GPU: `auto`, `cuda` or `cuda:NUMBER`
-    #[arg(long, default_value_t = DeviceChoice::Auto)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = running::device)]
     device: DeviceChoice,
 
     /// The seed of the random data

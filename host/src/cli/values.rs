@@ -33,9 +33,11 @@ values! {
         Json "json" "One object; see the documentation of `Report` and `Record`",
         Csv "csv" "A line a kernel, after a line of column names";
     Baseline:
-        Auto "auto" "cuBLAS, where there is a GPU, a cuBLAS, and a function of it for the element type",
+        Auto "auto" "cuBLAS on a GPU, CLBlast on a device of OpenCL, where there is one that has a \
+            function for the element type",
         None "none" "Nothing",
-        Cublas "cublas" "cuBLAS; an error where there is none";
+        Cublas "cublas" "cuBLAS; an error where there is none",
+        ClBlast "clblast" "CLBlast; an error where there is none";
     Schedule:
         Static "static" "As many chunks of equal size as threads, one each",
         Dynamic "dynamic" "A piece at a time, taken by whichever thread is free",

@@ -34,11 +34,12 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use thiserror::Error;
 
+use super::clblast::ClBlastError;
 use super::cublas::{Cublas, CublasError, Precision};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem, Stored};
+use crate::data::{Matrix, Number, Problem, ProblemError, Stored};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
 /// Default numbers of runs, before and during the timing.
@@ -76,11 +77,19 @@ pub enum MeasureError {
     #[error(transparent)]
     Cublas(#[from] CublasError),
     #[error(transparent)]
+    ClBlast(#[from] ClBlastError),
+    #[error(transparent)]
     Implausible(#[from] Implausible),
 }
 
 impl From<DeviceError> for MeasureError {
     fn from(error: DeviceError) -> Self {
+        MeasureError::Run(error.into())
+    }
+}
+
+impl From<ProblemError> for MeasureError {
+    fn from(error: ProblemError) -> Self {
         MeasureError::Run(error.into())
     }
 }
@@ -531,7 +540,12 @@ impl<T: Number> Copies<T> {
 }
 
 /// As many copies as together have twice the bytes of the L2, in a quarter of the free memory.
-fn number_of_copies(l2_bytes: usize, free: usize, read: usize, allocated: usize) -> usize {
+pub(super) fn number_of_copies(
+    l2_bytes: usize,
+    free: usize,
+    read: usize,
+    allocated: usize,
+) -> usize {
     let enough = (2 * l2_bytes).div_ceil(read.max(1)) + 1;
     enough
         .min(free / 4 / allocated.max(1))

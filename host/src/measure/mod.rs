@@ -1,12 +1,14 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) several contenders alternate; on the simulator and on the CPU, they run
-//! one after the other, timed by the wall clock.
+//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate; on the simulator and
+//! on the CPU, they run one after the other, timed by the wall clock.
 
+pub mod clblast;
 pub mod cublas;
 pub mod gpu;
 pub mod limits;
 pub mod nvml;
+pub mod opencl;
 mod places;
 mod timing;
 mod wall_clock;

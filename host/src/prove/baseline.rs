@@ -1,42 +1,95 @@
 //! What times are compared with.
 
-use gpu_gemm::{CudaDevice, Device, ElementType};
+use gpu_gemm::{CudaDevice, Device, ElementType, OpenClDevice};
 
 use super::error::EvaluateError;
 use super::request::{Baseline, Request};
+use crate::measure::clblast::{ClBlast, ClBlastError};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
 
-/// What to compare with: nothing, or cuBLAS as the yardstick and then, if requested, cuBLAS on
-/// tensor cores.
+/// What to compare with: nothing, or the library of the device's vendor or API.
+pub(super) enum Yardsticks<'device> {
+    None,
+    /// The yardstick and then, if requested, cuBLAS on tensor cores. Not empty.
+    Cublas(Vec<Cublas<'device>>),
+    ClBlast(ClBlast<'device>),
+}
+
+impl<'device> Yardsticks<'device> {
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        match self {
+            Yardsticks::None => Vec::new(),
+            Yardsticks::Cublas(all) => all.iter().map(|one| one.precision().name()).collect(),
+            Yardsticks::ClBlast(clblast) => vec![clblast.name()],
+        }
+    }
+
+    /// cuBLAS on a GPU.
+    pub(super) fn cublas(&self) -> &[Cublas<'device>] {
+        match self {
+            Yardsticks::Cublas(all) => all,
+            Yardsticks::None | Yardsticks::ClBlast(_) => &[],
+        }
+    }
+
+    /// CLBlast on a device of OpenCL.
+    pub(super) fn clblast(&self) -> Option<&ClBlast<'device>> {
+        match self {
+            Yardsticks::ClBlast(clblast) => Some(clblast),
+            Yardsticks::None | Yardsticks::Cublas(_) => None,
+        }
+    }
+}
+
 pub(super) fn yardsticks<'device>(
     device: &'device Device,
     request: &Request,
-) -> Result<Vec<Cublas<'device>>, EvaluateError> {
-    let asked = request.baseline == Baseline::Cublas;
-    let load = |device: &'device CudaDevice| {
-        let precision = match request.data_type {
-            ElementType::F32 => Precision::Single,
-            ElementType::F64 => Precision::Double,
-            ElementType::Bf16 => Precision::Bf16,
-            ElementType::F16 => Precision::F16,
-            ElementType::I32 => return Err(CublasError::NoSuchType(request.data_type)),
-        };
-        let mut loaded = vec![Cublas::load(device, precision)?];
-        if request.tensor_cores && precision == Precision::Single {
-            loaded.push(Cublas::load(device, Precision::Tf32)?);
-        }
-        Ok(loaded)
-    };
+) -> Result<Yardsticks<'device>, EvaluateError> {
     match (device, request.baseline) {
-        (_, Baseline::None) => Ok(Vec::new()),
-        (Device::Simulator(_) | Device::OpenCl(_), _) if asked => {
+        (_, Baseline::None) => Ok(Yardsticks::None),
+        (Device::Cuda(device), Baseline::Cublas) => Ok(cublas(device, request)?),
+        (Device::Cuda(device), Baseline::Auto) => {
+            Ok(cublas(device, request).unwrap_or(Yardsticks::None))
+        }
+        (Device::OpenCl(device), Baseline::ClBlast) => Ok(clblast(device, request)?),
+        (Device::OpenCl(device), Baseline::Auto) => {
+            Ok(clblast(device, request).unwrap_or(Yardsticks::None))
+        }
+        (Device::Simulator(_) | Device::OpenCl(_), Baseline::Cublas) => {
             Err(EvaluateError::BaselineWithoutGpu)
         }
-        (Device::Simulator(_) | Device::OpenCl(_), _) => Ok(Vec::new()),
-        (Device::Cuda(device), _) => match load(device) {
-            Ok(loaded) => Ok(loaded),
-            Err(error) if asked => Err(error.into()),
-            Err(_) => Ok(Vec::new()),
-        },
+        (Device::Simulator(_) | Device::Cuda(_), Baseline::ClBlast) => {
+            Err(EvaluateError::BaselineWithoutOpenCl)
+        }
+        (Device::Simulator(_), Baseline::Auto) => Ok(Yardsticks::None),
     }
+}
+
+fn cublas<'device>(
+    device: &'device CudaDevice,
+    request: &Request,
+) -> Result<Yardsticks<'device>, CublasError> {
+    let precision = match request.data_type {
+        ElementType::F32 => Precision::Single,
+        ElementType::F64 => Precision::Double,
+        ElementType::Bf16 => Precision::Bf16,
+        ElementType::F16 => Precision::F16,
+        ElementType::I32 => return Err(CublasError::NoSuchType(request.data_type)),
+    };
+    let mut loaded = vec![Cublas::load(device, precision)?];
+    if request.tensor_cores && precision == Precision::Single {
+        loaded.push(Cublas::load(device, Precision::Tf32)?);
+    }
+    Ok(Yardsticks::Cublas(loaded))
+}
+
+fn clblast<'device>(
+    device: &'device OpenClDevice,
+    request: &Request,
+) -> Result<Yardsticks<'device>, ClBlastError> {
+    if request.shape_read().k == 0 {
+        return Err(ClBlastError::NoProduct);
+    }
+    let loaded = ClBlast::load(device, request.data_type)?;
+    Ok(Yardsticks::ClBlast(loaded))
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::cpu::TeamError;
 use crate::data::ProblemError;
+use crate::measure::clblast::ClBlastError;
 use crate::measure::cublas::CublasError;
 use crate::measure::gpu::MeasureError;
 use crate::measure::limits::Implausible;
@@ -33,18 +34,23 @@ pub enum EvaluateError {
     Cublas(#[from] CublasError),
     #[error(transparent)]
     Implausible(#[from] Implausible),
+    #[error(transparent)]
+    ClBlast(#[from] ClBlastError),
     #[error(
-        "The result of {name} (cuBLAS {version}) is wrong, so nothing is compared with its times: {failure}"
+        "The result of {name} ({library}) is wrong, so nothing is compared with its times: {failure}"
     )]
     WrongYardstick {
         name: &'static str,
-        version: String,
+        /// Such as `cuBLAS 13.1.0 from libcublas.so.13`.
+        library: String,
         failure: Failure,
     },
     #[error(transparent)]
     Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
+    #[error("`--baseline clblast` needs a device of OpenCL: choose one with `--device opencl`.")]
+    BaselineWithoutOpenCl,
     #[error("{name} is {scalar}, but {}.", required(*.data_type))]
     Scalar {
         /// `alpha` or `beta`.
@@ -68,6 +74,7 @@ impl From<MeasureError> for EvaluateError {
         match error {
             MeasureError::Run(error) => error.into(),
             MeasureError::Cublas(error) => error.into(),
+            MeasureError::ClBlast(error) => error.into(),
             MeasureError::Implausible(error) => error.into(),
         }
     }

@@ -29,12 +29,14 @@ pub use request::{Baseline, Request};
 pub use steps::steps;
 
 use crate::cpu::{self, Team};
+use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::Cublas;
 use crate::measure::gpu::Measured;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
 use crate::rung::Element;
+use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 
@@ -122,10 +124,11 @@ fn evaluate_as<T: Element>(
     );
     memory::check_padded(request.shape, request.storage.padding, size_of::<T>())?;
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
-        true => Vec::new(),
+        true => Yardsticks::None,
         false => baseline::yardsticks(machine.device, request)?,
     };
-    report.cublas = yardsticks.first().map(Cublas::description);
+    report.cublas = yardsticks.cublas().first().map(Cublas::description);
+    report.clblast = yardsticks.clblast().map(ClBlast::description);
     let rungs = request.rungs.iter().copied();
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
@@ -140,10 +143,12 @@ fn evaluate_as<T: Element>(
     };
     report.gpu_state = state;
     report.yardsticks = yardsticks
-        .iter()
+        .names()
+        .into_iter()
         .zip(&timings)
-        .map(|(yardstick, timing)| Yardstick {
-            name: yardstick.precision().name().to_string(),
+        .map(|(name, timing)| Yardstick {
+            name: name.to_string(),
+            device_label: None,
             runs: timing.runs(),
             time_median_s: timing.median(),
             time_min_s: Some(timing.min()),

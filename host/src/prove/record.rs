@@ -1,6 +1,6 @@
 //! What a report says about a rung.
 
-use gpu_gemm::{Launch, PlanError, Shape, Transpose};
+use gpu_gemm::{Device, Launch, PlanError, Shape, Transpose};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -13,7 +13,7 @@ pub(super) fn record(
     machine: Machine<'_>,
     request: &Request,
     candidate: &Candidate,
-    cublas: Option<&Timing>,
+    yardstick: Option<&Timing>,
 ) -> Result<Record, PlanError> {
     let Candidate {
         rung,
@@ -40,7 +40,12 @@ pub(super) fn record(
     let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
     // A CPU's time says nothing beside a GPU's.
-    let cublas = cublas.filter(|_| rung.choice().is_some());
+    let yardstick = yardstick.filter(|_| rung.choice().is_some());
+    let is_clblast = matches!(machine.device, Device::OpenCl(_));
+    let ratio = yardstick
+        .zip(median)
+        .map(|(yardstick, seconds)| yardstick.median() / seconds);
+    let time = yardstick.map(Timing::median);
     let Shape { m, n, k } = request.shape;
     let call = request.storage.call(request.shape, request.data_type);
     let [transpose_a, transpose_b] = request.storage.transposes;
@@ -76,10 +81,10 @@ pub(super) fn record(
             .as_ref()
             .map_or_else(Vec::new, |timing| timing.samples().to_vec()),
         flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
-        cublas_time_median_s: cublas.map(Timing::median),
-        ratio_to_cublas: cublas
-            .zip(median)
-            .map(|(cublas, seconds)| cublas.median() / seconds),
+        cublas_time_median_s: time.filter(|_| !is_clblast),
+        ratio_to_cublas: ratio.filter(|_| !is_clblast),
+        clblast_time_median_s: time.filter(|_| is_clblast),
+        ratio_to_clblast: ratio.filter(|_| is_clblast),
         chosen: rung.chosen(),
         data: Some(request.source.description()),
         corner: corner.clone(),
@@ -125,7 +130,7 @@ mod tests {
     use crate::cpu::{Settings, Team};
     use crate::verify::Proof;
     use gpu_gemm::gpu_kernels::naive;
-    use gpu_gemm::{Choice, Device, DeviceChoice, ElementType};
+    use gpu_gemm::{Choice, DeviceChoice, ElementType};
 
     #[test]
     fn speed_and_ratio_follow_from_the_median_times() {

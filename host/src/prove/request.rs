@@ -1,6 +1,6 @@
 //! The request.
 
-use gpu_gemm::{Call, ElementType, Shape};
+use gpu_gemm::{Call, Device, ElementType, Shape};
 
 use crate::cpu;
 use crate::data::{Layout, Storage};
@@ -12,12 +12,27 @@ use crate::source::{Filling, Source};
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// cuBLAS, where there is a GPU, a cuBLAS, and a function of it for the element type.
+    /// cuBLAS on a GPU, CLBlast on a device of OpenCL, where there is one that has a function for
+    /// the element type.
     Auto,
     /// Nothing.
     None,
     /// cuBLAS; an error where there is none.
     Cublas,
+    /// CLBlast; an error where there is none.
+    ClBlast,
+}
+
+impl Baseline {
+    /// For one device of several: nothing, where another device was meant.
+    pub fn where_it_is(self, device: &Device) -> Baseline {
+        match (self, device) {
+            (Baseline::Auto | Baseline::None, _)
+            | (Baseline::Cublas, Device::Cuda(_))
+            | (Baseline::ClBlast, Device::OpenCl(_)) => self,
+            (Baseline::Cublas | Baseline::ClBlast, _) => Baseline::None,
+        }
+    }
 }
 
 /// What to do.

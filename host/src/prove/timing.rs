@@ -5,17 +5,19 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, CudaDevice, Device};
+use gpu_gemm::{Choice, CudaDevice, Device, OpenClDevice};
 
+use super::baseline::Yardsticks;
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::gates::Judge;
 use super::request::Request;
 use crate::data::Matrix;
+use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::{Cublas, Precision};
 use crate::measure::gpu::{self, Contender, Measured};
 use crate::measure::limits::Limits;
-use crate::measure::{self, Effort, Timing};
+use crate::measure::{self, Effort, Timing, opencl};
 use crate::progress::Progress;
 use crate::run::run;
 use crate::rung::Element;
@@ -27,7 +29,7 @@ pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
     judge: &Judge<T>,
-    yardsticks: &[Cublas<'_>],
+    yardsticks: &Yardsticks<'_>,
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<Measured, EvaluateError> {
@@ -52,15 +54,22 @@ pub(super) fn time<T: Element>(
             }
             Ok(Measured::default())
         }
-        Device::OpenCl(_) => {
-            for (_, candidate) in kernels {
-                time_native(machine, effort, judge, candidate, progress)?;
-            }
-            Ok(Measured::default())
+        Device::OpenCl(device) => {
+            let mut kernels: Vec<_> = kernels.collect();
+            let yardstick = yardsticks.clblast();
+            time_by_opencl(
+                machine,
+                device,
+                effort,
+                judge,
+                yardstick,
+                &mut kernels,
+                progress,
+            )
         }
         Device::Cuda(device) => {
-            progress.doing("timing".to_string());
             let mut kernels: Vec<_> = kernels.collect();
+            let yardsticks = yardsticks.cublas();
             time_on_gpu(
                 machine,
                 device,
@@ -74,7 +83,7 @@ pub(super) fn time<T: Element>(
     }
 }
 
-/// Times a CPU rung, or a kernel by OpenCL, by the clock on the wall.
+/// Times a CPU rung by the clock on the wall.
 fn time_native<T: Element>(
     machine: Machine<'_>,
     effort: Effort,
@@ -202,6 +211,7 @@ fn time_on_gpu<T: Element>(
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
 ) -> Result<Measured, EvaluateError> {
+    progress.doing("timing".to_string());
     let contenders: Vec<Contender<'_>> = kernels
         .iter()
         .map(|(choice, _)| Contender::Kernel(*choice))
@@ -215,7 +225,12 @@ fn time_on_gpu<T: Element>(
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
         None => {
             let yardstick = &yardsticks[index - kernels.len()];
-            if let Err(failure) = judge_yardstick(judge, yardstick, &c) {
+            let model = match yardstick.precision() {
+                Precision::Single | Precision::Double => ErrorModel::Elementwise,
+                Precision::Tf32 => ErrorModel::Tf32,
+                Precision::Bf16 | Precision::F16 => ErrorModel::Truncated,
+            };
+            if let Err(failure) = judge_yardstick(judge, model, &c) {
                 wrong_yardstick.get_or_insert((yardstick, failure));
             }
         }
@@ -225,7 +240,7 @@ fn time_on_gpu<T: Element>(
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
             name: yardstick.precision().name(),
-            version: yardstick.description(),
+            library: format!("cuBLAS {}", yardstick.description()),
             failure,
         });
     }
@@ -239,10 +254,54 @@ fn time_on_gpu<T: Element>(
     })
 }
 
-/// Compares cuBLAS's C as that of a kernel, on tensor cores with what these may round.
+/// Times kernels and, if there is one, CLBlast, whose C must be right, too. Returns CLBlast's
+/// times.
+fn time_by_opencl<T: Element>(
+    machine: Machine<'_>,
+    device: &OpenClDevice,
+    effort: Effort,
+    judge: &Judge<T>,
+    yardstick: Option<&ClBlast<'_>>,
+    kernels: &mut [(Choice, &mut Candidate)],
+    progress: &Progress,
+) -> Result<Measured, EvaluateError> {
+    if kernels.is_empty() && yardstick.is_none() {
+        return Ok(Measured::default());
+    }
+    progress.doing("timing".to_string());
+    let chosen = kernels.iter().map(|(choice, _)| *choice);
+    let contenders: Vec<opencl::Contender<'_>> = chosen
+        .map(opencl::Contender::Kernel)
+        .chain(yardstick.map(opencl::Contender::ClBlast))
+        .collect();
+    let mut wrong = None;
+    let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
+        Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
+        None => wrong = judge_yardstick(judge, ErrorModel::Elementwise, &c).err(),
+    };
+    let mut timings = opencl::measure(device, &contenders, &judge.problem, effort, &mut check)?;
+    progress.step();
+    if let Some((failure, yardstick)) = wrong.zip(yardstick) {
+        return Err(EvaluateError::WrongYardstick {
+            name: yardstick.name(),
+            library: format!("CLBlast {}", yardstick.description()),
+            failure,
+        });
+    }
+    let of_yardsticks = timings.split_off(kernels.len());
+    for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
+        candidate.timing = Some(timing).filter(|_| candidate.is_right());
+    }
+    Ok(Measured {
+        timings: of_yardsticks,
+        state: None,
+    })
+}
+
+/// Compares a library's C as that of a kernel, on tensor cores with what these may round.
 fn judge_yardstick<T: Element>(
     judge: &Judge<T>,
-    yardstick: &Cublas<'_>,
+    model: ErrorModel,
     c: &Matrix<T>,
 ) -> Result<(), Failure> {
     /// How it cuts C is not known.
@@ -250,11 +309,6 @@ fn judge_yardstick<T: Element>(
         m: 128,
         n: 128,
         k: 32,
-    };
-    let model = match yardstick.precision() {
-        Precision::Single | Precision::Double => ErrorModel::Elementwise,
-        Precision::Tf32 => ErrorModel::Tf32,
-        Precision::Bf16 | Precision::F16 => ErrorModel::Truncated,
     };
     judge.judge(c, TILE, model).map(|_| ())
 }

@@ -16,6 +16,7 @@ pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
+pub(crate) use record::{CLBLAST, title};
 pub use record::{Record, Report, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
@@ -126,6 +127,7 @@ mod tests {
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
+            clblast: None,
             gpu_state: Some(GpuState {
                 sm_clock_mhz: Some(1755),
                 power_w: Some(312.5),
@@ -135,6 +137,7 @@ mod tests {
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
                 name: "cublas-fp32".into(),
+                device_label: None,
                 runs: 20,
                 time_median_s: 10e-6,
                 time_min_s: Some(9.5e-6),

@@ -16,6 +16,8 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
+    /// The CLBlast that was measured, with its path.
+    pub clblast: Option<String>,
     /// What the GPU did while it was measured; null for other devices and without NVML.
     pub gpu_state: Option<GpuState>,
     /// The file that C was written to, if that was requested and C is proven right.
@@ -30,8 +32,12 @@ pub struct Report {
 /// that alternated with those of the kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// `cublas-fp32` (no tensor cores: the one that kernels are compared with) or `cublas-tf32`.
+    /// `cublas-fp32` (no tensor cores: the one that kernels are compared with), `cublas-tf32`, or,
+    /// on a device of OpenCL, `clblast-fp32`.
     pub name: String,
+    /// As that of a [`Record`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_label: Option<String>,
     /// Timed runs.
     pub runs: usize,
     pub time_median_s: f64,
@@ -51,6 +57,17 @@ pub struct Yardstick {
     pub flops_per_s: f64,
 }
 
+/// What the names of CLBlast's precisions begin with.
+pub(crate) const CLBLAST: &str = "clblast-";
+
+/// `tiled-16`, or `tiled-16 (opencl)` where there are several devices.
+pub(crate) fn title(name: &str, device_label: Option<&str>) -> String {
+    match device_label {
+        Some(label) => format!("{name} ({label})"),
+        None => name.to_owned(),
+    }
+}
+
 /// A speed in JSON: null instead of 0.
 fn or_null<S: Serializer>(speed: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     Some(*speed)
@@ -63,10 +80,14 @@ fn or_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> 
 }
 
 impl Yardstick {
-    /// Its times as those of a record, for tables; the ratio is to `cublas`.
-    pub fn as_record(&self, cublas: Option<&Yardstick>) -> Record {
+    /// Its times as those of a record, for tables; the ratio is to `first`, the yardstick of the
+    /// kernels on the same device.
+    pub fn as_record(&self, first: Option<&Yardstick>) -> Record {
+        let ratio = first.map(|first| first.time_median_s / self.time_median_s);
+        let is_clblast = self.is_clblast();
         Record {
             kernel: self.name.clone(),
+            device_label: self.device_label.clone(),
             runs: Some(self.runs),
             time_median_s: Some(self.time_median_s),
             time_min_s: self.time_min_s,
@@ -76,9 +97,20 @@ impl Yardstick {
             outliers: self.outliers,
             times_s: self.times_s.clone(),
             flops_per_s: Some(self.flops_per_s).filter(|speed| *speed > 0.0),
-            ratio_to_cublas: cublas.map(|cublas| cublas.time_median_s / self.time_median_s),
+            ratio_to_cublas: ratio.filter(|_| !is_clblast),
+            ratio_to_clblast: ratio.filter(|_| is_clblast),
             ..Record::default()
         }
+    }
+
+    /// Whether it is CLBlast, on a device of OpenCL, and not cuBLAS.
+    pub fn is_clblast(&self) -> bool {
+        self.name.starts_with(CLBLAST)
+    }
+
+    /// Its name, with the label of its device, if there are several.
+    pub fn title(&self) -> String {
+        title(&self.name, self.device_label.as_deref())
     }
 }
 
@@ -106,7 +138,7 @@ pub struct Record {
     pub alpha: f64,
     pub beta: f64,
     pub seed: u64,
-    /// `cuda`, `simulator` or `cpu`.
+    /// `cuda`, `opencl`, `simulator` or `cpu`.
     pub backend: String,
     /// CTAs along x (columns of C) of a launch; 0 if there was nothing to launch, as for CPU
     /// rungs.
@@ -157,6 +189,16 @@ pub struct Record {
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
     /// were; null for a result that is not proven.
     pub coverage: Option<String>,
+    /// What a benchmark of several devices calls the one that it ran on, such as `opencl`; null if
+    /// there is only one.
+    #[serde(default)]
+    pub device_label: Option<String>,
+    /// As the time and the ratio of cuBLAS, those of CLBlast, on a device of OpenCL.
+    pub clblast_time_median_s: Option<f64>,
+    pub ratio_to_clblast: Option<f64>,
+    /// The same kernel's median time on the first of several devices over that on this one: above
+    /// 1 it is faster here. Null on the first.
+    pub ratio_to_first_device: Option<f64>,
     /// The time of each run, in the order of running; absent if it was not timed, in older files
     /// and in CSV.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,6 +239,11 @@ impl Record {
             dimensions if dimensions == self.columns() => transposed.to_string(),
             [lda, ldb, ldc] => format!("{transposed}, lda {lda}, ldb {ldb}, ldc {ldc}"),
         }
+    }
+
+    /// The kernel's name, with the label of its device, if there are several.
+    pub fn title(&self) -> String {
+        title(&self.kernel, self.device_label.as_deref())
     }
 
     /// Whether it is a CPU rung's, which no device ran.

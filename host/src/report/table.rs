@@ -37,6 +37,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
     }
+    if let Some(clblast) = &report.clblast {
+        writeln!(out, "CLBlast {clblast}")?;
+    }
     if let Some(state) = report.gpu_state.as_ref().and_then(GpuState::description) {
         writeln!(out, "state   {state}")?;
     }
@@ -49,7 +52,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "from .. to",
         "runs",
         "speed",
-        "of cuBLAS",
+        match report.clblast {
+            Some(_) => "of CLBlast",
+            None => "of cuBLAS",
+        },
         "result",
     ]);
     for record in &report.results {
@@ -98,7 +104,12 @@ fn row(record: &Record, launch: String, result: &str) -> [String; 8] {
         or_dash(record.extremes().map(spread)),
         or_dash(record.runs.map(|runs| runs.to_string())),
         or_dash(record.flops_per_s.map(speed)),
-        or_dash(record.ratio_to_cublas.map(percent)),
+        or_dash(
+            record
+                .ratio_to_cublas
+                .or(record.ratio_to_clblast)
+                .map(percent),
+        ),
         result.to_string(),
     ]
 }

@@ -73,6 +73,32 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
 }
 
 #[test]
+fn several_devices_are_for_bench_alone_and_each_is_named_once() {
+    for (arguments, said) in [
+        (
+            "--device sim,opencl --kernel naive",
+            "`--device` names 2 devices, but only `bench` runs kernels on several: name one.",
+        ),
+        (
+            "tune --device cuda,opencl",
+            "only `bench` runs kernels on several devices: name one",
+        ),
+        (
+            "bench --device sim,sim --kernel naive",
+            "`--device` names `sim` twice: name each device once.",
+        ),
+        (
+            "bench --device sim,cuda --preset shapes",
+            "`--preset` has a table for one device, but `--device` names several: name one.",
+        ),
+        ("bench --device sim,gpu", "a device is auto, sim, cuda"),
+    ] {
+        let refused = crate::common::run(arguments).refused(2);
+        assert_contains(&refused, &[said]);
+    }
+}
+
+#[test]
 fn the_time_of_every_run_is_in_json_with_its_statistics() {
     let folder = tempfile::tempdir().unwrap();
     let what = "--kernel naive,cpu-ikj --sizes 16 --runs 7 --json b.json --csv b.csv";

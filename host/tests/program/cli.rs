@@ -33,6 +33,22 @@ fn without_options_it_proves_the_double_buffer_kernel() {
 }
 
 #[test]
+fn without_a_driver_of_opencl_there_is_a_sentence_and_no_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path(), "--device opencl --kernel naive --size 8");
+    // Where Debian's loader looks for drivers, as others do.
+    command.env("OCL_ICD_VENDORS", folder.path());
+    let ended = Ended::of(command);
+    // Whether there is a loader or not.
+    let said = [
+        "There is no OpenCL on this machine",
+        "OpenCL finds no device on this machine",
+    ];
+    let message = ended.refused(1);
+    assert!(said.iter().any(|said| message.contains(said)), "{message}");
+}
+
+#[test]
 fn every_kernel_of_every_type_is_proven() {
     for data_type in ["f32", "f64", "i32"] {
         let options =

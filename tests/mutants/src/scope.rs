@@ -57,6 +57,7 @@ pub const SCOPES: &[Scope] = &[
         tests: &[
             program("host", "host", ""),
             program("host", "fake_gpu", ""),
+            program("host", "opencl", ""),
             program("host", "program", "cli::"),
             program("host", "program", "files::"),
             program("host", "program", "bench::"),

@@ -7,7 +7,7 @@ use gpu_gemm::text::plural;
 
 use super::{Compared, Earlier, missing};
 use crate::bench::results::{Machine, Provenance, Results, label};
-use crate::report::{duration, new_table, or_dash};
+use crate::report::{duration, new_table, or_dash, title};
 
 const HEADER: [&str; 7] = [
     "kernel", "shape", "earlier", "now", "change", "p", "verdict",
@@ -99,7 +99,7 @@ fn table(comparison: &[Compared]) -> String {
 
 fn row(compared: &Compared) -> [String; HEADER.len()] {
     [
-        compared.kernel.clone(),
+        compared.contender(),
         compared.title(),
         duration(compared.earlier_time_median_s),
         duration(compared.time_median_s),
@@ -123,13 +123,23 @@ impl Compared {
         self.name.clone().unwrap_or_else(|| label(shape))
     }
 
+    /// The kernel, with the label of its device, if there are several.
+    fn contender(&self) -> String {
+        title(&self.kernel, self.device_label.as_deref())
+    }
+
     fn percent(&self) -> String {
         format!("{:+.1} %", self.change * 100.0)
     }
 
     /// In a sentence, such as `naive at 1024 (+12.3 %)`.
     pub fn phrase(&self) -> String {
-        format!("{} at {} ({})", self.kernel, self.title(), self.percent())
+        format!(
+            "{} at {} ({})",
+            self.contender(),
+            self.title(),
+            self.percent()
+        )
     }
 }
 

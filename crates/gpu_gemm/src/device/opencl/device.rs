@@ -1,6 +1,7 @@
 //! A device of OpenCL, with its kernels compiled as they are first needed.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,6 +39,8 @@ pub struct OpenClProperties {
     pub version: String,
     pub compute_units: u32,
     pub memory_bytes: usize,
+    /// The cache of that memory, as far as the device says; 0 if it has none.
+    pub cache_bytes: usize,
     /// Local memory of a work-group.
     pub local_bytes: usize,
     /// The most work-items of a work-group.
@@ -80,6 +83,7 @@ impl OpenClProperties {
                 .join(" "),
             compute_units: device.max_compute_units()?,
             memory_bytes: usize::try_from(device.global_mem_size()?).unwrap_or(usize::MAX),
+            cache_bytes: usize::try_from(device.global_mem_cache_size()?).unwrap_or(usize::MAX),
             local_bytes: usize::try_from(device.local_mem_size()?).unwrap_or(usize::MAX),
             work_group: device.max_work_group_size()?,
             has_doubles: extensions
@@ -87,6 +91,46 @@ impl OpenClProperties {
                 .any(|name| name == "cl_khr_fp64"),
             divides_correctly: rounding & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
             shares_addresses: device.svm_mem_capability() != 0,
+        })
+    }
+}
+
+/// What a work-group of a kernel takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WorkGroup {
+    pub(super) threads: usize,
+    pub(super) local_bytes: usize,
+}
+
+impl OpenClProperties {
+    /// The error that a program is on a device without what it computes with.
+    fn lacks(&self, entry: &str, source: &str) -> Option<DeviceError> {
+        let (kernel, device) = (entry.to_owned(), self.name.clone());
+        if source::needs_doubles(source) && !self.has_doubles {
+            return Some(DeviceError::NoDoubles { kernel, device });
+        }
+        let divides = source::options(source).contains("correctly-rounded");
+        let lacks_division = divides && !self.divides_correctly;
+        lacks_division.then_some(DeviceError::NoCorrectDivision { kernel, device })
+    }
+
+    /// The error that a kernel is on a device without room for a work-group of it.
+    pub(super) fn no_room(&self, entry: &str, group: WorkGroup) -> Option<DeviceError> {
+        let (kernel, device) = (entry.to_owned(), self.name.clone());
+        if group.threads > self.work_group {
+            return Some(DeviceError::WorkGroupTooLarge {
+                kernel,
+                device,
+                threads: group.threads,
+                most: self.work_group,
+            });
+        }
+        let has_no_room = group.local_bytes > self.local_bytes;
+        has_no_room.then_some(DeviceError::TooLittleLocalMemory {
+            kernel,
+            device,
+            needed: group.local_bytes,
+            local_bytes: self.local_bytes,
         })
     }
 }
@@ -104,11 +148,7 @@ pub fn probe() -> Result<Vec<OpenClProperties>, DeviceError> {
 }
 
 fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
-    let platforms = get_platforms().map_err(|error| match error.0 {
-        DLOPEN_RUNTIME_LOAD_FAILED => DeviceError::NoOpenCl,
-        CL_PLATFORM_NOT_FOUND_KHR => DeviceError::NoOpenClDevice,
-        _ => DeviceError::opencl("Listing the platforms of OpenCL", error),
-    })?;
+    let platforms = get_platforms().map_err(without_platforms)?;
     let mut found = Vec::new();
     for platform in platforms {
         let name = platform.name().unwrap_or_default();
@@ -124,6 +164,15 @@ fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
     match found.is_empty() {
         true => Err(DeviceError::NoOpenClDevice),
         false => Ok(found),
+    }
+}
+
+/// Why there are no platforms.
+fn without_platforms(error: ClError) -> DeviceError {
+    match error.0 {
+        DLOPEN_RUNTIME_LOAD_FAILED => DeviceError::NoOpenCl,
+        CL_PLATFORM_NOT_FOUND_KHR => DeviceError::NoOpenClDevice,
+        _ => DeviceError::opencl("Listing the platforms of OpenCL", error),
     }
 }
 
@@ -149,6 +198,10 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn context(&self) -> cl_context {
         self.context.get()
+    }
+
+    pub(super) fn opened(&self) -> &Context {
+        &self.context
     }
 
     pub(super) fn queue(&self) -> &CommandQueue {
@@ -242,6 +295,12 @@ impl OpenClDevice {
         self.session.queue()
     }
 
+    /// The `cl_command_queue` that everything runs on, for other libraries. It lives as long as the
+    /// device.
+    pub fn queue_handle(&self) -> *mut c_void {
+        self.queue().get()
+    }
+
     /// Waits for all that has been launched.
     ///
     /// # Errors
@@ -254,29 +313,17 @@ impl OpenClDevice {
 
     /// Why a kernel cannot run on this device, as far as that is known before it is compiled.
     pub fn why_not(&self, variant: &Variant) -> Option<DeviceError> {
-        let threads = variant.block.threads() as usize;
-        let needed = variant.static_shared_bytes as usize;
-        let (kernel, device) = (variant.entry.name.to_owned(), self.properties.name.clone());
         let remainder = gpu_kernels::remainder_variant(variant);
         for of in [Some(variant), remainder].into_iter().flatten() {
             if let Err(error) = self.source(of.entry.name) {
                 return Some(error);
             }
         }
-        if threads > self.properties.work_group {
-            return Some(DeviceError::WorkGroupTooLarge {
-                kernel,
-                device,
-                threads,
-                most: self.properties.work_group,
-            });
-        }
-        (needed > self.properties.local_bytes).then_some(DeviceError::TooLittleLocalMemory {
-            kernel,
-            device,
-            needed,
-            local_bytes: self.properties.local_bytes,
-        })
+        let group = WorkGroup {
+            threads: variant.block.threads() as usize,
+            local_bytes: variant.static_shared_bytes as usize,
+        };
+        self.properties.no_room(variant.entry.name, group)
     }
 
     /// Compiles the kernels of a plan that have not been compiled.
@@ -315,24 +362,27 @@ impl OpenClDevice {
                 },
                 Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
             })?;
-        let device = || self.properties.name.clone();
-        if source::needs_doubles(source) && !self.properties.has_doubles {
-            return Err(DeviceError::NoDoubles {
-                kernel: kernel(),
-                device: device(),
-            });
+        match self.properties.lacks(entry, source) {
+            Some(error) => Err(error),
+            None => Ok(source),
         }
-        let options = source::options(source);
-        if options.contains("correctly-rounded") && !self.properties.divides_correctly {
-            return Err(DeviceError::NoCorrectDivision {
-                kernel: kernel(),
-                device: device(),
-            });
-        }
-        Ok(source)
     }
 
-    fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+    /// What the device's compiler makes of a kernel: PTX by NVIDIA's, machine code by others.
+    ///
+    /// # Errors
+    ///
+    /// The kernel cannot run on this device.
+    pub fn binary(&self, entry: &'static str) -> Result<Vec<u8>, DeviceError> {
+        let binaries = self.program(entry)?.get_binaries();
+        let doing = "Asking OpenCL for a compiled kernel";
+        let binaries = binaries.map_err(|error| DeviceError::opencl(doing, error))?;
+        // The context has one device.
+        Ok(binaries.into_iter().next().unwrap_or_default())
+    }
+
+    /// The program of a kernel, compiled.
+    fn program(&self, entry: &'static str) -> Result<Program, DeviceError> {
         if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
             return Err(DeviceError::NotInOpenCl {
                 kernel: entry.to_owned(),
@@ -361,6 +411,13 @@ impl OpenClDevice {
                 log: log.trim().to_owned(),
             });
         }
+        Ok(program)
+    }
+
+    fn build(&self, entry: &'static str) -> Result<Compiled, DeviceError> {
+        let program = self.program(entry)?;
+        let source = self.source(entry)?;
+        let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
         let made = Kernel::create(&program, entry).map_err(failed)?;
         let count = made.num_args().map_err(failed)?;
         let names: Result<Vec<String>, ClError> =
@@ -388,5 +445,91 @@ impl OpenClDevice {
             bytes,
             total: self.properties.memory_bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device with all that any kernel needs.
+    fn able() -> OpenClProperties {
+        OpenClProperties {
+            name: "small".into(),
+            platform: "test".into(),
+            version: "OpenCL 3.0".into(),
+            compute_units: 1,
+            memory_bytes: 1 << 30,
+            cache_bytes: 0,
+            local_bytes: 1 << 15,
+            work_group: 256,
+            has_doubles: true,
+            divides_correctly: true,
+            shares_addresses: true,
+        }
+    }
+
+    #[test]
+    fn a_machine_without_a_loader_and_one_without_a_driver_say_what_to_install() {
+        let said = |code| without_platforms(ClError(code)).to_string();
+        let loader = said(DLOPEN_RUNTIME_LOAD_FAILED);
+        assert!(loader.starts_with("There is no OpenCL on this machine (no libOpenCL.so.1)."));
+        let driver = said(CL_PLATFORM_NOT_FOUND_KHR);
+        assert!(driver.starts_with("OpenCL finds no device on this machine."));
+        assert!(said(-5).starts_with("Listing the platforms of OpenCL failed: OpenCL error -5"));
+    }
+
+    #[test]
+    fn a_device_without_f64_or_right_division_says_so_of_the_kernels_that_need_them() {
+        let doubles =
+            "// k\n// options: -cl-std=CL1.2\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+        let divides = "// k\n// options: -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt\n";
+        let floats = "// k\n// options: -cl-std=CL1.2\n";
+        let unable = OpenClProperties {
+            has_doubles: false,
+            divides_correctly: false,
+            ..able()
+        };
+        let said = |source| unable.lacks("k", source).map(|error| error.to_string());
+        assert_eq!(
+            said(doubles).as_deref(),
+            Some(
+                "Kernel `k` computes with f64, which the OpenCL device small does not have (cl_khr_fp64). Use a kernel for f32, or another device."
+            )
+        );
+        assert_eq!(
+            said(divides).as_deref(),
+            Some(
+                "Kernel `k` divides, which the OpenCL device small does not round correctly in f32. Use another device."
+            )
+        );
+        assert_eq!(said(floats), None);
+        for source in [doubles, divides, floats] {
+            assert!(able().lacks("k", source).is_none());
+        }
+    }
+
+    #[test]
+    fn a_device_without_room_for_a_work_group_says_how_much_it_has() {
+        let said = |threads, local_bytes| {
+            let group = WorkGroup {
+                threads,
+                local_bytes,
+            };
+            able().no_room("k", group).map(|error| error.to_string())
+        };
+        assert_eq!(said(256, 1 << 15), None);
+        assert_eq!(
+            said(256, (1 << 15) + 4).as_deref(),
+            Some(
+                "Kernel `k` needs 32772 bytes of local memory for a work-group, but the OpenCL device small has 32768. Use a kernel with smaller tiles."
+            )
+        );
+        assert_eq!(
+            said(257, 0).as_deref(),
+            Some(
+                "Kernel `k` needs 257 work-items in a work-group, but the OpenCL device small runs at most 256 of it. Use a kernel with smaller blocks."
+            )
+        );
     }
 }

@@ -5,7 +5,7 @@ use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
 use opencl3::kernel::Kernel;
 use opencl3::types::cl_uint;
 
-use super::device::{Compiled, OpenClDevice};
+use super::device::{Compiled, OpenClDevice, OpenClProperties, WorkGroup};
 use super::memory::OpenClBuffer;
 use crate::backend::Backend;
 use crate::device::error::DeviceError;
@@ -39,35 +39,25 @@ impl Backend for OpenClDevice {
 impl OpenClDevice {
     /// Whether the device has room for a work-group.
     fn check(&self, launch: &Launch, compiled: &Compiled) -> Result<(), DeviceError> {
-        let kernel = || launch.kernel.name.to_owned();
-        let device = || self.properties().name.clone();
         if launch.cluster > 1 {
             return Err(DeviceError::NotInOpenCl {
-                kernel: kernel(),
+                kernel: launch.kernel.name.to_owned(),
                 reason: "OpenCL has no clusters of work-groups".to_owned(),
             });
         }
-        let threads = launch.block.0 as usize * launch.block.1 as usize;
-        let most = compiled.work_group.min(self.properties().work_group);
-        if threads > most {
-            return Err(DeviceError::WorkGroupTooLarge {
-                kernel: kernel(),
-                device: device(),
-                threads,
-                most,
-            });
+        let group = WorkGroup {
+            threads: launch.block.0 as usize * launch.block.1 as usize,
+            local_bytes: compiled.local_bytes + launch.dynamic_shared_bytes as usize,
+        };
+        // The compiler knows how many work-items have registers enough.
+        let of_kernel = OpenClProperties {
+            work_group: compiled.work_group.min(self.properties().work_group),
+            ..self.properties().clone()
+        };
+        match of_kernel.no_room(launch.kernel.name, group) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
-        let needed = compiled.local_bytes + launch.dynamic_shared_bytes as usize;
-        let local_bytes = self.properties().local_bytes;
-        if needed > local_bytes {
-            return Err(DeviceError::TooLittleLocalMemory {
-                kernel: kernel(),
-                device: device(),
-                needed,
-                local_bytes,
-            });
-        }
-        Ok(())
     }
 
     /// # Safety

@@ -68,7 +68,16 @@ impl<T: Plain + Default> OpenClBuffer<T> {
     }
 
     /// Writes all elements.
-    fn write(&self, elements: &[T]) -> Result<(), DeviceError> {
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    ///
+    /// # Panics
+    ///
+    /// There are more or fewer of them than it was allocated for.
+    pub fn write(&self, elements: &[T]) -> Result<(), DeviceError> {
+        assert_eq!(elements.len(), self.length);
         let to = self.start.as_ptr().cast();
         let from = elements.as_ptr().cast();
         self.copy(to, from, "Copying to the OpenCL device")

@@ -4,7 +4,9 @@
 mod device;
 mod launch;
 mod memory;
+mod plain;
 pub mod source;
 
 pub use device::{OpenClDevice, OpenClProperties, probe};
 pub use memory::OpenClBuffer;
+pub use plain::OpenClMemory;

@@ -1,0 +1,338 @@
+//! Times on a device of OpenCL, by the clock on the wall: not every device has a clock of its own
+//! that is worth reading.
+//!
+//! As on a GPU by CUDA ([`gpu`](super::gpu)), contenders alternate, run by run, in an order that
+//! changes; each launch gets other copies of the matrices than the launch before, together twice
+//! the cache that the device names, if eight are enough; and what is timed is checked. A run has as
+//! many launches as take a millisecond, since the host waits at its end.
+
+use std::time::{Duration, Instant};
+
+use gpu_gemm::device::opencl::OpenClBuffer;
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Choice, DeviceError, OpenClDevice, Plan};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
+use super::clblast::{ClBlast, Operands};
+use super::gpu::{MeasureError, number_of_copies};
+use super::limits::Limits;
+use super::timing::{Effort, Timing};
+use crate::data::{Matrix, Number, Problem};
+use crate::run::{self, Placed};
+
+/// Default numbers of runs, before and during the timing; a slow kernel gets fewer.
+const RUNS: u32 = 10;
+const WARMUP: u32 = 3;
+/// Seconds that all runs of one contender may take by default.
+const BUDGET: f64 = 3.0;
+/// Fewer runs than this give no meaningful median.
+const FEWEST_RUNS: u32 = 3;
+/// Seconds that a run lasts at least.
+const SHORTEST_RUN: f64 = 1e-3;
+/// Copies of the matrices at most: some CPUs share a cache of hundreds of megabytes.
+const MOST_COPIES: usize = 8;
+
+/// Something that multiplies.
+pub enum Contender<'a> {
+    Kernel(Choice),
+    ClBlast(&'a ClBlast<'a>),
+}
+
+impl Contender<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Contender::Kernel(choice) => choice.variant.name,
+            Contender::ClBlast(clblast) => clblast.name(),
+        }
+    }
+
+    /// Whether the rows of its matrices are padded.
+    fn is_pitched(&self) -> bool {
+        match self {
+            Contender::Kernel(choice) => choice.variant.allocation == Allocation::Pitched,
+            Contender::ClBlast(_) => false,
+        }
+    }
+}
+
+/// How often a contender runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Repeats {
+    warmup: u32,
+    runs: u32,
+    launches_per_run: u32,
+}
+
+impl Repeats {
+    /// For launches of about `seconds`.
+    fn new(effort: Effort, seconds: f64) -> Repeats {
+        // More than a u32 holds becomes the largest, even an infinity.
+        let affordable = (BUDGET / seconds) as u32;
+        let runs = RUNS.min(affordable.max(FEWEST_RUNS));
+        Repeats {
+            // What proved the result has warmed up a kernel that takes long.
+            warmup: effort.warmup.unwrap_or(WARMUP.min(affordable / RUNS)),
+            runs: effort.runs.unwrap_or(runs).max(1),
+            launches_per_run: (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32,
+        }
+    }
+}
+
+/// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
+/// made as those that were timed, to `check`, with the contender's number.
+///
+/// # Errors
+///
+/// There is no memory even for one copy of the matrices, a launch fails, or a time cannot be true.
+pub fn measure<T: Number>(
+    device: &OpenClDevice,
+    contenders: &[Contender<'_>],
+    problem: &Problem<T>,
+    effort: Effort,
+    check: &mut dyn FnMut(usize, Matrix<T>),
+) -> Result<Vec<Timing>, MeasureError> {
+    let began = Instant::now();
+    let is_pitched = contenders.iter().any(Contender::is_pitched);
+    let pitched = is_pitched.then(|| run::pitched(problem)).transpose()?;
+    let mut runners = Vec::new();
+    for contender in contenders {
+        let pitched = pitched.as_ref().filter(|_| contender.is_pitched());
+        let given = pitched.unwrap_or(problem);
+        let memory = device.properties().memory_bytes / contenders.len();
+        runners.push(Runner::new(device, contender, problem, given, memory)?);
+    }
+    let result = measure_each(device, &mut runners, effort, check);
+    // Whatever has happened, no memory must be freed under a running launch.
+    let ended = device.synchronize();
+    let timings = result?;
+    ended?;
+    for (contender, timing) in contenders.iter().zip(&timings) {
+        let limits = Limits {
+            peak_flops_per_s: None,
+            bandwidth_bytes_per_s: 0.0,
+            elapsed: began.elapsed(),
+        };
+        limits.check(contender.name(), problem, timing)?;
+    }
+    Ok(timings)
+}
+
+fn measure_each<T: Number>(
+    device: &OpenClDevice,
+    runners: &mut [Runner<'_, T>],
+    effort: Effort,
+    check: &mut dyn FnMut(usize, Matrix<T>),
+) -> Result<Vec<Timing>, MeasureError> {
+    let mut plans = Vec::new();
+    for runner in runners.iter_mut() {
+        // The first launch compiles what is not compiled; the second is timed.
+        runner.run(device, 1)?;
+        let seconds = runner.run(device, 1)?.as_secs_f64();
+        let plan = Repeats::new(effort, seconds);
+        for _ in 0..plan.warmup {
+            runner.run(device, plan.launches_per_run)?;
+        }
+        plans.push(plan);
+    }
+    let most_runs = plans.iter().map(|plan| plan.runs).max().unwrap_or(0);
+    let mut samples: Vec<Vec<f64>> = plans.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<usize> = (0..plans.len()).collect();
+    let mut generator = Pcg64::seed_from_u64(0);
+    for number in 0..most_runs {
+        order.shuffle(&mut generator);
+        for &index in &order {
+            let plan = plans[index];
+            if number < plan.runs {
+                let took = runners[index].run(device, plan.launches_per_run)?;
+                samples[index].push(took.as_secs_f64() / f64::from(plan.launches_per_run));
+            }
+        }
+    }
+    for (index, runner) in runners.iter_mut().enumerate() {
+        let c = runner.run_afresh(device)?;
+        check(index, c);
+    }
+    let timings = samples.into_iter().zip(&plans);
+    Ok(timings
+        .map(|(samples, plan)| Timing::new(samples, plan.warmup, plan.launches_per_run))
+        .collect())
+}
+
+/// A contender, ready to run.
+struct Runner<'a, T: Number> {
+    /// As it is given to the contender.
+    problem: &'a Problem<T>,
+    /// As the result is to be.
+    c: &'a Matrix<T>,
+    work: Work<'a, T>,
+    launches: usize,
+}
+
+enum Work<'a, T: Number> {
+    Kernel {
+        plan: Box<Plan>,
+        copies: Vec<Copies<T>>,
+        workspace: OpenClBuffer<u8>,
+    },
+    ClBlast {
+        clblast: &'a ClBlast<'a>,
+        copies: Vec<Operands<'a, T>>,
+    },
+}
+
+/// Copies of a problem's matrices, and where these begin in them.
+struct Copies<T> {
+    buffers: [OpenClBuffer<T>; 3],
+    placed: [Placed; 3],
+}
+
+impl<T: Number> Copies<T> {
+    fn upload(device: &OpenClDevice, matrices: [&Matrix<T>; 3]) -> Result<Self, DeviceError> {
+        let upload = |matrix: &Matrix<T>| OpenClBuffer::upload(device, matrix.buffer());
+        let [a, b, c] = matrices;
+        let buffers = [upload(a)?, upload(b)?, upload(c)?];
+        let placed = [0, 1, 2].map(|index| {
+            let (buffer, matrix): (&OpenClBuffer<T>, _) = (&buffers[index], matrices[index]);
+            let start = buffer.start().wrapping_add(matrix.placement().offset);
+            Placed {
+                start: start.cast(),
+                leading: matrix.leading(),
+            }
+        });
+        Ok(Copies { buffers, placed })
+    }
+}
+
+impl<'a, T: Number> Runner<'a, T> {
+    /// Of a contender that gets the problem as it is `given`, and may use a quarter of `memory`
+    /// bytes.
+    fn new(
+        device: &OpenClDevice,
+        contender: &Contender<'a>,
+        problem: &'a Problem<T>,
+        given: &'a Problem<T>,
+        memory: usize,
+    ) -> Result<Self, MeasureError> {
+        let (cache, bytes) = (device.properties().cache_bytes, given.bytes());
+        let count = number_of_copies(cache, memory, bytes, bytes).min(MOST_COPIES);
+        let stored = given.stored()?;
+        let work = match contender {
+            Contender::Kernel(choice) => {
+                let mut copies = Vec::new();
+                for _ in 0..count {
+                    copies.push(Copies::upload(device, stored.each())?);
+                }
+                let call = run::call(given, copies[0].placed);
+                let plan = choice.plan(call, &device.facts())?;
+                let workspace = OpenClBuffer::allocate(device, plan.workspace_bytes().max(1))?;
+                Work::Kernel {
+                    plan: Box::new(plan),
+                    copies,
+                    workspace,
+                }
+            }
+            Contender::ClBlast(clblast) => {
+                let mut copies = Vec::new();
+                for _ in 0..count {
+                    copies.push(clblast.upload(stored.each())?);
+                }
+                Work::ClBlast { clblast, copies }
+            }
+        };
+        Ok(Runner {
+            problem: given,
+            c: &problem.c,
+            work,
+            launches: 0,
+        })
+    }
+
+    /// Launches so often, and waits.
+    fn run(&mut self, device: &OpenClDevice, launches: u32) -> Result<Duration, MeasureError> {
+        let start = Instant::now();
+        for _ in 0..launches {
+            self.launch(device)?;
+        }
+        device.synchronize()?;
+        Ok(start.elapsed())
+    }
+
+    fn launch(&mut self, device: &OpenClDevice) -> Result<(), MeasureError> {
+        let problem = self.problem;
+        match &self.work {
+            Work::Kernel {
+                plan,
+                copies,
+                workspace,
+            } => {
+                let matrices = copies[self.launches % copies.len()].placed;
+                let bindings = run::bindings(problem, matrices, workspace.start());
+                // SAFETY: these are copies of the problem's matrices, which lie like those that
+                // the plan was made for and, like the workspace, outlive the last wait.
+                unsafe { gpu_gemm::run(device, plan, &bindings)? };
+            }
+            Work::ClBlast { clblast, copies } => {
+                clblast.gemm(problem, &copies[self.launches % copies.len()])?;
+            }
+        }
+        self.launches += 1;
+        Ok(())
+    }
+
+    /// The C of one more launch, on matrices that are as they were at first.
+    fn run_afresh(&mut self, device: &OpenClDevice) -> Result<Matrix<T>, MeasureError> {
+        let problem = self.problem;
+        let next = |count: usize| self.launches % count;
+        match &mut self.work {
+            Work::Kernel { copies, .. } => {
+                let next = next(copies.len());
+                copies[next].buffers[2].write(problem.c.buffer())?;
+            }
+            Work::ClBlast { copies, .. } => {
+                let next = next(copies.len());
+                copies[next].reset_c(&problem.c)?;
+            }
+        }
+        let last = self.launches;
+        self.run(device, 1)?;
+        let c = match &self.work {
+            Work::Kernel { copies, .. } => {
+                let elements = copies[last % copies.len()].buffers[2].download()?;
+                problem.c.with_buffer(elements)
+            }
+            Work::ClBlast { copies, .. } => copies[last % copies.len()].c(&problem.c)?,
+        };
+        Ok(run::as_given(self.c, c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_launch_is_repeated_and_a_long_one_is_not_warmed_up() {
+        let repeats = |seconds| {
+            let Repeats {
+                warmup,
+                runs,
+                launches_per_run,
+            } = Repeats::new(Effort::default(), seconds);
+            (warmup, runs, launches_per_run)
+        };
+        assert_eq!(repeats(1e-5), (3, 10, 100));
+        assert_eq!(repeats(0.0), repeats(1e-6));
+        assert_eq!(repeats(0.1), (3, 10, 1));
+        assert_eq!(repeats(0.2), (1, 10, 1));
+        assert_eq!(repeats(0.5), (0, 6, 1));
+        assert_eq!(repeats(10.0), (0, 3, 1));
+        let asked = Effort {
+            runs: Some(50),
+            warmup: Some(2),
+        };
+        let plan = Repeats::new(asked, 10.0);
+        assert_eq!((plan.warmup, plan.runs), (2, 50));
+    }
+}
