@@ -27,6 +27,7 @@
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
+//! | `halves` | elements of 16 bits beside cuBLAS | `halves.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!
 //! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
@@ -37,6 +38,7 @@ pub mod chapters;
 mod excerpts;
 mod figures;
 pub mod generated;
+mod halves;
 mod ladder;
 mod listings;
 mod machine_code;

@@ -26,7 +26,7 @@ pub fn table(name: &str) -> Result<String, String> {
         let (rows, columns) = variant.thread_tile;
         let staged = match variant.staging {
             Staging::None => String::new(),
-            Staging::RowOfA | Staging::Tiles => format!(" × {}", tile.k),
+            Staging::RowOfA | Staging::Tiles | Staging::Ring { .. } => format!(" × {}", tile.k),
         };
         let traffic = Traffic::of(variant, SHAPE, false);
         table += &format!(

@@ -7,6 +7,7 @@ mod elements;
 mod float4;
 mod lanes;
 mod ring;
+mod roles;
 mod rows;
 mod split;
 mod stream_k;
@@ -34,6 +35,7 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
         Grid::Tiles | Grid::StreamK => tiles::draw(&title, first)?,
         Grid::Rows => rows::draw(&title, first),
         Grid::Linear => elements::draw(&title, &variants)?,
+        Grid::Persistent => roles::draw(&title, first),
     };
     Ok(drawing.finish())
 }

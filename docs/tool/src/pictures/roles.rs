@@ -1,0 +1,160 @@
+//! Who does what, and when, in a kernel whose warpgroups are specialised: the producer, the ring of
+//! stages, two consumers and the copy engine that stores C.
+
+use gpu_kernels::spec::Variant;
+
+use super::drawing::{Area, Drawing};
+
+/// As in `warp_specialized.rs`.
+const STAGES: usize = 4;
+/// k-iterations of a tile that are drawn.
+const ITERATIONS: usize = 5;
+/// A quarter of a k-iteration is as wide.
+const QUARTER: f64 = 13.0;
+/// Quarters from when a tile is asked for to when it has landed, and that a product takes.
+const LANDS: usize = 5;
+const MULTIPLIES: usize = 4;
+const STORES: usize = 4;
+
+/// When each k-iteration of a tile of C is asked for and multiplied, in quarters; tiles follow each
+/// other at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    asked: usize,
+    multiplied: usize,
+}
+
+/// The k-iterations of two tiles of C.
+fn times() -> Vec<Times> {
+    let mut times: Vec<Times> = Vec::new();
+    for index in 0..2 * ITERATIONS {
+        let before = |back: usize| index.checked_sub(back).map(|index| times[index]);
+        let free = before(STAGES).map_or(0, |times| times.multiplied + MULTIPLIES);
+        let asked = free.max(before(1).map_or(0, |times| times.asked + 1));
+        let stored = if index == ITERATIONS { STORES } else { 0 };
+        let done = before(1).map_or(0, |times| times.multiplied + MULTIPLIES + stored);
+        times.push(Times {
+            asked,
+            multiplied: done.max(asked + LANDS),
+        });
+    }
+    times
+}
+
+/// Draws a line of time for each role.
+pub fn draw(title: &str, variant: &Variant) -> Drawing {
+    let mut drawing = Drawing::new(title, 860, 330);
+    let (left, row) = (110.0, 34.0);
+    let at = |quarter: usize| left + quarter as f64 * QUARTER;
+    let bar = |drawing: &mut Drawing, class: &str, line: usize, from: usize, to: usize| {
+        let area = Area::new(
+            (at(from), 52.0 + line as f64 * row),
+            ((to - from) as f64 * QUARTER, 24.0),
+        );
+        drawing.rectangle(class, area);
+        drawing.rectangle("edge", area);
+        area
+    };
+    let lines = [
+        "producer",
+        "stage 0",
+        "stage 1",
+        "stage 2",
+        "stage 3",
+        "consumers",
+        "stores",
+    ];
+    for (line, name) in lines.iter().enumerate() {
+        drawing.text("small", 16.0, 68.0 + line as f64 * row, name);
+    }
+    let label = |drawing: &mut Drawing, area: Area, text: &str| {
+        drawing.text(
+            "small middle",
+            area.x + area.width / 2.0,
+            area.y + 16.0,
+            text,
+        );
+    };
+    for (index, Times { asked, multiplied }) in times().into_iter().enumerate() {
+        let (tile, k) = (index / ITERATIONS, index % ITERATIONS);
+        let class = |light, strong| if tile == 0 { light } else { strong };
+        let stage = index % STAGES;
+        bar(&mut drawing, class("a1", "a2"), 0, asked, asked + 1);
+        let flight = bar(
+            &mut drawing,
+            class("a1", "a2"),
+            1 + stage,
+            asked,
+            multiplied,
+        );
+        label(&mut drawing, flight, &format!("k {k}"));
+        let read = bar(
+            &mut drawing,
+            class("c1", "c2"),
+            1 + stage,
+            multiplied,
+            multiplied + MULTIPLIES,
+        );
+        label(&mut drawing, read, "read");
+        let product = bar(
+            &mut drawing,
+            class("c1", "c2"),
+            5,
+            multiplied,
+            multiplied + MULTIPLIES,
+        );
+        label(&mut drawing, product, &format!("k {k}"));
+        if k + 1 == ITERATIONS {
+            let end = multiplied + MULTIPLIES;
+            let store = bar(&mut drawing, class("b1", "b2"), 5, end, end + STORES);
+            label(&mut drawing, store, "C");
+            bar(
+                &mut drawing,
+                class("b1", "b2"),
+                6,
+                end + 1,
+                end + STORES + 3,
+            );
+        }
+    }
+    let tile = variant.tile;
+    let captions = [
+        format!(
+            "Two tiles of C, {} x {}, of {ITERATIONS} k-iterations each, faint and strong. The producer asks for a stage as soon as it is empty,",
+            tile.m, tile.n
+        ),
+        "and goes on to the next tile while the consumers still write the last one; the tiles of that are there when they are done.".to_owned(),
+    ];
+    let captions: Vec<&str> = captions.iter().map(String::as_str).collect();
+    drawing.lines((16.0, 308.0), 16.0, &captions);
+    drawing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::{at_root, read};
+
+    #[test]
+    fn there_are_as_many_stages_as_in_the_kernel() {
+        let source = read(&at_root("gpu-kernels/src/warp_specialized.rs")).unwrap();
+        let line = format!("const STAGES: usize = {STAGES};");
+        assert!(source.contains(&line), "{line}");
+    }
+
+    #[test]
+    fn a_stage_is_asked_for_when_it_has_been_read_and_multiplied_when_it_has_landed() {
+        let times = times();
+        for (index, now) in times.iter().enumerate() {
+            assert!(now.multiplied >= now.asked + LANDS);
+            if let Some(before) = index.checked_sub(STAGES).map(|index| times[index]) {
+                assert!(now.asked >= before.multiplied + MULTIPLIES);
+            }
+        }
+        // After the first, consumers wait for nothing but their own stores.
+        for pair in times[1..].windows(2) {
+            let gap = pair[1].multiplied - pair[0].multiplied - MULTIPLIES;
+            assert!(gap == 0 || gap == STORES, "{pair:?}");
+        }
+    }
+}
