@@ -113,9 +113,9 @@ impl Plan {
 /// The sizes that are measured by default: those that fill a GPU, or those that a CPU can
 /// simulate.
 pub fn default_sizes(device: &Device) -> [usize; 3] {
-    match device {
-        Device::Cuda(_) => [1024, 2048, 4096],
-        Device::Simulator(_) | Device::OpenCl(_) => [128, 256, 512],
+    match device.gpu() {
+        Some(_) => [1024, 2048, 4096],
+        None => [128, 256, 512],
     }
 }
 

@@ -188,7 +188,7 @@ fn bench_asked(
         && arguments.running.baseline != Baseline::Cublas;
     let device = match is_native {
         true => DeviceChoice::Simulator,
-        false => arguments.running.device,
+        false => arguments.running.device.clone(),
     };
     let mut opened = Device::open(device).map_err(failed)?;
     if is_native {
@@ -336,12 +336,12 @@ impl Tables<'_> {
 /// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
 /// defaults.
 fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec<Target> {
-    match (arguments.preset, device) {
+    match (arguments.preset, device.gpu()) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
-        (Some(Preset::Shapes), Device::Cuda(_)) => {
+        (Some(Preset::Shapes), Some(_)) => {
             return shapes::SHAPES.iter().map(Target::from).collect();
         }
-        (Some(Preset::Shapes), Device::Simulator(_) | Device::OpenCl(_)) => {
+        (Some(Preset::Shapes), None) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             note(

@@ -60,7 +60,9 @@ impl From<FilesError> for Stop {
 impl From<EvaluateError> for Stop {
     fn from(error: EvaluateError) -> Stop {
         match error {
-            EvaluateError::Scalar { .. } | EvaluateError::BaselineWithoutGpu => usage(error),
+            EvaluateError::Scalar { .. }
+            | EvaluateError::BaselineWithoutGpu
+            | EvaluateError::BaselineOfSeveral => usage(error),
             _ => failed(error),
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn multiply(
     let is_native = asked.iter().all(|asked| asked.is_native());
     let device = match is_native && arguments.running.baseline != Baseline::Cublas {
         true => DeviceChoice::Simulator,
-        false => arguments.running.device,
+        false => arguments.running.device.clone(),
     };
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
         && arguments.running.baseline != Baseline::None;

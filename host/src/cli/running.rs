@@ -19,8 +19,9 @@ pub(super) struct Running {
     #[arg(long, default_value_t = 42)]
     pub(super) seed: u64,
 
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`, `opencl:NUMBER` or
-    /// `sim`
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`,
+    /// `opencl:NUMBER` or `sim`; `cuda:all` is all GPUs together, and `+` joins devices into one that
+    /// multiplies parts on each: `cuda:0+1`, `sim+sim`, and for one GPU as two parts `cuda:0+0`
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub(super) device: DeviceChoice,
 

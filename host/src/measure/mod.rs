@@ -1,13 +1,14 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) several contenders alternate; on the simulator and on the CPU, they run
-//! one after the other, timed by the wall clock.
+//! On a GPU ([`gpu`]) several contenders alternate; on several devices ([`several`]), on the
+//! simulator and on the CPU, they run one after the other, timed by the wall clock.
 
 pub mod cublas;
 pub mod gpu;
 pub mod limits;
 pub mod nvml;
 mod places;
+pub mod several;
 mod timing;
 mod wall_clock;
 

@@ -29,10 +29,11 @@ pub(super) fn yardsticks<'device>(
     };
     match (device, request.baseline) {
         (_, Baseline::None) => Ok(Vec::new()),
+        (Device::Several(_), _) if asked => Err(EvaluateError::BaselineOfSeveral),
         (Device::Simulator(_) | Device::OpenCl(_), _) if asked => {
             Err(EvaluateError::BaselineWithoutGpu)
         }
-        (Device::Simulator(_) | Device::OpenCl(_), _) => Ok(Vec::new()),
+        (Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_), _) => Ok(Vec::new()),
         (Device::Cuda(device), _) => match load(device) {
             Ok(loaded) => Ok(loaded),
             Err(error) if asked => Err(error.into()),

@@ -45,6 +45,10 @@ pub enum EvaluateError {
     Team(#[from] TeamError),
     #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
     BaselineWithoutGpu,
+    #[error(
+        "`--baseline cublas` needs one GPU: cuBLAS does not multiply on several. Leave it out; the time on one of them is measured anyway."
+    )]
+    BaselineOfSeveral,
     #[error("{name} is {scalar}, but {}.", required(*.data_type))]
     Scalar {
         /// `alpha` or `beta`.

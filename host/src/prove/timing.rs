@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, CudaDevice, Device};
+use gpu_gemm::{Choice, CudaDevice, Device, Devices};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -15,10 +15,11 @@ use crate::data::Matrix;
 use crate::measure::cublas::{Cublas, Precision};
 use crate::measure::gpu::{self, Contender, Measured};
 use crate::measure::limits::Limits;
-use crate::measure::{self, Effort, Timing};
+use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
+use crate::report::Several;
 use crate::run::run;
-use crate::rung::Element;
+use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Failure, Proof};
 
 /// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a run that was
@@ -56,6 +57,13 @@ pub(super) fn time<T: Element>(
             for (_, candidate) in kernels {
                 time_native(machine, effort, judge, candidate, progress)?;
             }
+            Ok(Measured::default())
+        }
+        Device::Several(devices) => {
+            for (choice, candidate) in kernels {
+                time_several(machine, devices, effort, judge, choice, candidate, progress)?;
+            }
+            progress.step();
             Ok(Measured::default())
         }
         Device::Cuda(device) => {
@@ -114,6 +122,37 @@ fn time_simulated<T: Element>(
         Ok(timed.keep(run.c, run.time))
     })?;
     timed.accept(machine, judge, candidate, timing)
+}
+
+/// Times a kernel on several devices, and on the first of them alone.
+fn time_several<T: Element>(
+    machine: Machine<'_>,
+    devices: &Devices,
+    effort: Effort,
+    judge: &Judge<T>,
+    choice: Choice,
+    candidate: &mut Candidate,
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    progress.doing(format!("{}: timing", candidate.rung.name()));
+    let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
+    let mut timed = Timed::new(Duration::ZERO);
+    let scaled = several::measure(devices, choice, &judge.problem, effort)?;
+    timed.c = Some(scaled.c);
+    let all = scaled.timing.median();
+    let alone = scaled.alone.as_ref().map(Timing::median);
+    let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / all));
+    candidate.several = Some(Several {
+        devices: devices.count(),
+        grid: scaled.grid,
+        link: devices.link_description().to_string(),
+        received_bytes: scaled.received,
+        gpus,
+        one_device_time_median_s: alone,
+        speed_up,
+        efficiency: speed_up.map(|speed_up| speed_up / gpus as f64),
+    });
+    timed.accept(machine, judge, candidate, scaled.timing)
 }
 
 /// Runs by the clock on the wall, one after the other.
@@ -187,6 +226,7 @@ fn check_timed<T: Element>(
         Err(failure) => {
             candidate.failure = Some(Failure::Timed(Box::new(failure)));
             candidate.timing = None;
+            candidate.several = None;
         }
     }
 }
@@ -264,7 +304,6 @@ mod tests {
     use super::*;
     use crate::cpu::{self, Settings, Team};
     use crate::prove::gates;
-    use crate::rung::Rung;
     use gpu_gemm::{DeviceChoice, ElementType, Shape};
 
     #[test]

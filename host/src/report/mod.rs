@@ -16,7 +16,7 @@ pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
-pub use record::{Record, Report, Yardstick};
+pub use record::{Record, Report, Several, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.

@@ -25,7 +25,7 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
             reason: NATIVE.to_string(),
             ..opened
         }),
-        false => open_device(arguments.device),
+        false => open_device(arguments.device.clone()),
     };
     let opened = opened.unwrap_or_else(|error| end_the_job(error));
     let team = Team::new(settings(arguments)).unwrap_or_else(|error| end_the_job(error));
@@ -48,7 +48,7 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
 fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
     let gpus = match choice {
         DeviceChoice::Auto => driver::probe().map_or(0, |gpus| gpus.len()),
-        DeviceChoice::Cuda(_) | DeviceChoice::Simulator | DeviceChoice::OpenCl(_) => 0,
+        _ => 0,
     };
     if gpus == 0 {
         return Device::open(choice);
