@@ -44,7 +44,7 @@ use shapes::Named;
 
 use crate::cpu;
 use crate::data::Storage;
-use crate::measure::Effort;
+use crate::measure::{Effort, Origin};
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
@@ -63,6 +63,8 @@ pub struct Plan {
     pub storage: Storage,
     pub seed: u64,
     pub effort: Effort,
+    /// Where matrices lie before a timed product on several devices.
+    pub origin: Origin,
     pub baseline: Baseline,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
@@ -102,6 +104,7 @@ impl Plan {
             beta: self.beta,
             storage: self.storage,
             effort: self.effort,
+            origin: self.origin,
             baseline: self.baseline,
             tensor_cores: true,
             cpu: self.cpu,
@@ -197,6 +200,7 @@ mod tests {
             storage: Storage::default(),
             seed: 42,
             effort: Effort::default(),
+            origin: Origin::default(),
             baseline: Baseline::Auto,
             cpu: cpu::Settings::default(),
             earlier: None,

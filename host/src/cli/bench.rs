@@ -206,6 +206,7 @@ fn bench_asked(
         storage,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
+        origin: arguments.running.origin(&opened.device)?,
         baseline: arguments.running.baseline,
         cpu: arguments.native.settings(),
         earlier,

@@ -7,7 +7,7 @@ use gpu_gemm::gpu_kernels::spec::Rounding;
 use gpu_gemm::{Device, DeviceChoice, DeviceError};
 
 use super::exit::{Stop, failed, note, usage};
-use crate::measure::Effort;
+use crate::measure::{Effort, Origin};
 use crate::prove::Baseline;
 use crate::rung::Rung;
 use crate::select::Asked;
@@ -24,6 +24,11 @@ pub(super) struct Running {
     /// multiplies parts on each: `cuda:0+1`, `sim+sim`, and for one GPU as two parts `cuda:0+0`
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub(super) device: DeviceChoice,
+
+    /// Where matrices lie before a timed product on several devices, and C after it [default:
+    /// spread]
+    #[arg(long, value_enum)]
+    start: Option<Origin>,
 
     /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by OpenCL]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -53,6 +58,17 @@ pub(super) enum Math {
 }
 
 impl Running {
+    /// Where matrices start, which can be said only for several devices.
+    pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
+        match (self.start, device) {
+            (None, _) => Ok(Origin::default()),
+            (Some(origin), Device::Several(_)) => Ok(origin),
+            (Some(_), _) => Err(usage(
+                "--start goes with several devices, as in `--device cuda:0+1`.",
+            )),
+        }
+    }
+
     pub(super) fn effort(&self) -> Effort {
         Effort {
             runs: self.runs,

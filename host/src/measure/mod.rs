@@ -12,5 +12,6 @@ pub mod several;
 mod timing;
 mod wall_clock;
 
+pub use several::Origin;
 pub use timing::{Effort, Timing};
 pub use wall_clock::{most_cpu_runs, on_cpu, on_simulator};

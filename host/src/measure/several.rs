@@ -1,8 +1,7 @@
 //! Times of a product on several devices, and on the first of them alone, by the wall clock: from
-//! before the first launch until all devices have finished. The matrices lie spread over the
-//! devices before, and C after it.
+//! before the first launch, or the first copy, until all devices have finished.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gpu_gemm::device::several::Start;
 use gpu_gemm::{Choice, Devices};
@@ -11,7 +10,41 @@ use super::timing::{Effort, Timing};
 use super::wall_clock::{on_cpu, on_simulator};
 use crate::data::{Matrix, Number, Problem};
 use crate::run::RunError;
-use crate::run::several::{gathered, product};
+use crate::run::several::{as_stored, gathered, product};
+
+/// Where the matrices of a timed product lie before it; and C also after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Spread over the devices, as the product is divided.
+    #[default]
+    Spread,
+    /// B on the first device, A and C spread.
+    FirstB,
+    /// All on the first device.
+    First,
+    /// In memory of the host that is not page-locked.
+    Host,
+}
+
+impl Origin {
+    /// As `--start` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Spread => "spread",
+            Origin::FirstB => "first-b",
+            Origin::First => "first",
+            Origin::Host => "host",
+        }
+    }
+
+    fn starts(self) -> [Start; 3] {
+        match self {
+            Origin::Spread | Origin::Host => [Start::Spread; 3],
+            Origin::FirstB => [Start::Spread, Start::First, Start::Spread],
+            Origin::First => [Start::First; 3],
+        }
+    }
+}
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +69,13 @@ pub fn measure<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
     problem: &Problem<T>,
+    origin: Origin,
     effort: Effort,
 ) -> Result<Scaled<T>, RunError> {
-    let all = times(devices, devices.count(), choice, problem, effort)?;
+    let all = times(devices, devices.count(), choice, problem, origin, effort)?;
     let alone = match devices.gpus() {
         0 => None,
-        _ => Some(times(devices, 1, choice, problem, effort)?.timing),
+        _ => Some(times(devices, 1, choice, problem, origin, effort)?.timing),
     };
     Ok(Scaled { alone, ..all })
 }
@@ -52,13 +86,23 @@ fn times<T: Number>(
     count: usize,
     choice: Option<Choice>,
     problem: &Problem<T>,
+    origin: Origin,
     effort: Effort,
 ) -> Result<Scaled<T>, RunError> {
     let stored = problem.stored()?;
-    let spread = [Start::Spread; 3];
-    let mut product = product(devices, count, choice, problem, &stored, spread)?;
+    let starts = origin.starts();
+    let mut product = product(devices, count, choice, problem, &stored, starts)?;
+    let mut from_host = problem.c.clone();
     let mut received = Vec::new();
     let mut run = || -> Result<Duration, RunError> {
+        if origin == Origin::Host {
+            let began = Instant::now();
+            product.write(&as_stored(problem, &stored))?;
+            received = product.multiply(&|| ())?.received;
+            let leading = from_host.leading();
+            product.read_c(from_host.elements_mut(), leading)?;
+            return Ok(began.elapsed());
+        }
         if problem.beta != T::default() {
             product.write_c(problem.c.elements(), problem.c.leading())?;
         }

@@ -61,7 +61,9 @@ pub(super) fn time<T: Element>(
         }
         Device::Several(devices) => {
             for (choice, candidate) in kernels {
-                time_several(machine, devices, effort, judge, choice, candidate, progress)?;
+                time_several(
+                    machine, devices, request, judge, choice, candidate, progress,
+                )?;
             }
             progress.step();
             Ok(Measured::default())
@@ -128,7 +130,7 @@ fn time_simulated<T: Element>(
 fn time_several<T: Element>(
     machine: Machine<'_>,
     devices: &Devices,
-    effort: Effort,
+    request: &Request,
     judge: &Judge<T>,
     choice: Choice,
     candidate: &mut Candidate,
@@ -137,7 +139,8 @@ fn time_several<T: Element>(
     progress.doing(format!("{}: timing", candidate.rung.name()));
     let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
     let mut timed = Timed::new(Duration::ZERO);
-    let scaled = several::measure(devices, choice, &judge.problem, effort)?;
+    let (origin, effort) = (request.origin, request.effort);
+    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
     timed.c = Some(scaled.c);
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
@@ -145,6 +148,7 @@ fn time_several<T: Element>(
     candidate.several = Some(Several {
         devices: devices.count(),
         grid: scaled.grid,
+        start: origin.name().to_string(),
         link: devices.link_description().to_string(),
         received_bytes: scaled.received,
         gpus,

@@ -179,6 +179,8 @@ pub struct Several {
     pub devices: usize,
     /// Devices along the rows of C, and along its columns.
     pub grid: (usize, usize),
+    /// Where matrices lay before a timed product: a value of `--start`.
+    pub start: String,
     /// How panels travelled, and why so.
     pub link: String,
     /// The bytes that each device received from others in one product.
@@ -213,7 +215,13 @@ impl Several {
             _ => "they run one after the other, so that no speed-up is measured".to_string(),
         };
         let bytes = plural(most, "byte");
-        format!("{devices}, {p} x {q}: {speed}; each receives up to {bytes}")
+        let start = match self.start.as_str() {
+            "first-b" => ", B on the first",
+            "first" => ", from the first and back",
+            "host" => ", from host memory and back",
+            _ => "",
+        };
+        format!("{devices}, {p} x {q}{start}: {speed}; each receives up to {bytes}")
     }
 }
 

@@ -40,17 +40,25 @@ pub fn product<'d, T: Number>(
     stored: &Stored<'_, T>,
     starts: [Start; 3],
 ) -> Result<Product<'d, T>, RunError> {
+    let whole = as_stored(problem, stored);
+    let scalars = (problem.alpha, problem.beta);
+    let planner = devices.planner(choice, T::TYPE);
+    Ok(devices.product(whole, count, starts, scalars, &planner)?)
+}
+
+/// A problem as the library takes it.
+pub fn as_stored<'a, T: Number>(
+    problem: &Problem<T>,
+    stored: &'a Stored<'_, T>,
+) -> HostProblem<'a, T> {
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
     let [transpose_a, transpose_b] = problem.transposes;
-    let whole = HostProblem {
+    HostProblem {
         shape: problem.shape(),
         a: (a.0, a.1, transpose_a),
         b: (b.0, b.1, transpose_b),
         c: (stored.c.elements(), stored.c.leading()),
-    };
-    let scalars = (problem.alpha, problem.beta);
-    let planner = devices.planner(choice, T::TYPE);
-    Ok(devices.product(whole, count, starts, scalars, &planner)?)
+    }
 }
 
 /// The C of a product, in the place of the problem's.

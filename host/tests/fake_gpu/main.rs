@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         several::a_failure_names_the_gpu,
         several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
         several::a_benchmark_of_several_gpus_compares_them_with_one,
+        several::timed_products_start_where_they_are_told_to,
         several::cublas_and_tune_are_for_one_gpu,
     ];
     let why_not = ptx::why_absent();

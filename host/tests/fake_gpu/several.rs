@@ -214,6 +214,42 @@ pub fn a_benchmark_of_several_gpus_compares_them_with_one() {
     }
 }
 
+pub fn timed_products_start_where_they_are_told_to() {
+    let elements = |rows: usize, columns: usize| 4 * rows * columns;
+    let (m, n, k) = (M_N_K.m, M_N_K.n, M_N_K.k);
+    // A is the smaller one, so C is cut in columns, of which the second GPU has the rest.
+    let (rest, all_of_a) = (
+        n - Split::of(M_N_K, 2).columns_of_b(0).len(),
+        elements(m, k),
+    );
+    let half_of_a = elements(Split::of(M_N_K, 2).rows_of_a(0).len(), k);
+    let other_half = all_of_a - half_of_a;
+    for order in ORDERS {
+        let received = |start: &str| {
+            let start = format!("--beta 1 --start {start}");
+            let several =
+                record(&format!("gpus=2 {order}"), "cuda:0+1", &start).0["several"].clone();
+            let received = several["received_bytes"].as_array().unwrap().iter();
+            received
+                .map(|bytes| bytes.as_u64().unwrap() as usize)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(received("spread"), [other_half, half_of_a]);
+        assert_eq!(received("host"), [other_half, half_of_a]);
+        assert_eq!(
+            received("first-b"),
+            [other_half, half_of_a + elements(k, rest)]
+        );
+        let of_c = elements(m, rest);
+        assert_eq!(
+            received("first"),
+            [of_c, all_of_a + elements(k, rest) + of_c]
+        );
+    }
+    let refused = multiply("", "cuda", "--start host").ended.refused(2);
+    assert_contains(&refused, &["--start goes with several devices"]);
+}
+
 pub fn cublas_and_tune_are_for_one_gpu() {
     let refused = multiply("gpus=2", "cuda:0+1", "--baseline cublas").ended;
     assert_contains(

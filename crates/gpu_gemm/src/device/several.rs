@@ -219,7 +219,8 @@ impl Devices {
             received: Vec::new(),
             work: Vec::new(),
         };
-        product.place(&problem)?;
+        product.allocate()?;
+        product.write(&problem)?;
         product.plan(plan)?;
         Ok(product)
     }
@@ -343,8 +344,8 @@ impl<T: Element> Product<'_, T> {
         self.work[device].0.iter().map(|step| &step.plan)
     }
 
-    /// Copies a problem's matrices to where they start, and makes room for what travels.
-    fn place(&mut self, problem: &HostProblem<'_, T>) -> Result<(), DeviceError> {
+    /// Makes room for the matrices, and for what travels.
+    fn allocate(&mut self) -> Result<(), DeviceError> {
         let (devices, Shape { m, n, k }) = (self.devices, self.split.shape());
         for device in 0..self.split.devices() {
             let named = devices.named(device);
@@ -369,6 +370,19 @@ impl<T: Element> Product<'_, T> {
             let received: Result<_, DeviceError> = received.collect();
             self.received.push(received?);
         }
+        Ok(())
+    }
+
+    /// Copies a problem's matrices, of the same shape and stored alike, to where they start.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If a matrix is shorter than the shape says.
+    pub fn write(&mut self, problem: &HostProblem<'_, T>) -> Result<(), DeviceError> {
         for device in 0..self.split.devices() {
             for panel in [Panel::A(device), Panel::B(device)] {
                 let (elements, leading, _) = match panel {
@@ -377,7 +391,7 @@ impl<T: Element> Product<'_, T> {
                 };
                 let target = self.origin(panel);
                 let (row, column) = self.position(panel);
-                self.write(target, elements, row * leading + column, leading)?;
+                self.write_part(target, elements, row * leading + column, leading)?;
             }
         }
         self.write_c(problem.c.0, problem.c.1)
@@ -607,21 +621,8 @@ impl<T: Element> Product<'_, T> {
                 let Some(step) = self.work[device].0.get(index) else {
                     continue;
                 };
-                let named = self.devices.named(device);
-                for panel in step.panels {
-                    let is_here = self.origin(panel).device == device;
-                    if is_here || arrived[device].contains(&panel) {
-                        continue;
-                    }
-                    let (from, to) = (self.origin(panel), self.seen_from(device, panel));
-                    self.send(from, to, device)
-                        .and_then(|()| self.devices.parts[device].arrived())
-                        .map_err(&named)?;
-                    received[device] += from.bytes();
-                    arrived[device].push(panel);
-                }
-                let part = &self.devices.parts[device];
-                part.launch(step, cta_done).map_err(&named)?;
+                let bytes = self.multiply_block(device, step, &mut arrived[device], cta_done);
+                received[device] += bytes.map_err(self.devices.named(device))?;
             }
         }
         for device in 0..count {
@@ -634,6 +635,31 @@ impl<T: Element> Product<'_, T> {
                 received[home.device] += home.bytes();
             }
         }
+        Ok(received)
+    }
+
+    /// Starts to copy the panels that a block needs and that are not on their way yet, and the
+    /// launches that wait for them. Returns the bytes that are copied.
+    fn multiply_block(
+        &self,
+        device: usize,
+        step: &Step,
+        arrived: &mut Vec<Panel>,
+        cta_done: &(dyn Fn() + Sync),
+    ) -> Result<usize, DeviceError> {
+        let part = &self.devices.parts[device];
+        let mut received = 0;
+        for panel in step.panels {
+            let origin = self.origin(panel);
+            if origin.device == device || arrived.contains(&panel) {
+                continue;
+            }
+            self.send(origin, self.seen_from(device, panel), device)?;
+            part.arrived()?; // launches from here on wait for this copy
+            arrived.push(panel);
+            received += origin.bytes();
+        }
+        part.launch(step, cta_done)?;
         Ok(received)
     }
 
@@ -663,7 +689,7 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// Copies what belongs to `target` from host memory, where it begins at `first`.
-    fn write(
+    fn write_part(
         &self,
         target: Located<T>,
         elements: &[T],
@@ -694,7 +720,7 @@ impl<T: Element> Product<'_, T> {
         for device in 0..self.split.devices() {
             let (rows, columns) = self.split.block_of_c(device);
             let first = rows.start * ldc + columns.start;
-            self.write(self.home_of_c(device), c, first, ldc)?;
+            self.write_part(self.home_of_c(device), c, first, ldc)?;
         }
         // A GPU may still be writing what it was sent, and the others do not wait for its stream.
         for device in 0..self.split.devices() {
