@@ -99,3 +99,79 @@ impl Devices {
         Ok(product.read_c(c, ldc)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::several::Member;
+    use crate::device::{Device, Simulator};
+    use crate::{Context, WORKSPACE};
+
+    fn devices(count: usize) -> Devices {
+        let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
+        Devices::of(members.collect()).unwrap()
+    }
+
+    #[test]
+    fn the_call_multiplies_what_lies_as_it_is_told_and_leaves_what_lies_between_rows() {
+        let (m, n, k) = (21, 18, 5);
+        let a_at = |row: usize, index: usize| (row * 3 + index) as f32 - 20.0;
+        let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as f32 - 9.0;
+        // A is stored as k x m with 3 elements between rows, B as k x n with 2, C with 1.
+        let (lda, ldb, ldc) = (m + 3, n + 2, n + 1);
+        let mut a = vec![f32::NAN; k * lda];
+        let mut b = vec![f32::NAN; k * ldb];
+        for index in 0..k {
+            (0..m).for_each(|row| a[index * lda + row] = a_at(row, index));
+            (0..n).for_each(|column| b[index * ldb + column] = b_at(index, column));
+        }
+        for count in [1, 2, 4] {
+            let mut c = vec![1.0; m * ldc];
+            let (a, b) = ((&a[..], lda, Transpose::Yes), (&b[..], ldb, Transpose::No));
+            let shape = Shape::new(m, n, k);
+            let done = devices(count).gemm(2.0, a, b, -1.0, (&mut c, ldc), shape);
+            done.unwrap();
+            for (row, column) in (0..m).flat_map(|row| (0..ldc).map(move |column| (row, column))) {
+                let sum: f32 = match column < n {
+                    true => (0..k)
+                        .map(|index| a_at(row, index) * b_at(index, column))
+                        .sum(),
+                    false => 1.0,
+                };
+                let want = if column < n { 2.0 * sum - 1.0 } else { 1.0 };
+                assert_eq!(c[row * ldc + column], want, "{row} {column} on {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_as_by_the_call_on_one_device() {
+        let refused = |lda, length, shape| {
+            let (a, b, mut c) = (vec![0.0; length], vec![0.0; 6], vec![0.0; 4]);
+            let no = Transpose::No;
+            let (a, b) = ((&a[..], lda, no), (&b[..], 2, no));
+            let done = devices(2).gemm(1.0, a, b, 0.0, (&mut c, 2), shape);
+            done.map_err(|error| error.to_string())
+        };
+        let shape = Shape::new(2, 2, 3);
+        assert_eq!(refused(3, 6, shape), Ok(()));
+        let short = refused(2, 6, shape).unwrap_err();
+        assert!(
+            short.starts_with("lda is 2, shorter than the rows of 3"),
+            "{short}"
+        );
+        let short = refused(3, 5, shape).unwrap_err();
+        assert!(
+            short.ends_with("takes 6 elements, but its memory has only 5."),
+            "{short}"
+        );
+        assert_eq!(refused(3, 0, Shape::new(0, 2, 3)), Ok(()));
+    }
+
+    #[test]
+    fn a_context_is_for_one_device_and_says_what_several_are_for() {
+        let several = Device::Several(Box::new(devices(2)));
+        let error = Context::new(&several, WORKSPACE).err().unwrap().to_string();
+        assert!(error.contains("multiply with `Devices::gemm`"), "{error}");
+    }
+}

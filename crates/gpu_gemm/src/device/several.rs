@@ -795,11 +795,20 @@ impl<T: Element> Product<'_, T> {
 }
 
 impl<T: Element> Drop for Product<'_, T> {
-    /// Waits, so that no kernel and no copy loses its memory while it runs.
+    /// Waits, so that no kernel and no copy loses its memory while it runs; then frees the memory
+    /// of each device in that device's context.
     fn drop(&mut self) {
         for part in &self.devices.parts {
             // After a crash nothing can still be running.
             let _ = part.synchronize();
+        }
+        for device in (0..self.split.devices()).rev() {
+            let _ = self.devices.parts[device].enter();
+            self.a.truncate(device);
+            self.b.truncate(device);
+            self.c.truncate(device);
+            self.received.truncate(device);
+            self.work.truncate(device);
         }
     }
 }

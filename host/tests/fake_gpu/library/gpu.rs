@@ -253,7 +253,9 @@ impl Gpu {
     pub fn free(&mut self, start: u64) -> Outcome {
         self.run_pending();
         let freed = self.memory.remove(&(start as usize));
-        let (bytes, _) = freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
+        let (bytes, context) =
+            freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
+        assert_eq!(context, self.current, "freed while another GPU is current");
         // SAFETY: `allocate` made it, and it is gone from the list.
         unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
         Ok(())
