@@ -1,8 +1,8 @@
 //! NCCL, NVIDIA's library of messages between GPUs, found when the program runs: nothing is linked,
 //! and a machine without it says so.
 //!
-//! The functions and numbers are those of NVIDIA's documentation of NCCL 2. All that is unsafe about
-//! it is in this file.
+//! The functions and numbers are those of NVIDIA's documentation of NCCL 2. All that is unsafe
+//! about it is in this file.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
@@ -24,7 +24,8 @@ const OLDEST: Version = Version(2, 7, 0);
 pub struct Version(u32, u32, u32);
 
 impl Version {
-    /// From the number that `ncclGetVersion` returns: 2708 is 2.7.8, and from 2.9 on 20901 is 2.9.1.
+    /// From the number that `ncclGetVersion` returns: 2708 is 2.7.8, and from 2.9 on, 20901 is
+    /// 2.9.1.
     pub fn of(number: u32) -> Version {
         let unit = if number < 10_000 { 1000 } else { 10_000 };
         Version(number / unit, number % unit / 100, number % 100)

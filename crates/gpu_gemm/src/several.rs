@@ -45,7 +45,8 @@ impl Devices {
     /// use gpu_gemm::{Device, DeviceChoice, Shape, Transpose};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let Device::Several(devices) = Device::open("sim+sim".parse::<DeviceChoice>()?)?.device else {
+    /// let two: DeviceChoice = "sim+sim".parse()?;
+    /// let Device::Several(devices) = Device::open(two)?.device else {
     ///     unreachable!("that is what was asked for");
     /// };
     /// let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]); // 2 x 2
