@@ -256,8 +256,10 @@ fn checked(
 fn data_type(element: ElementType) -> c_int {
     match element {
         ElementType::I32 => 2,
+        ElementType::F16 => 6,
         ElementType::F32 => 7,
         ElementType::F64 => 8,
+        ElementType::Bf16 => 9,
     }
 }
 
