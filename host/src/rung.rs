@@ -7,7 +7,7 @@ use gpu_gemm::{Choice, Device, ElementType};
 use crate::cpu::{self, Algorithm, CpuNumber, Team};
 use crate::data::{Problem, Random};
 use crate::npy::NpyNumber;
-use crate::run::{Run, RunError, run};
+use crate::run::{Run, RunError, run, several};
 use crate::verify::ErrorModel;
 
 /// The name that stands for whichever kernel suits the shape.
@@ -94,6 +94,9 @@ impl Rung {
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
         match self {
+            Rung::Auto(_) if let Device::Several(devices) = device => {
+                several::run(devices, None, problem, step)
+            }
             Rung::Gpu(choice) | Rung::Auto(choice) => run(device, choice, problem, step),
             Rung::Cpu(algorithm) => {
                 let run = cpu::run(algorithm, problem, team);

@@ -43,6 +43,8 @@ pub struct Measured {
 pub enum TuneError {
     #[error("`rust-gemm tune` measures GPUs, and this is the simulator: {}.", for_gpus(.0))]
     NoGpu(String),
+    #[error("`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`.")]
+    Several,
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
     #[error(transparent)]
@@ -75,6 +77,7 @@ fn for_gpus(why: &str) -> String {
 pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, TuneError> {
     match &opened.device {
         Device::Cuda(device) => Ok(device),
+        Device::Several(_) => Err(TuneError::Several),
         Device::Simulator(_) | Device::OpenCl(_) => Err(TuneError::NoGpu(opened.reason.clone())),
     }
 }

@@ -427,7 +427,7 @@ fn names_the_argument_that_is_wrong(library: &Library) -> Result<(), Failed> {
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
     let there = match library.device {
-        Device::Simulator(_) | Device::OpenCl(_) => {
+        Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_) => {
             Input::at(cust::memory::DevicePointer::null(), 12)
         }
         Device::Cuda(_) => Input::from(&elsewhere[..]),

@@ -14,6 +14,7 @@
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
 //! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
 //! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU |
+//! | [`nccl`] | messages between the GPUs of ranks, by NCCL; the layouts keep matrices in host memory, and do not use it |
 //! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
@@ -31,6 +32,7 @@ pub mod layout;
 pub mod local;
 pub mod machine;
 pub mod model;
+pub mod nccl;
 pub mod plots;
 pub mod predict;
 pub mod program;

@@ -71,7 +71,7 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// There is not enough memory for the workspace, or the GPU fails.
+    /// There is not enough memory for the workspace, the GPU fails, or there are several devices.
     pub fn new(
         device: &'device Device,
         workspace_bytes: usize,
@@ -80,6 +80,7 @@ impl<'device> Context<'device> {
             Device::Simulator(simulator) => Place::Simulator(simulator),
             Device::Cuda(device) => Place::Gpu(CudaStream::of(device)),
             Device::OpenCl(device) => Place::OpenCl(device),
+            Device::Several(_) => return Err(DeviceError::SeveralForOne),
         };
         Context::at(place, Chooser::of(device).0, workspace_bytes)
     }

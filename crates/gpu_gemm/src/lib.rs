@@ -33,8 +33,9 @@
 //! | [`call`] | what is to be multiplied, and how it lies in memory |
 //! | [`choose`] | which kernel is the fastest for it, here |
 //! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
+//! | [`split`] | what each of several devices computes |
 //! | [`launch`] | a launch as data |
-//! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator |
+//! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator, or several |
 //! | [`gpu`] | what is known of GPUs |
 
 mod backend;
@@ -49,6 +50,8 @@ pub mod launch;
 mod matrix;
 pub mod plan;
 mod product;
+mod several;
+pub mod split;
 #[cfg(test)]
 mod tests;
 #[doc(hidden)]
@@ -64,10 +67,12 @@ pub use call::{Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm};
 pub use device::{
-    CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, OpenClDevice, Opened, Simulator,
+    CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Devices, OpenClDevice, Opened,
+    Simulator,
 };
 pub use gpu::DeviceFacts;
 pub use half::{Bf16, F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};
+pub use split::Split;

@@ -58,7 +58,7 @@ pub fn labels(devices: &[(DeviceChoice, &Device)]) -> Result<Vec<Option<String>>
         .map(|(choice, device)| match (choice, device) {
             (DeviceChoice::Auto, Device::Cuda(_)) => DeviceChoice::Cuda(0),
             (DeviceChoice::Auto, _) => DeviceChoice::Simulator,
-            (choice, _) => *choice,
+            (choice, _) => choice.clone(),
         });
     let choices: Vec<DeviceChoice> = choices.collect();
     let kind = |choice: &DeviceChoice| {
@@ -122,7 +122,7 @@ mod tests {
 
     fn labelled(choices: &[DeviceChoice]) -> Result<Vec<Option<String>>, String> {
         let simulator = Device::Simulator(Simulator::default());
-        let devices = choices.iter().map(|choice| (*choice, &simulator));
+        let devices = choices.iter().map(|choice| (choice.clone(), &simulator));
         labels(&devices.collect::<Vec<_>>())
     }
 

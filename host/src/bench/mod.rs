@@ -47,11 +47,11 @@ use shapes::Named;
 
 use crate::cpu;
 use crate::data::Storage;
-use crate::measure::Effort;
+use crate::measure::{Effort, Origin};
 use crate::progress::Progress;
 use crate::prove::{self, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{Device, ElementType, Shape};
+use gpu_gemm::{ElementType, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -67,6 +67,8 @@ pub struct Plan {
     pub storage: Storage,
     pub seed: u64,
     pub effort: Effort,
+    /// Where matrices lie before a timed product on several devices.
+    pub origin: Origin,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
     /// What to compare with what is found.
@@ -105,6 +107,7 @@ impl Plan {
             beta: self.beta,
             storage: self.storage,
             effort: self.effort,
+            origin: self.origin,
             baseline: on.baseline,
             tensor_cores: true,
             cpu: self.cpu,
@@ -116,7 +119,7 @@ impl Plan {
 /// The sizes that are measured by default: those that fill a GPU, or, if there is any other
 /// device, those that a CPU can simulate.
 pub fn default_sizes(devices: &[OnDevice]) -> [usize; 3] {
-    let is_gpu = |on: &OnDevice| matches!(on.opened.device, Device::Cuda(_));
+    let is_gpu = |on: &OnDevice| on.opened.device.gpu().is_some();
     match devices.iter().all(is_gpu) {
         true => [1024, 2048, 4096],
         false => [128, 256, 512],
@@ -220,6 +223,7 @@ mod tests {
             storage: Storage::default(),
             seed: 42,
             effort: Effort::default(),
+            origin: Origin::default(),
             cpu: cpu::Settings::default(),
             earlier: None,
         };

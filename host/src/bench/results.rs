@@ -145,7 +145,7 @@ impl Machine {
     pub fn of(device: &Device, data_type: ElementType) -> Machine {
         let backend = device.backend().to_string();
         match device {
-            Device::Simulator(_) | Device::OpenCl(_) => Machine {
+            Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_) => Machine {
                 backend,
                 device: device.description(),
                 ..Machine::default()

@@ -65,6 +65,11 @@ pub fn write_size(
             record.verification
         )?;
     }
+    for record in &size.results {
+        if let Some(several) = &record.several {
+            writeln!(out, "{}: {}", record.kernel, several.sentence())?;
+        }
+    }
     if let Some(note) = outliers(size) {
         writeln!(out, "{note}")?;
     }

@@ -197,7 +197,7 @@ fn bench_asked(
         false => &choices[..],
     };
     let opened: Result<Vec<Opened>, DeviceError> =
-        choices.iter().copied().map(Device::open).collect();
+        choices.iter().cloned().map(Device::open).collect();
     let mut opened = opened.map_err(failed)?;
     if is_native {
         opened
@@ -217,6 +217,7 @@ fn bench_asked(
         storage,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
+        origin: arguments.running.origin(&devices[0].opened.device)?,
         cpu: arguments.native.settings(),
         earlier,
     };
@@ -352,7 +353,7 @@ fn on_devices(
     notes: &mut dyn Write,
 ) -> Result<Vec<OnDevice>, Stop> {
     let of_choice = opened.iter().map(|opened| &opened.device);
-    let of_choice: Vec<(DeviceChoice, &Device)> = choices.iter().copied().zip(of_choice).collect();
+    let of_choice: Vec<(DeviceChoice, &Device)> = choices.iter().cloned().zip(of_choice).collect();
     let labels = bench::labels(&of_choice).map_err(|name| {
         usage(format!(
             "`--device` names `{name}` twice: name each device once."
@@ -395,13 +396,13 @@ fn reason(devices: &[OnDevice]) -> String {
 /// defaults.
 fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -> Vec<Target> {
     // A preset has one device.
-    let device = devices.first().map(|on| &on.opened.device);
-    match (arguments.preset, device) {
+    let gpu = devices.first().and_then(|on| on.opened.device.gpu());
+    match (arguments.preset, gpu) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
-        (Some(Preset::Shapes), Some(Device::Cuda(_))) => {
+        (Some(Preset::Shapes), Some(_)) => {
             return shapes::SHAPES.iter().map(Target::from).collect();
         }
-        (Some(Preset::Shapes), _) => {
+        (Some(Preset::Shapes), None) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             note(

@@ -62,7 +62,8 @@ impl From<EvaluateError> for Stop {
         match error {
             EvaluateError::Scalar { .. }
             | EvaluateError::BaselineWithoutGpu
-            | EvaluateError::BaselineWithoutOpenCl => usage(error),
+            | EvaluateError::BaselineWithoutOpenCl
+            | EvaluateError::BaselineOfSeveral => usage(error),
             _ => failed(error),
         }
     }

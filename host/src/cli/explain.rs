@@ -17,7 +17,7 @@ use crate::rung::Rung;
 use crate::select::{self, Asked};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::{Gpu, Properties};
-use gpu_gemm::{Choice, Chooser, DeviceFacts, ElementType, KERNELS, Shape};
+use gpu_gemm::{Choice, Chooser, DeviceFacts, ElementType, KERNELS, Shape, Split};
 use serde::Serialize;
 
 /// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
@@ -54,6 +54,10 @@ pub(super) struct Arguments {
     /// The GPU to explain it for [default: the one that is here, else h200]
     #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(data_sheets::keys()))]
     gpu: Option<String>,
+
+    /// Devices that multiply it together, each a part of C
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    devices: u16,
 
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -115,7 +119,13 @@ pub(super) fn explain(
         .and_then(|found| Some((found, Gpu::of(found)?)));
     let [m, n, k] = [arguments.m, arguments.n, arguments.k]
         .map(|dimension| dimension.unwrap_or(arguments.size));
-    let (shape, reads_c) = (Shape { m, n, k }, arguments.beta != 0.0);
+    let reads_c = arguments.beta != 0.0;
+    let split = Split::of(Shape { m, n, k }, arguments.devices.into());
+    let first = split.blocks(0).into_iter().next();
+    let shape = first.map_or(Shape { m, n, k }, |block| {
+        Shape::new(block.rows.len(), block.columns.len(), k)
+    });
+    let split = Some(split).filter(|split| split.devices() > 1);
     let reasoned = match asked.contains(&Asked::Auto) {
         false => None,
         true => {
@@ -135,6 +145,7 @@ pub(super) fn explain(
                     shape,
                     reads_c,
                     gpu: arguments.gpu.clone(),
+                    split: split.clone(),
                 };
                 Explanation::of(&question, here.clone()).map(Box::new)
             };

@@ -86,9 +86,9 @@ pub struct Matrices {
 /// m, n and k where nothing says what they are: enough to fill the largest GPU, or what a CPU
 /// multiplies in a few seconds.
 pub(super) fn default_size(asked: &[Asked], device: &Device) -> usize {
-    match device {
-        Device::Cuda(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
-        Device::Cuda(_) | Device::Simulator(_) | Device::OpenCl(_) => 1024,
+    match device.gpu() {
+        Some(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
+        Some(_) | None => 1024,
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) fn multiply(
         seed: arguments.running.seed,
         corner: options.show,
         effort: arguments.running.effort(),
+        origin: arguments.running.origin(&opened.device)?,
         baseline: arguments.running.baseline,
         tensor_cores: math == Math::Tf32,
         cpu: arguments.native.settings(),

@@ -60,7 +60,7 @@ pub(super) fn opencl(
     let names = std::slice::from_ref(&asked.kernel);
     let variants = select::kernels(KERNELS, names, asked.dtype).map_err(usage)?;
     if let Some(path) = &asked.binary {
-        return binary(&variants, asked.device, path, notes);
+        return binary(&variants, asked.device.clone(), path, notes);
     }
     let mut texts = Vec::new();
     let mut refused = Vec::new();

@@ -7,7 +7,7 @@ use gpu_gemm::gpu_kernels::spec::Rounding;
 use gpu_gemm::{Device, DeviceChoice, DeviceError, ElementType};
 
 use super::exit::{Stop, failed, note, usage};
-use crate::measure::{Effort, clblast};
+use crate::measure::{Effort, Origin, clblast};
 use crate::prove::Baseline;
 use crate::rung::Rung;
 use crate::select::Asked;
@@ -19,8 +19,10 @@ pub(super) struct Running {
     #[arg(long, default_value_t = 42)]
     pub(super) seed: u64,
 
-    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`, `opencl:NUMBER` or
-    /// `sim`; `bench` takes several, such as `cuda,opencl`
+    /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`,
+    /// `opencl:NUMBER` or `sim`; `bench` compares several, such as `cuda,opencl`. `cuda:all` is all
+    /// GPUs together, and `+` joins devices into one that multiplies parts on each: `cuda:0+1`,
+    /// `sim+sim`, and for one GPU as two parts `cuda:0+0`
     #[arg(
         long,
         value_name = "DEVICE",
@@ -28,6 +30,11 @@ pub(super) struct Running {
         default_value = "auto"
     )]
     pub(super) device: Vec<DeviceChoice>,
+
+    /// Where matrices lie before a timed product on several devices, and C after it [default:
+    /// spread]
+    #[arg(long, value_enum)]
+    start: Option<Origin>,
 
     /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by
     /// OpenCL]
@@ -60,14 +67,25 @@ pub(super) enum Math {
 impl Running {
     /// The device of a command that runs on one.
     pub(super) fn one_device(&self) -> Result<DeviceChoice, Stop> {
-        match self.device[..] {
-            [device] => Ok(device),
+        match &self.device[..] {
+            [device] => Ok(device.clone()),
             _ => {
                 let count = self.device.len();
                 Err(usage(format!(
                     "`--device` names {count} devices, but only `bench` runs kernels on several: name one."
                 )))
             }
+        }
+    }
+
+    /// Where matrices start, which can be said only for several devices.
+    pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
+        match (self.start, device) {
+            (None, _) => Ok(Origin::default()),
+            (Some(origin), Device::Several(_)) => Ok(origin),
+            (Some(_), _) => Err(usage(
+                "--start goes with several devices, as in `--device cuda:0+1`.",
+            )),
         }
     }
 

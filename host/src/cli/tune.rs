@@ -64,7 +64,7 @@ pub(super) fn tune(
     if arguments.list {
         return list(out, notes);
     }
-    let opened = Device::open(arguments.device).map_err(for_gpus)?;
+    let opened = Device::open(arguments.device.clone()).map_err(for_gpus)?;
     let key = Key::of(tune::gpu_of(&opened).map_err(usage)?.properties());
     let mut tuned = match Tuned::find(&key) {
         Found::Usable(tuned) => tuned,

@@ -7,6 +7,7 @@ use gpu_gemm::ElementType;
 
 use crate::bench::Sort;
 use crate::cpu::Schedule;
+use crate::measure::Origin;
 use crate::prove::Baseline;
 use crate::report::Format;
 use crate::source::Filling;
@@ -43,6 +44,11 @@ values! {
         Dynamic "dynamic" "A piece at a time, taken by whichever thread is free",
         Guided "guided" "Half of an equal share of what remains, taken by whichever thread is free: \
             chunks shrink towards the end";
+    Origin:
+        Spread "spread" "Spread over the devices, as the product is divided",
+        FirstB "first-b" "B on the first device, A and C spread",
+        First "first" "All on the first device",
+        Host "host" "In host memory that is not page-locked";
     Sort:
         Ladder "ladder" "As the ladder goes",
         Speed "speed" "The fastest first";
@@ -89,6 +95,9 @@ mod tests {
         let name = |value: Option<PossibleValue>| value.unwrap().get_name().to_string();
         for schedule in Schedule::value_variants() {
             assert_eq!(name(schedule.to_possible_value()), schedule.name());
+        }
+        for origin in Origin::value_variants() {
+            assert_eq!(name(origin.to_possible_value()), origin.name());
         }
         for filling in Filling::value_variants() {
             assert_eq!(name(filling.to_possible_value()), filling.name());

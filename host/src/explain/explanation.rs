@@ -5,7 +5,9 @@ use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Variant};
 use gpu_gemm::launch::Waits;
 use gpu_gemm::plan::Panel;
-use gpu_gemm::{Choice, DeviceFacts, ElementType, Launch, Plan, PlanError, Shape, gpu_kernels};
+use gpu_gemm::{
+    Choice, DeviceFacts, ElementType, Launch, Plan, PlanError, Shape, Split, gpu_kernels,
+};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -13,6 +15,7 @@ use super::auto::Auto;
 use super::ceilings::Ceilings;
 use super::data_sheets;
 use super::resources::{Occupancy, Resources, Waves};
+use super::split::Divided;
 use super::work::{Copied, Remainder, Work};
 use crate::traffic::{self, By, Direction, Space, Traffic};
 
@@ -27,6 +30,8 @@ pub struct Question {
     pub reads_c: bool,
     /// The data sheet to use instead of the GPU that is present.
     pub gpu: Option<String>,
+    /// How a larger product is divided among devices, if the shape is one part of it.
+    pub split: Option<Split>,
 }
 
 /// Why there is no explanation.
@@ -65,6 +70,9 @@ pub struct Explanation {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// The product that this is a part of, on several devices; absent for one device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Divided>,
     /// Everything that is launched, in order, for matrices that lie row by row without gaps.
     pub launches: Vec<Launched>,
     pub cut: Cut,
@@ -226,6 +234,10 @@ impl Explanation {
             m: shape.m,
             n: shape.n,
             k: shape.k,
+            split: question
+                .split
+                .as_ref()
+                .map(|split| Divided::of(split, element.bytes(), roofline.peak_flops_per_s)),
             launches: plan.launches().iter().map(Launched::of).collect(),
             cut,
             copies: plan
@@ -390,6 +402,7 @@ pub(super) mod tests {
             shape: Shape::cube(4096),
             reads_c: false,
             gpu: Some("h200".to_string()),
+            split: None,
         };
         Explanation::of(&question, None).unwrap()
     }
@@ -418,6 +431,7 @@ pub(super) mod tests {
             shape: Shape::cube(16),
             reads_c: false,
             gpu: None,
+            split: None,
         };
         let of = |question: &Question, here| Explanation::of(question, here).unwrap().roofline;
         let found = of(&question, here.clone());

@@ -9,6 +9,7 @@
 //! | `ceilings.rs` | what the loads and the instructions of its mainloop allow |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
 //! | `resources.rs` | what ptxas reports of the kernel, and how many of its CTAs fit on an SM |
+//! | `split.rs` | what each of several devices computes and receives |
 //! | `data_sheets.rs` | GPUs that need not be present |
 //! | `text.rs` | for people |
 
@@ -18,6 +19,7 @@ mod cpu;
 pub mod data_sheets;
 mod explanation;
 mod resources;
+mod split;
 mod text;
 mod work;
 
@@ -25,4 +27,5 @@ pub use auto::{Auto, Candidate};
 pub use ceilings::Ceilings;
 pub use cpu::CpuExplanation;
 pub use explanation::{ExplainError, Explanation, Question};
+pub use split::Divided;
 pub use text::write;

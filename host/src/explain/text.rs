@@ -24,6 +24,9 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     if let Some(auto) = &explanation.auto {
         auto.write(&explanation.roofline.gpu, out)?;
     }
+    if let Some(split) = &explanation.split {
+        split.write(out)?;
+    }
     writeln!(out, "{kernel}: {idea}")?;
     writeln!(
         out,

@@ -164,6 +164,7 @@ mod tests {
             shape: Shape::cube(i32::MAX as usize),
             reads_c: false,
             gpu: Some("h200".to_string()),
+            split: None,
         };
         let found = Explanation::of(&question, None);
         let is_right = matches!(

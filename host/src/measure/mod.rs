@@ -1,7 +1,8 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate; on the simulator and
-//! on the CPU, they run one after the other, timed by the wall clock.
+//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate; on several devices
+//! ([`several`]), on the simulator and on the CPU, they run one after the other, timed by the wall
+//! clock.
 
 pub mod clblast;
 pub mod cublas;
@@ -10,8 +11,10 @@ pub mod limits;
 pub mod nvml;
 pub mod opencl;
 mod places;
+pub mod several;
 mod timing;
 mod wall_clock;
 
+pub use several::Origin;
 pub use timing::{Effort, Timing};
 pub use wall_clock::{most_cpu_runs, on_cpu, on_simulator};

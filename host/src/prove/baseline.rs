@@ -55,13 +55,14 @@ pub(super) fn yardsticks<'device>(
         (Device::OpenCl(device), Baseline::Auto) => {
             Ok(clblast(device, request).unwrap_or(Yardsticks::None))
         }
+        (Device::Several(_), Baseline::Cublas) => Err(EvaluateError::BaselineOfSeveral),
         (Device::Simulator(_) | Device::OpenCl(_), Baseline::Cublas) => {
             Err(EvaluateError::BaselineWithoutGpu)
         }
-        (Device::Simulator(_) | Device::Cuda(_), Baseline::ClBlast) => {
+        (Device::Simulator(_) | Device::Cuda(_) | Device::Several(_), Baseline::ClBlast) => {
             Err(EvaluateError::BaselineWithoutOpenCl)
         }
-        (Device::Simulator(_), Baseline::Auto) => Ok(Yardsticks::None),
+        (Device::Simulator(_) | Device::Several(_), Baseline::Auto) => Ok(Yardsticks::None),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::data::Matrix;
 use crate::data::Problem;
 use crate::measure::Timing;
 use crate::progress::Progress;
+use crate::report::Several;
 use crate::run::RunError;
 use crate::rung::{Element, Rung};
 use crate::verify::{Failure, Proof};
@@ -31,6 +32,8 @@ pub(super) struct Candidate {
     /// The time of its last run.
     pub time: Duration,
     pub timing: Option<Timing>,
+    /// On several devices: what they add to its time.
+    pub several: Option<Several>,
 }
 
 impl Candidate {
@@ -43,6 +46,7 @@ impl Candidate {
             proven_bits: None,
             time: Duration::ZERO,
             timing: None,
+            several: None,
         }
     }
 
@@ -67,7 +71,15 @@ impl Candidate {
         let name = self.rung.name();
         progress.doing(format!("{name}: running"));
         let Machine { device, team } = machine;
-        let run = self.rung.run(device, team, problem, &|| progress.step())?;
+        let run = match device {
+            // Parts have CTAs of their own, which nobody has counted: a run is a step.
+            Device::Several(_) if self.rung.choice().is_some() => {
+                let run = self.rung.run(device, team, problem, &|| ())?;
+                progress.step();
+                run
+            }
+            _ => self.rung.run(device, team, problem, &|| progress.step())?,
+        };
         self.time = run.time;
         progress.doing(format!("{name}: checking"));
         Ok(run.c)

@@ -51,6 +51,10 @@ pub enum EvaluateError {
     BaselineWithoutGpu,
     #[error("`--baseline clblast` needs a device of OpenCL: choose one with `--device opencl`.")]
     BaselineWithoutOpenCl,
+    #[error(
+        "`--baseline cublas` needs one GPU: cuBLAS does not multiply on several. Leave it out; the time on one of them is measured anyway."
+    )]
+    BaselineOfSeveral,
     #[error("{name} is {scalar}, but {}.", required(*.data_type))]
     Scalar {
         /// `alpha` or `beta`.

@@ -114,7 +114,7 @@ fn computed_reference<T: Element>(
     progress: &Progress,
 ) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
     let is_worth_it = T::TYPE != ElementType::I32
-        && matches!(machine.device, Device::Cuda(_))
+        && machine.device.gpu().is_some()
         && problem.alpha != T::default()
         && memory::check(problem.shape(), size_of::<f64>()).is_ok();
     match is_worth_it {
@@ -167,9 +167,9 @@ fn compute_reference<T: Element>(
 }
 
 fn coverage(machine: Machine<'_>, request: &Request) -> Coverage {
-    match machine.device {
-        Device::Cuda(_) => Coverage::beside_gpu(request.shape, request.seed),
-        Device::Simulator(_) | Device::OpenCl(_) => Coverage::of(request.shape, request.seed),
+    match machine.device.gpu() {
+        Some(_) => Coverage::beside_gpu(request.shape, request.seed),
+        None => Coverage::of(request.shape, request.seed),
     }
 }
 

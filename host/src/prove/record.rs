@@ -1,6 +1,6 @@
 //! What a report says about a rung.
 
-use gpu_gemm::{Device, Launch, PlanError, Shape, Transpose};
+use gpu_gemm::{Call, Choice, Device, Devices, Launch, Plan, PlanError, Shape, Split, Transpose};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -88,6 +88,7 @@ pub(super) fn record(
         chosen: rung.chosen(),
         data: Some(request.source.description()),
         corner: corner.clone(),
+        several: candidate.several.clone(),
         ..Record::default()
     };
     match rung {
@@ -106,9 +107,11 @@ pub(super) fn record(
             })
         }
         Rung::Gpu(choice) | Rung::Auto(choice) => {
-            let variant = choice.variant;
-            let facts = machine.device.facts();
-            let plan = choice.plan(request.call(variant.types.a), &facts)?;
+            let plan = match machine.device {
+                Device::Several(devices) => first_part(devices, request, *rung, *choice)?,
+                device => choice.plan(request.call(choice.variant.types.a), &device.facts())?,
+            };
+            let variant = plan.variant();
             let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
             let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
             Ok(Record {
@@ -118,10 +121,32 @@ pub(super) fn record(
                 block_x: variant.block.x,
                 block_y: variant.block.y,
                 launches: plan.launches().len(),
+                chosen: rung.chosen().map(|_| Choice::of(&plan).description()),
                 ..record
             })
         }
     }
+}
+
+/// The plan of the part that the first of several devices multiplies first.
+fn first_part(
+    devices: &Devices,
+    request: &Request,
+    rung: Rung,
+    choice: Choice,
+) -> Result<Plan, PlanError> {
+    let element = choice.variant.types.a;
+    let whole = request.call(element);
+    let split = Split::of(whole.shape, devices.count());
+    let shape = split.blocks(0).first().map(|block| Shape {
+        m: block.rows.len(),
+        n: block.columns.len(),
+        ..whole.shape
+    });
+    let shape = shape.unwrap_or(whole.shape);
+    let call = Call::compact(shape, whole.a.transpose, whole.b.transpose, element);
+    let choice = Some(choice).filter(|_| !matches!(rung, Rung::Auto(_)));
+    devices.planner(choice, element)(0, call)
 }
 
 #[cfg(test)]
@@ -130,7 +155,7 @@ mod tests {
     use crate::cpu::{Settings, Team};
     use crate::verify::Proof;
     use gpu_gemm::gpu_kernels::naive;
-    use gpu_gemm::{Choice, DeviceChoice, ElementType};
+    use gpu_gemm::{DeviceChoice, ElementType};
 
     #[test]
     fn speed_and_ratio_follow_from_the_median_times() {

@@ -4,7 +4,7 @@ use gpu_gemm::{Call, Device, ElementType, Shape};
 
 use crate::cpu;
 use crate::data::{Layout, Storage};
-use crate::measure::Effort;
+use crate::measure::{Effort, Origin};
 use crate::report::Corner;
 use crate::rung::Rung;
 use crate::source::{Filling, Source};
@@ -50,6 +50,8 @@ pub struct Request {
     /// How much of each result to report, if any.
     pub corner: Option<Corner>,
     pub effort: Effort,
+    /// Where matrices lie before a timed product on several devices.
+    pub origin: Origin,
     pub baseline: Baseline,
     /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it
     /// rounds more.
@@ -72,6 +74,7 @@ impl Request {
             seed,
             corner: None,
             effort: Effort::default(),
+            origin: Origin::default(),
             baseline: Baseline::Auto,
             tensor_cores: false,
             cpu: cpu::Settings::default(),

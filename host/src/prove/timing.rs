@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, CudaDevice, Device, OpenClDevice};
+use gpu_gemm::{Choice, CudaDevice, Device, Devices, OpenClDevice};
 
 use super::baseline::Yardsticks;
 use super::candidate::{Candidate, Machine};
@@ -17,10 +17,11 @@ use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::{Cublas, Precision};
 use crate::measure::gpu::{self, Contender, Measured};
 use crate::measure::limits::Limits;
-use crate::measure::{self, Effort, Timing, opencl};
+use crate::measure::{self, Effort, Timing, opencl, several};
 use crate::progress::Progress;
+use crate::report::Several;
 use crate::run::run;
-use crate::rung::Element;
+use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Failure, Proof};
 
 /// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a run that was
@@ -66,6 +67,15 @@ pub(super) fn time<T: Element>(
                 &mut kernels,
                 progress,
             )
+        }
+        Device::Several(devices) => {
+            for (choice, candidate) in kernels {
+                time_several(
+                    machine, devices, request, judge, choice, candidate, progress,
+                )?;
+            }
+            progress.step();
+            Ok(Measured::default())
         }
         Device::Cuda(device) => {
             let mut kernels: Vec<_> = kernels.collect();
@@ -123,6 +133,39 @@ fn time_simulated<T: Element>(
         Ok(timed.keep(run.c, run.time))
     })?;
     timed.accept(machine, judge, candidate, timing)
+}
+
+/// Times a kernel on several devices, and on the first of them alone.
+fn time_several<T: Element>(
+    machine: Machine<'_>,
+    devices: &Devices,
+    request: &Request,
+    judge: &Judge<T>,
+    choice: Choice,
+    candidate: &mut Candidate,
+    progress: &Progress,
+) -> Result<(), EvaluateError> {
+    progress.doing(format!("{}: timing", candidate.rung.name()));
+    let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
+    let mut timed = Timed::new(Duration::ZERO);
+    let (origin, effort) = (request.origin, request.effort);
+    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
+    timed.c = Some(scaled.c);
+    let all = scaled.timing.median();
+    let alone = scaled.alone.as_ref().map(Timing::median);
+    let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / all));
+    candidate.several = Some(Several {
+        devices: devices.count(),
+        grid: scaled.grid,
+        start: origin.name().to_string(),
+        link: devices.link_description().to_string(),
+        received_bytes: scaled.received,
+        gpus,
+        one_device_time_median_s: alone,
+        speed_up,
+        efficiency: speed_up.map(|speed_up| speed_up / gpus as f64),
+    });
+    timed.accept(machine, judge, candidate, scaled.timing)
 }
 
 /// Runs by the clock on the wall, one after the other.
@@ -196,6 +239,7 @@ fn check_timed<T: Element>(
         Err(failure) => {
             candidate.failure = Some(Failure::Timed(Box::new(failure)));
             candidate.timing = None;
+            candidate.several = None;
         }
     }
 }
@@ -318,7 +362,6 @@ mod tests {
     use super::*;
     use crate::cpu::{self, Settings, Team};
     use crate::prove::gates;
-    use crate::rung::Rung;
     use gpu_gemm::{DeviceChoice, ElementType, Shape};
 
     #[test]

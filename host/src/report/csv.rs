@@ -47,6 +47,7 @@ impl Record {
         Record {
             times_s: Vec::new(),
             corner: None,
+            several: None,
             ..self.clone()
         }
     }

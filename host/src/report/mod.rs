@@ -17,7 +17,7 @@ pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
 pub(crate) use record::{CLBLAST, title};
-pub use record::{Record, Report, Yardstick};
+pub use record::{Record, Report, Several, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.

@@ -83,6 +83,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if let Some(chosen) = &record.chosen {
             writeln!(out, "    chosen: {chosen}")?;
         }
+        if let Some(several) = &record.several {
+            writeln!(out, "    {}", several.sentence())?;
+        }
         for statement in record.verification.split("; ") {
             writeln!(out, "    {statement}")?;
         }

@@ -8,6 +8,7 @@ mod layout;
 mod opencl;
 mod pitch;
 mod pitched;
+pub mod several;
 mod simulated;
 mod simulator;
 mod uploaded;
@@ -50,6 +51,7 @@ pub fn run<T: Number>(
     match device {
         Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
         Device::Cuda(device) => gpu::run(device, choice, problem),
+        Device::Several(devices) => several::run(devices, Some(choice), problem, cta_done),
         Device::OpenCl(device) => {
             let run = opencl::run(device, choice, problem)?;
             cta_done();

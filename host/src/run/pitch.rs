@@ -1,16 +1,14 @@
 //! Pitched memory: the driver says how far apart rows should begin (`cuMemAllocPitch`), and
-//! copies rectangles between it and the host (`cuMemcpy2D`). `cust` has neither, so this calls
-//! the driver itself.
+//! rectangles are copied between it and the host. `cust` does not have it, so this calls the driver
+//! itself.
 
 use std::marker::PhantomData;
 
 use cust::error::CudaError;
 use cust::memory::DevicePointer;
-use cust::sys::{
-    CUDA_MEMCPY2D_st, CUdeviceptr, CUmemorytype_enum as MemoryType, cuMemAllocPitch_v2,
-    cuMemFree_v2, cuMemcpy2D_v2,
-};
+use cust::sys::{CUdeviceptr, cuMemAllocPitch_v2, cuMemFree_v2};
 
+use gpu_gemm::device::cuda::rectangle::{Side, copy};
 use gpu_gemm::device::cuda::status::{checked, during};
 use gpu_gemm::{CudaDevice, DeviceError};
 
@@ -149,74 +147,6 @@ impl<T> Drop for Rows<T> {
     }
 }
 
-/// One side of a copy: where its first row begins, and the bytes from there to the next.
-#[derive(Clone, Copy)]
-enum Side {
-    Host(*mut u8, usize),
-    Device(CUdeviceptr, usize),
-}
-
-impl Side {
-    fn memory(self) -> MemoryType {
-        match self {
-            Side::Host(..) => MemoryType::CU_MEMORYTYPE_HOST,
-            Side::Device(..) => MemoryType::CU_MEMORYTYPE_DEVICE,
-        }
-    }
-
-    fn host(self) -> *mut u8 {
-        match self {
-            Side::Host(start, _) => start,
-            Side::Device(..) => std::ptr::null_mut(),
-        }
-    }
-
-    fn device(self) -> CUdeviceptr {
-        match self {
-            Side::Host(..) => 0,
-            Side::Device(start, _) => start,
-        }
-    }
-
-    fn pitch(self) -> usize {
-        match self {
-            Side::Host(_, pitch) | Side::Device(_, pitch) => pitch,
-        }
-    }
-}
-
 fn width_bytes<T: Number>(matrix: &Matrix<T>) -> usize {
     matrix.columns() * size_of::<T>()
-}
-
-/// Copies `height` rows of `width` bytes.
-///
-/// # Safety
-///
-/// Both sides have that much.
-unsafe fn copy(from: Side, to: Side, width: usize, height: usize) -> Result<(), DeviceError> {
-    if width == 0 || height == 0 {
-        return Ok(());
-    }
-    let rectangle = CUDA_MEMCPY2D_st {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: from.memory(),
-        srcHost: from.host().cast(),
-        srcDevice: from.device(),
-        srcArray: std::ptr::null_mut(),
-        srcPitch: from.pitch(),
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: to.memory(),
-        dstHost: to.host().cast(),
-        dstDevice: to.device(),
-        dstArray: std::ptr::null_mut(),
-        dstPitch: to.pitch(),
-        WidthInBytes: width,
-        Height: height,
-    };
-    // SAFETY: the caller vouches for both sides.
-    let status = unsafe { cuMemcpy2D_v2(&rectangle) };
-    checked(status as u32).map_err(during("Copying rows to or from the GPU"))
 }

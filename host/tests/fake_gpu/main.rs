@@ -5,6 +5,7 @@
 #[path = "../program/common/mod.rs"]
 mod common;
 mod fake;
+mod several;
 
 use std::collections::HashSet;
 use std::fs;
@@ -28,7 +29,7 @@ use fake::{Line, Ran, host, spans};
 
 /// Tests, each by its name.
 macro_rules! trials {
-    ($($test:ident),* $(,)?) => {
+    ($($test:path),* $(,)?) => {
         vec![$(Trial::test(stringify!($test), || {
             $test();
             Ok(())
@@ -64,6 +65,14 @@ fn main() -> ExitCode {
         where_no_kernel_is_right_nothing_is_timed_on_the_gpu,
         a_driver_that_is_of_no_use_says_why,
         the_doctor_names_the_gpu_and_the_cublas_that_there_are,
+        several::panels_travel_peer_to_peer_and_are_multiplied_only_when_they_have_arrived,
+        several::one_gpu_is_two_parts_and_all_gpus_are_a_grid,
+        several::without_peer_access_panels_travel_through_the_host_and_the_report_says_so,
+        several::a_failure_names_the_gpu,
+        several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
+        several::a_benchmark_of_several_gpus_compares_them_with_one,
+        several::timed_products_start_where_they_are_told_to,
+        several::cublas_and_tune_are_for_one_gpu,
     ];
     let why_not = ptx::why_absent();
     if let Some(reason) = why_not {

@@ -149,3 +149,22 @@ fn what_does_not_exist_is_a_usage_error() {
         explain(arguments).refused(2);
     }
 }
+
+#[test]
+fn a_product_on_several_devices_is_explained_with_its_split_and_one_of_its_parts() {
+    let text = explain("tiled-32 --size 4096 --devices 4 --gpu h200").succeeded();
+    let parts = [
+        "split      4096 x 4096 x 4096 on 4 devices, 2 x 2: each has 2048 x 2048 of C, by 4 products",
+        "sent       each receives up to 33554432 bytes, M K/p (q-1)/q + K N/q (p-1)/p elements",
+        "hidden     a product takes ",
+        "1024 x 1024 x 4096 of f32",
+    ];
+    assert_contains(&text, &parts);
+    let text = explain("tiled-32 --m 100 --n 200 --k 50 --devices 2 --format json").succeeded();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    // A, the smaller one, travels.
+    assert_eq!(json["split"]["grid"], serde_json::json!([1, 2]));
+    let one = explain("tiled-32 --size 64 --devices 1 --format json").succeeded();
+    assert!(!one.contains("\"split\""), "{one}");
+    explain("tiled-32 --devices 0").refused(2);
+}

@@ -22,7 +22,7 @@ use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{ElementType, Kernel, Rounding, Types, Unit, Variant};
 
 use crate::call::{Call, Factor, Shape, Transpose};
-use crate::device::{CudaDevice, Device};
+use crate::device::{CudaDevice, Device, Devices};
 use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
 
@@ -63,12 +63,25 @@ pub struct Chooser {
 const MOST_KNOWN: usize = 1024;
 
 impl Chooser {
-    /// A chooser for a device. It uses what was tuned for the device if that is usable; otherwise
+    /// A chooser for a device, or for the first of several. It uses what was tuned for the device if that is usable; otherwise
     /// a sentence says why not.
     pub fn of(device: &Device) -> (Chooser, Option<String>) {
         match device {
             Device::Simulator(_) | Device::OpenCl(_) => (Chooser::untuned(device.facts()), None),
             Device::Cuda(device) => Chooser::of_gpu(device),
+            Device::Several(devices) => Chooser::of_several(devices, 0),
+        }
+    }
+
+    /// [`Chooser::of`] for the device of a number.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn of_several(devices: &Devices, index: usize) -> (Chooser, Option<String>) {
+        match devices.gpu(index) {
+            Some(gpu) => Chooser::of_gpu(gpu),
+            None => (Chooser::untuned(devices.facts(index)), None),
         }
     }
 

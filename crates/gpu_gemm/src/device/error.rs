@@ -92,6 +92,20 @@ pub enum DeviceError {
         doing: &'static str,
         error: CudaError,
     },
+    #[error("Device {index} ({name}) of several, counted from 0: {error}")]
+    OfDevice {
+        index: usize,
+        name: String,
+        error: Box<DeviceError>,
+    },
+    #[error(
+        "Only devices of one kind can be joined: GPUs as in `cuda:0+1`, or simulators as in `sim+sim`."
+    )]
+    NotJoined,
+    #[error(
+        "A context multiplies on one device, and these are several: multiply with `Devices::gemm`."
+    )]
+    SeveralForOne,
     #[error(
         "There is no OpenCL on this machine (no libOpenCL.so.1). Install its loader and a driver, such as the packages ocl-icd-libopencl1 and pocl-opencl-icd{OR_SIMULATE}."
     )]
@@ -168,6 +182,12 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// Adds which of several devices failed.
+    pub(super) fn of_device(index: usize, name: String, error: DeviceError) -> DeviceError {
+        let error = Box::new(error);
+        DeviceError::OfDevice { index, name, error }
+    }
+
     /// Adds what was being done when OpenCL failed.
     pub(super) fn opencl(doing: &'static str, error: ClError) -> DeviceError {
         let error = format!("{} ({error})", error.0);

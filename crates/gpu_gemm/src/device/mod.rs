@@ -1,24 +1,28 @@
-//! Where kernels run: a GPU, a device of OpenCL, or the simulator on this machine's CPU.
+//! Where kernels run: a GPU, a device of OpenCL, the simulator on this machine's CPU, or several of
+//! these.
 
 pub mod cuda;
 pub(crate) mod error;
 pub mod opencl;
+pub mod several;
 mod simulator;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use cuda::{CudaDevice, CudaStream, driver, ptx};
+pub use cuda::{CudaDevice, CudaStream, Link, driver, ptx};
 pub use error::DeviceError;
 pub use opencl::OpenClDevice;
+pub use several::Devices;
 pub use simulator::Simulator;
 
 use gpu_kernels::spec::{Unit, Variant};
+use several::Member;
 
 use crate::gpu::DeviceFacts;
 
 /// The device to open, as `--device` spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first GPU if it can be used, otherwise the simulator.
     Auto,
@@ -28,16 +32,28 @@ pub enum DeviceChoice {
     OpenCl(u32),
     /// The simulator.
     Simulator,
+    /// All GPUs, joined into one device.
+    AllGpus,
+    /// GPUs, or simulators, joined into one device; a GPU may be several of them.
+    Joined(Vec<DeviceChoice>),
 }
+
+/// How devices are spelled.
+const SPELLINGS: &str = "a device is auto, sim, cuda, cuda:NUMBER, cuda:all, opencl or \
+                         opencl:NUMBER; several are joined into one by +, as in cuda:0+1 or sim+sim";
 
 impl FromStr for DeviceChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((first, others)) = text.split_once('+') {
+            return joined(first, others).ok_or_else(|| SPELLINGS.to_string());
+        }
         match text {
             "auto" => Ok(DeviceChoice::Auto),
             "sim" => Ok(DeviceChoice::Simulator),
             "cuda" => Ok(DeviceChoice::Cuda(0)),
+            "cuda:all" => Ok(DeviceChoice::AllGpus),
             "opencl" => Ok(DeviceChoice::OpenCl(0)),
             other => {
                 let numbered = other.split_once(':').and_then(|(kind, ordinal)| {
@@ -48,12 +64,29 @@ impl FromStr for DeviceChoice {
                         _ => None,
                     }
                 });
-                numbered.ok_or_else(|| {
-                    "a device is auto, sim, cuda, cuda:NUMBER, opencl or opencl:NUMBER".to_string()
-                })
+                numbered.ok_or_else(|| SPELLINGS.to_string())
             }
         }
     }
+}
+
+/// Devices that are joined: the first, and the others with `+` between them, where a number
+/// stands for the GPU of that number. `None` if they are not of one kind, GPUs or simulators.
+fn joined(first: &str, others: &str) -> Option<DeviceChoice> {
+    let first: DeviceChoice = first.parse().ok()?;
+    let mut choices = vec![first];
+    for other in others.split('+') {
+        let next = match (&choices[0], other.parse()) {
+            (DeviceChoice::Cuda(_), Ok(ordinal)) => DeviceChoice::Cuda(ordinal),
+            _ => other.parse().ok()?,
+        };
+        match (&choices[0], &next) {
+            (DeviceChoice::Cuda(_), DeviceChoice::Cuda(_))
+            | (DeviceChoice::Simulator, DeviceChoice::Simulator) => choices.push(next),
+            _ => return None,
+        }
+    }
+    Some(DeviceChoice::Joined(choices))
 }
 
 impl fmt::Display for DeviceChoice {
@@ -63,6 +96,17 @@ impl fmt::Display for DeviceChoice {
             DeviceChoice::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
             DeviceChoice::OpenCl(ordinal) => write!(formatter, "opencl:{ordinal}"),
             DeviceChoice::Simulator => write!(formatter, "sim"),
+            DeviceChoice::AllGpus => write!(formatter, "cuda:all"),
+            DeviceChoice::Joined(choices) => {
+                let names = choices
+                    .iter()
+                    .enumerate()
+                    .map(|(index, choice)| match choice {
+                        DeviceChoice::Cuda(ordinal) if index > 0 => ordinal.to_string(),
+                        choice => choice.to_string(),
+                    });
+                write!(formatter, "{}", names.collect::<Vec<_>>().join("+"))
+            }
         }
     }
 }
@@ -75,6 +119,8 @@ pub enum Device {
     Cuda(Box<CudaDevice>),
     /// On any device of OpenCL.
     OpenCl(Box<OpenClDevice>),
+    /// On several GPUs or simulators, each of which computes a part of C.
+    Several(Box<Devices>),
 }
 
 /// A device, and why it was chosen.
@@ -108,6 +154,18 @@ impl Device {
                 device: Device::OpenCl(Box::new(OpenClDevice::open(ordinal)?)),
                 reason: chosen,
             }),
+            DeviceChoice::AllGpus => {
+                let count = driver::probe()?.len() as u32;
+                let all: Vec<DeviceChoice> = (0..count).map(DeviceChoice::Cuda).collect();
+                Ok(Opened {
+                    device: Device::join(&all)?,
+                    reason: chosen,
+                })
+            }
+            DeviceChoice::Joined(choices) => Ok(Opened {
+                device: Device::join(&choices)?,
+                reason: chosen,
+            }),
             DeviceChoice::Auto => match gpu(0, "the first GPU that the driver finds".to_string()) {
                 Err(error) if DeviceError::means_no_usable_gpu(&error) => {
                     Ok(simulator(error.to_string()))
@@ -117,12 +175,42 @@ impl Device {
         }
     }
 
+    /// Opens these devices and joins them into one.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be used, which is named; or they are not of one kind.
+    pub fn join(choices: &[DeviceChoice]) -> Result<Device, DeviceError> {
+        let mut members = Vec::with_capacity(choices.len());
+        for (index, choice) in choices.iter().enumerate() {
+            let opened = Device::open(choice.clone());
+            let named = |error| DeviceError::of_device(index, choice.to_string(), error);
+            members.push(match opened.map_err(named)?.device {
+                Device::Simulator(simulator) => Member::Simulator(simulator),
+                Device::Cuda(gpu) => Member::Cuda(gpu),
+                Device::OpenCl(_) | Device::Several(_) => return Err(DeviceError::NotJoined),
+            });
+        }
+        Ok(Device::Several(Box::new(Devices::of(members)?)))
+    }
+
+    /// The GPU; of several, the first. `None` for other devices.
+    pub fn gpu(&self) -> Option<&CudaDevice> {
+        match self {
+            Device::Cuda(gpu) => Some(gpu),
+            Device::Several(devices) => devices.gpu(0),
+            Device::Simulator(_) | Device::OpenCl(_) => None,
+        }
+    }
+
     /// `cuda`, `opencl` or `simulator`.
     pub fn backend(&self) -> &'static str {
         match self {
             Device::Simulator(_) => "simulator",
             Device::Cuda(_) => "cuda",
             Device::OpenCl(_) => "opencl",
+            Device::Several(_) if self.gpu().is_some() => "cuda",
+            Device::Several(_) => "simulator",
         }
     }
 
@@ -132,6 +220,7 @@ impl Device {
             Device::Simulator(simulator) => simulator.description(),
             Device::Cuda(device) => device.properties().to_string(),
             Device::OpenCl(device) => device.properties().to_string(),
+            Device::Several(devices) => devices.description(),
         }
     }
 
@@ -142,7 +231,7 @@ impl Device {
         }
         match self {
             Device::OpenCl(device) => device.why_not(variant),
-            Device::Simulator(_) | Device::Cuda(_) => None,
+            Device::Simulator(_) | Device::Cuda(_) | Device::Several(_) => None,
         }
     }
 
@@ -157,12 +246,13 @@ impl Device {
         })
     }
 
-    /// What plans and predictions need to know about it.
+    /// What plans and predictions need to know about it; of several devices, about the first.
     pub fn facts(&self) -> DeviceFacts {
         match self {
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
             Device::OpenCl(device) => device.facts(),
+            Device::Several(devices) => devices.facts(0),
         }
     }
 }
@@ -185,12 +275,39 @@ mod tests {
             ("cuda:7", DeviceChoice::Cuda(7)),
             ("opencl", DeviceChoice::OpenCl(0)),
             ("opencl:1", DeviceChoice::OpenCl(1)),
+            ("cuda:all", DeviceChoice::AllGpus),
+            (
+                "cuda:0+0+3",
+                DeviceChoice::Joined([0, 0, 3].map(DeviceChoice::Cuda).into()),
+            ),
+            (
+                "sim+sim",
+                DeviceChoice::Joined(vec![DeviceChoice::Simulator; 2]),
+            ),
         ] {
-            assert_eq!(text.parse(), Ok(choice));
+            assert_eq!(text.parse(), Ok(choice.clone()));
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
+        let joined: DeviceChoice = "cuda:0+cuda:1".parse().unwrap();
+        assert_eq!(joined.to_string(), "cuda:0+1");
         for text in [
-            "", "gpu", "cuda:", "cuda:x", "cuda:-1", "opencl:", "ocl:1", "Sim",
+            "sim+",
+            "+sim",
+            "sim+1",
+            "sim+cuda",
+            "cuda:0+sim",
+            "opencl+opencl",
+            "auto+auto",
+            "cuda:all+0",
+            "cuda:0,1",
+            "",
+            "gpu",
+            "cuda:",
+            "cuda:x",
+            "cuda:-1",
+            "opencl:",
+            "ocl:1",
+            "Sim",
         ] {
             assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
         }

@@ -26,7 +26,7 @@ pub fn draw(title: &str, variant: &Variant) -> Result<Drawing, String> {
 
     let (block, thread_tile) = (variant.block, variant.thread_tile);
     let staged = match variant.staging {
-        Staging::Tiles => format!(" x {}", tile.k),
+        Staging::Tiles | Staging::Ring { .. } => format!(" x {}", tile.k),
         Staging::None | Staging::RowOfA => ", not staged in shared memory".to_string(),
     };
     let caption = format!(

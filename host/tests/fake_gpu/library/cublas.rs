@@ -154,6 +154,7 @@ fn multiply<T: Element>(
     gpu.log(format_args!(
         "cublas {description} mode={math_mode} stream={stream}"
     ));
+    gpu.run_pending();
     let time = match math_mode {
         TF32 => {
             gemm.compute(gpu, to_tf32);

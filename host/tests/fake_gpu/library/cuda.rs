@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::gemm::{Element, Gemm, Matrix};
-use crate::gpu::{Gpu, INVALID_IMAGE, NOT_FOUND, Outcome, call, put};
+use crate::gpu::{Gpu, INVALID_IMAGE, NOT_FOUND, Outcome, call, enter, put};
 
 /// Exports functions, each with what it does on the GPU.
 macro_rules! driver {
@@ -20,7 +20,7 @@ macro_rules! driver {
 driver! {
     fn cuInit(_flags: u32) |gpu| gpu.status("init");
     fn cuDriverGetVersion(version: *mut i32) |_| put(version, 13_000);
-    fn cuDeviceGetCount(count: *mut i32) |_| put(count, 1);
+    fn cuDeviceGetCount(count: *mut i32) |gpu| put(count, gpu.setting("gpus") as i32);
     fn cuDeviceGet(device: *mut i32, ordinal: i32) |_| put(device, ordinal);
     fn cuDeviceGetName(name: *mut [u8; 9], length: i32, _device: i32) |_| {
         assert!(length >= 9);
@@ -43,9 +43,29 @@ driver! {
             other => panic!("attribute {other} is not known"),
         })
     };
-    fn cuDevicePrimaryCtxRetain(context: *mut usize, _device: i32) |_| put(context, 1);
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: i32) |_| put(context, device as usize + 1);
     fn cuDevicePrimaryCtxRelease_v2(_device: i32) |_| Ok(());
-    fn cuCtxSetCurrent(_context: usize) |_| Ok(());
+    fn cuCtxSynchronize() |gpu| {
+        gpu.wait_for_all();
+        Ok(())
+    };
+    fn cuDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) |gpu| {
+        assert_ne!(device, peer);
+        put(can, gpu.setting("peers") as i32)
+    };
+    fn cuCtxEnablePeerAccess(peer: usize, _flags: u32) |gpu| {
+        const ALREADY_ENABLED: u32 = 704;
+        let pair = (gpu.current, peer);
+        match gpu.peers.insert(pair) {
+            true => Ok(()),
+            false => Err(ALREADY_ENABLED),
+        }
+    };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuCtxSetCurrent(context: usize) -> u32 {
+    enter(context)
 }
 
 // Memory. Between the host and the GPU it is copied at once.
@@ -67,18 +87,52 @@ driver! {
         put(start, vec![0_u64; bytes.div_ceil(8)].leak().as_mut_ptr().cast())
     };
     fn cuMemFreeHost(_start: *mut u8) |_| Ok(());
-    fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) |gpu| copy(from, gpu.memory(to, bytes), bytes);
-    fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) |gpu| copy(gpu.memory(from, bytes), to, bytes);
+    fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) |gpu| {
+        gpu.run_pending();
+        copy(from, gpu.memory(to, bytes), bytes)
+    };
+    fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) |gpu| {
+        gpu.run_pending();
+        copy(gpu.memory(from, bytes), to, bytes)
+    };
     fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) |gpu| {
+        gpu.run_pending();
         copy(gpu.memory(from, bytes), gpu.memory(to, bytes), bytes)
     };
     fn cuMemcpy2D_v2(rectangle: *const Rectangle) |gpu| {
         // SAFETY: the function's documentation asks for one.
         let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
+        gpu.run_pending();
         for row in 0..height {
             copy(from.row(gpu, row, width), to.row(gpu, row, width), width)?;
         }
         Ok(())
+    };
+    fn cuMemcpy2DAsync_v2(rectangle: *const Rectangle, stream: usize) |gpu| {
+        // SAFETY: the function's documentation asks for one.
+        let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
+        let here = gpu.context_of(stream);
+        let from = PeerSide::of(from.device, here, from.pitch);
+        let to = PeerSide::of(to.device, here, to.pitch);
+        copy_rows(gpu, from, to, (width, height), stream)
+    };
+    fn cuMemcpyPeerAsync(
+        to: u64,
+        to_context: usize,
+        from: u64,
+        from_context: usize,
+        bytes: usize,
+        stream: usize,
+    ) |gpu| {
+        assert_ne!(from_context, to_context);
+        let (from, to) = (PeerSide::of(from, from_context, bytes), PeerSide::of(to, to_context, bytes));
+        copy_rows(gpu, from, to, (bytes, 1), stream)
+    };
+    fn cuMemcpy3DPeerAsync(block: *const Block, stream: usize) |gpu| {
+        // SAFETY: the function's documentation asks for one.
+        let Block { from, to, width, height, depth } = unsafe { block.read() };
+        assert!(depth == 1 && from.context != to.context);
+        copy_rows(gpu, from, to, (width, height), stream)
     };
 }
 
@@ -86,6 +140,90 @@ fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
     // SAFETY: the GPU's side has been checked; the functions' documentation asks for the host's.
     unsafe { ptr::copy(from, to, bytes) };
     Ok(())
+}
+
+/// Copies rows from one GPU to another, or within one, when their stream gets there.
+fn copy_rows(
+    gpu: &mut Gpu,
+    from: PeerSide,
+    to: PeerSide,
+    (width, height): (usize, usize),
+    stream: usize,
+) -> Outcome {
+    let here = gpu.context_of(stream);
+    assert!(here == gpu.current && (from.context == here || to.context == here));
+    gpu.log(format_args!(
+        "copy from={} to={} bytes={} stream={stream}",
+        from.context,
+        to.context,
+        width * height
+    ));
+    gpu.enqueue(stream, move |gpu| {
+        for row in 0..height {
+            let source = gpu.memory_of(from.context, from.row(row), width);
+            let target = gpu.memory_of(to.context, to.row(row), width);
+            copy(source, target, width).expect("a copy does not fail");
+        }
+    });
+    Ok(())
+}
+
+/// A side of `CUDA_MEMCPY3D_PEER`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PeerSide {
+    x_bytes: usize,
+    y: usize,
+    z: usize,
+    lod: usize,
+    memory: u32,
+    host: usize,
+    device: u64,
+    array: usize,
+    context: usize,
+    pitch: usize,
+    height: usize,
+}
+
+impl PeerSide {
+    fn of(device: u64, context: usize, pitch: usize) -> PeerSide {
+        PeerSide {
+            x_bytes: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory: 2,
+            host: 0,
+            device,
+            array: 0,
+            context,
+            pitch,
+            height: 0,
+        }
+    }
+
+    fn row(&self, row: usize) -> u64 {
+        let unused = (
+            self.x_bytes,
+            self.y,
+            self.z,
+            self.lod,
+            self.host,
+            self.array,
+        );
+        assert!(unused == (0, 0, 0, 0, 0, 0) && self.memory == 2);
+        self.device + (row * self.pitch) as u64
+    }
+}
+
+/// `CUDA_MEMCPY3D_PEER`.
+#[repr(C)]
+struct Block {
+    from: PeerSide,
+    to: PeerSide,
+    width: usize,
+    height: usize,
+    depth: usize,
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -135,6 +273,10 @@ driver! {
     fn cuEventCreate(event: *mut usize, _flags: u32) |gpu| put(event, gpu.new_event());
     fn cuEventRecord(event: usize, stream: usize) |gpu| {
         gpu.record(event, stream);
+        Ok(())
+    };
+    fn cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) |gpu| {
+        gpu.hold_back(stream, event);
         Ok(())
     };
     fn cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) |gpu| {
@@ -234,7 +376,9 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
     // A crash shows in the calls after the launch.
-    gpu.is_lost = gpu.kernel_launches == gpu.setting("crash_at");
+    if gpu.kernel_launches == gpu.setting("crash_at") {
+        gpu.lost = Some(gpu.context_of(launch.stream));
+    }
     Ok(())
 }
 
@@ -245,23 +389,28 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let number = |index| unsafe { (*launch.parameters.add(index)).cast::<u64>().read() };
     let [source, _, rows, columns, leading, target, _, target_leading] =
         [0, 1, 2, 3, 4, 5, 6, 7].map(number);
-    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-        let (to_row, to_column) = match name {
-            "pad" => (row, column),
-            _ => (column, row),
-        };
-        let from = gpu.memory(source + 4 * (row * leading + column), 4);
-        let to = gpu.memory(target + 4 * (to_row * target_leading + to_column), 4);
-        copy(from, to, 4).expect("a copy does not fail");
-    }
+    let is_transposed = name != "pad";
+    gpu.enqueue(launch.stream, move |gpu| {
+        let columns_of = |row| (0..columns).map(move |column| (row, column));
+        for (row, column) in (0..rows).flat_map(columns_of) {
+            let (to_row, to_column) = match is_transposed {
+                false => (row, column),
+                true => (column, row),
+            };
+            let from = gpu.memory(source + 4 * (row * leading + column), 4);
+            let to = gpu.memory(target + 4 * (to_row * target_leading + to_column), 4);
+            copy(from, to, 4).expect("a copy does not fail");
+        }
+    });
     gpu.log(format_args!(
-        "launch name={name} stream={} source={source} target={target}",
-        launch.stream
+        "launch name={name} stream={} source={source} target={target} context={}",
+        launch.stream,
+        gpu.context_of(launch.stream)
     ));
 }
 
 /// A kernel with the parameters that every rung has: `spec::GemmFn`, a slice as two.
-fn multiply<T: Element>(gpu: &mut Gpu, name: &str, launch: &Launch) {
+fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let &Launch {
         grid,
         block,
@@ -282,8 +431,12 @@ fn multiply<T: Element>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let (c, ldc) = (number(11), count(12));
     gpu.log(format_args!(
         "launch name={name} grid={}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
-         c={c} ldc={ldc}",
-        grid.0, grid.1, block.0, block.1
+         c={c} ldc={ldc} context={}",
+        grid.0,
+        grid.1,
+        block.0,
+        block.1,
+        gpu.context_of(stream)
     ));
     // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a
     // thread of the others an element.
@@ -307,5 +460,5 @@ fn multiply<T: Element>(gpu: &mut Gpu, name: &str, launch: &Launch) {
         let (of_a, of_b) = (gemm.a.extent((m, k)), gemm.b.extent((k, n)));
         assert!(of_a <= count(5) && of_b <= count(8), "a slice is too short");
     }
-    gemm.compute(gpu, |element| element);
+    gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
 }

@@ -1,7 +1,7 @@
 //! The GPU: what it has been told, its memory, its streams and events, and its log.
 
 use std::alloc::{self, Layout};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
 use std::fmt::Display;
 use std::fs::File;
@@ -23,13 +23,20 @@ pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 19] = [
+const SETTINGS: [(&str, u64); 22] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
     ("tf32_ns", 31_250),
     // Whether a wait for a stream lasts as long as its launches, by the clock on the wall.
     ("waits", 1),
+    // GPUs, and whether they have peer access to each other.
+    ("gpus", 1),
+    ("peers", 1),
+    // 0: whatever a stream gets is done at once. Else it is done only when something waits, as
+    // far as events let it, by the stream that was made first (1) or last (2) before others: what
+    // runs too early, because no event holds it back, finds its operands unwritten.
+    ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
     // What NVML reads; 0 is not supported.
@@ -62,13 +69,22 @@ const ALIGNMENT: usize = 256;
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
-    /// Allocations: where each begins, and its bytes.
-    memory: BTreeMap<usize, usize>,
+    /// Allocations: where each begins, its bytes, and the context of its GPU.
+    memory: BTreeMap<usize, (usize, usize)>,
+    /// The current context: a GPU's number plus 1.
+    pub current: usize,
+    /// While a stream works, the context whose memory alone it may use.
+    only: Option<usize>,
+    /// Contexts that may read the other's memory.
+    pub peers: BTreeSet<(usize, usize)>,
     allocations: u64,
     /// By handle; 0 is the default stream.
     streams: BTreeMap<usize, Stream>,
     /// By handle; `None` before it is recorded.
     events: BTreeMap<usize, Option<Moment>>,
+    /// Recordings of events, and those of them that their streams have reached.
+    recordings: u64,
+    reached: BTreeSet<u64>,
     /// The kernels of each module, by handle.
     pub modules: BTreeMap<usize, Vec<String>>,
     /// A function's handle is its index plus 1.
@@ -76,13 +92,23 @@ pub struct Gpu {
     pub kernel_launches: u64,
     pub cublas_launches: u64,
     pub cublas_handles: BTreeMap<usize, crate::cublas::Handle>,
-    /// Whether a kernel has crashed: every later call fails.
-    pub is_lost: bool,
+    /// The context in which a kernel has crashed: while it is current, every call fails.
+    pub lost: Option<usize>,
     handles: usize,
+}
+
+/// What a stream has yet to do.
+pub enum Pending {
+    Work(Box<dyn FnOnce(&mut Gpu) + Send>),
+    /// Reach a recording of an event; wait until another stream has reached one.
+    Reach(u64),
+    Wait(u64),
 }
 
 #[derive(Default)]
 struct Stream {
+    context: usize,
+    pending: VecDeque<Pending>,
     now_ns: u64,
     waited_ns: u64,
     /// Events that were recorded, and those of them that have been waited for.
@@ -94,6 +120,7 @@ struct Stream {
 #[derive(Clone, Copy)]
 struct Moment {
     stream: usize,
+    recording: u64,
     ns: u64,
     /// Its number on the stream.
     number: u64,
@@ -109,11 +136,17 @@ static GPU: LazyLock<Mutex<Gpu>> = LazyLock::new(|| Mutex::new(Gpu::from_environ
 /// Carries out a call, unless the context is lost, and returns its status.
 pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     let mut gpu = GPU.lock().expect("nothing panics and goes on");
-    let outcome = match gpu.is_lost {
+    let outcome = match gpu.lost == Some(gpu.current) {
         true => Err(LAUNCH_FAILED),
         false => body(&mut gpu),
     };
     outcome.err().unwrap_or(0)
+}
+
+/// Makes a context current; an error if it is lost.
+pub fn enter(context: usize) -> u32 {
+    GPU.lock().expect("nothing panics and goes on").current = context;
+    call(|_| Ok(()))
 }
 
 /// Logs a call that may come when the context is lost.
@@ -182,7 +215,11 @@ impl Gpu {
     /// Free and total bytes.
     pub fn free_and_total(&self) -> (usize, usize) {
         let total = self.setting("memory_bytes") as usize;
-        (total - self.memory.values().sum::<usize>(), total)
+        let here = self
+            .memory
+            .values()
+            .filter(|(_, context)| *context == self.current);
+        (total - here.map(|(bytes, _)| bytes).sum::<usize>(), total)
     }
 
     /// Allocates memory that holds nothing meaningful: NaNs.
@@ -203,17 +240,22 @@ impl Gpu {
         assert!(!start.is_null(), "the host has no {bytes} bytes");
         // SAFETY: it has so many bytes.
         unsafe { start.write_bytes(0xff, bytes) };
-        self.memory.insert(start.expose_provenance(), bytes);
+        self.memory
+            .insert(start.expose_provenance(), (bytes, self.current));
+        let context = self.current;
         self.log(format_args!(
-            "allocate start={} bytes={bytes}",
+            "allocate start={} bytes={bytes} context={context}",
             start.addr()
         ));
         Ok(start.addr() as u64)
     }
 
     pub fn free(&mut self, start: u64) -> Outcome {
-        let bytes = self.memory.remove(&(start as usize));
-        let bytes = bytes.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
+        self.run_pending();
+        let freed = self.memory.remove(&(start as usize));
+        let (bytes, context) =
+            freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
+        assert_eq!(context, self.current, "freed while another GPU is current");
         // SAFETY: `allocate` made it, and it is gone from the list.
         unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
         Ok(())
@@ -223,22 +265,33 @@ impl Gpu {
     ///
     /// # Panics
     ///
-    /// If these bytes do not lie in one allocation.
+    /// If these bytes do not lie in one allocation, or not on the GPU that uses them.
     pub fn memory(&self, start: u64, bytes: usize) -> *mut u8 {
         let end = start as usize + bytes;
         let around = self.memory.range(..=start as usize).next_back();
-        let is_inside = around.is_some_and(|(begin, length)| end <= begin + length);
-        assert!(is_inside, "{bytes} bytes at {start:#x} are no allocation's");
+        let is_inside = around.is_some_and(|(begin, (length, context))| {
+            end <= begin + length && self.only.is_none_or(|only| only == *context)
+        });
+        assert!(
+            is_inside,
+            "{bytes} bytes at {start:#x} are no allocation's of this GPU"
+        );
         pointer(start)
     }
 
     pub fn new_stream(&mut self) -> usize {
         let handle = self.new_handle();
-        self.streams.insert(handle, Stream::default());
+        let context = self.current;
+        let stream = Stream {
+            context,
+            ..Stream::default()
+        };
+        self.streams.insert(handle, stream);
         handle
     }
 
     pub fn remove_stream(&mut self, stream: usize) {
+        self.run_pending();
         assert!(stream != 0 && self.streams.remove(&stream).is_some());
     }
 
@@ -252,7 +305,83 @@ impl Gpu {
         self.stream(stream).now_ns += if is_first { ns + LOADING_NS } else { ns };
     }
 
+    /// Gives a stream something to do with memory of its GPU.
+    pub fn enqueue(&mut self, stream: usize, work: impl FnOnce(&mut Gpu) + Send + 'static) {
+        self.push(stream, Pending::Work(Box::new(work)));
+    }
+
+    /// Lets a stream wait for what an event has recorded so far.
+    pub fn hold_back(&mut self, stream: usize, event: usize) {
+        let moment = self.events[&event].expect("an event that was recorded");
+        self.push(stream, Pending::Wait(moment.recording));
+    }
+
+    fn push(&mut self, stream: usize, pending: Pending) {
+        self.stream(stream).pending.push_back(pending);
+        if self.setting("deferred") == 0 {
+            self.run_pending();
+        }
+    }
+
+    /// Does everything that streams have yet to do, as `deferred` says.
+    pub fn run_pending(&mut self) {
+        let mut order: Vec<usize> = self.streams.keys().copied().collect();
+        if self.setting("deferred") == 2 {
+            order.reverse();
+        }
+        while let Some(&stream) = order.iter().find(|&&stream| self.can_go_on(stream)) {
+            let on = self.stream(stream);
+            let (next, context) = (on.pending.pop_front(), on.context);
+            match next {
+                Some(Pending::Work(work)) => {
+                    self.only = Some(context);
+                    work(self);
+                    self.only = None;
+                }
+                Some(Pending::Reach(recording)) => {
+                    self.reached.insert(recording);
+                }
+                Some(Pending::Wait(_)) | None => {}
+            }
+        }
+        let is_idle = |stream: &Stream| stream.pending.is_empty();
+        assert!(
+            self.streams.values().all(is_idle),
+            "streams wait for each other"
+        );
+    }
+
+    fn can_go_on(&self, stream: usize) -> bool {
+        match self.streams[&stream].pending.front() {
+            None => false,
+            Some(Pending::Wait(recording)) => self.reached.contains(recording),
+            Some(_) => true,
+        }
+    }
+
+    /// The context of a stream.
+    pub fn context_of(&self, stream: usize) -> usize {
+        self.streams[&stream].context
+    }
+
+    /// Memory of the GPU with this context, which another one may copy.
+    pub fn memory_of(&mut self, context: usize, start: u64, bytes: usize) -> *mut u8 {
+        let only = self.only.replace(context);
+        let memory = self.memory(start, bytes);
+        self.only = only;
+        memory
+    }
+
+    /// Waits for all streams of the current context.
+    pub fn wait_for_all(&mut self) {
+        let here = |stream: &Stream| stream.context == self.current;
+        let streams = self.streams.iter().filter(|(_, stream)| here(stream));
+        let streams: Vec<usize> = streams.map(|(handle, _)| *handle).collect();
+        streams.into_iter().for_each(|stream| self.wait(stream));
+    }
+
     pub fn wait(&mut self, stream: usize) {
+        self.run_pending();
         let waits = self.setting("waits") == 1;
         let stream = self.stream(stream);
         stream.waited = stream.recorded;
@@ -276,7 +405,15 @@ impl Gpu {
         let on = self.stream(stream);
         on.recorded += 1;
         let (ns, number) = (on.now_ns, on.recorded);
-        let moment = Moment { stream, ns, number };
+        self.recordings += 1;
+        let recording = self.recordings;
+        let moment = Moment {
+            stream,
+            recording,
+            ns,
+            number,
+        };
+        self.push(stream, Pending::Reach(recording));
         let known = self.events.insert(event, Some(moment));
         assert!(known.is_some(), "no event {event}");
         self.log(format_args!("record stream={stream} ns={ns}"));

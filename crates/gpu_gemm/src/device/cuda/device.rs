@@ -11,7 +11,7 @@ use cust::error::CudaError;
 use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::CUfunction;
+use cust::sys::{CUcontext, CUfunction};
 
 use super::driver::{self, Driver};
 use super::extended::LaunchKernelEx;
@@ -147,6 +147,11 @@ impl CudaDevice {
     /// The driver fails.
     pub fn enter(&self) -> Result<(), DeviceError> {
         CurrentContext::set_current(&self.context).map_err(during("Entering the GPU's context"))
+    }
+
+    /// The handle of its context, which all devices that were opened for the same GPU share.
+    pub(super) fn raw_context(&self) -> CUcontext {
+        self.context.as_raw()
     }
 
     /// Free and total bytes of the GPU's memory. The device's context is current.

@@ -1,0 +1,242 @@
+//! Copies of rectangles: rows of one width, each a fixed number of bytes after the one before it,
+//! between host and GPU, within a GPU, and from one GPU to another. `cust` has none of these, so
+//! this calls the driver itself.
+
+use cust::device::Device;
+use cust::stream::Stream;
+use cust::sys::{
+    CUDA_MEMCPY2D_st, CUDA_MEMCPY3D_PEER_st, CUcontext, CUdeviceptr,
+    CUmemorytype_enum as MemoryType, cuCtxEnablePeerAccess, cuDeviceCanAccessPeer, cuMemcpy2D_v2,
+    cuMemcpy2DAsync_v2, cuMemcpy3DPeerAsync, cuMemcpyPeerAsync,
+};
+
+use super::device::CudaDevice;
+use super::status::{checked, during};
+use crate::device::error::DeviceError;
+
+/// One side of a copy: where its first row begins, and the bytes from there to the next.
+#[derive(Clone, Copy, Debug)]
+pub enum Side {
+    Host(*mut u8, usize),
+    Device(CUdeviceptr, usize),
+}
+
+impl Side {
+    fn memory(self) -> MemoryType {
+        match self {
+            Side::Host(..) => MemoryType::CU_MEMORYTYPE_HOST,
+            Side::Device(..) => MemoryType::CU_MEMORYTYPE_DEVICE,
+        }
+    }
+
+    fn host(self) -> *mut u8 {
+        match self {
+            Side::Host(start, _) => start,
+            Side::Device(..) => std::ptr::null_mut(),
+        }
+    }
+
+    fn device(self) -> CUdeviceptr {
+        match self {
+            Side::Host(..) => 0,
+            Side::Device(start, _) => start,
+        }
+    }
+
+    fn pitch(self) -> usize {
+        match self {
+            Side::Host(_, pitch) | Side::Device(_, pitch) => pitch,
+        }
+    }
+}
+
+/// Copies `height` rows of `width` bytes, where at most one side is the host's.
+///
+/// # Errors
+///
+/// The driver fails.
+///
+/// # Safety
+///
+/// Both sides have that much, and the context of the device's side is current.
+pub unsafe fn copy(from: Side, to: Side, width: usize, height: usize) -> Result<(), DeviceError> {
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let rectangle = rectangle(from, to, width, height);
+    // SAFETY: the caller vouches for both sides.
+    let status = unsafe { cuMemcpy2D_v2(&rectangle) };
+    checked(status as u32).map_err(during("Copying rows to or from the GPU"))
+}
+
+/// Starts to copy `height` rows of `width` bytes from one GPU's memory to another's, or within
+/// that of one, on a stream of the target.
+///
+/// # Errors
+///
+/// The driver fails.
+///
+/// # Safety
+///
+/// Both sides have that much until the stream has done it, and the target's context is current.
+pub(crate) unsafe fn copy_between(
+    (from, from_start, from_pitch): (&CudaDevice, *mut u8, usize),
+    (to, to_start, to_pitch): (&CudaDevice, *mut u8, usize),
+    (width, height): (usize, usize),
+    stream: &Stream,
+) -> Result<(), DeviceError> {
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let failed = during("Copying from one GPU to another");
+    let stream = stream.as_inner();
+    let (source, target) = (from_start as CUdeviceptr, to_start as CUdeviceptr);
+    let contexts = (from.raw_context(), to.raw_context());
+    if contexts.0 == contexts.1 {
+        let (source, target) = (
+            Side::Device(source, from_pitch),
+            Side::Device(target, to_pitch),
+        );
+        let rectangle = rectangle(source, target, width, height);
+        // SAFETY: the caller vouches for both sides.
+        let status = unsafe { cuMemcpy2DAsync_v2(&rectangle, stream) };
+        return checked(status as u32).map_err(failed);
+    }
+    let is_contiguous = height == 1 || (from_pitch == width && to_pitch == width);
+    let status = match is_contiguous {
+        // SAFETY: as above.
+        true => unsafe {
+            cuMemcpyPeerAsync(
+                target,
+                contexts.1,
+                source,
+                contexts.0,
+                width * height,
+                stream,
+            )
+        },
+        false => {
+            let from = (source, from_pitch);
+            let to = (target, to_pitch);
+            let block = block(contexts, from, to, (width, height));
+            // SAFETY: as above.
+            unsafe { cuMemcpy3DPeerAsync(&block, stream) }
+        }
+    };
+    checked(status as u32).map_err(failed)
+}
+
+fn rectangle(from: Side, to: Side, width: usize, height: usize) -> CUDA_MEMCPY2D_st {
+    CUDA_MEMCPY2D_st {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: from.memory(),
+        srcHost: from.host().cast(),
+        srcDevice: from.device(),
+        srcArray: std::ptr::null_mut(),
+        srcPitch: from.pitch(),
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: to.memory(),
+        dstHost: to.host().cast(),
+        dstDevice: to.device(),
+        dstArray: std::ptr::null_mut(),
+        dstPitch: to.pitch(),
+        WidthInBytes: width,
+        Height: height,
+    }
+}
+
+/// A rectangle as a block of depth 1: between two contexts the driver has rectangles only so.
+fn block(
+    contexts: (CUcontext, CUcontext),
+    (source, source_pitch): (CUdeviceptr, usize),
+    (target, target_pitch): (CUdeviceptr, usize),
+    (width, height): (usize, usize),
+) -> CUDA_MEMCPY3D_PEER_st {
+    CUDA_MEMCPY3D_PEER_st {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
+        srcHost: std::ptr::null(),
+        srcDevice: source,
+        srcArray: std::ptr::null_mut(),
+        srcContext: contexts.0,
+        srcPitch: source_pitch,
+        srcHeight: height,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: target,
+        dstArray: std::ptr::null_mut(),
+        dstContext: contexts.1,
+        dstPitch: target_pitch,
+        dstHeight: height,
+        WidthInBytes: width,
+        Height: height,
+        Depth: 1,
+    }
+}
+
+/// How matrices travel from one GPU to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Link {
+    /// Both are the same GPU.
+    Within,
+    /// Each reads the other's memory itself, over NVLink or PCIe.
+    PeerToPeer,
+    /// They cannot: the driver copies through page-locked memory of the host.
+    ThroughHost,
+}
+
+impl Link {
+    /// Lets each of two GPUs read the other's memory, if they can, and says how copies travel.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub(crate) fn connect(one: &CudaDevice, other: &CudaDevice) -> Result<Link, DeviceError> {
+        if one.raw_context() == other.raw_context() {
+            return Ok(Link::Within);
+        }
+        let both = enable(one, other)? & enable(other, one)?;
+        Ok(match both {
+            true => Link::PeerToPeer,
+            false => Link::ThroughHost,
+        })
+    }
+}
+
+/// Lets `device` read the memory of `peer`; false if it cannot.
+fn enable(device: &CudaDevice, peer: &CudaDevice) -> Result<bool, DeviceError> {
+    /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED` and `CUDA_ERROR_TOO_MANY_PEERS`.
+    const ALREADY_ENABLED: u32 = 704;
+    const TOO_MANY_PEERS: u32 = 711;
+    let handle = |device: &CudaDevice| {
+        let found = Device::get_device(device.properties().ordinal);
+        Ok::<_, DeviceError>(found.map_err(DeviceError::DriverFails)?.as_raw())
+    };
+    let (from, to) = (handle(device)?, handle(peer)?);
+    let mut can = 0;
+    // SAFETY: `can` outlives the call.
+    let status = unsafe { cuDeviceCanAccessPeer(&mut can, from, to) };
+    checked(status as u32).map_err(during("Asking whether GPUs reach each other"))?;
+    if can == 0 {
+        return Ok(false);
+    }
+    device.enter()?;
+    // SAFETY: the device keeps its context.
+    match unsafe { cuCtxEnablePeerAccess(peer.raw_context(), 0) } as u32 {
+        ALREADY_ENABLED => Ok(true),
+        TOO_MANY_PEERS => Ok(false),
+        status => {
+            checked(status).map_err(during("Letting a GPU reach another"))?;
+            Ok(true)
+        }
+    }
+}

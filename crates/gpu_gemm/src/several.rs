@@ -1,0 +1,178 @@
+//! The library call on several devices, and the kernels that it runs there.
+
+use gpu_kernels::spec::ElementType;
+
+use crate::buffer::Space;
+use crate::call::{Call, Shape, Transpose};
+use crate::choose::{Choice, Chooser};
+use crate::device::several::{Devices, HostProblem, Start};
+use crate::matrix::{GemmError, Input, Output, StoredMatrix};
+use crate::plan::{Plan, PlanError};
+
+impl Devices {
+    /// What makes the plans of their parts: by the chosen kernel, or for `None` by the one that
+    /// suits the part's shape on its device.
+    pub fn planner(
+        &self,
+        choice: Option<Choice>,
+        element: ElementType,
+    ) -> impl Fn(usize, Call) -> Result<Plan, PlanError> {
+        let devices = 0..self.count();
+        let choosers: Vec<Chooser> = match choice {
+            Some(_) => Vec::new(),
+            None => devices
+                .clone()
+                .map(|index| Chooser::of_several(self, index).0)
+                .collect(),
+        };
+        let facts: Vec<_> = devices.map(|index| self.facts(index)).collect();
+        move |device, call| {
+            let suitable = || choosers[device].choose_for(element, call);
+            let choice = choice.or_else(suitable).ok_or(PlanError::CopiesTooLarge {
+                kernel: "auto",
+                shape: call.shape,
+            })?;
+            choice.plan(call, &facts[device])
+        }
+    }
+
+    /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, each given
+    /// with its leading dimension, and A and B with whether they are stored transposed, as the
+    /// table of [`gemm`](crate::gemm) says. They are spread over the devices, each computes its
+    /// part of C while it receives what the others have, and C comes back.
+    ///
+    /// ```
+    /// use gpu_gemm::{Device, DeviceChoice, Shape, Transpose};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let two: DeviceChoice = "sim+sim".parse()?;
+    /// let Device::Several(devices) = Device::open(two)?.device else {
+    ///     unreachable!("that is what was asked for");
+    /// };
+    /// let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]); // 2 x 2
+    /// let mut c = [0.0; 4];
+    /// let no = Transpose::No;
+    /// devices.gemm(1.0, (&a, 2, no), (&b, 2, no), 0.0, (&mut c, 2), Shape::cube(2))?;
+    /// assert_eq!(c, [19.0, 22.0, 43.0, 50.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A leading dimension is too small, a matrix does not fit into its slice, or a device fails,
+    /// which is named; in that case C is as it was, or incomplete.
+    pub fn gemm(
+        &self,
+        alpha: f32,
+        (a, lda, transpose_a): (&[f32], usize, Transpose),
+        (b, ldb, transpose_b): (&[f32], usize, Transpose),
+        beta: f32,
+        (c, ldc): (&mut [f32], usize),
+        shape: Shape,
+    ) -> Result<(), GemmError> {
+        let Shape { m, n, k } = shape;
+        let check = |name, span, (rows, columns), leading| {
+            let matrix = StoredMatrix {
+                name,
+                rows,
+                columns,
+                leading,
+            };
+            matrix.checked_extent(span, Space::Host).map(|_| ())
+        };
+        check('A', Input::from(a).span, transpose_a.of((m, k)), lda)?;
+        check('B', Input::from(b).span, transpose_b.of((k, n)), ldb)?;
+        check('C', Output::from(&mut *c).span, (m, n), ldc)?;
+        if shape.is_empty() {
+            return Ok(());
+        }
+        let problem = HostProblem {
+            shape,
+            a: (a, lda, transpose_a),
+            b: (b, ldb, transpose_b),
+            c: (&*c, ldc),
+        };
+        let plan = self.planner(None, ElementType::F32);
+        let (starts, scalars) = ([Start::Spread; 3], (alpha, beta));
+        let mut product = self.product(problem, self.count(), starts, scalars, &plan)?;
+        product.multiply(&|| ())?;
+        Ok(product.read_c(c, ldc)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::several::Member;
+    use crate::device::{Device, Simulator};
+    use crate::{Context, WORKSPACE};
+
+    fn devices(count: usize) -> Devices {
+        let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
+        Devices::of(members.collect()).unwrap()
+    }
+
+    #[test]
+    fn the_call_multiplies_what_lies_as_it_is_told_and_leaves_what_lies_between_rows() {
+        let (m, n, k) = (21, 18, 5);
+        let a_at = |row: usize, index: usize| (row * 3 + index) as f32 - 20.0;
+        let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as f32 - 9.0;
+        // A is stored as k x m with 3 elements between rows, B as k x n with 2, C with 1.
+        let (lda, ldb, ldc) = (m + 3, n + 2, n + 1);
+        let mut a = vec![f32::NAN; k * lda];
+        let mut b = vec![f32::NAN; k * ldb];
+        for index in 0..k {
+            (0..m).for_each(|row| a[index * lda + row] = a_at(row, index));
+            (0..n).for_each(|column| b[index * ldb + column] = b_at(index, column));
+        }
+        for count in [1, 2, 4] {
+            let mut c = vec![1.0; m * ldc];
+            let (a, b) = ((&a[..], lda, Transpose::Yes), (&b[..], ldb, Transpose::No));
+            let shape = Shape::new(m, n, k);
+            let done = devices(count).gemm(2.0, a, b, -1.0, (&mut c, ldc), shape);
+            done.unwrap();
+            for (row, column) in (0..m).flat_map(|row| (0..ldc).map(move |column| (row, column))) {
+                let sum: f32 = match column < n {
+                    true => (0..k)
+                        .map(|index| a_at(row, index) * b_at(index, column))
+                        .sum(),
+                    false => 1.0,
+                };
+                let want = if column < n { 2.0 * sum - 1.0 } else { 1.0 };
+                assert_eq!(c[row * ldc + column], want, "{row} {column} on {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_as_by_the_call_on_one_device() {
+        let refused = |lda, length, shape| {
+            let (a, b, mut c) = (vec![0.0; length], vec![0.0; 6], vec![0.0; 4]);
+            let no = Transpose::No;
+            let (a, b) = ((&a[..], lda, no), (&b[..], 2, no));
+            let done = devices(2).gemm(1.0, a, b, 0.0, (&mut c, 2), shape);
+            done.map_err(|error| error.to_string())
+        };
+        let shape = Shape::new(2, 2, 3);
+        assert_eq!(refused(3, 6, shape), Ok(()));
+        let short = refused(2, 6, shape).unwrap_err();
+        assert!(
+            short.starts_with("lda is 2, shorter than the rows of 3"),
+            "{short}"
+        );
+        let short = refused(3, 5, shape).unwrap_err();
+        assert!(
+            short.ends_with("takes 6 elements, but its memory has only 5."),
+            "{short}"
+        );
+        assert_eq!(refused(3, 0, Shape::new(0, 2, 3)), Ok(()));
+    }
+
+    #[test]
+    fn a_context_is_for_one_device_and_says_what_several_are_for() {
+        let several = Device::Several(Box::new(devices(2)));
+        let error = Context::new(&several, WORKSPACE).err().unwrap().to_string();
+        assert!(error.contains("multiply with `Devices::gemm`"), "{error}");
+    }
+}

@@ -1,0 +1,357 @@
+//! How one product is divided among several devices: a pure function of its shape and of how
+//! many there are.
+//!
+//! ```text
+//!                     B, by columns             p x q = 2 x 2 devices, 0 1 in the first row
+//!                | b0 | b2 || b1 | b3 |                            and 2 3 in the second
+//!
+//!     A,  | a0 | |  device ||  device |         Device d begins with panel d of A's rows and
+//!     by  | a1 | |    0    ||    1    |         panel d of B's columns. Of the others it gets
+//!     rows ====  |=========||=========|         the q panels of A in its rows of C, and the p
+//!         | a2 | |  device ||  device |         panels of B in its columns. Every element of C
+//!         | a3 | |    2    ||    3    |         is computed once, with all of k.
+//! ```
+//!
+//! Elements that the device receives in row i and column j of the grid, of even panels:
+//! `m * k / p * (q - 1) / q` of A, and `k * n / q * (p - 1) / p` of B. In row panels (q = 1) that
+//! is `k * n * (p - 1) / p`, which hardly falls with the number of devices; in a square grid it
+//! falls with the square root of their number.
+
+use std::ops::Range;
+
+use crate::call::Shape;
+
+/// The unit in which matrices are cut, if they are large: a multiple of kernels' tiles.
+const UNIT: usize = 128;
+
+/// Panels have at least so many units, so that they are almost equal.
+const UNITS: usize = 8;
+
+/// A product, divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    shape: Shape,
+    /// The grid: devices along the rows of C, and along its columns.
+    grid: (usize, usize),
+    /// Where the panels of A begin, in rows, and the last one's end.
+    rows: Vec<usize>,
+    /// Where the panels of B begin, in columns, and the last one's end.
+    columns: Vec<usize>,
+}
+
+/// A part of a device's block of C: the product of one panel of A and one of B.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Which panels: each is named by the device that begins with it.
+    pub a: usize,
+    pub b: usize,
+    /// The rows and columns of C.
+    pub rows: Range<usize>,
+    pub columns: Range<usize>,
+}
+
+/// What is sent between devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Panel {
+    /// The rows of A that a device begins with.
+    A(usize),
+    /// The columns of B that a device begins with.
+    B(usize),
+}
+
+impl Split {
+    /// The grid of so many devices, at least one, whose busiest device receives the fewest
+    /// elements: of equals the one with more rows. For up to three devices these are panels of
+    /// rows or columns.
+    pub fn of(shape: Shape, devices: usize) -> Split {
+        let devices = devices.max(1);
+        let heights = (1..=devices).rev();
+        let grids = heights.filter(|height| devices.is_multiple_of(*height));
+        let splits = grids.map(|height| Split::with_grid(shape, (height, devices / height)));
+        let cost = |split: &Split| {
+            // A device without work is worse than any number of elements.
+            let idle = (0..devices).filter(|&device| split.block(device).2);
+            (idle.count(), split.most_received())
+        };
+        splits
+            .min_by_key(cost)
+            .unwrap_or_else(|| Split::with_grid(shape, (devices, 1)))
+    }
+
+    /// The split by a grid of devices, `p` along the rows of C and `q` along its columns; neither
+    /// is 0.
+    pub fn with_grid(shape: Shape, (p, q): (usize, usize)) -> Split {
+        Split {
+            shape,
+            grid: (p, q),
+            rows: cuts(shape.m, p * q),
+            columns: cuts(shape.n, p * q),
+        }
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The devices along the rows of C, and along its columns.
+    pub fn grid(&self) -> (usize, usize) {
+        self.grid
+    }
+
+    /// How many devices there are.
+    pub fn devices(&self) -> usize {
+        self.grid.0 * self.grid.1
+    }
+
+    /// The rows of A that a device begins with.
+    pub fn rows_of_a(&self, device: usize) -> Range<usize> {
+        self.rows[device]..self.rows[device + 1]
+    }
+
+    /// The columns of B that a device begins with.
+    pub fn columns_of_b(&self, device: usize) -> Range<usize> {
+        let (p, q) = self.grid;
+        let (row, column) = (device / q, device % q);
+        let panel = column * p + row;
+        self.columns[panel]..self.columns[panel + 1]
+    }
+
+    /// The rows and columns of C that a device computes.
+    pub fn block_of_c(&self, device: usize) -> (Range<usize>, Range<usize>) {
+        let (rows, columns, _) = self.block(device);
+        (rows, columns)
+    }
+
+    /// The same, and whether it is empty.
+    fn block(&self, device: usize) -> (Range<usize>, Range<usize>, bool) {
+        let (p, q) = self.grid;
+        let (row, column) = (device / q, device % q);
+        let rows = self.rows[row * q]..self.rows[(row + 1) * q];
+        let columns = self.columns[column * p]..self.columns[(column + 1) * p];
+        let is_empty = rows.is_empty() || columns.is_empty();
+        (rows, columns, is_empty)
+    }
+
+    /// What a device multiplies, in order, without what is empty. It begins with its own panels,
+    /// while others travel; and every device takes the others' panels in another order, so that
+    /// none is read by all at once.
+    pub fn blocks(&self, device: usize) -> Vec<Block> {
+        let (p, q) = self.grid;
+        let (row, column) = (device / q, device % q);
+        let steps = (0..p).flat_map(|down| (0..q).map(move |right| (down, right)));
+        let blocks = steps.map(|(down, right)| {
+            let a = row * q + (column + right) % q;
+            let b = (row + down) % p * q + column;
+            Block {
+                a,
+                b,
+                rows: self.rows_of_a(a),
+                columns: self.columns_of_b(b),
+            }
+        });
+        blocks
+            .filter(|block| !block.rows.is_empty() && !block.columns.is_empty())
+            .collect()
+    }
+
+    /// The panels of others that a device needs, in the order in which it needs them.
+    pub fn receives(&self, device: usize) -> Vec<Panel> {
+        let mut panels = Vec::new();
+        for block in self.blocks(device) {
+            for (panel, of) in [(Panel::A(block.a), block.a), (Panel::B(block.b), block.b)] {
+                if of != device && !panels.contains(&panel) {
+                    panels.push(panel);
+                }
+            }
+        }
+        panels
+    }
+
+    /// The elements of a panel.
+    pub fn elements(&self, panel: Panel) -> usize {
+        let lines = match panel {
+            Panel::A(device) => self.rows_of_a(device).len(),
+            Panel::B(device) => self.columns_of_b(device).len(),
+        };
+        lines.saturating_mul(self.shape.k)
+    }
+
+    /// The elements that a device receives from others.
+    pub fn received(&self, device: usize) -> usize {
+        let panels = self.receives(device).into_iter();
+        panels.map(|panel| self.elements(panel)).sum()
+    }
+
+    /// The elements that the device receives that receives the most.
+    pub fn most_received(&self) -> usize {
+        let devices = 0..self.devices();
+        devices
+            .map(|device| self.received(device))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The bytes a second at which panels must arrive, so that no device waits for one that
+    /// multiplies at `flops_per_s`: while it multiplies one panel the next one travels. `None` if
+    /// nothing is sent.
+    ///
+    /// A panel of B with `w` columns travels in `k * w * bytes / bandwidth`, and is multiplied
+    /// with `h` rows of A in `2 * h * w * k / flops_per_s`.
+    pub fn bandwidth_that_hides(&self, flops_per_s: f64, element_bytes: usize) -> Option<f64> {
+        let needed = (0..self.devices()).flat_map(|device| {
+            let blocks = self.blocks(device);
+            // What travels while a block is multiplied is what the next one needs.
+            let mut known = vec![Panel::A(device), Panel::B(device)];
+            let pairs: Vec<f64> = blocks
+                .windows(2)
+                .filter_map(|pair| {
+                    known.extend([Panel::A(pair[0].a), Panel::B(pair[0].b)]);
+                    let next = [Panel::A(pair[1].a), Panel::B(pair[1].b)];
+                    let new = next.into_iter().filter(|panel| !known.contains(panel));
+                    let elements: usize = new.map(|panel| self.elements(panel)).sum();
+                    let shape = Shape::new(pair[0].rows.len(), pair[0].columns.len(), self.shape.k);
+                    let seconds = shape.flops() / flops_per_s;
+                    (elements > 0).then(|| (elements * element_bytes) as f64 / seconds)
+                })
+                .collect();
+            pairs
+        });
+        needed.fold(None, |most: Option<f64>, next| {
+            Some(most.map_or(next, |most| most.max(next)))
+        })
+    }
+}
+
+/// Where `size` lines are cut for `parts` panels: almost evenly, at multiples of a power of two
+/// that grows with the panels.
+fn cuts(size: usize, parts: usize) -> Vec<usize> {
+    let mut unit = UNIT;
+    while unit > 1 && size / unit < UNITS * parts {
+        unit /= 2;
+    }
+    let units = size.div_ceil(unit);
+    (0..=parts)
+        .map(|part| (units * part / parts * unit).min(size))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Shapes with sizes that no number of devices divides, with fewer lines than devices, and
+    /// with none.
+    const SHAPES: [Shape; 8] = [
+        Shape::cube(4096),
+        Shape::new(1000, 777, 123),
+        Shape::new(5, 3000, 64),
+        Shape::new(3000, 2, 64),
+        Shape::new(1, 1, 1),
+        Shape::new(0, 8, 8),
+        Shape::new(8, 0, 8),
+        Shape::new(300, 200, 0),
+    ];
+
+    fn every_split() -> impl Iterator<Item = Split> {
+        let counts = 1..=12;
+        counts.flat_map(|devices| {
+            let grids = (1..=devices).filter(move |p| devices % p == 0);
+            let grids: Vec<_> = grids.map(|p| (p, devices / p)).collect();
+            SHAPES.into_iter().flat_map(move |shape| {
+                let grids = grids.clone().into_iter();
+                let splits = grids.map(move |grid| Split::with_grid(shape, grid));
+                splits.chain([Split::of(shape, devices)])
+            })
+        })
+    }
+
+    #[test]
+    fn every_element_of_c_is_computed_by_one_device_once() {
+        for split in every_split() {
+            let Shape { m, n, .. } = split.shape();
+            let mut elements = 0;
+            let mut corners = BTreeSet::new();
+            for device in 0..split.devices() {
+                let (rows, columns) = split.block_of_c(device);
+                for block in split.blocks(device) {
+                    assert_eq!(block.rows, split.rows_of_a(block.a));
+                    assert_eq!(block.columns, split.columns_of_b(block.b));
+                    assert!(rows.start <= block.rows.start && block.rows.end <= rows.end);
+                    assert!(columns.start <= block.columns.start);
+                    assert!(block.columns.end <= columns.end);
+                    elements += block.rows.len() * block.columns.len();
+                    assert!(corners.insert((block.rows.start, block.columns.start)));
+                }
+            }
+            // Panels do not overlap, so that as many elements are all of them.
+            assert_eq!(elements, m * n, "{split:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_begins_with_its_own_panels_and_receives_each_other_one_once() {
+        for split in every_split() {
+            for device in 0..split.devices() {
+                let blocks = split.blocks(device);
+                let own = |block: &&Block| block.a == device && block.b == device;
+                // Its own panels may be empty.
+                let has_own = blocks.iter().any(|block| own(&block));
+                assert!(!has_own || own(&&blocks[0]), "{split:?}");
+                let received = split.receives(device);
+                let unique: BTreeSet<&Panel> = received.iter().collect();
+                assert_eq!(unique.len(), received.len());
+            }
+        }
+    }
+
+    #[test]
+    fn even_panels_are_as_many_elements_as_the_formulas_say() {
+        let Shape { m, n, k } = Shape::new(4096, 8192, 1024);
+        for (p, q) in [(1, 1), (2, 1), (1, 2), (4, 1), (2, 2), (2, 4), (8, 1)] {
+            let split = Split::with_grid(Shape { m, n, k }, (p, q));
+            let of_a = m * k / p * (q - 1) / q;
+            let of_b = k * n / q * (p - 1) / p;
+            for device in 0..p * q {
+                assert_eq!(split.received(device), of_a + of_b, "{p} x {q}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_devices_get_panels_and_many_a_grid_that_sends_less() {
+        let grid = |m, n, devices| Split::of(Shape::new(m, n, 64), devices).grid();
+        assert_eq!(grid(4096, 4096, 1), (1, 1));
+        assert_eq!(grid(4096, 4096, 2), (2, 1));
+        assert_eq!(grid(4096, 4096, 3), (3, 1));
+        assert_eq!(grid(4096, 4096, 4), (2, 2));
+        assert_eq!(grid(4096, 4096, 8), (4, 2));
+        // A is the smaller one, and so A travels.
+        assert_eq!(grid(512, 16384, 2), (1, 2));
+        assert_eq!(grid(16384, 512, 4), (4, 1));
+        // No device without work, whatever it costs.
+        assert_eq!(grid(1, 4096, 2), (1, 2));
+    }
+
+    #[test]
+    fn large_panels_are_cut_at_tiles_and_small_ones_almost_evenly() {
+        assert_eq!(cuts(16384, 2), [0, 8192, 16384]);
+        assert_eq!(cuts(1000, 2), [0, 512, 1000]);
+        assert_eq!(cuts(33, 2), [0, 16, 33]);
+        assert_eq!(cuts(5, 2), [0, 2, 5]);
+        assert_eq!(cuts(1, 3), [0, 0, 0, 1]);
+        assert_eq!(cuts(0, 2), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_panel_is_hidden_if_it_travels_while_as_large_a_one_is_multiplied() {
+        let split = Split::with_grid(Shape::cube(8192), (2, 1));
+        // 4096 columns of B, of 8192 elements of 4 bytes, while 4096 x 4096 x 8192 are multiplied.
+        let seconds = 2.0 * 4096.0 * 4096.0 * 8192.0 / 50e12;
+        let bytes = 4096.0 * 8192.0 * 4.0;
+        let needed = split.bandwidth_that_hides(50e12, 4).unwrap();
+        assert!((needed / (bytes / seconds) - 1.0).abs() < 1e-12);
+        let alone = Split::of(Shape::cube(8192), 1);
+        assert_eq!(alone.bandwidth_that_hides(50e12, 4), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! A kernel on several devices, once: the matrices are spread over them, and C is gathered.
+
+use gpu_gemm::device::several::{HostProblem, Product, Start};
+use gpu_gemm::{Choice, Devices};
+
+use super::error::RunError;
+use super::layout::Run;
+use crate::data::{Matrix, Number, Problem, Stored};
+
+/// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's
+/// matrices. `cta_done` is called after each CTA on simulators.
+///
+/// # Errors
+///
+/// A device fails; it is named.
+pub fn run<T: Number>(
+    devices: &Devices,
+    choice: Option<Choice>,
+    problem: &Problem<T>,
+    cta_done: &(dyn Fn() + Sync),
+) -> Result<Run<T>, RunError> {
+    let stored = problem.stored()?;
+    let spread = [Start::Spread; 3];
+    let mut product = product(devices, devices.count(), choice, problem, &stored, spread)?;
+    let time = product.multiply(cta_done)?.time;
+    let c = gathered(&product, problem)?;
+    Ok(Run { c, time })
+}
+
+/// A problem's product on the first `count` devices, ready to run.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn product<'d, T: Number>(
+    devices: &'d Devices,
+    count: usize,
+    choice: Option<Choice>,
+    problem: &Problem<T>,
+    stored: &Stored<'_, T>,
+    starts: [Start; 3],
+) -> Result<Product<'d, T>, RunError> {
+    let whole = as_stored(problem, stored);
+    let scalars = (problem.alpha, problem.beta);
+    let planner = devices.planner(choice, T::TYPE);
+    Ok(devices.product(whole, count, starts, scalars, &planner)?)
+}
+
+/// A problem as the library takes it.
+pub fn as_stored<'a, T: Number>(
+    problem: &Problem<T>,
+    stored: &'a Stored<'_, T>,
+) -> HostProblem<'a, T> {
+    let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+    let [transpose_a, transpose_b] = problem.transposes;
+    HostProblem {
+        shape: problem.shape(),
+        a: (a.0, a.1, transpose_a),
+        b: (b.0, b.1, transpose_b),
+        c: (stored.c.elements(), stored.c.leading()),
+    }
+}
+
+/// The C of a product, in the place of the problem's.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn gathered<T: Number>(
+    product: &Product<'_, T>,
+    problem: &Problem<T>,
+) -> Result<Matrix<T>, RunError> {
+    let mut c = problem.c.clone();
+    let leading = c.leading();
+    product.read_c(c.elements_mut(), leading)?;
+    Ok(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Layout, Random};
+    use crate::planted;
+    use crate::verify::{self, Coverage, small_integers};
+    use gpu_gemm::device::several::Member;
+    use gpu_gemm::gpu_kernels::naive;
+    use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
+    use gpu_gemm::{Device, DeviceChoice, ElementType, Shape, Simulator, Transpose};
+
+    fn simulators(count: usize) -> Devices {
+        let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
+        Devices::of(members.collect()).unwrap()
+    }
+
+    fn problem<T: Random>(shape: Shape, data: Data, scalars: [i32; 2]) -> Problem<T> {
+        let layout = Layout::padded(shape, [3, 1, 2], [2, 5, 1]);
+        let [alpha, beta] = scalars.map(T::from_integer);
+        Problem::random(shape, layout, data, 7, alpha, beta).unwrap()
+    }
+
+    /// The C of a product, and the bytes that its devices received.
+    fn multiplied<T: Random>(
+        count: usize,
+        choice: Option<Choice>,
+        problem: &Problem<T>,
+        starts: [Start; 3],
+    ) -> (Matrix<T>, Vec<usize>) {
+        let (devices, stored) = (simulators(count), problem.stored().unwrap());
+        let product = product(&devices, count, choice, problem, &stored, starts);
+        let mut product = product.unwrap();
+        let received = product.multiply(&|| ()).unwrap().received;
+        (gathered(&product, problem).unwrap(), received)
+    }
+
+    const NAIVE: fn() -> Option<Choice> = || Some(Choice::even(&naive::KERNEL.variants[0]));
+
+    /// Sizes that no number of devices divides, fewer rows than devices, and none.
+    const SHAPES: [Shape; 7] = [
+        Shape::new(33, 70, 19),
+        Shape::new(3, 130, 8),
+        Shape::new(130, 2, 5),
+        Shape::new(1, 1, 1),
+        Shape::new(9, 10, 0),
+        Shape::new(0, 5, 5),
+        Shape::new(5, 0, 5),
+    ];
+
+    #[test]
+    fn each_element_has_the_bits_that_one_device_gives_it_wherever_matrices_start() {
+        let no = Transpose::No;
+        for shape in SHAPES {
+            let data = Data::Normal;
+            let one = Device::open(DeviceChoice::Simulator).unwrap().device;
+            for (scalars, transposes) in [
+                ([1, 0], [no, no]),
+                ([2, -1], [no, Transpose::Yes]),
+                ([-1, 2], [Transpose::Yes, no]),
+                ([0, 2], [no, no]),
+            ] {
+                let problem = Problem {
+                    transposes,
+                    ..problem::<f32>(shape, data, scalars)
+                };
+                let choice = NAIVE().unwrap();
+                let alone = crate::run::run(&one, choice, &problem, &|| ()).unwrap();
+                for count in [1, 2, 3, 4, 6] {
+                    for start in 0..8 {
+                        let starts = [0, 1, 2].map(|matrix| match start >> matrix & 1 {
+                            0 => Start::Spread,
+                            _ => Start::First,
+                        });
+                        let (c, _) = multiplied(count, NAIVE(), &problem, starts);
+                        let case = format!("{shape}, {count} devices, {starts:?}, {scalars:?}");
+                        assert_eq!(c.hash_of_bits(), alone.c.hash_of_bits(), "{case}");
+                        let padding = c.first_padding_difference(problem.c.buffer());
+                        assert_eq!(padding, None, "{case}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_received_are_those_of_the_split_and_of_what_starts_elsewhere() {
+        let shape = Shape::new(96, 64, 16);
+        let problem = problem::<f64>(shape, Data::Uniform, [1, 1]);
+        let variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
+        let mut of_type = variants.filter(|variant| variant.types.c == ElementType::F64);
+        let choice = of_type.next().map(Choice::even);
+        let received = |count, starts| multiplied(count, choice, &problem, starts).1;
+        let spread = [Start::Spread; 3];
+        for count in [1, 2, 3, 4, 6] {
+            let split = gpu_gemm::Split::of(shape, count);
+            let formula: Vec<usize> = (0..count).map(|of| split.received(of) * 8).collect();
+            assert_eq!(received(count, spread), formula);
+        }
+        // From A, B and C on device 0, device 1 gets 48 rows of A, all of B, and its half of C,
+        // which goes back.
+        let (a, b, c) = (48 * 16 * 8, 16 * 64 * 8, 48 * 64 * 8);
+        assert_eq!(received(2, [Start::First; 3]), [c, a + b + c]);
+        let only_b = [Start::Spread, Start::First, Start::Spread];
+        assert_eq!(received(2, only_b), [0, b]);
+    }
+
+    #[test]
+    fn what_suits_each_part_is_right_for_every_type() {
+        fn check<T: Random>() {
+            let shape = Shape::new(150, 37, 40);
+            let data = small_integers::<T>(shape.k).unwrap();
+            let problem = problem::<T>(shape, data, [2, 1]);
+            for count in [1, 2, 4] {
+                let (c, _) = multiplied(count, None, &problem, [Start::Spread; 3]);
+                let tile = Tile { m: 8, n: 8, k: 8 };
+                verify::exact(&problem, &c, tile, Coverage::Full).unwrap();
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+        check::<i32>();
+    }
+
+    #[test]
+    fn a_product_runs_again_from_the_c_that_it_is_given() {
+        let problem = problem::<f32>(Shape::new(20, 30, 10), Data::Uniform, [1, 1]);
+        let (devices, stored) = (simulators(2), problem.stored().unwrap());
+        let starts = [Start::Spread; 3];
+        let mut product = product(&devices, 2, NAIVE(), &problem, &stored, starts).unwrap();
+        let mut hashes = Vec::new();
+        for _ in 0..2 {
+            let c = &problem.c;
+            product.write_c(c.elements(), c.leading()).unwrap();
+            product.multiply(&|| ()).unwrap();
+            hashes.push(gathered(&product, &problem).unwrap().hash_of_bits());
+        }
+        assert_eq!(hashes[0], hashes[1]);
+        product.multiply(&|| ()).unwrap();
+        assert_ne!(
+            gathered(&product, &problem).unwrap().hash_of_bits(),
+            hashes[0]
+        );
+    }
+
+    #[test]
+    fn the_device_that_fails_is_named() {
+        // Of 5 rows the second device has 3.
+        const FAILS_ON_THREE_ROWS: GemmFn<f32> = |m, _, _, _, a, _, _, _, _, _, _| {
+            assert!(m != 3, "three rows, {} elements", a.len());
+        };
+        let planted = planted::kernel(FAILS_ON_THREE_ROWS);
+        let problem = problem::<f32>(Shape::new(5, 4, 4), Data::Uniform, [1, 0]);
+        let error = run(&simulators(2), Some(planted), &problem, &|| ()).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.starts_with("Device 1 (sim) of several, counted from 0: Kernel `planted`")
+                && message.contains("three rows"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn devices_that_are_joined_are_of_one_kind() {
+        assert!(Devices::of(Vec::new()).is_err());
+        let open = |text: &str| Device::open(text.parse().unwrap());
+        let two = open("sim+sim").unwrap().device;
+        assert_eq!(two.backend(), "simulator");
+        assert!(two.description().starts_with("2 times simulator on "));
+        assert!(two.gpu().is_none());
+    }
+}
