@@ -5,6 +5,7 @@
 //! times that share, are the warps that the scheduler holds.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Unit;
@@ -21,12 +22,12 @@ pub const FILE: &str = "results/h200-stalls.json";
 /// The warp whose instruction is issued. It does not wait.
 const SELECTED: &str = "selected";
 
-/// The shares of a clock that all counts agree to, from rounding and from warps that start and end.
+/// How far the sum of the reasons may be from the warps: of rounding, and of warps that end.
 const TOLERANCE: f64 = 0.02;
 
 /// What instructions, time and issued share leave for the clock of the SMs, in GHz: the profiler
 /// holds it at 1.5, and the time includes SMs that have no block left.
-const CLOCK_GHZ: [f64; 2] = [1.3, 1.51];
+const CLOCK_GHZ: RangeInclusive<f64> = 1.3..=1.51;
 
 const SCHEDULERS_PER_SM: f64 = 4.0;
 
@@ -88,7 +89,8 @@ impl Counts {
         let issued = self.issue_active_percent / 100.0;
         let stalled: f64 = self.warps_per_issued_instruction.values().sum();
         let warps = stalled * issued;
-        if !((warps / self.warps_per_scheduler - 1.0).abs() <= TOLERANCE) {
+        let agree = [1.0 - TOLERANCE, 1.0 + TOLERANCE].map(|one| one * self.warps_per_scheduler);
+        if !(agree[0]..=agree[1]).contains(&warps) {
             return Err(format!(
                 "{FILE}: the reasons of `{}` add up to {warps:.2} warps, of {:.2}",
                 self.variant, self.warps_per_scheduler
@@ -96,8 +98,7 @@ impl Counts {
         }
         let schedulers = SCHEDULERS_PER_SM * f64::from(multiprocessors);
         let clock_ghz = self.instructions / (schedulers * issued * self.time_ns);
-        let [least, most] = CLOCK_GHZ;
-        match least <= clock_ghz && clock_ghz <= most {
+        match CLOCK_GHZ.contains(&clock_ghz) {
             true => Ok(()),
             false => Err(format!(
                 "{FILE}: by its counts, `{}` ran at {clock_ghz:.2} GHz",
