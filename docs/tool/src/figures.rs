@@ -4,15 +4,15 @@ use gpu_kernels::KERNELS;
 use host::bench::{Results, Size};
 
 use crate::ladder::{kernel, of_floats};
-use crate::measured::{h200, h200_shapes};
+use crate::measured::{Measured, h100_shapes, h200, h200_shapes, of_any, of_kernel};
 use crate::parts::unbroken;
 
 /// The size, M = N = K, that most chapters quote.
 pub const MAIN_SIZE: usize = 4096;
 
-/// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32
-/// of-peak`, `4096 tiled-32 over naive` (how
-/// many times as fast), or `4096 cublas`.
+/// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32 of-peak`, `4096
+/// tiled-32 over naive` (how many times as fast), `4096 cublas`, or `4096 cublas-fp64`. A variant is
+/// compared with the cuBLAS of its own precision, and with others of the same file.
 ///
 /// # Errors
 ///
@@ -24,12 +24,13 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             "`figure {arguments}` is not `figure SIZE VARIANT WHAT`"
         ));
     };
-    let results = h200()?;
+    let Measured { results, cublas } = of_any(&[name])?;
     let measured = size.parse().ok().and_then(|size| at(&results, size));
     let measured = measured.ok_or_else(|| format!("nothing was measured at `{size}`"))?;
     let speed = |name: &str| {
         let tflops = match name {
-            "cublas" => cublas_tflops(measured),
+            "cublas" => cublas_tflops(measured, cublas),
+            name if name == cublas => cublas_tflops(measured, cublas),
             name => tflops(measured, name),
         };
         tflops.ok_or_else(|| format!("`{name}` was not measured at {size}"))
@@ -53,13 +54,17 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 
 /// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS: the
 /// geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
-/// `count` of all, or of those where `auto` is `at-least` as fast.
+/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, or with `h100` before
+/// it on an H100.
 ///
 /// # Errors
 ///
 /// There is no such figure.
 pub fn of_shapes(what: &str) -> Result<String, String> {
-    let results = h200_shapes()?;
+    let (results, what) = match what.strip_prefix("h100 ") {
+        Some(what) => (h100_shapes()?, what),
+        None => (h200_shapes()?, what),
+    };
     let of_auto = results.summaries.iter().find(|one| one.kernel == "auto");
     let auto = of_auto.ok_or("`auto` was not measured at these shapes")?;
     match what {
@@ -86,23 +91,29 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
 /// There is no such kernel, or no results.
 pub fn table(name: &str) -> Result<String, String> {
     let rung = kernel(name)?;
-    let results = h200()?;
+    let measured = of_kernel(rung)?;
+    let (results, cublas) = (&measured.results, measured.cublas);
     let main =
-        at(&results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
+        at(results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
     let before = KERNELS
         .iter()
         .take_while(|other| other.name != name)
         .last()
-        .and_then(|before| of_floats(before).next());
+        .and_then(|before| of_floats(before).next())
+        .filter(|before| tflops(main, before.name).is_some());
 
-    let mut head = "\n| TFLOP/s on an H200 |".to_string();
+    let mut head = format!("\n| TFLOP/s on an {} |", measured.gpu());
     // Where at least one of the variants was measured.
     let is_measured = |size: &&Size| of_floats(rung).any(|one| tflops(size, one.name).is_some());
     let sizes: Vec<&Size> = results.sizes.iter().filter(is_measured).collect();
     for size in &sizes {
         head += &format!(" {} |", size.label());
     }
-    head += &format!(" of cuBLAS at {MAIN_SIZE} |");
+    let precision = match cublas {
+        "cublas-fp32" => String::new(),
+        other => other.replace("cublas-", " "),
+    };
+    head += &format!(" of cuBLAS{precision} at {MAIN_SIZE} |");
     if let Some(before) = before {
         head += &format!(" times `{}` |", before.name);
     }
@@ -117,7 +128,7 @@ pub fn table(name: &str) -> Result<String, String> {
             }
         }
         let own = tflops(main, variant.name);
-        table += &match own.zip(cublas_tflops(main)) {
+        table += &match own.zip(cublas_tflops(main, cublas)) {
             Some((own, cublas)) => format!(" {:.0}\u{a0}% |", 100.0 * own / cublas),
             None => " - |".to_string(),
         };
@@ -193,6 +204,6 @@ fn tflops(size: &Size, name: &str) -> Option<f64> {
     Some(size.record(name)?.flops_per_s? / 1e12)
 }
 
-fn cublas_tflops(size: &Size) -> Option<f64> {
-    Some(size.cublas()?.flops_per_s / 1e12)
+fn cublas_tflops(size: &Size, yardstick: &str) -> Option<f64> {
+    Some(size.yardstick(yardstick)?.flops_per_s / 1e12)
 }

@@ -11,7 +11,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, excerpts, figures, halves, ladder, listings, machine_code, many_ranks, mutants,
-    overviews, pictures, plots, trace, traffic,
+    overviews, pictures, plots, stalls, trace, traffic,
 };
 
 /// The command that writes every generated file.
@@ -157,6 +157,9 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "issued" => machine_code::issued(part.arguments).map(Some),
         "occupancy" => machine_code::occupancy().map(Some),
         "law" => machine_code::law().map(Some),
+        "waits" => stalls::waits(part.arguments).map(Some),
+        "stalls" => stalls::all().map(Some),
+        "profiled" => stalls::figure(part.arguments).map(Some),
         "trace" => Ok(Some(trace::table())),
         "line" => excerpts::line(part.arguments, part.old).map(|()| None),
         "measured" => figures::table(part.arguments).map(Some),

@@ -22,6 +22,7 @@
 //! | `source FILE: ITEM; ITEM` | items of a Rust file | `excerpts.rs` |
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
 //! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
+//! | `waits KERNEL OTHER`, `profiled VARIANT WHAT`, `stalls` | why warps wait, from a profile | `stalls.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `trace` | a tiled product by hand | `trace.rs` |
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
@@ -50,6 +51,7 @@ mod parts;
 mod pictures;
 mod plots;
 pub mod repository;
+pub mod stalls;
 mod trace;
 mod traffic;
 

@@ -18,12 +18,12 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 7] = [
-    "figure", "shapes", "ranks", "mutants", "code", "issued", "line",
+const INLINE: [&str; 8] = [
+    "figure", "shapes", "ranks", "mutants", "code", "issued", "profiled", "line",
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 20] = [
+const BLOCKS: [&str; 22] = [
     "by-opencl",
     "many-ranks",
     "idea",
@@ -43,6 +43,8 @@ const BLOCKS: [&str; 20] = [
     "caught",
     "law",
     "occupancy",
+    "waits",
+    "stalls",
     "trace",
 ];
 

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use book::chapters::{self, Chapter};
 use book::generated::{self, Generated, Origin};
 use book::repository::{at_root, read};
+use book::stalls;
 use clap::Parser;
 use clap::error::ErrorKind;
 use gpu_gemm::{ElementType, Shape};
@@ -73,6 +74,8 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_picture_stands_alone,
         every_cpu_rung_is_explained_in_order,
         every_kernel_has_its_chapter_in_order,
+        every_profiled_kernel_says_why_it_waits,
+        the_readmes_sample_agrees_with_itself,
         every_exercise_has_a_solution,
         every_chapter_asks_questions_and_answers_them,
         integer_products_are_those_of_plain_loops,
@@ -125,6 +128,58 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
         ("its speed", format!("<!-- measured {name} -->")),
         ("an exercise", "\n## Exercise\n".to_string()),
     ]
+}
+
+/// The chapter of every kernel in the profile shows it, beside the rung that it is compared with.
+fn every_profiled_kernel_says_why_it_waits(chapters: &[Chapter]) -> Result<(), Failed> {
+    let profiled = stalls::profiled()?;
+    assert!(!profiled.is_empty(), "no kernel was profiled");
+    for name in profiled {
+        let mut chapters = chapters.iter();
+        let chapter = chapters.find(|chapter| chapter.title == name);
+        let text = chapter.map_or("", |chapter| chapter.text.as_str());
+        let section = text
+            .split_once("\n## Why it waits\n")
+            .map(|(_, after)| after);
+        let shown = section.is_some_and(|after| after.contains(&format!("<!-- waits {name}")));
+        assert!(shown, "{name} does not say why it waits");
+    }
+    Ok(())
+}
+
+/// What the README shows as printed by its first command: speeds are those of the shape and the
+/// times, and the percentage is that of both times.
+fn the_readmes_sample_agrees_with_itself(_: &[Chapter]) -> Result<(), Failed> {
+    let readme = read(&at_root("README.md"))?;
+    let row = |name: &str| {
+        let mut lines = readme.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with(&format!("| {name} ")));
+        let line = line.ok_or_else(|| format!("README.md shows no row of {name}"))?;
+        let number = |column: usize| {
+            let cell = line.split('|').nth(column).unwrap_or_default().trim();
+            let digits = cell.split(' ').next().unwrap_or_default();
+            let number = digits.parse::<f64>();
+            number.map_err(|_| format!("`{cell}` of {name} is no figure"))
+        };
+        Ok::<_, String>([number(3)?, number(6)?, number(7)?])
+    };
+    for label in ["device", "why", "shape", "data", "cuBLAS", "state"] {
+        let is_there = readme
+            .lines()
+            .any(|line| line.starts_with(&format!("    {label} ")));
+        assert!(is_there, "README.md's sample has no line `{label}`");
+    }
+    let cublas = row("cublas-fp32")?;
+    for [milliseconds, tflops, percent] in [row("double-buffer-sn8")?, cublas] {
+        let speed = Shape::cube(4096).flops() / milliseconds / 1e9;
+        assert!((speed - tflops).abs() < 0.02, "{speed} is not {tflops}");
+        let of_cublas = 100.0 * cublas[0] / milliseconds;
+        assert!(
+            (of_cublas - percent).abs() < 0.1,
+            "{of_cublas} % is not {percent} %"
+        );
+    }
+    Ok(())
 }
 
 /// The chapters on the CPU have a section on each rung, in the order of the ladder, with its idea

@@ -6,6 +6,7 @@
 use gpu_gemm::Shape;
 
 use super::devices::time_on_first;
+use super::ladder::is_on_tensor_cores;
 use super::results::{Machine, Results, Size, Summary};
 use crate::measure::cublas::Precision;
 use crate::report::{Record, Yardstick};
@@ -35,7 +36,12 @@ impl Results {
                 times_of_yardstick(yardstick, size.shape(), peak).map_err(at)?;
             }
             for record in &size.results {
-                of_record(record, size, peak_of(&record.device_label)).map_err(at)?;
+                let peak = if is_on_tensor_cores(record) {
+                    f64::INFINITY
+                } else {
+                    peak_of(&record.device_label)
+                };
+                of_record(record, size, peak).map_err(at)?;
                 beside_first_device(record, size, &self.machine).map_err(at)?;
             }
         }
@@ -219,6 +225,20 @@ mod tests {
     #[test]
     fn results_that_agree_with_themselves_are_taken() {
         right().check_figures().unwrap();
+    }
+
+    #[test]
+    fn only_a_kernel_on_tensor_cores_may_exceed_the_peak_of_the_cuda_cores() {
+        let mut results = right();
+        results.summaries.clear();
+        results.sizes.truncate(1);
+        results.machine.peak_flops_per_s = Some(1.0);
+        results.sizes[0].yardsticks[0].name = Precision::Double.name().to_string();
+        results.sizes[0].results.truncate(1);
+        for (kernel, is_taken) in [("tensor-core", true), ("naive", false), ("auto", false)] {
+            results.sizes[0].results[0].kernel = kernel.to_string();
+            assert_eq!(results.check_figures().is_ok(), is_taken, "{kernel}");
+        }
     }
 
     #[test]

@@ -103,9 +103,9 @@ fn of_peak(results: &Results, record: &Record) -> Option<f64> {
     let machine = results.machine_of(record.device_label.as_deref());
     let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
     // The peak is the device's, for this type on CUDA cores.
-    let on_tensor_cores = variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores);
-    let is_of_it =
-        record.kernel != Precision::Tf32.name() && !record.is_native() && !on_tensor_cores;
+    let is_of_it = record.kernel != Precision::Tf32.name()
+        && !record.is_native()
+        && !is_on_tensor_cores(record);
     is_of_it.then_some(of_peak)
 }
 
@@ -129,6 +129,11 @@ fn rung(record: &Record) -> Option<usize> {
         let mut variants = kernel.variants.iter();
         variants.any(|variant| is_of(variant, record))
     })
+}
+
+/// Whether what was measured ran on tensor cores, which the peak of a device does not hold.
+pub(super) fn is_on_tensor_cores(record: &Record) -> bool {
+    variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores)
 }
 
 /// The kernel of a record, if it belongs to the ladder; of `auto`, the kernel that it chose.

@@ -1,0 +1,319 @@
+//! Why warps wait: what a profiler counted in one launch of each rung, from [`FILE`].
+//!
+//! A *stall reason* comes as the warps of a scheduler that wait for it, divided by the share of the
+//! clocks in which the scheduler issues. So all of them together, with the warp that is selected,
+//! times that share, are the warps that the scheduler holds.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use gpu_kernels::KERNELS;
+use gpu_kernels::spec::Unit;
+use serde::Deserialize;
+
+use crate::ladder::{kernel, of_floats};
+use crate::machine_code;
+use crate::parts::unbroken;
+use crate::repository::{at_root, read};
+
+/// The file, relative to the root of the repository.
+pub const FILE: &str = "results/h200-stalls.json";
+
+/// The warp whose instruction is issued. It does not wait.
+const SELECTED: &str = "selected";
+
+/// How far the sum of the reasons may be from the warps: of rounding, and of warps that end.
+const TOLERANCE: f64 = 0.02;
+
+/// What instructions, time and issued share leave for the clock of the SMs, in GHz: the profiler
+/// holds it at 1.5, and the time includes SMs that have no block left.
+const CLOCK_GHZ: RangeInclusive<f64> = 1.3..=1.51;
+
+const SCHEDULERS_PER_SM: f64 = 4.0;
+
+#[derive(Deserialize)]
+struct Profile {
+    machine: Machine,
+    /// M = N = K.
+    size: usize,
+    kernels: Vec<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Machine {
+    multiprocessors: u32,
+}
+
+/// What was counted in one launch.
+#[derive(Deserialize)]
+struct Counts {
+    variant: String,
+    time_ns: f64,
+    /// Those of warps.
+    instructions: f64,
+    /// In how many of 100 clocks a scheduler issues.
+    issue_active_percent: f64,
+    warps_per_scheduler: f64,
+    /// By reason: the warps that wait, and those that could be issued or are.
+    warps_per_issued_instruction: BTreeMap<String, f64>,
+}
+
+impl Counts {
+    fn of_reason(&self, reason: &str) -> f64 {
+        let warps = self.warps_per_issued_instruction.get(reason);
+        warps.copied().unwrap_or_default()
+    }
+
+    /// The reasons, the most frequent first, without the warp that is issued.
+    fn reasons(&self) -> Vec<(&str, f64)> {
+        let all = self.warps_per_issued_instruction.iter();
+        let mut reasons: Vec<_> = all
+            .map(|(reason, warps)| (reason.as_str(), *warps))
+            .filter(|(reason, _)| *reason != SELECTED)
+            .collect();
+        reasons.sort_by(|one, other| other.1.total_cmp(&one.1));
+        reasons
+    }
+
+    /// Of the four instructions that an SM could issue in a clock, those that it does.
+    fn issued_per_clock(&self) -> f64 {
+        SCHEDULERS_PER_SM * self.issue_active_percent / 100.0
+    }
+
+    fn issued_percent(&self) -> String {
+        unbroken(&format!("{:.0} %", self.issue_active_percent))
+    }
+
+    /// That the counts, which a profiler takes in several runs, agree.
+    fn check(&self, multiprocessors: u32) -> Result<(), String> {
+        let issued = self.issue_active_percent / 100.0;
+        let stalled: f64 = self.warps_per_issued_instruction.values().sum();
+        let warps = stalled * issued;
+        let agree = [1.0 - TOLERANCE, 1.0 + TOLERANCE].map(|one| one * self.warps_per_scheduler);
+        if !(agree[0]..=agree[1]).contains(&warps) {
+            return Err(format!(
+                "{FILE}: the reasons of `{}` add up to {warps:.2} warps, of {:.2}",
+                self.variant, self.warps_per_scheduler
+            ));
+        }
+        let schedulers = SCHEDULERS_PER_SM * f64::from(multiprocessors);
+        let clock_ghz = self.instructions / (schedulers * issued * self.time_ns);
+        match CLOCK_GHZ.contains(&clock_ghz) {
+            true => Ok(()),
+            false => Err(format!(
+                "{FILE}: by its counts, `{}` ran at {clock_ghz:.2} GHz",
+                self.variant
+            )),
+        }
+    }
+}
+
+impl Profile {
+    fn read() -> Result<Profile, String> {
+        let profile = Profile::parse(&read(&at_root(FILE))?)?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    fn parse(text: &str) -> Result<Profile, String> {
+        serde_json::from_str(text).map_err(|error| format!("{FILE} holds no profile: {error}"))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut kernels = self.kernels.iter();
+        kernels.try_for_each(|one| one.check(self.machine.multiprocessors))
+    }
+
+    fn of(&self, variant: &str) -> Result<&Counts, String> {
+        let mut kernels = self.kernels.iter();
+        kernels
+            .find(|one| one.variant == variant)
+            .ok_or_else(|| format!("{FILE} has no `{variant}`"))
+    }
+
+    /// What was counted of a kernel: of one of its variants.
+    fn of_kernel(&self, name: &str) -> Result<&Counts, String> {
+        of_floats(kernel(name)?)
+            .find_map(|variant| self.of(variant.name).ok())
+            .ok_or_else(|| format!("{FILE} has no variant of `{name}`"))
+    }
+}
+
+/// The kernels that were profiled, in the order of the ladder.
+///
+/// # Errors
+///
+/// The file is missing, or its counts do not agree.
+pub fn profiled() -> Result<Vec<&'static str>, String> {
+    let profile = Profile::read()?;
+    let names = KERNELS.iter().map(|kernel| kernel.name);
+    Ok(names
+        .filter(|name| profile.of_kernel(name).is_ok())
+        .collect())
+}
+
+/// Why the warps of a kernel wait, below those of another one: `KERNEL` or `KERNEL OTHER`. The
+/// columns are the three largest reasons of each.
+///
+/// # Errors
+///
+/// One of them was not profiled.
+pub fn waits(arguments: &str) -> Result<String, String> {
+    let profile = Profile::read()?;
+    let names: Vec<&str> = arguments.split(' ').rev().collect();
+    let rows: Result<Vec<&Counts>, String> =
+        names.iter().map(|name| profile.of_kernel(name)).collect();
+    let rows = rows?;
+    let mut reasons: Vec<(&str, f64)> = Vec::new();
+    for (reason, warps) in rows
+        .iter()
+        .flat_map(|row| row.reasons().into_iter().take(3))
+    {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, most)) => *most = most.max(warps),
+            None => reasons.push((reason, warps)),
+        }
+    }
+    reasons.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let mut table = format!(
+        "\n| at {}, on an H200 | clocks that issue | warps a scheduler |",
+        profile.size
+    );
+    for (reason, _) in &reasons {
+        table += &format!(" {} |", words(reason));
+    }
+    let columns = 3 + reasons.len();
+    table += &format!("\n|{}\n", " --- |".repeat(columns));
+    for row in rows {
+        table += &format!(
+            "| `{}` | {} | {:.1} |",
+            row.variant,
+            row.issued_percent(),
+            row.warps_per_scheduler
+        );
+        for (reason, _) in &reasons {
+            table += &format!(" {:.2} |", row.of_reason(reason));
+        }
+        table += "\n";
+    }
+    Ok(table + "\n")
+}
+
+/// All kernels: what is issued, beside what the law leaves for it, and the four largest reasons.
+///
+/// # Errors
+///
+/// A kernel's counts are missing, or do not agree.
+pub fn all() -> Result<String, String> {
+    let profile = Profile::read()?;
+    let mut table = "\n| kernel | clocks that issue | issued per clock | by the law | warps a scheduler | warps that wait, for each instruction issued |\n| --- | --- | --- | --- | --- | --- |\n".to_string();
+    for name in profiled()? {
+        let counts = profile.of_kernel(name)?;
+        let on_cuda_cores = of_floats(kernel(name)?).all(|variant| variant.unit == Unit::CudaCores);
+        let by_the_law = match on_cuda_cores {
+            true => machine_code::issued(&counts.variant)?,
+            false => "-".to_string(),
+        };
+        let reasons: Vec<String> = counts
+            .reasons()
+            .into_iter()
+            .take(4)
+            .map(|(reason, warps)| unbroken(&format!("{} {warps:.2}", words(reason))))
+            .collect();
+        table += &format!(
+            "| `{}` | {} | {:.2} | {by_the_law} | {:.1} | {} |\n",
+            counts.variant,
+            counts.issued_percent(),
+            counts.issued_per_clock(),
+            counts.warps_per_scheduler,
+            reasons.join(", ")
+        );
+    }
+    Ok(table + "\n")
+}
+
+/// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT instructions
+/// OTHER`, its instructions as a multiple of the other's; or `VARIANT REASON`.
+///
+/// # Errors
+///
+/// There is no such figure.
+pub fn figure(arguments: &str) -> Result<String, String> {
+    let profile = Profile::read()?;
+    let words: Vec<&str> = arguments.split(' ').collect();
+    match words[..] {
+        [variant, "issue"] => Ok(profile.of(variant)?.issued_percent()),
+        [variant, "instructions", other] => {
+            let [own, other] = [profile.of(variant)?, profile.of(other)?];
+            Ok(format!("{:.2}", own.instructions / other.instructions))
+        }
+        [variant, reason] => {
+            let counts = profile.of(variant)?;
+            let warps = counts.warps_per_issued_instruction.get(reason);
+            let warps = warps.ok_or_else(|| format!("`{variant}` has no `{reason}`"))?;
+            Ok(format!("{warps:.2}"))
+        }
+        _ => Err(format!("`profiled {arguments}` is not `VARIANT WHAT`")),
+    }
+}
+
+/// A reason in the field's words: `mio_throttle` is "MIO throttle".
+fn words(reason: &str) -> String {
+    let words = reason.split('_').map(|word| match word {
+        "mio" | "lg" | "imc" => word.to_uppercase(),
+        _ => word.to_string(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> Profile {
+        let text = read(&at_root(FILE)).expect("the file is there");
+        Profile::parse(&text).expect("it is a profile")
+    }
+
+    #[test]
+    fn a_planted_figure_disagrees_with_the_others() {
+        assert_eq!(kept().check(), Ok(()));
+        let errors: [fn(&mut Counts); 6] = [
+            |counts| counts.issue_active_percent *= 1.1,
+            |counts| counts.warps_per_scheduler *= 0.95,
+            |counts| counts.time_ns *= 1.2,
+            |counts| counts.instructions *= 1.2,
+            |counts| {
+                let reasons = counts.warps_per_issued_instruction.values_mut();
+                let largest = reasons.max_by(|one, other| one.total_cmp(other));
+                *largest.expect("a reason") *= 1.3;
+            },
+            |counts| counts.issue_active_percent = f64::NAN,
+        ];
+        for plant in errors {
+            for index in 0..kept().kernels.len() {
+                let mut planted = kept();
+                plant(&mut planted.kernels[index]);
+                let variant = &planted.kernels[index].variant;
+                assert!(planted.check().is_err(), "{variant} agrees");
+            }
+        }
+    }
+
+    #[test]
+    fn instructions_are_those_that_the_machine_code_says() {
+        // A warp's FMA is 32 of M * N * K, and the mainloop of `double-buffer` has this share.
+        let profile = kept();
+        let fmas = (profile.size as f64).powi(3) / 32.0;
+        let counted = profile.of("double-buffer-sn8").expect("it was profiled");
+        let share = fmas / counted.instructions;
+        let by_machine_code = 512.0 / 582.0;
+        assert!((share / by_machine_code - 1.0).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn reasons_are_in_the_fields_words() {
+        assert_eq!(words("mio_throttle"), "MIO throttle");
+        assert_eq!(words("long_scoreboard"), "long scoreboard");
+    }
+}
