@@ -23,8 +23,9 @@ const INLINE: [&str; 8] = [
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 22] = [
+const BLOCKS: [&str; 23] = [
     "by-opencl",
+    "halves",
     "many-ranks",
     "idea",
     "steps",

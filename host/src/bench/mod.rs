@@ -210,7 +210,7 @@ mod tests {
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::Kernel;
     use gpu_gemm::gpu_kernels::{naive, tiled};
-    use gpu_gemm::{Choice, Chooser, DeviceChoice, DeviceFacts};
+    use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceFacts};
 
     /// Runs kernels on the simulator.
     fn ran(asked: Vec<Asked>, shapes: [Shape; 2]) -> (Results, Result<(), EvaluateError>) {

@@ -443,7 +443,8 @@ fn a_row_that_no_gpu_can_load_is_a_fault() {
 fn numbers_of_16_bits_are_the_nearest() {
     use cuda_std::mma::{of_bf16, of_f16, pair_of_bf16, pair_of_f16};
     // Each number of 16 bits, and what lies between it and the next.
-    let kinds: [(fn(f32, f32) -> u32, fn(u16) -> f32, u16); 2] = [
+    type Kind = (fn(f32, f32) -> u32, fn(u16) -> f32, u16);
+    let kinds: [Kind; 2] = [
         (pair_of_bf16, of_bf16, 0x7F80),
         (pair_of_f16, of_f16, 0x7C00),
     ];
