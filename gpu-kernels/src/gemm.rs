@@ -5,11 +5,6 @@ use crate::compat::{global, pipeline};
 use crate::element::Element;
 use crate::float4::Float4;
 
-crate::compat::unless_published! {
-    use crate::compat::TensorMap;
-    use crate::half::Half;
-}
-
 /// The arguments of a GEMM, row-major, dimensions and leading dimensions in elements.
 ///
 /// `A` is `m x k`, `B` is `k x n`, `C` is `m x n`. As in BLAS, `beta == 0` does not read `C`, and
@@ -96,66 +91,6 @@ impl<T: Element> Gemm<'_, T> {
             } else {
                 self.beta.times_plus(*c, product)
             };
-        }
-    }
-}
-
-crate::compat::unless_published! {
-    /// A GEMM of elements of 16 bits whose A and B the copy engine reads, as tensor maps describe
-    /// them. As in [`Gemm`], `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor
-    /// `B`.
-    #[derive(Clone, Copy)]
-    pub struct MappedGemm<'a> {
-        pub m: usize,
-        pub n: usize,
-        pub k: usize,
-        pub alpha: f32,
-        pub a: &'a TensorMap,
-        pub b: &'a TensorMap,
-        pub beta: f32,
-        pub c: *mut u16,
-        pub ldc: usize,
-        /// C, for the copy engine, if it can write it.
-        pub c_boxes: &'a TensorMap,
-    }
-
-    impl MappedGemm<'_> {
-        /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
-        #[inline(always)]
-        pub fn depth(&self) -> usize {
-            if self.alpha == 0.0 {
-                0
-            } else {
-                self.k
-            }
-        }
-
-        /// Whether the copy engine stores C: it does not read it, and writes only rows that begin
-        /// at multiples of 16 bytes.
-        #[inline(always)]
-        pub fn stores_boxes(&self) -> bool {
-            let alignment = self.c as usize | (2 * self.ldc);
-            self.beta == 0.0 && alignment.is_multiple_of(16)
-        }
-
-        /// `C[row][col] = alpha * sum + beta * C[row][col]`, rounded once, or nothing where C has
-        /// no such element.
-        ///
-        /// # Safety
-        ///
-        /// No other thread touches `C[row][col]`.
-        #[inline(always)]
-        pub unsafe fn update<T: Half>(&self, row: usize, col: usize, sum: f32) {
-            if row < self.m && col < self.n {
-                let c = self.c.add(row * self.ldc + col);
-                let product = self.alpha * sum;
-                let updated = if self.beta == 0.0 {
-                    product
-                } else {
-                    self.beta.times_plus(T::value(*c), product)
-                };
-                *c = T::pair(updated, 0.0) as u16;
-            }
         }
     }
 }

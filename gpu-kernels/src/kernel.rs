@@ -114,7 +114,7 @@ macro_rules! entry_point {
             ldc: usize,
             #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
         ) {
-            let $gemm = $crate::gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
+            let $gemm = $crate::mapped_gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
             $($body)*
         }
     };

@@ -69,6 +69,7 @@ ladder! {
 
 compat::unless_published! {
     mod half;
+    pub mod mapped_gemm;
 
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.

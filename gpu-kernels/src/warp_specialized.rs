@@ -36,9 +36,9 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle, TensorMap};
 use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
 
-use crate::gemm::MappedGemm;
 use crate::half::{Bf16, Half, F16};
 use crate::kernel::kernel;
+use crate::mapped_gemm::MappedGemm;
 use crate::raster;
 use crate::spec::Staging;
 

@@ -139,7 +139,7 @@ mod tests {
             "--runs 0",
             "--threads 0",
             "--schedule fair",
-            "--dtype f16",
+            "--dtype f8",
             "--device gpu",
             "--format xml",
             "--unknown",

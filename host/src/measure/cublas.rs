@@ -140,7 +140,8 @@ pub struct Cublas<'device> {
     handle: Handle,
     sgemm: Gemm<f32>,
     dgemm: Gemm<f64>,
-    gemm_ex: GemmEx,
+    /// Of elements of 16 bits.
+    gemm_ex: Option<GemmEx>,
     destroy: Destroy,
     version: c_int,
     precision: Precision,
@@ -159,7 +160,7 @@ impl<'device> Cublas<'device> {
             .map_err(|error| CublasError::Device(error.to_string()))?;
         let (library, path) = library().ok_or(CublasError::NotFound)?;
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
-        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm, gemm_ex) = unsafe {
+        let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
             (
                 symbol::<Create>(library, path, "cublasCreate_v2")?,
                 symbol::<Destroy>(library, path, "cublasDestroy_v2")?,
@@ -168,8 +169,14 @@ impl<'device> Cublas<'device> {
                 symbol::<SetMathMode>(library, path, "cublasSetMathMode")?,
                 symbol::<Gemm<f32>>(library, path, "cublasSgemm_v2")?,
                 symbol::<Gemm<f64>>(library, path, "cublasDgemm_v2")?,
-                symbol::<GemmEx>(library, path, "cublasGemmEx")?,
             )
+        };
+        let gemm_ex = match precision {
+            // SAFETY: as above.
+            Precision::Bf16 | Precision::F16 => unsafe {
+                Some(symbol::<GemmEx>(library, path, "cublasGemmEx")?)
+            },
+            Precision::Single | Precision::Double | Precision::Tf32 => None,
         };
         let mut handle = std::ptr::null_mut();
         // SAFETY: the device's primary context, which cuBLAS uses, is current.
@@ -226,16 +233,11 @@ impl<'device> Cublas<'device> {
         matrices: &[Placed; 3],
     ) -> Result<(), CublasError> {
         let product = (problem.shape(), problem.transposes);
-        let half = match T::TYPE {
-            ElementType::Bf16 => Some(CUDA_BF16),
-            ElementType::F16 => Some(CUDA_F16),
-            _ => None,
-        };
         match (problem.alpha.scalar(), problem.beta.scalar()) {
-            (Scalar::F32(alpha), Scalar::F32(beta)) if half.is_some() => {
+            (Scalar::F32(alpha), Scalar::F32(beta)) if T::TYPE.bytes() == 2 => {
                 // SAFETY: the elements are of this type, in memory that the caller vouches for.
                 succeeded("cublasGemmEx", unsafe {
-                    self.halves(half.unwrap_or_default(), product, [alpha, beta], matrices)?
+                    self.halves(T::TYPE, product, [alpha, beta], matrices)?
                 })
             }
             // SAFETY: the elements are f32, in memory that the caller vouches for.
@@ -252,18 +254,23 @@ impl<'device> Cublas<'device> {
 }
 
 impl Cublas<'_> {
-    /// [`row_major`] of elements of 16 bits, of this `cudaDataType`.
+    /// [`row_major`] of elements of 16 bits.
     ///
     /// # Safety
     ///
     /// As [`Cublas::gemm`], of elements of this type.
     unsafe fn halves(
         &self,
-        data_type: c_int,
+        element: ElementType,
         (shape, transposes): (Shape, [Transpose; 2]),
         [alpha, beta]: [f32; 2],
         matrices: &[Placed; 3],
     ) -> Result<c_int, CublasError> {
+        let gemm_ex = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
+        let data_type = match element {
+            ElementType::Bf16 => CUDA_BF16,
+            _ => CUDA_F16,
+        };
         let product = ColumnMajor::of(shape, transposes, matrices)?;
         let ColumnMajor {
             sides,
@@ -275,7 +282,7 @@ impl Cublas<'_> {
         } = product;
         // SAFETY: as for `row_major`.
         Ok(unsafe {
-            (self.gemm_ex)(
+            gemm_ex(
                 self.handle,
                 operations[0],
                 operations[1],

@@ -60,6 +60,14 @@ impl Record {
         self.functions.contains_key(&function(mutant))
     }
 
+    /// Becomes the functions of these mutants, of which none was tried.
+    pub fn postpone<'m>(&mut self, mutants: impl Iterator<Item = &'m Mutant>) {
+        self.functions.clear();
+        for mutant in mutants {
+            self.functions.entry(function(mutant)).or_default().mutants += 1;
+        }
+    }
+
     /// Adds those functions of `all`, the mutants that there are, of which each mutant did not
     /// compile, was caught or may live. Functions that are no more are forgotten.
     pub fn update(
@@ -139,6 +147,26 @@ mod tests {
             mutant: mutant(function, id),
             caught,
         }
+    }
+
+    #[test]
+    fn functions_that_wait_are_known_as_they_are_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("untried.csv");
+        let mut postponed = Record::read(&path).unwrap();
+        postponed.postpone([mutant("before", 1)].iter());
+        postponed.postpone([mutant("new", 1), mutant("new", 2)].iter());
+        postponed.write().unwrap();
+        let postponed = Record::read(&path).unwrap();
+        assert!(postponed.has(&mutant("new", 3)) && !postponed.has(&mutant("before", 1)));
+        let changed = Mutant {
+            version: "1".into(),
+            ..mutant("new", 1)
+        };
+        assert!(!postponed.has(&changed));
+        let scores: Vec<Score> = postponed.functions.values().copied().collect();
+        let (mutants, caught) = (2, 0);
+        assert_eq!(scores, [Score { mutants, caught }]);
     }
 
     #[test]

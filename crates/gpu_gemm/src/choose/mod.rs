@@ -257,10 +257,32 @@ mod tests {
 
     #[test]
     fn every_type_has_a_kernel_and_none_that_compensates() {
+        let chooser = Chooser::untuned(h200());
         for element in ElementType::ALL {
-            let variant = highest_of_type(element).unwrap();
-            assert_eq!(variant.types.c, element);
-            assert!(!variant.name.contains("kahan"), "{}", variant.name);
+            let choice = chooser.choose(element, Shape::cube(4096)).unwrap();
+            assert_eq!(choice.variant.types.c, element);
+            assert!(!choice.variant.name.contains("kahan"), "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn of_elements_of_16_bits_the_variant_reads_a_and_b_as_they_lie() {
+        let chooser = Chooser::untuned(h200());
+        for element in [ElementType::Bf16, ElementType::F16] {
+            for [a, b] in Transpose::ALL
+                .map(|a| Transpose::ALL.map(|b| [a, b]))
+                .concat()
+            {
+                let call = Call::compact(Shape::cube(64), a, b, element);
+                let choice = chooser.choose_for(element, call).unwrap();
+                let plan = choice.plan(call, &h200()).unwrap();
+                let copies = plan.panels()[0].copies().count();
+                assert_eq!(
+                    (choice.variant.types.c, copies),
+                    (element, 0),
+                    "{a:?} {b:?}"
+                );
+            }
         }
     }
 

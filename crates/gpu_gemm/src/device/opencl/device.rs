@@ -398,6 +398,7 @@ impl OpenClDevice {
             true => source::without_contraction(source),
             false => source.to_owned(),
         };
+        let text = source::with_work_group(&text, entry);
         let mut program =
             Program::create_from_source(&self.session.context, &text).map_err(failed)?;
         let options = format!("{options} -cl-kernel-arg-info");
@@ -429,12 +430,16 @@ impl OpenClDevice {
                 .any(|known| known.trim_end_matches('\0') == name)
         };
         let local = made.get_local_mem_size(self.device.id()).map_err(failed)?;
+        // What a kernel requires, it has: NVIDIA's compiler says 256 of any other.
+        let required = made.get_compile_work_group_size(self.device.id());
+        let required: usize = required.map_err(failed)?.iter().product();
+        let most = made.get_work_group_size(self.device.id()).map_err(failed)?;
         Ok(Compiled {
             source,
             has_dynamic_local: has("dynamic_local"),
             has_panic_record: has("panic_record"),
             local_bytes: usize::try_from(local).unwrap_or(usize::MAX),
-            work_group: made.get_work_group_size(self.device.id()).map_err(failed)?,
+            work_group: most.max(required),
             kernel: Mutex::new(made),
         })
     }

@@ -1,5 +1,7 @@
 //! The kernels in OpenCL C that are embedded in this build.
 
+use gpu_kernels::spec::Block;
+
 /// A kernel's entry point, and its program or why it has none.
 type Embedded = (&'static str, Result<&'static str, &'static str>);
 
@@ -39,6 +41,20 @@ pub fn options(source: &str) -> &str {
     options.next().unwrap_or_default()
 }
 
+/// The program of a rung with the size of its work-groups, which its launches always have. Without
+/// it NVIDIA's compiler allots registers as if a work-group had 256 work-items, and refuses larger
+/// ones.
+pub fn with_work_group(source: &str, entry: &str) -> String {
+    let mut variants = gpu_kernels::variants();
+    let Some(variant) = variants.find(|variant| variant.entry.name == entry) else {
+        return source.to_owned();
+    };
+    let Block { x, y } = variant.block;
+    let attribute = format!("__attribute__((reqd_work_group_size({x}, {y}, 1)))");
+    let head = format!("__kernel void {entry}(");
+    source.replacen(&head, &format!("__kernel {attribute}\nvoid {entry}("), 1)
+}
+
 /// Whether a program uses f64.
 pub fn needs_doubles(source: &str) -> bool {
     source.contains("#pragma OPENCL EXTENSION cl_khr_fp64")
@@ -53,6 +69,15 @@ pub fn without_contraction(source: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rung_says_how_large_its_work_groups_are() {
+        let source = "// The kernel\n__kernel void tiled_32(\n    ulong m";
+        let expected = "// The kernel\n__kernel __attribute__((reqd_work_group_size(32, 32, 1)))\n\
+                        void tiled_32(\n    ulong m";
+        assert_eq!(with_work_group(source, "tiled_32"), expected);
+        assert_eq!(with_work_group(source, "transpose"), source);
+    }
 
     #[test]
     fn kernels_are_in_the_order_of_their_names() {
