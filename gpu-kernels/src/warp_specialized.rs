@@ -67,7 +67,7 @@ const RING: Staging = Staging::Ring {
 
 kernel! {
     name: "warp-specialized",
-    idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, with sums in f32",
+    idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
     variants: [
         "warp-specialized" = fn warp_specialized_bf16(gemm: bf16; mapped)
             block(THREADS, 1) tile(BM, BN, BK)

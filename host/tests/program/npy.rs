@@ -222,7 +222,7 @@ fn types_that_kernels_do_not_multiply_are_named() {
         assert_refused(&typed(object), "holds Python objects, not numbers");
     }
     for other in [
-        "'<f2'", "'<i8'", "'<u4'", "'<c8'", "'|b1'", "'|S4'", "'>f2'", "'f4'", "''",
+        "'<u2'", "'<i8'", "'<u4'", "'<c8'", "'|b1'", "'|S4'", "'>u2'", "'f4'", "''",
     ] {
         let expected = format!("holds elements of the type {other}, but kernels multiply f32");
         assert_refused(&typed(other), &expected);
