@@ -234,6 +234,7 @@ const INSTRUCTIONS: [(Version, &[&str]); 5] = [
             "cp.async.wait_group 2",
             "cvt.rna.tf32.f32 %r1, %r2",
             "cvt.rn.bf16.f32 %rs1, %r2",
+            "cvt.rn.(bf16x2|f16x2).f32 %r1, %r2, %r3",
             "mma.sync.aligned.m16n8k16.row.col.f32.(f16.f16|bf16.bf16).f32 \
              {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2}, {%r1, %r2, %r3, %r4}",
             "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \
