@@ -106,8 +106,8 @@ pub const DIRECTIVES: [(Version, &str); 3] = [
 /// many operands, an instruction needs the version that its example stands under.
 ///
 /// `(a|b).x` stands for `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
-/// register of the instruction's last type.
-const INSTRUCTIONS: [(Version, &[&str]); 5] = [
+/// register of the instruction's last type, `SUMS64` a list of 64 registers.
+const INSTRUCTIONS: [(Version, &[&str]); 6] = [
     (
         OLDEST,
         &[
@@ -262,6 +262,38 @@ const INSTRUCTIONS: [(Version, &[&str]); 5] = [
              {%rd5, %rd6, %rd7, %rd8}, {%rd1, %rd2, %rd3, %rd4}",
             "mov.u32 %r1, %(clusterid|nclusterid|cluster_ctaid|cluster_nctaid).x",
             "mov.u32 %r1, %(cluster_ctarank|cluster_nctarank)",
+            "mapa.shared::cluster.u32 %r1, %r2, %r3",
+            "mbarrier.init.shared::cta.b64 [%r1], %r2",
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r2, %r3, %r4, %r5}",
+        ],
+    ),
+    (
+        version(8, 0),
+        &[
+            "barrier.cluster.arrive.release.aligned",
+            "barrier.cluster.wait.acquire.aligned",
+            "cp.async.bulk.commit_group",
+            "cp.async.bulk.(wait_group|wait_group.read) 1",
+            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r2, %r3}], [%r1]",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+             [%r1], [%rd1, {%r2, %r3}], [%r4]",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\
+             .multicast::cluster [%r1], [%rd1, {%r2, %r3}], [%r4], %rs1",
+            "fence.mbarrier_init.release.cluster",
+            "fence.proxy.async.shared::cta",
+            "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r1]",
+            "mbarrier.arrive.shared::cluster.b64 _, [%r1]",
+            "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%r1], %r2",
+            "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [%r1], %r2",
+            "setmaxnreg.(inc|dec).sync.aligned.u32 240",
+            "wgmma.(fence|commit_group).sync.aligned",
+            "wgmma.wait_group.sync.aligned 0",
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.(bf16.bf16|f16.f16) \
+             SUMS64, %rd1, %rd2, %p1, 1, 1, 1, 1",
+            "wgmma.mma_async.sync.aligned.m64n256k16.f32.(bf16.bf16|f16.f16) \
+             SUMS128, %rd1, %rd2, %p1, 1, 1, 1, 1",
+            "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 SUMS64, %rd1, %rd2, %p1, 1, 1",
+            "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 SUMS128, %rd1, %rd2, %p1, 1, 1",
         ],
     ),
 ];
@@ -290,9 +322,18 @@ pub fn examples() -> impl Iterator<Item = (Version, String)> {
         let with_sets = SETS.iter().fold(pattern.to_owned(), |text, (name, set)| {
             text.replace(name, set)
         });
-        let choices = expanded(&with_sets).into_iter();
+        let with_sums = with_sets
+            .replace("SUMS64", &registers(64))
+            .replace("SUMS128", &registers(128));
+        let choices = expanded(&with_sums).into_iter();
         choices.map(move |example| (since, example))
     })
+}
+
+/// As many registers in braces, eight of them again and again.
+fn registers(count: usize) -> String {
+    let names: Vec<String> = (0..count).map(|i| format!("%r{}", i % 8 + 1)).collect();
+    format!("{{{}}}", names.join(", "))
 }
 
 /// What `(a|b).x` stands for. Other parentheses have no `|` in them.
@@ -426,7 +467,8 @@ impl Text {
         // Instead of the size that a `cp.async` copies, a newer one has a predicate.
         let last = operands.rsplit(',').next().unwrap_or_default().trim();
         let is_size = is_number(last.strip_prefix("%r").unwrap_or(last));
-        known(!opcode.starts_with("cp.async") || last.is_empty() || is_size)
+        let has_size = opcode.starts_with("cp.async") && !opcode.starts_with("cp.async.bulk");
+        known(!has_size || last.is_empty() || is_size)
     }
 }
 

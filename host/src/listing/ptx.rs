@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpu_gemm::device::ptx::entry_name;
+use gpu_gemm::device::ptx::lines_of;
 
 use super::line::{Line, Place};
 
@@ -45,10 +45,7 @@ pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
     let mut calls = HashMap::new();
     let mut origin = Vec::new();
     let mut listing = Vec::new();
-    let body = ptx
-        .lines()
-        .skip_while(|line| entry_name(line) != Some(entry));
-    for line in body {
+    for line in lines_of(ptx, entry) {
         let trimmed = line.trim();
         if let Some((position, call)) = location(trimmed) {
             calls.insert(position, call);
@@ -60,9 +57,6 @@ pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
             });
         } else if !trimmed.is_empty() && !trimmed.starts_with("//") {
             listing.push(Line::Other(line.to_owned()));
-        }
-        if line == "}" {
-            break;
         }
     }
     listing
@@ -145,6 +139,12 @@ mod tests {
 \t.loc\t2 8 5, function_name $L__info_string0, inlined_at 1 34 9
 \t.loc\t3 90 1, function_name $L__info_string1, inlined_at 2 8 5
 \tadd.s32 \t%r1, %r1, 2;
+\t// begin inline asm
+\t{
+\t.reg .pred p;
+\tsetp.eq.u32 p, %r1, 3;
+}
+\t// end inline asm
 
 $L__BB0_1:
 \t.loc\t1 0 9

@@ -82,31 +82,56 @@ pub fn head(ptx: &str) -> String {
 /// no such kernel.
 pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
     let mut text = String::with_capacity(ptx.len() / 4);
-    let (mut found, mut skipping) = (false, false);
-    // Braces that are open: the text of an `asm!` may have some of its own.
-    let mut depth = 0;
+    let mut found = false;
+    let mut skipped = None;
     for line in ptx.lines() {
         if let Some(name) = entry_name(line) {
             found |= name == entry;
-            skipping = name != entry;
-            depth = 0;
+            skipped = (name != entry).then(Braces::default);
         }
         // libNVVM's statements about symbols of all kernels.
         let is_comment = line.trim_start().starts_with("//");
-        if !skipping && !is_comment {
+        if skipped.is_none() && !is_comment {
             text.push_str(line);
             text.push('\n');
         }
-        if skipping {
-            let code = line.split("//").next().unwrap_or_default();
-            let count = |brace| code.matches(brace).count();
-            depth += count('{');
-            let closed = count('}');
-            depth = depth.saturating_sub(closed);
-            skipping = depth > 0 || closed == 0;
+        if skipped.as_mut().is_some_and(|braces| braces.close(line)) {
+            skipped = None;
         }
     }
     found.then_some(text)
+}
+
+/// The lines of a kernel, from `.entry` to its last brace; none if the module has no such kernel.
+pub fn lines_of<'a>(ptx: &'a str, entry: &str) -> impl Iterator<Item = &'a str> {
+    let from_entry = ptx
+        .lines()
+        .skip_while(move |line| entry_name(line) != Some(entry));
+    let (mut braces, mut ended) = (Braces::default(), false);
+    from_entry.take_while(move |line| {
+        let is_inside = !ended;
+        ended |= braces.close(line);
+        is_inside
+    })
+}
+
+/// The braces of a kernel that are open: the text of an `asm!` may have some of its own, at the
+/// beginning of a line, too.
+#[derive(Default)]
+struct Braces {
+    open: usize,
+}
+
+impl Braces {
+    /// Reads a line; whether it closes the last brace.
+    fn close(&mut self, line: &str) -> bool {
+        let code = line.split("//").next().unwrap_or_default();
+        let count = |brace| code.matches(brace).count();
+        self.open += count('{');
+        let closed = count('}');
+        self.open = self.open.saturating_sub(closed);
+        closed > 0 && self.open == 0
+    }
 }
 
 /// The number of an architecture, ten times its compute capability: 90 for `sm_90` and `sm_90a`.
