@@ -81,6 +81,7 @@ impl<'a> Job<'a> {
         let words = AtomicPtr::new(output.as_mut_ptr());
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         simulator::Launch::new(grid, block)
+            .cluster(self.launch.cluster)
             .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
             // SAFETY: the launch and the length of the output are those that the probe requires.
             .run(|| unsafe { (self.function)(self.input, words.load(Relaxed)) })?;

@@ -67,6 +67,7 @@ extern crate self as cuda_std;
 
 pub mod atomic;
 pub mod cfg;
+pub mod cluster;
 mod device_only;
 mod entry_point;
 pub mod float;

@@ -104,6 +104,36 @@ pub unsafe fn arrive(barrier: *mut Mbarrier) {
     crate::simulator::mbarrier_arrive(barrier.addr(), 0);
 }
 
+/// Arrives at the barrier that block `rank` of this cluster has at the same place.
+///
+/// # Safety
+///
+/// As for [`arrive`], of that block's barrier. The cluster has a block `rank`, whose threads have not
+/// ended.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn arrive_at(barrier: *mut Mbarrier, rank: u32) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for the barrier. With `.release.cluster` ptxas would order all of
+    // memory first, which nothing here needs.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .b32 remote;",
+            "mapa.shared::cluster.u32 remote, {:e}, {:e};",
+            "mbarrier.arrive.shared::cluster.b64 _, [remote];",
+            "}}",
+            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
+            in(reg) rank,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("mbarrier needs compute_90", barrier, rank);
+    #[cfg(not(cuda_device))]
+    crate::simulator::mbarrier_arrive_at(barrier.addr(), rank);
+}
+
 /// Announces `bytes` that copies will bring in the current phase, and arrives.
 ///
 /// # Safety

@@ -259,6 +259,44 @@ pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrie
     crate::simulator::tma_load(shared.cast(), map, [x, y], barrier.addr());
 }
 
+/// Starts to copy a box as [`load_2d`] does, to each block of the cluster whose bit is set in
+/// `ranks`, at the same place of its shared memory; its bytes arrive at the barrier that the block
+/// has at the same place. The matrix is read once.
+///
+/// # Safety
+///
+/// As for [`load_2d`], in each of those blocks, whose threads have not ended.
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn load_2d_multicast<T>(
+    shared: *mut T,
+    map: &TensorMap,
+    x: u32,
+    y: u32,
+    barrier: *mut Mbarrier,
+    ranks: u16,
+) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        asm!(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster \
+             [{:e}], [{}, {{{:e}, {:e}}}], [{:e}], {:x};",
+            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) map,
+            in(reg) x,
+            in(reg) y,
+            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
+            in(reg) ranks,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier, ranks);
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_load_multicast(shared.cast(), map, [x, y], barrier.addr(), ranks);
+}
+
 /// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
 /// [`commit_group`] closes.
 ///

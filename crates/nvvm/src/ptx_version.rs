@@ -263,6 +263,7 @@ const INSTRUCTIONS: [(Version, &[&str]); 6] = [
             "mov.u32 %r1, %(clusterid|nclusterid|cluster_ctaid|cluster_nctaid).x",
             "mov.u32 %r1, %(cluster_ctarank|cluster_nctarank)",
             "mapa.shared::cluster.u32 %r1, %r2, %r3",
+            "mapa.u64 %rd1, %rd2, %r3",
             "mbarrier.init.shared::cta.b64 [%r1], %r2",
             "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r2, %r3, %r4, %r5}",
         ],

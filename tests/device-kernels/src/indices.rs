@@ -9,6 +9,7 @@ use crate::probe::{Launch, Probe, probe};
 const GRID: Launch = Launch {
     grid: [3, 2, 2],
     block: [4, 3, 2],
+    cluster: 1,
     dynamic_shared_bytes: 0,
 };
 

@@ -30,6 +30,8 @@ pub struct Probe {
 pub struct Launch {
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// CTAs of a cluster, along x: what the kernel's `cluster_dim` says.
+    pub cluster: u32,
     pub dynamic_shared_bytes: u32,
 }
 
@@ -41,6 +43,7 @@ pub const fn one_block(threads: u32) -> Launch {
     Launch {
         grid: [1, 1, 1],
         block: [threads, 1, 1],
+        cluster: 1,
         dynamic_shared_bytes: 0,
     }
 }

@@ -1,11 +1,11 @@
 //! What Hopper adds: barriers in shared memory, barriers by number, matrices stored to shared
-//! memory, and products of a warpgroup.
+//! memory, products of a warpgroup, and clusters of blocks.
 
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor, Major, MnMajor, sum_place};
-use cuda_std::{mma, shared, shared_array};
+use cuda_std::{cluster, mma, shared, shared_array};
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Launch, Probe, one_block, probe};
@@ -66,6 +66,26 @@ pub(crate) static PROBES: &[Probe] = &[
         ptx_since: "compute_90a",
         runs_since: "compute_90a",
         expected: |_, _| product(64),
+    ),
+    probe!(
+        blocks_of_a_cluster_reach_each_other,
+        launch: Launch { grid: [6, 1, 1], cluster: 2, ..one_block(32) },
+        ptx: &[
+            ".reqnctapercluster",
+            "barrier.cluster.arrive.release.aligned",
+            "barrier.cluster.wait.acquire.aligned",
+            "mapa.u64",
+            "mbarrier.arrive.shared::cluster.b64",
+            "%cluster_ctarank",
+            "%cluster_nctarank",
+        ],
+        ptx_since: "compute_90",
+        runs_since: "compute_90",
+        // What the lane opposite has written, of the other block of the pair.
+        expected: |_, _| {
+            let words = (0..6).flat_map(|block| (0..32).map(move |i| 100 * (block ^ 1) + 31 - i));
+            words.collect()
+        },
     ),
 ];
 
@@ -130,6 +150,29 @@ pub unsafe fn stores_matrices(_: &[u32], output: *mut u32) {
         let i = (32 * i + lane) as usize;
         *output.add(i) = *matrices.add(i);
     }
+}
+
+/// Each block writes to the other of its cluster and arrives at its barrier.
+#[cfg_attr(any(not(cuda_device), cuda_arch_at_least = "90"), kernel(cluster_dim = (2, 1, 1)))]
+#[cfg_attr(all(cuda_device, not(cuda_arch_at_least = "90")), kernel)]
+pub unsafe fn blocks_of_a_cluster_reach_each_other(_: &[u32], output: *mut u32) {
+    let arrived = shared_array![Mbarrier; 1];
+    let values = shared_array![u32; 32];
+    let lane = thread::thread_idx_x();
+    if lane == 0 {
+        mbarrier::init(arrived, 32);
+        mbarrier::fence_init();
+    }
+    cluster::sync_threads(); // the barriers may be used
+    let other = (cluster::rank() + 1) % cluster::blocks();
+    let value = 100 * thread::block_idx_x() + lane;
+    *cluster::shared_of(values, other).add(lane as usize) = value;
+    cluster::sync_threads(); // the values may be read
+    mbarrier::arrive_at(arrived, other);
+    mbarrier::wait(arrived, 0); // the other block has arrived
+    let i = (32 * thread::block_idx_x() + lane) as usize;
+    *output.add(i) = *values.add(31 - lane as usize);
+    cluster::sync_threads(); // nobody arrives any more
 }
 
 /// A small integer for each place of a matrix, from -8 to 7.

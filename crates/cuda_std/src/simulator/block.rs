@@ -2,6 +2,7 @@
 //! continue.
 
 use super::barrier::{Barrier, BarrierCall};
+use super::cluster::ClusterCall;
 use super::mbarrier::{MbarrierCall, Mbarriers};
 use super::mma::Registers;
 use super::named_barrier::{NamedBarrierCall, open_named_barrier};
@@ -31,6 +32,8 @@ pub(super) enum State {
     AtMbarrier(MbarrierCall),
     /// It waits for some threads of the block.
     AtNamedBarrier(NamedBarrierCall),
+    /// It waits for all threads of the cluster.
+    AtClusterBarrier(ClusterCall),
     /// It waits for its own stores, while the others get as far as they can.
     ForStores,
     Returned,
@@ -86,6 +89,8 @@ impl Thread {
 /// The state that the threads of a block share.
 pub(super) struct Block {
     pub index: Cell<Dim3>,
+    /// Its place in its cluster.
+    pub rank: u32,
     pub size: Dim3,
     pub grid: Dim3,
     /// Barriers that the launch leaves out.
@@ -103,8 +108,8 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block of this launch.
-    pub fn new(launch: &Launch, shared_memory: SharedMemory) -> Self {
+    /// A block of this launch, at this place in its cluster.
+    pub fn new(launch: &Launch, rank: u32, shared_memory: SharedMemory) -> Self {
         let (grid, size) = (launch.grid, launch.block);
         let threads = (0..size.count() as u32).map(|number| Thread {
             index: size.place(u64::from(number)),
@@ -120,6 +125,7 @@ impl Block {
         });
         Self {
             index: Cell::new(grid.place(0)),
+            rank,
             size,
             grid,
             left_out: launch.barriers_left_out.clone(),
@@ -160,13 +166,16 @@ impl Block {
     /// suspended, so that the first warp runs as far ahead of them as barriers allow: this
     /// exposes a missing barrier.
     ///
+    /// Returns whether any thread can continue; if not, each waits for another block of the
+    /// cluster, or for a thread that will never arrive.
+    ///
     /// # Errors
     ///
-    /// No thread can continue: each waits for a thread that will never arrive.
-    pub fn settle(&self, first: u32) -> Result<(), Fault> {
+    /// What the threads of a warp or a warpgroup wait in is nothing that a GPU can do.
+    pub fn settle(&self, first: u32) -> Result<bool, Fault> {
         if self.barrier.open_if_complete(self.threads.len()) {
             self.make_all_ready();
-            return Ok(());
+            return Ok(true);
         }
         let (before, from_first) = self
             .threads
@@ -174,7 +183,7 @@ impl Block {
         for part in [from_first, before] {
             for warp in part.chunks(WARP_SIZE as usize) {
                 if complete_warp(self, warp)? {
-                    return Ok(());
+                    return Ok(true);
                 }
             }
         }
@@ -182,24 +191,26 @@ impl Block {
             || open_named_barrier(self)
             || self.mbarriers.settle(self, first)
         {
-            return Ok(());
+            return Ok(true);
         }
         let for_stores = |thread: &&Thread| matches!(thread.state.get(), State::ForStores);
         if let Some(thread) = self.threads.iter().find(for_stores) {
             thread.state.set(State::Ready);
-            return Ok(());
+            return Ok(true);
         }
         // A sleeping thread has run in this pass and is ready for the next pass.
         let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
-        if self.threads.iter().any(is_ready) {
-            Ok(())
-        } else {
-            Err(self.divergence())
-        }
+        Ok(self.threads.iter().any(is_ready))
+    }
+
+    /// Whether all threads have returned.
+    pub fn has_ended(&self) -> bool {
+        let returned = |thread: &Thread| matches!(thread.state.get(), State::Returned);
+        self.threads.iter().all(returned)
     }
 
     /// Says which threads wait where, if none can continue.
-    fn divergence(&self) -> Fault {
+    pub fn divergence(&self) -> Fault {
         let block = self.index.get();
         let in_warp = |thread: &&Thread| matches!(thread.state.get(), State::InWarp(_));
         let Some(stuck) = self.threads.iter().find(in_warp) else {
@@ -236,6 +247,7 @@ fn by_place(threads: &[Thread]) -> Vec<Waiting> {
             State::InWarpgroup(call) => call.place(),
             State::AtMbarrier(call) => call.place(),
             State::AtNamedBarrier(call) => call.place(),
+            State::AtClusterBarrier(call) => call.place(),
             State::Returned | State::Ready | State::ForStores => Place::Returned,
         };
         match groups.iter_mut().find(|group| group.place == place) {

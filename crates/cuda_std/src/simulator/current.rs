@@ -11,26 +11,34 @@ thread_local! {
     /// Null outside of a launch.
     static THREAD: Cell<*const Thread> = const { Cell::new(ptr::null()) };
     static BLOCK: Cell<*const Block> = const { Cell::new(ptr::null()) };
+    static CLUSTER: Cell<*const [Block]> = const { Cell::new(NO_BLOCKS) };
 }
 
-/// A guard: while it lives, this OS thread runs threads of a block.
+const NO_BLOCKS: *const [Block] = ptr::slice_from_raw_parts(ptr::null(), 0);
+
+/// A guard: while it lives, this OS thread runs threads of a cluster's blocks.
 pub(super) struct Running {
-    previous: (*const Thread, *const Block),
+    previous: (*const Thread, *const Block, *const [Block]),
 }
 
 impl Running {
-    /// Makes `block` the current one.
+    /// Makes `cluster` the current one.
     ///
     /// # Safety
     ///
-    /// The block, and each thread passed to [`Self::thread`], outlive the guard.
-    pub unsafe fn new(block: &Block) -> Self {
+    /// The blocks, and each passed to [`Self::block`], outlive the guard.
+    pub unsafe fn new(cluster: &[Block]) -> Self {
         Self {
-            previous: (THREAD.get(), BLOCK.replace(block)),
+            previous: (THREAD.get(), BLOCK.get(), CLUSTER.replace(cluster)),
         }
     }
 
-    /// Makes `thread` the current one.
+    /// Makes `block`, one of the cluster, the current one.
+    pub fn block(&self, block: &Block) {
+        BLOCK.set(block);
+    }
+
+    /// Makes `thread`, one of the current block, the current one.
     #[inline]
     pub fn thread(&self, thread: &Thread) {
         THREAD.set(thread);
@@ -41,6 +49,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         THREAD.set(self.previous.0);
         BLOCK.set(self.previous.1);
+        CLUSTER.set(self.previous.2);
     }
 }
 
@@ -62,6 +71,17 @@ pub(super) fn thread<'a>() -> &'a Thread {
 pub(super) fn block<'a>() -> &'a Block {
     // SAFETY: as in `thread`.
     unsafe { BLOCK.get().as_ref() }.unwrap_or_else(|| outside_of_a_launch())
+}
+
+/// The blocks of the current cluster, by rank.
+#[inline]
+#[track_caller]
+pub(super) fn cluster<'a>() -> &'a [Block] {
+    // SAFETY: as in `thread`.
+    match unsafe { CLUSTER.get().as_ref() } {
+        Some(cluster) => cluster,
+        None => outside_of_a_launch(),
+    }
 }
 
 #[cold]

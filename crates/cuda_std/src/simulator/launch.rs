@@ -12,6 +12,9 @@ use std::sync::{Mutex, PoisonError};
 /// mappings, of which Linux allows a process 65530.
 const MOST_THREADS_AT_A_TIME: usize = 16 * 1024;
 
+/// What the largest GPUs allow.
+const MOST_BLOCKS_OF_A_CLUSTER: u32 = 16;
+
 /// The number of CPU threads that launches run on: rayon's.
 pub fn cpu_threads() -> usize {
     rayon::current_num_threads()
@@ -22,6 +25,8 @@ pub fn cpu_threads() -> usize {
 pub struct Launch {
     pub(super) grid: Dim3,
     pub(super) block: Dim3,
+    /// Blocks of a cluster, along x.
+    pub(super) cluster: u32,
     pub(super) dynamic_shared_bytes: usize,
     pub(super) order: ThreadOrder,
     pub(super) barriers_left_out: Vec<BarrierSite>,
@@ -50,12 +55,20 @@ impl Launch {
         Self {
             grid: grid.into(),
             block: block.into(),
+            cluster: 1,
             dynamic_shared_bytes: 0,
             order: ThreadOrder::default(),
             barriers_left_out: Vec::new(),
             waits_left_out: Vec::new(),
             readable_by_copies: None,
         }
+    }
+
+    /// Makes every so many blocks along x a cluster, which run at the same time; without this call,
+    /// each block is one of its own, whatever the kernel's `cluster_dim`.
+    pub fn cluster(mut self, blocks: u32) -> Self {
+        self.cluster = blocks;
+        self
     }
 
     /// Gives each block this many bytes of dynamic shared memory; without this call, none.
@@ -141,16 +154,17 @@ impl Launch {
         self.check()?;
         panic_hook::install();
 
-        let blocks = self.grid.count();
+        let clusters = self.grid.count() / u64::from(self.cluster);
         let progress = Progress::default();
-        let most_workers = (MOST_THREADS_AT_A_TIME / self.block.count() as usize) as u64;
+        let threads = self.cluster as usize * self.block.count() as usize;
+        let most_workers = (MOST_THREADS_AT_A_TIME / threads).max(1) as u64;
         let workers = most_workers
             .min(rayon::current_num_threads() as u64)
-            .min(blocks) as usize;
+            .min(clusters) as usize;
         (0..workers)
             .into_par_iter()
             .with_max_len(1)
-            .for_each(|_| self.work(blocks, kernel, block_done, &progress));
+            .for_each(|_| self.work(clusters, kernel, block_done, &progress));
 
         match into_inner(progress.fault) {
             Some((_, fault)) => Err(fault),
@@ -158,29 +172,30 @@ impl Launch {
         }
     }
 
-    /// Runs blocks until none remain.
+    /// Runs clusters until none remain.
     fn work(
         &self,
-        blocks: u64,
+        clusters: u64,
         kernel: &(dyn Fn() + Sync),
         block_done: &(dyn Fn() + Sync),
         progress: &Progress,
     ) {
         let mut worker = Worker::new(self);
         let mut blocks_done = 0;
-        // Blocks are handed out in ascending order, so those below a faulty one have been, and
+        // Clusters are handed out in ascending order, so those below a faulty one have been, and
         // will be finished: the fault that is reported does not depend on the number of workers.
         while !progress.has_fault.load(Ordering::Relaxed) {
-            let number = progress.next_block.fetch_add(1, Ordering::Relaxed);
-            if number >= blocks {
+            let number = progress.next_cluster.fetch_add(1, Ordering::Relaxed);
+            if number >= clusters {
                 break;
             }
-            match worker.run(number, kernel) {
+            let blocks = u64::from(self.cluster);
+            match worker.run(number * blocks, kernel) {
                 Ok(()) => {
-                    blocks_done += 1;
-                    block_done();
+                    blocks_done += blocks;
+                    (0..blocks).for_each(|_| block_done());
                 }
-                Err(fault) => progress.note_fault(number, fault),
+                Err(fault) => progress.note_fault(number * blocks, fault),
             }
         }
         progress.add(blocks_done, worker.finish());
@@ -215,6 +230,14 @@ impl Launch {
                 "A grid of {grid} is too large; it can have at most 2147483647 blocks along x, 65535 along y and 65535 \
                  along z."
             ))
+        } else if !(1..=MOST_BLOCKS_OF_A_CLUSTER).contains(&self.cluster)
+            || !grid.x.is_multiple_of(self.cluster)
+        {
+            refuse(format!(
+                "Clusters of {} blocks in a grid of {grid}; they can have from 1 to {MOST_BLOCKS_OF_A_CLUSTER}, and \
+                 must divide its blocks along x.",
+                self.cluster
+            ))
         } else if self.dynamic_shared_bytes > shared_memory::MOST_BYTES {
             refuse(format!(
                 "The launch asks for {} bytes of dynamic shared memory; a block can have at most {}.",
@@ -230,7 +253,7 @@ impl Launch {
 /// The progress of the workers of a launch.
 #[derive(Default)]
 struct Progress {
-    next_block: AtomicU64,
+    next_cluster: AtomicU64,
     has_fault: AtomicBool,
     /// The lowest block that had a fault.
     fault: Mutex<Option<(u64, Fault)>>,

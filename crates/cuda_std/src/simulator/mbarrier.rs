@@ -2,7 +2,7 @@
 
 use super::block::{Block, State};
 use super::tma::Load;
-use super::{Place, current};
+use super::{Place, cluster, current};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -123,6 +123,23 @@ impl Mbarriers {
             Ok(())
         })
     }
+
+    /// Announces bytes, and arrives.
+    fn arrive(&self, address: usize, bytes: u32, block: &Block) -> Result<(), String> {
+        self.with(address, |barrier| {
+            begin_next_phase(barrier, block);
+            barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
+                format!(
+                    "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
+                    barrier.arrivals,
+                    barrier.announced,
+                    barrier.loads.iter().map(Load::bytes).sum::<usize>()
+                )
+            })?;
+            barrier.announced += bytes as usize;
+            Ok(())
+        })
+    }
 }
 
 /// If a phase has all it needs and more comes, it has ended.
@@ -177,22 +194,20 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
 #[track_caller]
 pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
     let block = current::block();
-    if block.is_unwinding.get() {
+    if !block.is_unwinding.get() {
+        fail_unless(block.mbarriers.arrive(address, bytes, block));
+    }
+}
+
+/// Arrives at another block's barrier.
+#[track_caller]
+pub(crate) fn mbarrier_arrive_at(address: usize, rank: u32) {
+    if current::block().is_unwinding.get() {
         return;
     }
-    fail_unless(block.mbarriers.with(address, |barrier| {
-        begin_next_phase(barrier, block);
-        barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
-            format!(
-                "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
-                barrier.arrivals,
-                barrier.announced,
-                barrier.loads.iter().map(Load::bytes).sum::<usize>()
-            )
-        })?;
-        barrier.announced += bytes as usize;
-        Ok(())
-    }));
+    let peer = cluster::peer(rank).unwrap_or_else(|problem| current::refuse_copy(problem));
+    let address = cluster::address_in(peer, address);
+    fail_unless(peer.mbarriers.arrive(address, 0, peer));
 }
 
 #[track_caller]

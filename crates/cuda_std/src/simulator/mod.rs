@@ -49,6 +49,7 @@
 
 mod barrier;
 mod block;
+mod cluster;
 mod coroutines;
 mod current;
 mod dim3;
@@ -74,18 +75,21 @@ pub use order::ThreadOrder;
 pub use shared_memory::SharedStatic;
 
 pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
+pub(crate) use cluster::{cluster_barrier, cluster_place, shared_of};
 pub(crate) use current::{
     address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
     lane, let_others_run, thread_index,
 };
-pub(crate) use mbarrier::{mbarrier_arrive, mbarrier_init, mbarrier_wait};
+pub(crate) use mbarrier::{mbarrier_arrive, mbarrier_arrive_at, mbarrier_init, mbarrier_wait};
 pub(crate) use mma::{Multiplication, Products, Registers};
 pub(crate) use named_barrier::named_barrier;
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_memory::{
     dynamic_shared_bytes, dynamic_shared_memory, shared_bytes, shared_offset,
 };
-pub(crate) use tma::{tma_commit, tma_fence, tma_load, tma_store, tma_wait, tma_wait_read};
+pub(crate) use tma::{
+    tma_commit, tma_fence, tma_load, tma_load_multicast, tma_store, tma_wait, tma_wait_read,
+};
 pub(crate) use warp::{WarpOperation, load_matrices, multiply, store_matrices, warp_exchange};
 pub(crate) use warpgroup::{warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait};
 

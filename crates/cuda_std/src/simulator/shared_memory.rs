@@ -116,6 +116,11 @@ impl SharedMemory {
         address.addr().wrapping_sub(self.start.addr().get())
     }
 
+    /// The address at an offset from the start.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        self.start.as_ptr().wrapping_add(offset)
+    }
+
     /// Makes what threads have written visible to copies.
     pub fn publish(&mut self) {
         // SAFETY: within the arena; poisoned, or written by the block, whose threads do not run.

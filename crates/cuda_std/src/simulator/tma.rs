@@ -1,9 +1,9 @@
 //! Copies of boxes between global and shared memory.
 
 use super::block::{Block, State};
-use super::current;
 use super::pipeline::is_readable;
 use super::shared_memory::POISON;
+use super::{cluster, current};
 use crate::tma::{TensorMap, Tiles};
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -177,16 +177,43 @@ pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: 
     if block.is_unwinding.get() {
         return;
     }
-    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
+    let load = tile(map, at, shared, block).and_then(|tile| issue(tile, barrier, block));
+    load.unwrap_or_else(|problem| current::refuse_copy(problem));
+}
+
+/// Issues a load to the blocks of the cluster whose bits are set.
+#[track_caller]
+pub(crate) fn tma_load_multicast(
+    shared: *mut u8,
+    map: &TensorMap,
+    at: [u32; 2],
+    barrier: usize,
+    ranks: u16,
+) {
+    let block = current::block();
+    if block.is_unwinding.get() {
+        return;
+    }
+    let to_each = || {
+        let tile = tile(map, at, shared, block)?;
+        for rank in (0..u16::BITS).filter(|rank| ranks >> rank & 1 == 1) {
+            let peer = cluster::peer(rank)?;
+            issue(tile, cluster::address_in(peer, barrier), peer)?;
+        }
+        Ok(())
+    };
+    to_each().unwrap_or_else(|problem: String| current::refuse_copy(problem));
+}
+
+/// Issues a load to a block's shared memory, where nothing is to be read meanwhile.
+fn issue(tile: Tile, barrier: usize, block: &Block) -> Result<(), String> {
     {
         let mut memory = block.shared_memory.borrow_mut();
         for (place, ..) in tile.pieces() {
             memory.write_of_copy(place, &[POISON; 16]);
         }
     }
-    if let Err(problem) = block.mbarriers.expect(barrier, Load(tile), block) {
-        current::refuse_copy(problem);
-    }
+    block.mbarriers.expect(barrier, Load(tile), block)
 }
 
 #[track_caller]

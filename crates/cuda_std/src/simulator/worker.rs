@@ -1,6 +1,7 @@
-//! Runs blocks, one after the other, on one OS thread.
+//! Runs clusters of blocks, one after the other, on one OS thread.
 
 use super::block::{Block, State};
+use super::cluster::open_cluster_barrier;
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
@@ -21,14 +22,16 @@ struct Equipment {
 /// Equipment that no worker is using.
 static SPARE: Mutex<Vec<Equipment>> = Mutex::new(Vec::new());
 
-/// Runs blocks of one launch.
+/// Runs clusters of one launch.
 pub(super) struct Worker<'launch> {
     launch: &'launch Launch,
-    block: Block,
-    coroutines: Coroutines,
+    /// By rank, as are their coroutines.
+    blocks: Vec<Block>,
+    coroutines: Vec<Coroutines>,
 }
 
 /// What a worker's blocks have used.
+#[derive(Default)]
 pub(super) struct Usage {
     pub barriers: Vec<(BarrierSite, u64)>,
     pub waits: Vec<(BarrierSite, u64)>,
@@ -37,81 +40,139 @@ pub(super) struct Usage {
 
 impl<'launch> Worker<'launch> {
     pub fn new(launch: &'launch Launch) -> Self {
-        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let Equipment {
-            stacks,
-            mut shared_memory,
-        } = spare.unwrap_or_default();
-        shared_memory.begin_launch(launch.dynamic_shared_bytes);
-        let block = Block::new(launch, shared_memory);
+        let (mut blocks, mut coroutines) = (Vec::new(), Vec::new());
+        for rank in 0..launch.cluster {
+            let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Equipment {
+                stacks,
+                mut shared_memory,
+            } = spare.unwrap_or_default();
+            shared_memory.begin_launch(launch.dynamic_shared_bytes);
+            let block = Block::new(launch, rank, shared_memory);
+            coroutines.push(Coroutines::new(block.threads.len(), stacks));
+            blocks.push(block);
+        }
         Self {
             launch,
-            coroutines: Coroutines::new(block.threads.len(), stacks),
-            block,
+            blocks,
+            coroutines,
         }
     }
 
     /// Puts the equipment back.
     pub fn finish(self) -> Usage {
-        let shared_memory = self.block.shared_memory.into_inner();
-        let usage = Usage {
-            barriers: self.block.barrier.openings(),
-            waits: self.block.waits.passed(),
-            shared_bytes: shared_memory.most_bytes(),
-        };
-        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.push(Equipment {
-            stacks: self.coroutines.into_stacks(),
-            shared_memory,
-        });
+        let mut usage = Usage::default();
+        for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
+            let shared_memory = block.shared_memory.into_inner();
+            usage.barriers.extend(block.barrier.openings());
+            usage.waits.extend(block.waits.passed());
+            usage.shared_bytes = usage.shared_bytes.max(shared_memory.most_bytes());
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            spare.push(Equipment {
+                stacks: coroutines.into_stacks(),
+                shared_memory,
+            });
+        }
         usage
     }
 
-    /// Runs block number `number` of the grid.
-    pub fn run(&mut self, number: u64, kernel: &(dyn Fn() + Sync)) -> Result<(), Fault> {
-        let (block, coroutines) = (&self.block, &mut self.coroutines);
-        block.begin(number);
-        let turns = Turns::new(self.launch.order, block.threads.len() as u32, number);
-        // SAFETY: the block outlives this call.
-        let running = unsafe { Running::new(block) };
+    /// Runs the cluster whose first block is number `first` of the grid.
+    pub fn run(&mut self, first: u64, kernel: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+        let (blocks, coroutines) = (&self.blocks, &mut self.coroutines);
+        let mut turns = Vec::new();
+        for (block, number) in blocks.iter().zip(first..) {
+            block.begin(number);
+            let threads = block.threads.len() as u32;
+            turns.push(Turns::new(self.launch.order, threads, number));
+        }
+        // SAFETY: the blocks outlive this call.
+        let running = unsafe { Running::new(blocks) };
         // A panic in a simulated thread surfaces here, out of the resume of its coroutine.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run_threads(block, coroutines, &running, turns, kernel)
+            run_cluster(blocks, coroutines, &running, &mut turns, kernel)
         }));
         // From here on, on the worker's own stack, no thread can be suspended: neither by what a
         // panic's payload does when it is dropped, nor by unwinding.
-        block.is_unwinding.set(true);
+        for block in blocks {
+            block.is_unwinding.set(true);
+        }
         let fault = match result {
-            Ok(Ok(())) => match block.shared_memory.borrow().overrun() {
+            Ok(Ok(())) => match blocks.iter().find_map(overrun) {
                 None => return Ok(()),
-                Some((bytes, at)) => {
-                    let block = block.index.get();
-                    return Err(Fault::SharedMemoryOverrun { block, bytes, at });
-                }
+                Some(fault) => return Err(fault),
             },
             Ok(Err(fault)) => fault,
-            Err(payload) => fault_of(payload, block),
+            Err(payload) => fault_of(payload),
         };
-        coroutines.unwind(|number| running.thread(&block.threads[number]));
+        for (block, coroutines) in blocks.iter().zip(coroutines) {
+            running.block(block);
+            coroutines.unwind(|number| running.thread(&block.threads[number]));
+        }
         Err(fault)
     }
 }
 
-/// Schedules the threads of a block until all have returned.
-fn run_threads(
+/// That a block has written past the end of its shared memory.
+fn overrun(block: &Block) -> Option<Fault> {
+    let (bytes, at) = block.shared_memory.borrow().overrun()?;
+    let block = block.index.get();
+    Some(Fault::SharedMemoryOverrun { block, bytes, at })
+}
+
+/// Schedules the threads of a cluster's blocks until all have returned. One block runs as far ahead
+/// of the others as barriers allow: this exposes what they must wait for.
+fn run_cluster(
+    blocks: &[Block],
+    coroutines: &mut [Coroutines],
+    running: &Running,
+    turns: &mut [Turns],
+    kernel: &(dyn Fn() + Sync),
+) -> Result<(), Fault> {
+    // The block that runs ahead is the one whose thread would be the first of both.
+    let is_reversed = turns[0].threads().first() != Some(&0);
+    loop {
+        let mut has_run = false;
+        for place in 0..blocks.len() {
+            let rank = match is_reversed {
+                false => place,
+                true => blocks.len() - 1 - place,
+            };
+            let block = &blocks[rank];
+            running.block(block);
+            has_run |= run_block(
+                block,
+                &mut coroutines[rank],
+                running,
+                &mut turns[rank],
+                kernel,
+            )?;
+        }
+        let Some(left) = blocks.iter().find(|block| !block.has_ended()) else {
+            return Ok(());
+        };
+        if !has_run && !open_cluster_barrier(blocks) {
+            return Err(left.divergence());
+        }
+    }
+}
+
+/// Schedules the threads of a block until all have returned, or none can continue; returns whether
+/// any has run.
+fn run_block(
     block: &Block,
     coroutines: &mut Coroutines,
     running: &Running,
-    mut turns: Turns,
+    turns: &mut Turns,
     kernel: &(dyn Fn() + Sync),
-) -> Result<(), Fault> {
-    let mut left = block.threads.len();
+) -> Result<bool, Fault> {
+    let mut has_run = false;
     loop {
         for &number in turns.threads() {
             let thread = &block.threads[number as usize];
             if !matches!(thread.state.get(), State::Ready) {
                 continue;
             }
+            has_run = true;
             running.thread(thread);
             // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has
             // not returned.
@@ -123,20 +184,18 @@ fn run_threads(
             if has_returned {
                 thread.stores.borrow_mut().write_all(block);
                 thread.state.set(State::Returned);
-                left -= 1;
             }
         }
-        if left == 0 {
-            return Ok(());
-        }
         let first = turns.threads().first().copied().unwrap_or(0);
-        block.settle(first)?;
+        if block.has_ended() || !block.settle(first)? {
+            return Ok(has_run);
+        }
         turns.next_pass();
     }
 }
 
 /// What a thread's panic means.
-fn fault_of(payload: Box<dyn Any + Send>, block: &Block) -> Fault {
+fn fault_of(payload: Box<dyn Any + Send>) -> Fault {
     let payload = match payload.downcast::<Fault>() {
         Ok(fault) => return *fault,
         Err(payload) => payload,
@@ -153,7 +212,7 @@ fn fault_of(payload: Box<dyn Any + Send>, block: &Block) -> Fault {
         std::mem::forget(another);
     }
     Fault::Panic {
-        block: block.index.get(),
+        block: current::block().index.get(),
         thread: current::thread().index,
         message,
         location: panic_hook::take_location(),

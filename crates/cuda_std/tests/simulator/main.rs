@@ -3,6 +3,7 @@
 
 mod atomic;
 mod barrier;
+mod cluster;
 mod device_only;
 mod launch;
 mod mbarrier;

@@ -98,6 +98,7 @@ impl Backend for Observed<'_> {
         let thread = unsafe { thread_of(launch, &mut arguments) }
             .ok_or(DeviceError::WrongArguments { kernel })?;
         let simulated = simulator::Launch::new(launch.grid, launch.block)
+            .cluster(launch.cluster)
             .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize)
             .readable_by_copies(arguments.slices);
         let simulated = (self.simulator.configure)(simulated);
