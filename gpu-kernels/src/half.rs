@@ -11,17 +11,94 @@ pub trait Half: Copy {
     /// The number that these bits stand for.
     fn value(bits: u16) -> f32;
 
-    /// `sums = A * B`, or `sums += A * B` if it `adds`: 64 x 16 by 16 x 256.
+    /// `sums = A * B`, or `sums += A * B` if it `adds`: 64 x 16 by 16 x 64.
+    ///
+    /// # Safety
+    ///
+    /// As [`wgmma::m64n64k16_bf16`].
+    unsafe fn multiply_64<A: Major, B: Major>(
+        sums: &mut [f32; 32],
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
+
+    /// The same, 64 x 16 by 16 x 128.
+    ///
+    /// # Safety
+    ///
+    /// As [`wgmma::m64n128k16_bf16`].
+    unsafe fn multiply_128<A: Major, B: Major>(
+        sums: &mut [f32; 64],
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
+
+    /// The same, 64 x 16 by 16 x 256.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n256k16_bf16`].
-    unsafe fn multiply<A: Major, B: Major>(
+    unsafe fn multiply_256<A: Major, B: Major>(
         sums: &mut [f32; 128],
         a: Descriptor<A>,
         b: Descriptor<B>,
         adds: bool,
     );
+}
+
+/// A thread's sums of 64 rows of C, two for each four columns.
+pub trait Sums {
+    /// Starts `self = A * B`, or `self += A * B` if it `adds`, along 16 of K.
+    ///
+    /// # Safety
+    ///
+    /// As [`wgmma::m64n256k16_bf16`].
+    unsafe fn multiply<T: Half, A: Major, B: Major>(
+        &mut self,
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
+
+    /// Waits until all groups of products but the newest `GROUPS` have been added.
+    ///
+    /// # Safety
+    ///
+    /// As [`wgmma::wait_128`].
+    unsafe fn wait<const GROUPS: u32>(&mut self);
+}
+
+macro_rules! sums {
+    ($($count:literal, $multiply:ident, $wait:ident;)*) => {
+        $(
+            impl Sums for [f32; $count] {
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn multiply<T: Half, A: Major, B: Major>(
+                    &mut self,
+                    a: Descriptor<A>,
+                    b: Descriptor<B>,
+                    adds: bool,
+                ) {
+                    T::$multiply(self, a, b, adds);
+                }
+
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn wait<const GROUPS: u32>(&mut self) {
+                    wgmma::$wait::<GROUPS>(self);
+                }
+            }
+        )*
+    };
+}
+
+sums! {
+    32, multiply_64, wait_32;
+    64, multiply_128, wait_64;
+    128, multiply_256, wait_128;
 }
 
 /// f32 without its lower 16 bits: as wide a range, 8 bits of precision.
@@ -33,7 +110,7 @@ pub struct Bf16;
 pub struct F16;
 
 macro_rules! half {
-    ($($type:ident, $pair:ident, $value:ident, $multiply:ident;)*) => {
+    ($($type:ident, $pair:ident, $value:ident, $multiply_64:ident, $multiply_128:ident, $multiply_256:ident;)*) => {
         $(
             impl Half for $type {
                 #[inline(always)]
@@ -48,13 +125,35 @@ macro_rules! half {
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply<A: Major, B: Major>(
+                unsafe fn multiply_64<A: Major, B: Major>(
+                    sums: &mut [f32; 32],
+                    a: Descriptor<A>,
+                    b: Descriptor<B>,
+                    adds: bool,
+                ) {
+                    wgmma::$multiply_64(sums, a, b, adds)
+                }
+
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn multiply_128<A: Major, B: Major>(
+                    sums: &mut [f32; 64],
+                    a: Descriptor<A>,
+                    b: Descriptor<B>,
+                    adds: bool,
+                ) {
+                    wgmma::$multiply_128(sums, a, b, adds)
+                }
+
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn multiply_256<A: Major, B: Major>(
                     sums: &mut [f32; 128],
                     a: Descriptor<A>,
                     b: Descriptor<B>,
                     adds: bool,
                 ) {
-                    wgmma::$multiply(sums, a, b, adds)
+                    wgmma::$multiply_256(sums, a, b, adds)
                 }
             }
         )*
@@ -62,6 +161,6 @@ macro_rules! half {
 }
 
 half! {
-    Bf16, pair_of_bf16, of_bf16, m64n256k16_bf16;
-    F16, pair_of_f16, of_f16, m64n256k16_f16;
+    Bf16, pair_of_bf16, of_bf16, m64n64k16_bf16, m64n128k16_bf16, m64n256k16_bf16;
+    F16, pair_of_f16, of_f16, m64n64k16_f16, m64n128k16_f16, m64n256k16_f16;
 }

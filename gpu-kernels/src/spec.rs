@@ -161,7 +161,8 @@ pub struct Variant {
     pub grid: Grid,
     /// Threads of a CTA along x (columns of C) and y (rows of C).
     pub block: Block,
-    /// CTAs of a cluster along x; 1 without clusters.
+    /// CTAs of a cluster along x, at most: they share a tile, each with a part of K. 1 without
+    /// clusters.
     pub cluster: u32,
     /// The block tile: what a CTA computes, and stages, at a time.
     pub tile: Tile,

@@ -29,6 +29,7 @@
 //! cargo run -p host -- --kernel warp-specialized --dtype bf16 --m 1000 --n 776 --k 120
 //! ```
 
+use cuda_std::cluster;
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::mma;
 use cuda_std::prelude::*;
@@ -36,96 +37,118 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle, TensorMap};
 use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
 
-use crate::half::{Bf16, Half, F16};
+use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
 use crate::raster;
-use crate::spec::Staging;
 
-/// Block tile.
-const BM: usize = 128;
-const BN: usize = 256;
-const BK: usize = 64;
-/// Threads of a warpgroup, and of a CTA: a producer and two consumers.
+/// Threads of a warpgroup: of the producer, and of each consumer.
 const WARPGROUP: usize = 128;
-const THREADS: usize = 3 * WARPGROUP;
 /// Rows of C that a consumer computes.
 const WM: usize = 64;
-/// Tiles of A, and of B, in the ring buffer.
-const STAGES: usize = 4;
+/// Depth of the tiles: 128 bytes.
+const BK: usize = 64;
 /// Columns of 16 bits of a box: 128 bytes, what a swizzle spreads over all banks.
 const BOX: usize = 64;
-/// Bytes of a stage: a tile of A and one of B.
-const A_BYTES: usize = BM * BK * 2;
-const STAGE_BYTES: usize = A_BYTES + BN * BK * 2;
 /// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
 const BOX_BYTES: usize = WM * BOX * 2;
-/// The dynamic shared memory.
-const RING: Staging = Staging::Ring {
-    bytes: (STAGES * STAGE_BYTES + 2 * 2 * BOX_BYTES) as u32,
-};
+/// A thread's sums of a box.
+const SUMS_OF_BOX: usize = WM * BOX / WARPGROUP;
 
-kernel! {
-    name: "warp-specialized",
-    idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
-    variants: [
-        "warp-specialized" = fn warp_specialized_bf16(gemm: bf16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING }
-            => multiply::<Bf16, KMajor, MnMajor>(gemm, full, empty);
-        "warp-specialized-nt" = fn warp_specialized_nt_bf16(gemm: bf16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING, b: OperandLayout::K_MAJOR_ALIGNED }
-            => multiply::<Bf16, KMajor, KMajor>(gemm, full, empty);
-        "warp-specialized-tn" = fn warp_specialized_tn_bf16(gemm: bf16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING, a: OperandLayout::MN_MAJOR_ALIGNED }
-            => multiply::<Bf16, MnMajor, MnMajor>(gemm, full, empty);
-        "warp-specialized-tt" = fn warp_specialized_tt_bf16(gemm: bf16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            {
-                staging: RING,
-                a: OperandLayout::MN_MAJOR_ALIGNED,
-                b: OperandLayout::K_MAJOR_ALIGNED,
-            }
-            => multiply::<Bf16, MnMajor, KMajor>(gemm, full, empty);
-        "warp-specialized" = fn warp_specialized_f16(gemm: f16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING }
-            => multiply::<F16, KMajor, MnMajor>(gemm, full, empty);
-        "warp-specialized-nt" = fn warp_specialized_nt_f16(gemm: f16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING, b: OperandLayout::K_MAJOR_ALIGNED }
-            => multiply::<F16, KMajor, KMajor>(gemm, full, empty);
-        "warp-specialized-tn" = fn warp_specialized_tn_f16(gemm: f16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            { staging: RING, a: OperandLayout::MN_MAJOR_ALIGNED }
-            => multiply::<F16, MnMajor, MnMajor>(gemm, full, empty);
-        "warp-specialized-tt" = fn warp_specialized_tt_f16(gemm: f16; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            {
-                staging: RING,
-                a: OperandLayout::MN_MAJOR_ALIGNED,
-                b: OperandLayout::K_MAJOR_ALIGNED,
-            }
-            => multiply::<F16, MnMajor, KMajor>(gemm, full, empty);
-    ],
+/// What follows from the consumers of a CTA, and from the sums of their threads.
+struct Cta<const CONSUMERS: usize, const SUMS: usize>;
+
+impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
+    /// The block tile is BM x BN x 64.
+    const BM: usize = CONSUMERS * WM;
+    const BN: usize = 2 * SUMS;
+    const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+    /// Bytes of a stage: a tile of A and one of B.
+    const A_BYTES: usize = Self::BM * BK * 2;
+    const STAGE_BYTES: usize = Self::A_BYTES + Self::BN * BK * 2;
+    /// Tiles of A, and of B, in the ring buffer: as many as there is shared memory for.
+    const STAGES: usize = 192 * 1024 / Self::STAGE_BYTES;
+    /// The dynamic shared memory: the ring buffer, and each consumer's boxes of C.
+    const BYTES: usize = Self::STAGES * Self::STAGE_BYTES + CONSUMERS * 2 * BOX_BYTES;
+}
+
+/// The variants of each tile: names, for bf16 and f16, and along what the rows of A and of B run.
+macro_rules! variants {
+    ($(
+        consumers $consumers:literal sums $sums:literal cluster $cluster:literal:
+        $($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*
+    )*) => {
+        kernel! {
+            name: "warp-specialized",
+            idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
+            variants: [
+                $($(
+                    $name = fn $bf16(gemm: bf16; mapped)
+                        block(Cta::<$consumers, $sums>::THREADS, 1)
+                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                        shared(
+                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        )
+                        launch_bounds(1)
+                        {
+                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                            cluster: $cluster,
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<Bf16, $a, $b, $consumers, $sums>(gemm, full, empty);
+                    $name = fn $f16(gemm: f16; mapped)
+                        block(Cta::<$consumers, $sums>::THREADS, 1)
+                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                        shared(
+                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        )
+                        launch_bounds(1)
+                        {
+                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                            cluster: $cluster,
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<F16, $a, $b, $consumers, $sums>(gemm, full, empty);
+                )*)*
+            ],
+        }
+    };
+}
+
+macro_rules! layout {
+    (KMajor) => {
+        OperandLayout::K_MAJOR_ALIGNED
+    };
+    (MnMajor) => {
+        OperandLayout::MN_MAJOR_ALIGNED
+    };
+}
+
+variants! {
+    consumers 2 sums 128 cluster 1:
+        "warp-specialized" warp_specialized_bf16 warp_specialized_f16 KMajor MnMajor;
+        "warp-specialized-nt" warp_specialized_nt_bf16 warp_specialized_nt_f16 KMajor KMajor;
+        "warp-specialized-tn" warp_specialized_tn_bf16 warp_specialized_tn_f16 MnMajor MnMajor;
+        "warp-specialized-tt" warp_specialized_tt_bf16 warp_specialized_tt_f16 MnMajor KMajor;
+    consumers 2 sums 64 cluster 1:
+        "warp-specialized-128x128" warp_specialized_128x128_bf16 warp_specialized_128x128_f16 KMajor MnMajor;
+        "warp-specialized-128x128-nt" warp_specialized_128x128_nt_bf16 warp_specialized_128x128_nt_f16 KMajor KMajor;
+        "warp-specialized-128x128-tn" warp_specialized_128x128_tn_bf16 warp_specialized_128x128_tn_f16 MnMajor MnMajor;
+        "warp-specialized-128x128-tt" warp_specialized_128x128_tt_bf16 warp_specialized_128x128_tt_f16 MnMajor KMajor;
+    consumers 1 sums 64 cluster 8:
+        "warp-specialized-64x128" warp_specialized_64x128_bf16 warp_specialized_64x128_f16 KMajor MnMajor;
+        "warp-specialized-64x128-nt" warp_specialized_64x128_nt_bf16 warp_specialized_64x128_nt_f16 KMajor KMajor;
+        "warp-specialized-64x128-tn" warp_specialized_64x128_tn_bf16 warp_specialized_64x128_tn_f16 MnMajor MnMajor;
+        "warp-specialized-64x128-tt" warp_specialized_64x128_tt_bf16 warp_specialized_64x128_tt_f16 MnMajor KMajor;
+    consumers 1 sums 32 cluster 8:
+        "warp-specialized-64x64" warp_specialized_64x64_bf16 warp_specialized_64x64_f16 KMajor MnMajor;
+        "warp-specialized-64x64-nt" warp_specialized_64x64_nt_bf16 warp_specialized_64x64_nt_f16 KMajor KMajor;
+        "warp-specialized-64x64-tn" warp_specialized_64x64_tn_bf16 warp_specialized_64x64_tn_f16 MnMajor MnMajor;
+        "warp-specialized-64x64-tt" warp_specialized_64x64_tt_bf16 warp_specialized_64x64_tt_f16 MnMajor KMajor;
 }
 
 /// Where a warpgroup stands in the ring: at a stage, and at the parity of its phase.
@@ -137,9 +160,9 @@ struct Ring {
 
 impl Ring {
     #[inline(always)]
-    fn advance(&mut self) {
+    fn advance(&mut self, stages: usize) {
         self.stage += 1;
-        if self.stage == STAGES {
+        if self.stage == stages {
             self.stage = 0;
             self.parity ^= 1;
         }
@@ -148,28 +171,45 @@ impl Ring {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
+unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const CONSUMERS: usize, const SUMS: usize>(
     gemm: MappedGemm<'_>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
-) {
+) where
+    [f32; SUMS]: Sums,
+{
+    let (bm, bn) = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN);
+    let stages = Cta::<CONSUMERS, SUMS>::STAGES;
+    let (a_bytes, stage_bytes) = (
+        Cta::<CONSUMERS, SUMS>::A_BYTES,
+        Cta::<CONSUMERS, SUMS>::STAGE_BYTES,
+    );
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
     let thread = thread::thread_idx_x() as usize;
     if thread == 0 {
-        for stage in 0..STAGES {
+        for stage in 0..stages {
             mbarrier::init(full.add(stage), 1);
-            mbarrier::init(empty.add(stage), 2); // one of each consumer
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
         }
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
 
-    let k_iterations = gemm.depth().div_ceil(BK);
-    let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
+    let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
+    let cta = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
-    let first = thread::block_idx_x() as usize;
+    // The CTAs of a cluster share a tile: each takes a part of its k-iterations.
+    let parts = if CONSUMERS == 1 {
+        cluster::blocks() as usize
+    } else {
+        1
+    };
+    let (first, part, step) = (cta / parts, cta % parts, ctas / parts);
+    let iterations = iterations_of(part, parts, gemm.depth().div_ceil(BK));
     if thread < WARPGROUP {
-        wgmma::decrease_registers::<24>();
+        if SUMS > 64 {
+            wgmma::decrease_registers::<24>();
+        }
         if thread == 0 {
             let mut at = Ring {
                 stage: 0,
@@ -178,27 +218,29 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             let mut tile = first;
             while tile < rows * cols {
                 let (row, col) = raster::tile_position(tile, rows, cols);
-                for iteration in 0..k_iterations {
+                for iteration in iterations.0..iterations.1 {
                     let full = full.add(at.stage);
                     mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
-                    mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
-                    let a_tile = ring.add(at.stage * STAGE_BYTES);
-                    let b_tile = a_tile.add(A_BYTES);
+                    mbarrier::arrive_expect_tx(full, stage_bytes as u32);
+                    let a_tile = ring.add(at.stage * stage_bytes);
+                    let b_tile = a_tile.add(a_bytes);
                     let k = (iteration * BK) as u32;
-                    A::load(a_tile, gemm.a, (row * BM) as u32, k, BM / BOX, full);
-                    B::load(b_tile, gemm.b, (col * BN) as u32, k, BN / BOX, full);
-                    at.advance();
+                    A::load(a_tile, gemm.a, (row * bm) as u32, k, bm / BOX, full);
+                    B::load(b_tile, gemm.b, (col * bn) as u32, k, bn / BOX, full);
+                    at.advance(stages);
                 }
-                tile += ctas;
+                tile += step;
             }
         }
         return;
     }
 
-    wgmma::increase_registers::<240>();
+    if SUMS > 64 {
+        wgmma::increase_registers::<240>();
+    }
     let consumer = thread / WARPGROUP - 1;
     let thread = thread % WARPGROUP;
-    let boxes = ring.add(STAGES * STAGE_BYTES + consumer * 2 * BOX_BYTES);
+    let boxes = ring.add(stages * stage_bytes + consumer * 2 * BOX_BYTES);
     let mut at = Ring {
         stage: 0,
         parity: 0,
@@ -206,11 +248,13 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     let mut tile = first;
     while tile < rows * cols {
         let (row, col) = raster::tile_position(tile, rows, cols);
-        let mut sums = [0.0_f32; 128];
-        for iteration in 0..k_iterations {
+        let mut sums = [0.0_f32; SUMS];
+        // One consumer alone keeps a product in flight, and reads the stage before meanwhile.
+        let mut before = at;
+        for iteration in iterations.0..iterations.1 {
             mbarrier::wait(full.add(at.stage), at.parity); // the tiles have landed
-            let a_tile = ring.add(at.stage * STAGE_BYTES);
-            let b_tile = a_tile.add(A_BYTES);
+            let a_tile = ring.add(at.stage * stage_bytes);
+            let b_tile = a_tile.add(a_bytes);
             // A consumer's rows of A are one box if they run along M, and half of them if along K:
             // 64 rows of 128 bytes either way.
             let a = A::descriptor(a_tile.add(consumer * WM * BOX * 2));
@@ -219,22 +263,92 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             for step in 0..(BK / 16) as u32 {
                 let a = a.along_k(step * A::BYTES_OF_16);
                 let b = b.along_k(step * B::BYTES_OF_16);
-                T::multiply(&mut sums, a, b, iteration > 0 || step > 0);
+                sums.multiply::<T, A, B>(a, b, iteration > iterations.0 || step > 0);
             }
             wgmma::commit();
-            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
-            if thread == 0 {
-                mbarrier::arrive(empty.add(at.stage));
+            if CONSUMERS == 1 {
+                sums.wait::<1>(); // the tiles of the stage before have been read
+                if thread == 0 && iteration > iterations.0 {
+                    mbarrier::arrive(empty.add(before.stage));
+                }
+                before = at;
+            } else {
+                sums.wait::<0>(); // the tiles have been read
+                if thread == 0 {
+                    mbarrier::arrive(empty.add(at.stage));
+                }
             }
-            at.advance();
+            at.advance(stages);
         }
-        let (row, col) = (row * BM + consumer * WM, col * BN);
+        if CONSUMERS == 1 {
+            sums.wait::<0>(); // the last tiles have been read
+            if thread == 0 && iterations.0 < iterations.1 {
+                mbarrier::arrive(empty.add(before.stage));
+            }
+        }
+        if parts > 1 {
+            add_parts(&mut sums, ring.cast::<f32>().add(thread), part, parts);
+            if part >= SUMS / SUMS_OF_BOX {
+                return;
+            }
+        }
+        let own = (parts > 1).then_some(part); // the box of C that is this CTA's, if not all are
+        let (row, col) = (row * bm + consumer * WM, col * bn);
         if gemm.stores_boxes() {
-            store_boxes::<T>(&gemm, &sums, row, col, boxes, consumer, thread);
+            store_boxes::<T, SUMS>(&gemm, &sums, own, (row, col), boxes, consumer, thread);
         } else {
-            store_elements::<T>(&gemm, &sums, row, col, thread);
+            store_elements::<T, SUMS>(&gemm, &sums, own, row, col, thread);
         }
-        tile += ctas;
+        tile += step;
+    }
+}
+
+/// The first of a part's k-iterations, and the first after them.
+#[inline(always)]
+fn iterations_of(part: usize, parts: usize, iterations: usize) -> (usize, usize) {
+    let share = iterations.div_ceil(parts);
+    let first = |part: usize| {
+        if part * share < iterations {
+            part * share
+        } else {
+            iterations
+        }
+    };
+    (first(part), first(part + 1))
+}
+
+/// Adds the sums of a cluster's CTAs, those of each box of C in a CTA of its own, always in the same
+/// order. They travel through distributed shared memory to its ring buffer: a cluster has one tile
+/// only, so that no other tiles are on their way there.
+#[inline(always)]
+unsafe fn add_parts<const SUMS: usize>(
+    sums: &mut [f32; SUMS],
+    of_thread: *mut f32, // (parts - 1, SUMS_OF_BOX, WARPGROUP), this thread's column
+    part: usize,
+    parts: usize,
+) {
+    let slot = |other: usize| of_thread.add(other * SUMS_OF_BOX * WARPGROUP);
+    cluster::sync_threads(); // all CTAs have multiplied all their tiles
+    for owner in 0..SUMS / SUMS_OF_BOX {
+        if owner != part {
+            // A CTA has no slot for its own sums.
+            let slot = slot(if part < owner { part } else { part - 1 });
+            let target = cluster::shared_of(slot, owner as u32);
+            for i in 0..SUMS_OF_BOX {
+                let sum = sums[owner * SUMS_OF_BOX + i];
+                target.add(i * WARPGROUP).write(sum);
+            }
+        }
+    }
+    cluster::sync_threads(); // all sums are there
+    for owner in 0..SUMS / SUMS_OF_BOX {
+        if owner == part {
+            for other in 0..parts - 1 {
+                for i in 0..SUMS_OF_BOX {
+                    sums[owner * SUMS_OF_BOX + i] += slot(other).add(i * WARPGROUP).read();
+                }
+            }
+        }
     }
 }
 
@@ -295,14 +409,14 @@ impl Tiles for MnMajor {
     }
 }
 
-/// Stores a consumer's 64 x 256 sums by the copy engine: box after box is written to shared
+/// Stores a consumer's 64 rows of sums by the copy engine: box after box is written to shared
 /// memory, as 16 bits an element, and copied while the next is written.
 #[inline(always)]
-unsafe fn store_boxes<T: Half>(
+unsafe fn store_boxes<T: Half, const SUMS: usize>(
     gemm: &MappedGemm<'_>,
-    sums: &[f32; 128],
-    row: usize,
-    col: usize,
+    sums: &[f32; SUMS],
+    own: Option<usize>,
+    (row, col): (usize, usize),
     boxes: *mut u8, // (2, 64, 64)
     consumer: usize,
     thread: usize,
@@ -311,14 +425,17 @@ unsafe fn store_boxes<T: Half>(
     // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 name its rows in
     // eight columns, lanes 16 to 31 in the eight columns beside them.
     let (in_box, half) = (16 * warp + lane % 16, lane / 16);
-    for part in 0..BN / BOX {
+    for part in 0..SUMS / SUMS_OF_BOX {
+        if own.is_some_and(|own| own != part) {
+            continue;
+        }
         let target = boxes.add(part % 2 * BOX_BYTES);
         if thread == 0 {
             tma::wait_group_read::<1>(); // the box before the last has been read
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
         for pair in 0..BOX / 16 {
-            let i = 32 * part + 8 * pair;
+            let i = SUMS_OF_BOX * part + 8 * pair;
             let scaled = |i: usize| T::pair(gemm.alpha * sums[i], gemm.alpha * sums[i + 1]);
             let place = in_box * BOX * 2 + 16 * (2 * pair + half);
             let fragments = [scaled(i), scaled(i + 2), scaled(i + 4), scaled(i + 6)];
@@ -336,14 +453,18 @@ unsafe fn store_boxes<T: Half>(
 /// Stores a consumer's sums one by one: where beta wants C to be read, or its rows lie so that the
 /// copy engine cannot write them.
 #[inline(always)]
-unsafe fn store_elements<T: Half>(
+unsafe fn store_elements<T: Half, const SUMS: usize>(
     gemm: &MappedGemm<'_>,
-    sums: &[f32; 128],
+    sums: &[f32; SUMS],
+    own: Option<usize>,
     row: usize,
     col: usize,
     thread: usize,
 ) {
     for i in 0..sums.len() {
+        if own.is_some_and(|own| own != i / SUMS_OF_BOX) {
+            continue;
+        }
         let (m, n) = wgmma::sum_place(thread as u32, i as u32);
         gemm.update::<T>(row + m as usize, col + n as usize, sums[i]);
     }

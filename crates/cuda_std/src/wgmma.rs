@@ -19,6 +19,7 @@
 //!
 //! | function | A x B | elements | sums of a thread |
 //! | --- | --- | --- | --- |
+//! | [`m64n64k16_bf16`], [`m64n64k16_f16`] | 64x16 by 16x64 | bf16 or f16 | 32 |
 //! | [`m64n128k16_bf16`], [`m64n128k16_f16`] | 64x16 by 16x128 | bf16 or f16 | 64 |
 //! | [`m64n256k16_bf16`], [`m64n256k16_f16`] | 64x16 by 16x256 | bf16 or f16 | 128 |
 //! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
@@ -265,7 +266,15 @@ pub unsafe fn commit() {
     crate::simulator::warpgroup_commit();
 }
 
-/// Calls a macro with the numbers of 64 or 128 sums.
+/// Calls a macro with the numbers of 32, 64 or 128 sums.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! with_32 {
+    ($macro:ident, $($arguments:tt)*) => {
+        $macro!($($arguments)*, a 32 b 33 adds 34, [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        ])
+    };
+}
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! with_64 {
     ($macro:ident, $($arguments:tt)*) => {
@@ -364,6 +373,7 @@ macro_rules! waits {
 }
 
 waits! {
+    wait_32, 32, with_32;
     wait_64, 64, with_64;
     wait_128, 128, with_128;
 }
@@ -410,6 +420,8 @@ macro_rules! multiplications {
 }
 
 multiplications! {
+    m64n64k16_bf16[A B](Descriptor<A>, Descriptor<B>), 32, with_32, "m64n64k16.f32.bf16.bf16", "64x16 by 16x64 of bf16", 64, 16, Bf16;
+    m64n64k16_f16[A B](Descriptor<A>, Descriptor<B>), 32, with_32, "m64n64k16.f32.f16.f16", "64x16 by 16x64 of f16", 64, 16, F16;
     m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Bf16;
     m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, F16;
     m64n128k8_tf32[](Descriptor, Descriptor), 64, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;

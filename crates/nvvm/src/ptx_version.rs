@@ -289,6 +289,8 @@ const INSTRUCTIONS: [(Version, &[&str]); 6] = [
             "setmaxnreg.(inc|dec).sync.aligned.u32 240",
             "wgmma.(fence|commit_group).sync.aligned",
             "wgmma.wait_group.sync.aligned 0",
+            "wgmma.mma_async.sync.aligned.m64n64k16.f32.(bf16.bf16|f16.f16) \
+             SUMS32, %rd1, %rd2, %p1, 1, 1, 1, 1",
             "wgmma.mma_async.sync.aligned.m64n128k16.f32.(bf16.bf16|f16.f16) \
              SUMS64, %rd1, %rd2, %p1, 1, 1, 1, 1",
             "wgmma.mma_async.sync.aligned.m64n256k16.f32.(bf16.bf16|f16.f16) \
@@ -324,6 +326,7 @@ pub fn examples() -> impl Iterator<Item = (Version, String)> {
             text.replace(name, set)
         });
         let with_sums = with_sets
+            .replace("SUMS32", &registers(32))
             .replace("SUMS64", &registers(64))
             .replace("SUMS128", &registers(128));
         let choices = expanded(&with_sums).into_iter();

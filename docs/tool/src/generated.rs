@@ -10,8 +10,8 @@ use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    by_opencl, excerpts, figures, halves, ladder, listings, machine_code, many_ranks, mutants,
-    overviews, pictures, plots, stalls, trace, traffic,
+    by_opencl, excerpts, figures, halves, ideas, ladder, listings, machine_code, many_ranks,
+    mutants, overviews, pictures, plots, stalls, trace, traffic,
 };
 
 /// The command that writes every generated file.
@@ -169,6 +169,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "ranks" => many_ranks::figure(part.arguments).map(Some),
         "by-opencl" => by_opencl::table(part.arguments).map(Some),
         "halves" => halves::table().map(Some),
+        "ideas" => ideas::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),
         "excerpt" => excerpts::excerpt(part.arguments).map(Some),

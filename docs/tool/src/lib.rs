@@ -29,6 +29,7 @@
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
 //! | `halves` | elements of 16 bits beside cuBLAS | `halves.rs` |
+//! | `ideas RUNG` | what each of its ideas gains | `ideas.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!
 //! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
@@ -40,6 +41,7 @@ mod excerpts;
 mod figures;
 pub mod generated;
 mod halves;
+mod ideas;
 mod ladder;
 mod listings;
 mod machine_code;

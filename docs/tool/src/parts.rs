@@ -23,9 +23,10 @@ const INLINE: [&str; 8] = [
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 23] = [
+const BLOCKS: [&str; 24] = [
     "by-opencl",
     "halves",
+    "ideas",
     "many-ranks",
     "idea",
     "steps",

@@ -1,7 +1,7 @@
 //! A kernel and the decomposition of its tiles: this is what is chosen, tuned and named in
 //! reports.
 
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Grid, Variant};
 
 use crate::call::{Call, Shape, Transpose};
 use crate::gpu::DeviceFacts;
@@ -33,8 +33,11 @@ impl Choice {
     /// As for [`Plan::new`].
     pub fn plan(&self, call: Call, facts: &DeviceFacts) -> Result<Plan, PlanError> {
         let even = || {
-            let tiles = tiles(call.shape, self.variant.tile);
-            Decomposition::even(tiles, facts.ctas_at_once(self.variant))
+            let ctas = facts.ctas_at_once(self.variant);
+            match self.variant.grid {
+                Grid::Persistent => Decomposition::stream_k(ctas),
+                _ => Decomposition::even(tiles(call.shape, self.variant.tile), ctas),
+            }
         };
         let decomposition = self.decomposition.unwrap_or_else(even);
         Plan::new(self.variant, call, decomposition)

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
+//! | `mapped.rs` | the same for elements of 16 bits |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
 //! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
@@ -12,13 +13,13 @@
 
 mod candidates;
 mod choice;
+mod mapped;
 pub mod model;
 pub mod tuned;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{ElementType, Kernel, Rounding, Types, Unit, Variant};
 
 use crate::call::{Call, Factor, Shape, Transpose};
@@ -154,25 +155,31 @@ impl Chooser {
                 Some(Choice::of(&plan))
             }
             ElementType::F64 | ElementType::I32 => highest_of_type(element).map(Choice::even),
-            ElementType::Bf16 | ElementType::F16 => KERNELS
-                .iter()
-                .rev()
-                .find_map(|kernel| kernel_for(kernel, element, &call))
-                .map(Choice::even),
+            ElementType::Bf16 | ElementType::F16 => {
+                let mut predictions = mapped::predictions(element, &call, &self.facts);
+                predictions.next().map(|(choice, _)| choice)
+            }
         }
     }
 
     /// What [`Chooser::choose`] chooses, and why.
     pub fn reasoned(&self, element: ElementType, shape: Shape) -> Option<Reasoned> {
         let choice = self.choose(element, shape)?;
+        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
         if element != ElementType::F32 {
+            let candidates: Vec<(Choice, f64)> = match element.bytes() {
+                2 => mapped::predictions(element, &call, &self.facts).collect(),
+                _ => Vec::new(),
+            };
             return Some(Reasoned {
                 choice,
-                why: Why::HighestRung,
-                candidates: Vec::new(),
+                why: match candidates.is_empty() {
+                    true => Why::HighestRung,
+                    false => Why::Predicted,
+                },
+                candidates,
             });
         }
-        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
         let tuned = self.tuned.as_ref().and_then(|tuned| tuned.entry(call));
         let mut candidates: Vec<(Choice, f64)> = Vec::new();
         for (plan, seconds) in predictions(call, &self.facts) {

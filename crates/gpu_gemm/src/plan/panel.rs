@@ -5,6 +5,7 @@ use gpu_kernels::spec::{ElementType, Grid, Major, Variant};
 use gpu_kernels::stream_k::StreamK;
 
 use super::bands::{MOST_CTAS_X, TooLarge, bands};
+use super::clusters::{self, MOST_PARTS};
 use super::decomposition::{Decomposition, splits, tiles};
 use super::operand_copy::{OperandCopy, View, copy};
 use crate::call::{Call, Factor, Shape};
@@ -143,6 +144,11 @@ impl Panel {
     /// The bytes of workspace that it needs.
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes
+    }
+
+    /// The CTAs that share a tile of a kernel whose clusters split K.
+    fn parts(&self) -> u32 {
+        clusters::parts(self.variant, self.call.shape, self.ctas)
     }
 
     fn tile_elements(&self) -> usize {
@@ -290,8 +296,16 @@ impl Panel {
             Argument::Count(self.call.ldc),
             map(c, variant.types.c, (m, n), ROWS_OF_C),
         ];
-        let ctas = self.tiles().min(self.ctas.min(MOST_CTAS_X) as usize) as u32;
-        launches.push(self.launch((ctas, 1), arguments, Waits::ForTheStream));
+        let tiles = self.tiles().min((MOST_CTAS_X / MOST_PARTS) as usize) as u32;
+        let launch = match self.parts() {
+            1 => self.launch((tiles.min(self.ctas), 1), arguments, Waits::ForTheStream),
+            // Each cluster computes one tile.
+            parts => Launch {
+                cluster: parts,
+                ..self.launch((tiles * parts, 1), arguments, Waits::ForTheStream)
+            },
+        };
+        launches.push(launch);
         Ok(())
     }
 
@@ -301,7 +315,7 @@ impl Panel {
             kernel: variant.entry,
             grid,
             block: (variant.block.x, variant.block.y),
-            cluster: variant.cluster,
+            cluster: 1,
             dynamic_shared_bytes: variant.dynamic_shared_bytes(self.call.shape.k),
             arguments,
             waits,
