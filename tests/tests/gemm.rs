@@ -410,8 +410,8 @@ fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A product or a sum beyond the largest number is infinite, in its row and nowhere else, and stays so
-/// whatever is added to it.
+/// A product or a sum beyond the largest number is infinite, in its row and nowhere else, and stays
+/// so whatever is added to it.
 fn overflows_to_infinity<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let Arithmetic::Float { largest, .. } = T::ARITHMETIC else {
         return Err("integers wrap instead".into());

@@ -114,8 +114,8 @@ fn machine_code(module: &str, entry: &str, arch: NvvmArch) -> Result<Vec<sass::I
     Ok(code)
 }
 
-/// What PTX for `target` is assembled for, if `arch` is to run it: PTX for `sm_90a` or `sm_100f` can
-/// only become code for that.
+/// What PTX for `target` is assembled for, if `arch` is to run it: PTX for `sm_90a` or `sm_100f`
+/// can only become code for that.
 fn assembled_for(target: &str, arch: NvvmArch) -> NvvmArch {
     match target.ends_with(char::is_alphabetic) {
         true => architecture(target).unwrap_or(arch),
