@@ -54,7 +54,7 @@ macro_rules! async_pipeline {
     )*) => {
         kernel! {
             name: "async-pipeline",
-            idea: "asynchronous copies, four stages ahead, and a stream-K decomposition",
+            idea: "asynchronous copies through a ring of four stages, and a stream-K decomposition",
             variants: [$(
                 $name = fn $entry(gemm: f32, partials)
                     block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)

@@ -34,8 +34,8 @@ const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
 /// From a thread's first four rows (columns) of C to its other four.
 const HALF: usize = BM / 2;
-/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that the
-/// stores of a warp, which walk down a column, spread over the banks.
+/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that a
+/// store of a warp, which goes to two rows (BK = 8) or four, spreads over the banks.
 const A_STRIDE: usize = BM + 4;
 
 kernel! {

@@ -23,8 +23,8 @@ use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
 pub(crate) const THREADS: usize = 256;
-/// Elements of A that a block stages at a time: 16 KiB at most, so that an SM holds eight blocks,
-/// or 2048 threads.
+/// Elements of A that a block stages at a time: 16 KiB at most, so that shared memory has room for
+/// the eight blocks, 2048 threads, that an SM holds.
 pub(crate) const BK: usize = 4096;
 
 kernel! {

@@ -56,7 +56,7 @@ const COPIES: usize = A_TILE / 4 / THREADS;
 
 kernel! {
     name: "tensor-core",
-    idea: "tensor cores for elements that are rounded to 11 bits: several times the speed",
+    idea: "tensor cores for elements that are rounded to 11 bits: more than twice the speed",
     variants: [
         "tensor-core" = fn tensor_core(gemm: f32)
             block(THREADS, 1) tile(BM, BN, BK)

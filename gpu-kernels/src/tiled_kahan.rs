@@ -1,7 +1,7 @@
 //! Tiles in shared memory, and sums whose error does not grow with their length.
 //!
 //! Over `tiled`: compensated summation (`accumulator.rs`) in the same body, with the accuracy of
-//! `naive-kahan`. It costs more than there: there is less waiting to hide the additions behind.
+//! `naive-kahan`. It costs more than there, where a product has more other instructions.
 //! Global-memory reads: 2*M*N*K / TILE, as in `tiled`
 //! Block: TILE x TILE threads, block tile TILE x TILE x TILE, TILE 16 or 32. Any M, N, K.
 //!

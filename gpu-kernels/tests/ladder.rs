@@ -35,14 +35,13 @@ fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
     }
 }
 
-/// A kernel's sum of 2^24 and five times 1, each of which is half a unit of it.
-fn sum(kernel: GemmFn<f32>) -> f32 {
-    let factors = [4096.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// A kernel's element of C for a row of A and a column of B.
+fn element(kernel: GemmFn<f32>, a: [f32; 6], b: [f32; 6]) -> f32 {
     let bits = AtomicU32::new(f32::NAN.to_bits());
     let result = Launch::new(1, (64, 4)).run(|| {
         let c = bits.as_ptr().cast();
         // SAFETY: C has one element, which one thread writes.
-        unsafe { kernel(1, 1, 6, 1.0, &factors, 6, &factors, 1, 0.0, c, 1) };
+        unsafe { kernel(1, 1, 6, 1.0, &a, 6, &b, 1, 0.0, c, 1) };
     });
     result.expect("the kernel runs");
     f32::from_bits(bits.load(Ordering::Relaxed))
@@ -50,8 +49,32 @@ fn sum(kernel: GemmFn<f32>) -> f32 {
 
 #[test]
 fn a_compensated_sum_keeps_what_a_plain_one_loses() {
-    assert_eq!(sum(naive), 16_777_216.0);
-    assert_eq!(sum(naive_kahan), 16_777_220.0);
+    // 2^24 and five times 1, each of which is half a unit of it.
+    let factors = [4096.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    assert_eq!(element(naive, factors, factors), 16_777_216.0);
+    assert_eq!(element(naive_kahan, factors, factors), 16_777_220.0);
+}
+
+#[test]
+fn a_compensated_sum_that_becomes_infinite_stays_so() {
+    let (max, infinity) = (f32::MAX, f32::INFINITY);
+    let ones = [1.0; 6];
+    let overflow_of_the_sum = [1.0, max, max, 1.0, -max, -1.0];
+    let overflow_of_a_product = [1.0, 1.0, max, 1.0, -1.0, 1.0];
+    let with_infinity = [1.0, 1.0, infinity, 1.0, -max, 1.0];
+    let two = [1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
+    for kernel in [naive, naive_kahan] {
+        for (a, b) in [
+            (overflow_of_the_sum, ones),
+            (overflow_of_a_product, two),
+            (with_infinity, ones),
+        ] {
+            assert_eq!(element(kernel, a, b), infinity, "{a:?}");
+            assert_eq!(element(kernel, a.map(|one| -one), b), -infinity, "{a:?}");
+        }
+        let both_signs = [1.0, infinity, 1.0, -infinity, 1.0, 1.0];
+        assert!(element(kernel, both_signs, ones).is_nan());
+    }
 }
 
 /// The square of 1 + 2^-40, less 1 + 2^-39, beside a number that comes and goes.

@@ -58,8 +58,9 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     let tile = variant.tile;
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
     // Several k-iterations, so that tiles are overwritten; more for stream-K, whose tiles are a
-    // ring buffer. Of 4 tiles of 39 k-iterations the second of 6 CTAs has the last 13 of a tile
-    // and then some of the next: both begin and end in the ring's first stage.
+    // ring buffer. A ragged shape has one k-iteration more: of 4 tiles of 39 the second of 6 CTAs
+    // has the last 13 of a tile and then some of the next: both begin and end in the ring's first
+    // stage.
     let k_iterations = match variant.grid {
         Grid::StreamK => 38,
         // The ring of four stages, twice.

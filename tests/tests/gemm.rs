@@ -410,27 +410,35 @@ fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A sum beyond the largest number is infinite, in its row and nowhere else.
+/// A product or a sum beyond the largest number is infinite, in its row and nowhere else, and stays
+/// so whatever is added to it.
 fn overflows_to_infinity<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let Arithmetic::Float { largest, .. } = T::ARITHMETIC else {
         return Err("integers wrap instead".into());
     };
-    let (tile, shape) = (bench.tile(), bench.beyond_tile());
+    let (tile, mut shape) = (bench.tile(), bench.beyond_tile());
+    shape.k = shape.k.max(5); // some terms come after those that overflow
     let placement = |leading| Placement { offset: 0, leading };
     let matrix = |rows, columns, value: i32| {
         Matrix::from_rows(rows, columns, placement(columns), |_, row| {
             row.fill(T::from_integer(value))
         })
     };
-    for row in [0, tile.m - 1, tile.m] {
-        let mut a = matrix(shape.m, shape.k, 1)?;
-        a.row_mut(row)[shape.k - 1] =
-            T::from_scalar(-largest).ok_or("not a number of this type")?;
-        let (b, c) = (matrix(shape.k, shape.n, 2)?, matrix(shape.m, shape.n, 0)?);
-        let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
-        bench.proven(&problem, Data::Uniform)?;
-        let first = bench.run(&problem)?.row(row)[0].to_f64();
-        assert_eq!(first, f64::NEG_INFINITY, "row {row}");
+    let largest = T::from_scalar(-largest).ok_or("not a number of this type")?;
+    // The last product, or the sum of the first two.
+    for (in_b, places) in [(2, shape.k - 1..shape.k), (1, 0..2)] {
+        for row in [0, tile.m - 1, tile.m] {
+            let mut a = matrix(shape.m, shape.k, 1)?;
+            a.row_mut(row)[places.clone()].fill(largest);
+            let (b, c) = (
+                matrix(shape.k, shape.n, in_b)?,
+                matrix(shape.m, shape.n, 0)?,
+            );
+            let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
+            bench.proven(&problem, Data::Uniform)?;
+            let first = bench.run(&problem)?.row(row)[0].to_f64();
+            assert_eq!(first, f64::NEG_INFINITY, "row {row}, times {in_b}");
+        }
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}: {}", opened.device.description(), opened.reason);
     let context = Context::new(&opened.device, WORKSPACE)?;
 
-    // A[i][l] = i + l, B[l][j] = l - j: small integers, so that every sum is exact.
+    // A[i][l] = i % 8 + l % 8, B[l][j] = l % 8 - j % 8: small integers, so that every sum is exact.
     let (m, n, k) = (300, 200, 100);
     let a_host: Vec<f32> = (0..m * k)
         .map(|at| (at / k % 8 + at % k % 8) as f32)

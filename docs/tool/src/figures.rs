@@ -1,6 +1,7 @@
 //! Measured figures, from what the benchmark wrote to `results/`.
 
 use gpu_kernels::KERNELS;
+use gpu_kernels::spec::{Kernel, Rounding};
 use host::bench::{Results, Size};
 
 use crate::ladder::{kernel, of_floats};
@@ -84,7 +85,7 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
 }
 
 /// A kernel's variants: speed at each size, percentage of cuBLAS, and speedup over the rung
-/// before.
+/// before. A kernel that does not compensate its sums is compared with one that does not either.
 ///
 /// # Errors
 ///
@@ -95,9 +96,14 @@ pub fn table(name: &str) -> Result<String, String> {
     let (results, cublas) = (&measured.results, measured.cublas);
     let main =
         at(results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
+    let compensates = |one: &Kernel| {
+        let mut variants = of_floats(one);
+        variants.any(|variant| variant.rounding == Rounding::Compensated)
+    };
     let before = KERNELS
         .iter()
         .take_while(|other| other.name != name)
+        .filter(|other| compensates(rung) || !compensates(other))
         .last()
         .and_then(|before| of_floats(before).next())
         .filter(|before| tflops(main, before.name).is_some());

@@ -1,8 +1,10 @@
 //! Why warps wait: what a profiler counted in one launch of each rung, from [`FILE`].
 //!
-//! A *stall reason* comes as the warps of a scheduler that wait for it, divided by the share of the
-//! clocks in which the scheduler issues. So all of them together, with the warp that is selected,
-//! times that share, are the warps that the scheduler holds.
+//! The profiler counts, in every clock, the warps of a scheduler that wait for a *stall reason*, and
+//! divides by the instructions that it issues. That is the clocks that a warp waits for each of its
+//! instructions. So all reasons together, with the clock in which it is selected, are the time from
+//! one instruction of a warp to its next; times the share of the clocks in which a scheduler issues,
+//! they are the warps that it holds.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -54,21 +56,23 @@ struct Counts {
     /// In how many of 100 clocks a scheduler issues.
     issue_active_percent: f64,
     warps_per_scheduler: f64,
-    /// By reason: the warps that wait, and those that could be issued or are.
-    warps_per_issued_instruction: BTreeMap<String, f64>,
+    /// By reason, the clocks that a warp waits for an instruction, and those in which it could be
+    /// issued or is. The key has the profiler's unit.
+    #[serde(rename = "warps_per_issued_instruction")]
+    clocks_per_instruction: BTreeMap<String, f64>,
 }
 
 impl Counts {
     fn of_reason(&self, reason: &str) -> f64 {
-        let warps = self.warps_per_issued_instruction.get(reason);
-        warps.copied().unwrap_or_default()
+        let clocks = self.clocks_per_instruction.get(reason);
+        clocks.copied().unwrap_or_default()
     }
 
     /// The reasons, the most frequent first, without the warp that is issued.
     fn reasons(&self) -> Vec<(&str, f64)> {
-        let all = self.warps_per_issued_instruction.iter();
+        let all = self.clocks_per_instruction.iter();
         let mut reasons: Vec<_> = all
-            .map(|(reason, warps)| (reason.as_str(), *warps))
+            .map(|(reason, clocks)| (reason.as_str(), *clocks))
             .filter(|(reason, _)| *reason != SELECTED)
             .collect();
         reasons.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -87,8 +91,8 @@ impl Counts {
     /// That the counts, which a profiler takes in several runs, agree.
     fn check(&self, multiprocessors: u32) -> Result<(), String> {
         let issued = self.issue_active_percent / 100.0;
-        let stalled: f64 = self.warps_per_issued_instruction.values().sum();
-        let warps = stalled * issued;
+        let from_one_to_the_next: f64 = self.clocks_per_instruction.values().sum();
+        let warps = from_one_to_the_next * issued;
         let agree = [1.0 - TOLERANCE, 1.0 + TOLERANCE].map(|one| one * self.warps_per_scheduler);
         if !(agree[0]..=agree[1]).contains(&warps) {
             return Err(format!(
@@ -165,18 +169,18 @@ pub fn waits(arguments: &str) -> Result<String, String> {
         names.iter().map(|name| profile.of_kernel(name)).collect();
     let rows = rows?;
     let mut reasons: Vec<(&str, f64)> = Vec::new();
-    for (reason, warps) in rows
+    for (reason, clocks) in rows
         .iter()
         .flat_map(|row| row.reasons().into_iter().take(3))
     {
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, most)) => *most = most.max(warps),
-            None => reasons.push((reason, warps)),
+            Some((_, most)) => *most = most.max(clocks),
+            None => reasons.push((reason, clocks)),
         }
     }
     reasons.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut table = format!(
-        "\n| at {}, on an H200 | clocks that issue | warps a scheduler |",
+        "\n| at {}, on an H200; waits in clocks for each instruction | clocks that issue | warps a scheduler |",
         profile.size
     );
     for (reason, _) in &reasons {
@@ -206,7 +210,7 @@ pub fn waits(arguments: &str) -> Result<String, String> {
 /// A kernel's counts are missing, or do not agree.
 pub fn all() -> Result<String, String> {
     let profile = Profile::read()?;
-    let mut table = "\n| kernel | clocks that issue | issued per clock | by the law | warps a scheduler | warps that wait, for each instruction issued |\n| --- | --- | --- | --- | --- | --- |\n".to_string();
+    let mut table = "\n| kernel | clocks that issue | issued per clock | by the law | warps a scheduler | clocks that a warp waits, for each instruction |\n| --- | --- | --- | --- | --- | --- |\n".to_string();
     for name in profiled()? {
         let counts = profile.of_kernel(name)?;
         let on_cuda_cores = of_floats(kernel(name)?).all(|variant| variant.unit == Unit::CudaCores);
@@ -218,7 +222,7 @@ pub fn all() -> Result<String, String> {
             .reasons()
             .into_iter()
             .take(4)
-            .map(|(reason, warps)| unbroken(&format!("{} {warps:.2}", words(reason))))
+            .map(|(reason, clocks)| unbroken(&format!("{} {clocks:.2}", words(reason))))
             .collect();
         table += &format!(
             "| `{}` | {} | {:.2} | {by_the_law} | {:.1} | {} |\n",
@@ -249,9 +253,9 @@ pub fn figure(arguments: &str) -> Result<String, String> {
         }
         [variant, reason] => {
             let counts = profile.of(variant)?;
-            let warps = counts.warps_per_issued_instruction.get(reason);
-            let warps = warps.ok_or_else(|| format!("`{variant}` has no `{reason}`"))?;
-            Ok(format!("{warps:.2}"))
+            let clocks = counts.clocks_per_instruction.get(reason);
+            let clocks = clocks.ok_or_else(|| format!("`{variant}` has no `{reason}`"))?;
+            Ok(format!("{clocks:.2}"))
         }
         _ => Err(format!("`profiled {arguments}` is not `VARIANT WHAT`")),
     }
@@ -284,7 +288,7 @@ mod tests {
             |counts| counts.time_ns *= 1.2,
             |counts| counts.instructions *= 1.2,
             |counts| {
-                let reasons = counts.warps_per_issued_instruction.values_mut();
+                let reasons = counts.clocks_per_instruction.values_mut();
                 let largest = reasons.max_by(|one, other| one.total_cmp(other));
                 *largest.expect("a reason") *= 1.3;
             },

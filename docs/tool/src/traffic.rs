@@ -1,7 +1,7 @@
 //! How often a kernel reads memory, as [`host::traffic`] derives it, in a table.
 
 use gpu_gemm::Shape;
-use gpu_kernels::spec::Staging;
+use gpu_kernels::spec::{Grid, Staging};
 use host::traffic::{Direction, Space, Traffic};
 
 use crate::ladder::{kernel, of_floats};
@@ -28,12 +28,16 @@ pub fn table(name: &str) -> Result<String, String> {
             Staging::None => String::new(),
             Staging::RowOfA | Staging::Tiles | Staging::Ring { .. } => format!(" × {}", tile.k),
         };
+        let block_tile = match variant.grid {
+            Grid::Linear => format!("{} in sequence", tile.n),
+            _ => format!("{} × {}{staged}", tile.m, tile.n),
+        };
         let traffic = Traffic::of(variant, SHAPE, false);
         table += &format!(
             "| `{}` | {} | {} | {} | {} | {} | {:.2} |\n",
             variant.name,
             unbroken(&format!("{} × {}", block.x, block.y)),
-            unbroken(&format!("{} × {}{staged}", tile.m, tile.n)),
+            unbroken(&block_tile),
             unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),

@@ -31,7 +31,7 @@ const UNDIVIDED: usize = 128;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-divide",
-    idea: "halve the longest dimension until a product fits in the cache",
+    idea: "halve the longest dimension, again and again, so that products fit in the caches",
     source: file!(),
     tile: Tile {
         m: UNDIVIDED as u32,

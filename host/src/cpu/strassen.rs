@@ -3,11 +3,11 @@
 //!
 //! With A, B and C cut in four, seven products of sums of quarters make up C (V. Strassen,
 //! "Gaussian elimination is not optimal", Numerische Mathematik 13, 1969). Each level saves one
-//! product in eight and costs 18 additions of quarters, which are memory traffic; so below a
+//! product in eight and costs 22 additions of quarters, which are memory traffic; so below a
 //! cutoff `cpu-divide` takes over. The last row, column and term of odd dimensions are peeled
 //! off and multiplied separately, so any shape works.
-//! Products: 7/8 of M*N*K a level. Additions: 18 quarters a level. Memory: three quarters for
-//! each level.
+//! Products: 7/8 of M*N*K a level. Additions: 22 quarters a level, 5 of A, 5 of B and 12 to C (18
+//! where C is not added to). Memory: three quarters for each level.
 //!
 //! Errors are larger, and bounded only against the largest elements of A and B, not by the terms
 //! of each sum ([`crate::verify::strassen`]); and an infinity or a NaN in A or B can turn any

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! holds         (M K + K N + M N) / P       elements, and 2 W (M / p + N / q) of panels
-//! receives      M W / p + W N / q           elements a panel, ceil(K / W) panels at least
+//! receives      M W / p + W N / q           elements a panel, ceil(K / W) panels at least, but
+//!                                           nothing of what it holds itself
 //! computes    2 M N W / P                   flops a panel
 //! ```
 //!
