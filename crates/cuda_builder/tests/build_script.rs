@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     sync::OnceLock,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
@@ -89,6 +89,12 @@ fn run_tests() -> ExitCode {
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
         unchanged_kernels_are_not_compiled_again,
+        kernels_with_new_times_and_old_text_are_not_compiled_again,
+        a_change_that_leaves_the_length_is_compiled,
+        a_moved_file_is_compiled_when_it_has_a_new_time,
+        a_lost_or_damaged_output_is_made_again,
+        a_change_during_the_build_is_compiled_by_the_next,
+        warnings_are_shown_by_every_build,
         a_changed_kernel_replaces_the_old_one,
         a_crate_without_kernels_is_an_error,
         a_type_error_is_shown_exactly_once,
@@ -153,6 +159,16 @@ pub unsafe fn scale(x: &[f32], y: *mut f32, n: u32) {
     }
 }
 "#;
+
+/// All files of both crates, and the file that cargo adds.
+const FILES: [&str; 6] = [
+    "kernels/Cargo.toml",
+    "kernels/Cargo.lock",
+    "kernels/src/lib.rs",
+    "kernels/scaling/Cargo.toml",
+    "kernels/scaling/src/lib.rs",
+    "kernels/scaling/factor.bin",
+];
 
 const SCALING: &str = r#"
 #![no_std]
@@ -255,6 +271,21 @@ impl Kernels {
     fn ptx_with_lines(&self, arch: &str) -> Result<String, Failed> {
         self.build(&[("ARCH", arch), ("LINES", "1")])?;
         self.read(&format!("out/kernels.{arch}.ptx"))
+    }
+
+    /// Gives a file of the crate this time.
+    fn set_time(&self, path: &str, time: SystemTime) -> Result<(), Failed> {
+        let file = fs::File::options().append(true).open(self.path(path))?;
+        Ok(file.set_modified(time)?)
+    }
+
+    /// A crate that was compiled, and has not changed since.
+    fn compiled() -> Result<Self, Failed> {
+        let kernels = Kernels::new()?;
+        // The first build writes Cargo.lock.
+        kernels.build(&[])?;
+        kernels.build(&[])?;
+        Ok(kernels)
     }
 
     /// When each file of LLVM IR was written.
@@ -784,6 +815,100 @@ fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     assert_eq!(kernels.ir_times()?, of_all);
     assert!(times.iter().all(|(path, time)| of_all[path] == *time));
     assert_eq!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn kernels_with_new_times_and_old_text_are_not_compiled_again() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let (first, times) = (kernels.build(&[])?, kernels.ir_times()?);
+    for file in FILES {
+        kernels.set_time(file, SystemTime::now())?;
+        assert_eq!(kernels.build(&[])?, first);
+        assert_eq!(kernels.ir_times()?, times, "{file}");
+    }
+    // Nor after a change that was undone, though the kernels did not compile in between.
+    let ptx = kernels.ptx()?;
+    kernels.replace("kernels/src/lib.rs", "*y = scaling", "*y = \"a\"; scaling")?;
+    kernels.build_to_failure(&[])?;
+    let times = kernels.ir_times()?;
+    kernels.replace("kernels/src/lib.rs", "*y = \"a\"; scaling", "*y = scaling")?;
+    assert_eq!(kernels.build(&[])?, first);
+    assert_eq!(kernels.ir_times()?, times);
+    assert_eq!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn a_change_that_leaves_the_length_is_compiled() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+    kernels.build(&[])?;
+    let changed = kernels.ptx()?;
+    assert_ne!(changed, ptx);
+    // A variable that the kernels read, and settings of the builder.
+    let times = kernels.ir_times()?;
+    kernels.build(&[("SCALING_VARIABLE", "1")])?;
+    assert_ne!(kernels.ir_times()?, times);
+    kernels.build(&[("FTZ", "1")])?;
+    assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
+    Ok(())
+}
+
+/// Cargo goes by times, so it takes an older file for the one that it has compiled. When it gets a
+/// new time, cargo would compile it.
+fn a_moved_file_is_compiled_when_it_has_a_new_time() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", long_ago)?;
+    kernels.build(&[])?;
+    assert_eq!(kernels.ptx()?, ptx, "cargo goes by contents now");
+    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+    kernels.build(&[])?;
+    assert_ne!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn a_lost_or_damaged_output_is_made_again() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    for damaged in [Some("// damaged"), None] {
+        let path = "out/kernels.compute_75.ptx";
+        match damaged {
+            Some(text) => kernels.write(path, text)?,
+            None => fs::remove_file(kernels.path(path))?,
+        }
+        kernels.build(&[])?;
+        assert_eq!(kernels.ptx()?, ptx);
+    }
+    Ok(())
+}
+
+/// The time of a file that changes while it is compiled is not older than the build. So which text
+/// was compiled is not known, and the same text later proves nothing.
+fn a_change_during_the_build_is_compiled_by_the_next() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let soon = SystemTime::now() + Duration::from_secs(3600);
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", soon)?;
+    kernels.build(&[])?;
+    let times = kernels.ir_times()?;
+    kernels.set_time("kernels/src/lib.rs", soon + Duration::from_secs(1))?;
+    kernels.build(&[])?;
+    assert_ne!(kernels.ir_times()?, times);
+    Ok(())
+}
+
+fn warnings_are_shown_by_every_build() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    kernels.add("fn nobody_calls_this() {}")?;
+    for _ in 0..3 {
+        kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+        let output = kernels.build_script(&[])?.output()?;
+        assert_has(&text_of(&output), &["`nobody_calls_this` is never used"]);
+    }
     Ok(())
 }
 
