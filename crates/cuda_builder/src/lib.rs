@@ -37,6 +37,7 @@
 //! | `cargo_messages.rs` | reads what cargo reports |
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
+//! | `kernels_apart.rs` | a module for each kernel, and their PTX joined |
 //! | `record.rs` | sees that nothing has changed since the last build |
 //! | `shared.rs` | what all build scripts of a workspace share: IR, and PTX compiled before |
 //! | `toolchain.rs` | which rustc compiled the kernels |
@@ -47,6 +48,7 @@ mod cargo_messages;
 mod dep_info;
 mod device_build;
 mod error;
+mod kernels_apart;
 mod native_check;
 mod nested_cargo;
 mod opencl;

@@ -96,6 +96,9 @@ fn run_tests() -> ExitCode {
         a_change_during_the_build_is_compiled_by_the_next,
         warnings_are_shown_by_every_build,
         a_changed_kernel_replaces_the_old_one,
+        kernels_that_share_nothing_give_the_ptx_of_the_whole_module,
+        kernels_that_share_a_function_or_a_variable_are_compiled_together,
+        only_the_changed_kernel_is_compiled,
         a_crate_without_kernels_is_an_error,
         a_type_error_is_shown_exactly_once,
         a_broken_manifest_is_shown_in_cargos_words,
@@ -922,6 +925,146 @@ fn a_changed_kernel_replaces_the_old_one() -> Result<(), Failed> {
     assert_eq!(kernels.ir_times()?.len(), 3, "no stale IR to be taken in");
     assert_has(&kernels.ptx()?, &[".entry scale_anew("]);
     assert_lacks(&kernels.ptx()?, &[".entry scale("]);
+    Ok(())
+}
+
+/// Three kernels with loops, memory of their blocks, functions of libdevice, and functions of
+/// `core` and of their own that are inlined into several of them.
+const APART: &str = r#"
+unsafe fn sum_of(x: &[f32], by: usize) -> f32 {
+    let mut sum = 0.0;
+    for element in x.iter().copied().skip(by) {
+        sum = element.mul_add(sum, 0.5);
+    }
+    sum
+}
+
+#[kernel]
+pub unsafe fn first(x: &[f32], y: *mut f32) {
+    let tile = cuda_std::shared_array![f32; 32];
+    let thread = thread::thread_idx_x() as usize;
+    *tile.add(thread) = sum_of(x, thread);
+    thread::sync_threads();
+    *y.add(thread) = *tile.add(31 - thread);
+}
+
+#[kernel]
+pub unsafe fn second(x: &[f64], y: *mut f64) {
+    let all = cuda_std::shared::dynamic_shared_mem::<f64>();
+    let thread = thread::thread_idx_x() as usize;
+    for element in x {
+        *all.add(thread) = element.exp();
+        thread::sync_threads();
+        *y.add(thread) += *all.add(thread ^ 1) / 3.0;
+    }
+}
+
+#[kernel]
+pub unsafe fn third(x: &[f32], y: *mut f32) {
+    let tile = cuda_std::shared_array![f32; 16];
+    let all = cuda_std::shared::dynamic_shared_mem::<f32>();
+    for index in 0..x.len() / 2 {
+        *tile.add(index) = sum_of(x, index).sqrt();
+        thread::sync_threads();
+        *y = *tile + *all;
+    }
+}
+"#;
+
+/// Builds a crate with a name of its own, and tells whether each kernel was compiled for itself.
+/// The PTX is that of the whole module in any case.
+fn is_compiled_apart(source: &str, name: &str, arch: &str, lines: bool) -> Result<bool, Failed> {
+    let kernels = with_cuda_std(&format!("use cuda_std::GpuFloat;\n{source}"))?;
+    let folder = kernels.path(name);
+    fs::rename(kernels.path("kernels"), &folder)?;
+    let folder = folder.display().to_string();
+    let mut variables = vec![("ARCH", arch), ("EMIT_IR", "1")];
+    variables.push((PLAYS_BUILD_SCRIPT, &folder));
+    variables.extend(lines.then_some(("LINES", "1")));
+    kernels.build(&variables)?;
+    let ir = kernels.read(&format!("out/{name}.{arch}.ll"))?;
+
+    let toolkit = nvvm::Toolkit::find_or_fetch()?;
+    // SAFETY: what was found is a libNVVM.
+    let compiler = unsafe { nvvm::Compiler::load(&toolkit)? };
+    let libdevice = fs::read(toolkit.libdevice.ok_or("no libdevice")?)?;
+    let mut modules = vec![("kernels", ir.as_bytes())];
+    if ir.contains("@__nv_") {
+        modules.push(("libdevice", &libdevice));
+    }
+    let mut options = vec!["-opt=3"];
+    options.extend(lines.then_some("-generate-line-info"));
+    let raw = compiler.compile(&modules, arch.parse()?, &options)?;
+    let whole = nvvm::ptx_version::lower(device_codegen::avoid_ptxas_errors(&raw));
+    // Not `assert_eq`, as it would print both.
+    let ptx = kernels.read(&format!("out/{name}.{arch}.ptx"))?;
+    let mut lines = whole.lines().zip(ptx.lines());
+    assert_eq!(lines.find(|(one, other)| one != other), None);
+    assert_eq!(whole.len(), ptx.len());
+
+    let kept = TARGET.get().ok_or("no target")?.join("cuda_builder/ptx");
+    let apart = kept.join(format!("{name}.{arch}{}.kernels", options.concat()));
+    let is_whole = |file: &fs::DirEntry| fs::read_to_string(file.path()).is_ok_and(|it| it == raw);
+    let together = fs::read_dir(kept)?.flatten().any(|file| is_whole(&file));
+    assert_ne!(apart.exists(), together);
+    Ok(!together)
+}
+
+fn kernels_that_share_nothing_give_the_ptx_of_the_whole_module() -> Result<(), Failed> {
+    for (arch, lines) in [
+        ("compute_75", false),
+        ("compute_90", true),
+        ("compute_100", true),
+    ] {
+        let is_apart = is_compiled_apart(APART, "apart", arch, lines)?;
+        assert!(is_apart, "{arch} {lines}");
+    }
+    Ok(())
+}
+
+fn kernels_that_share_a_function_or_a_variable_are_compiled_together() -> Result<(), Failed> {
+    let function = APART.replace("unsafe fn sum_of", "#[inline(never)]\nunsafe fn sum_of");
+    assert!(!is_compiled_apart(
+        &function,
+        "function",
+        "compute_75",
+        true
+    )?);
+    let table = "static TABLE: [f32; 5] = [1.0, 2.0, 4.0, 8.0, 9.0];\n";
+    let from_table = "let mut sum = *TABLE.as_ptr().add(by % 5)";
+    let variable = APART.replace("let mut sum = 0.0", from_table);
+    let variable = format!("{table}{variable}");
+    assert!(!is_compiled_apart(
+        &variable,
+        "variable",
+        "compute_75",
+        true
+    )?);
+    Ok(())
+}
+
+fn only_the_changed_kernel_is_compiled() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.add(
+        "#[cfg(cuda_device)]\n#[unsafe(no_mangle)]\n#[unsafe(link_section = \".nvvm.kernel\")]\n\
+         pub unsafe fn other(y: *mut f32) { unsafe { *y = 1.0 } }",
+    )?;
+    kernels.build(&[])?;
+    // The kernels as the last build left them, of which these shall be known again.
+    let kept = "out/cuda_builder/ptx/kernels.compute_75-opt=3.kernels";
+    kernels.replace(kept, "\tret;", "\texit")?;
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.build(&[])?;
+    let ptx = kernels.ptx()?;
+    let (other, scale) = ptx.split_once("entry scale(").ok_or("no kernel `scale`")?;
+    assert_has(other, &["entry other(", "\texit"]);
+    assert_has(scale, &["\tret;"]);
+    // What does not belong to the file any more is not read.
+    let text = kernels.read(kept)?;
+    kernels.write(kept, &text[..text.len() / 2])?;
+    kernels.replace("kernels/src/lib.rs", "(n + 2)", "(n + 3)")?;
+    kernels.build(&[])?;
+    assert_lacks(&kernels.ptx()?, &["\texit"]);
     Ok(())
 }
 
