@@ -21,8 +21,8 @@ impl LibNvvm {
     /// Finds or fetches libNVVM, and loads it.
     pub(crate) fn load(search: &Search, compiled: PtxCache) -> Result<Self, nvvm::Error> {
         let toolkit = search.find_or_fetch()?;
-        // SAFETY: what was found, or came with the wheel, is a libNVVM, unless who runs this has put
-        // something else there, which cargo would then run as gladly.
+        // SAFETY: what was found, or came with the wheel, is a libNVVM, unless who runs this has
+        // put something else there, which cargo would then run as gladly.
         let compiler = unsafe { Compiler::load(&toolkit)? };
         Ok(LibNvvm {
             toolkit,
