@@ -70,14 +70,17 @@ impl<'a> Module<'a> {
         Some(module)
     }
 
-    /// The kernels as modules of their own, in the order of the text.
-    pub(crate) fn parts(&self) -> Option<Vec<Part<'a>>> {
+    /// The kernels as modules of their own, in the order of the text. libNVVM's newer half, with
+    /// opaque pointers, makes one variable of a kernel's arrays and numbers these variables, so
+    /// there a kernel may have one.
+    pub(crate) fn parts(&self, has_opaque_pointers: bool) -> Option<Vec<Part<'a>>> {
         let mut annotations = self.annotations()?;
         let variables: BTreeMap<_, _> = self.variables.iter().copied().collect();
         let mut owned = BTreeSet::new();
         let mut parts = Vec::new();
         for (kernel, body) in &self.kernels {
             let mut used = BTreeSet::new();
+            let owned_before = owned.len();
             for name in names(body)?.into_iter().filter(|name| name != kernel) {
                 let is_new = used.insert(name);
                 let Some(line) = variables.get(name) else {
@@ -88,6 +91,9 @@ impl<'a> Module<'a> {
                 if is_new && !is_declared && !(is_own && owned.insert(name)) {
                     return None;
                 }
+            }
+            if has_opaque_pointers && owned.len() > owned_before + 1 {
+                return None;
             }
             let annotations = annotations.remove(kernel)?;
             parts.push(self.part(kernel, body, &used, &annotations)?);

@@ -72,7 +72,7 @@ impl LibNvvm {
         let Some(module) = kernels_apart::Module::parse(ir) else {
             return Ok(None);
         };
-        let Some(parts) = module.parts() else {
+        let Some(parts) = module.parts(arch.has_opaque_pointers()) else {
             return Ok(None);
         };
         let crate_and_arch = kept_ir.file_stem().unwrap_or_default().to_string_lossy();

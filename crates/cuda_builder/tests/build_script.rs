@@ -1030,6 +1030,11 @@ fn kernels_that_share_a_function_or_a_variable_are_compiled_together() -> Result
         "compute_75",
         true
     )?);
+    let own = "let tile = cuda_std::shared_array![f32; 16];";
+    let arrays = format!("{own}\n*cuda_std::shared_array![f32; 8].add(x.len()) = 1.0;");
+    let arrays = APART.replace(own, &arrays);
+    assert!(is_compiled_apart(&arrays, "arrays", "compute_90", true)?);
+    assert!(!is_compiled_apart(&arrays, "arrays", "compute_100", true)?);
     let table = "static TABLE: [f32; 5] = [1.0, 2.0, 4.0, 8.0, 9.0];\n";
     let from_table = "let mut sum = *TABLE.as_ptr().add(by % 5)";
     let variable = APART.replace("let mut sum = 0.0", from_table);
