@@ -1,6 +1,6 @@
 //! Compiles the kernels to PTX for several architectures, to machine code for the GPUs of this
-//! machine, and to OpenCL C; `src/device/cuda/ptx.rs` and `src/device/opencl/source.rs` embed them, with
-//! the Rust files that they came from.
+//! machine, and to OpenCL C; `src/device/cuda/ptx.rs` and `src/device/opencl/source.rs` embed them,
+//! with the Rust files that they came from.
 
 use std::collections::BTreeSet;
 use std::error::Error;

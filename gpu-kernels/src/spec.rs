@@ -217,11 +217,7 @@ impl Variant {
             Function::GemmF16(_) => ElementType::F16,
             _ => ElementType::F32,
         };
-        if element.bytes() == 2 {
-            // SAFETY: as the caller vouches.
-            return unsafe { Variant::mapped(name, entry, block, tile, element) };
-        }
-        Variant {
+        let plain = Variant {
             name,
             entry,
             types: Types::all(element),
@@ -252,51 +248,33 @@ impl Variant {
                 _ => Rounding::Nearest,
             },
             rate: None,
+        };
+        match element.bytes() {
+            2 => plain.mapped(),
+            _ => plain,
         }
     }
 
     /// A kernel of [`MappedFn`]: persistent CTAs, of which the warpgroups but the first multiply by
     /// Hopper's tensor cores.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Variant::new`].
-    const unsafe fn mapped(
-        name: &'static str,
-        entry: EntryPoint,
-        block: Block,
-        tile: Tile,
-        element: ElementType,
-    ) -> Variant {
+    const fn mapped(self) -> Variant {
         Variant {
-            name,
-            entry,
             types: Types {
                 accumulator: ElementType::F32,
-                ..Types::all(element)
+                ..self.types
             },
             unit: Unit::TensorCores {
-                warp_tile: (16, tile.n),
+                warp_tile: (16, self.tile.n),
             },
             least_capability: 90,
             one_capability: true,
             grid: Grid::Persistent,
-            block,
-            cluster: 1,
-            tile,
-            thread_tile: (2, tile.n / 4),
-            k_slices: 1,
+            thread_tile: (2, self.tile.n / 4),
             staging: Staging::Tiles,
-            static_shared_bytes: 0,
             a: OperandLayout::K_MAJOR_ALIGNED,
             b: OperandLayout::MN_MAJOR_ALIGNED,
-            allocation: Allocation::AsGiven,
-            exact_tiles: false,
-            n_remainder: None,
-            vector_stores: false,
-            gemv_like: false,
             rounding: Rounding::Truncated,
-            rate: None,
+            ..self
         }
     }
 

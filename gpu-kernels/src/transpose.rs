@@ -48,8 +48,8 @@ pub const BLOCK_Y: usize = 8;
 /// lies in 32 banks.
 const STRIDE: usize = TILE + 1;
 
-/// What one launch copies, from and to: `source` is `rows x cols` elements, of which a row begins every `leading`
-/// elements; `target` has `target_rows` rows of `target_leading` elements.
+/// What one launch copies, from and to: `source` is `rows x cols` elements, of which a row begins
+/// every `leading` elements; `target` has `target_rows` rows of `target_leading` elements.
 struct Matrices<'a, T> {
     source: &'a [T],
     rows: usize,

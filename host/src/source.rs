@@ -176,8 +176,8 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, of files compact and else in this layout, and the random data that it is, if it is. Where `beta` or `alpha` is
-    /// zero, what must not be read is [`Number::POISON`].
+    /// The problem, of files compact and else in this layout, and the random data that it is, if it
+    /// is. Where `beta` or `alpha` is zero, what must not be read is [`Number::POISON`].
     ///
     /// # Errors
     ///

@@ -146,9 +146,10 @@ fn run<T: Element>(
     problem: &Problem<T>,
     configure: impl Fn(Launch) -> Launch + Send + Sync + 'static,
 ) -> Result<Vec<u64>, Failed> {
-    // SAFETY: A and B outlive the launches, and only the thread order changes or a barrier or a wait
-    // is left out. What a kernel then reads too early is an element, or the number of a tile that is
-    // either right or all ones, with which computing an address overflows: a panic in this profile.
+    // SAFETY: A and B outlive the launches, and only the thread order changes or a barrier or a
+    // wait is left out. What a kernel then reads too early is an element, or the number of a tile
+    // that is either right or all ones, with which computing an address overflows: a panic in this
+    // profile.
     let device = Device::Simulator(unsafe { Simulator::configured(configure) });
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     Ok(tests::bits(run.c.elements()))

@@ -1,5 +1,6 @@
 //! Every kernel computes `alpha * A * B + beta * C`, on the simulator, on the GPU and, where it can
-//! be said in OpenCL C, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the scalars and the values.
+//! be said in OpenCL C, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the
+//! scalars and the values.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;

@@ -27,6 +27,9 @@ pub(crate) struct BuildScript {
     pub(crate) search: Search,
     /// What to tell cargo.
     pub(crate) instructions: BTreeSet<String>,
+    /// Whether the next build must compile again even if nothing has changed: see
+    /// [`Record`](crate::record::Record).
+    pub(crate) keeps_no_record: bool,
 }
 
 impl BuildScript {
@@ -44,6 +47,7 @@ impl BuildScript {
                 ..Search::from_environment()
             },
             instructions: BTreeSet::new(),
+            keeps_no_record: false,
         })
     }
 
@@ -176,6 +180,7 @@ mod tests {
             cargo: PathBuf::new(),
             search: Search::from_variables(|_| None),
             instructions: BTreeSet::new(),
+            keeps_no_record: false,
         };
         script.tell_there_is_no_ptx(error);
         Vec::from_iter(script.instructions).join("\n")

@@ -18,7 +18,7 @@ use crate::{
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
     native_check::are_the_same,
-    nested_cargo, shared,
+    nested_cargo, record, shared,
 };
 
 /// A crate of device code, compiled.
@@ -210,6 +210,7 @@ pub(crate) fn build(
     }
     for warning in &messages.warnings {
         eprintln!("{warning}");
+        script.keeps_no_record = true;
     }
 
     script.rerun_if_changed(&workspace);
@@ -233,7 +234,13 @@ pub(crate) fn build(
         if artifact.is_local {
             let path = ir_path.with_extension("d");
             let dep_info = fs::read_to_string(&path).map_err(unreadable(&path))?;
-            watch(artifact, &DepInfo::parse(&dep_info), &workspace, script);
+            watch(
+                artifact,
+                &DepInfo::parse(&dep_info),
+                &ir_path,
+                &workspace,
+                script,
+            );
         }
         crates.push(DeviceCrate {
             ir: fs::read_to_string(&ir_path).map_err(unreadable(&ir_path))?,
@@ -291,13 +298,21 @@ fn ir_path(artifact: &Artifact, device_files: &Path) -> Option<PathBuf> {
 
 /// Tells cargo to repeat the build script when something that a local crate was compiled from
 /// changes.
-fn watch(artifact: &Artifact, dep_info: &DepInfo, workspace: &Path, script: &mut BuildScript) {
+fn watch(
+    artifact: &Artifact,
+    dep_info: &DepInfo,
+    ir_path: &Path,
+    workspace: &Path,
+    script: &mut BuildScript,
+) {
     script.rerun_if_changed(&artifact.manifest);
     // Cargo runs rustc in the root of the workspace for crates below it, and gives absolute paths
     // for all others.
     let root = workspace.parent().unwrap_or(workspace);
     for file in &dep_info.files {
-        script.rerun_if_changed(&root.join(file));
+        let file = root.join(file);
+        script.keeps_no_record |= !record::is_older(&file, ir_path);
+        script.rerun_if_changed(&file);
     }
     for variable in &dep_info.variables {
         // Cargo sets these for each crate, and compiles the crate again when they change.

@@ -37,6 +37,8 @@
 //! | `cargo_messages.rs` | reads what cargo reports |
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
+//! | `kernels_apart.rs` | a module for each kernel, and their PTX joined |
+//! | `record.rs` | sees that nothing has changed since the last build |
 //! | `shared.rs` | what all build scripts of a workspace share: IR, and PTX compiled before |
 //! | `toolchain.rs` | which rustc compiled the kernels |
 //! | `build_script.rs` | what cargo tells a build script, and what that tells cargo |
@@ -46,10 +48,12 @@ mod cargo_messages;
 mod dep_info;
 mod device_build;
 mod error;
+mod kernels_apart;
 mod native_check;
 mod nested_cargo;
 mod opencl;
 mod ptx;
+mod record;
 mod shared;
 mod toolchain;
 
@@ -61,6 +65,7 @@ pub use nvvm::NvvmArch;
 use build_script::BuildScript;
 use device_codegen::Contraction;
 use ptx::LibNvvm;
+use record::Record;
 use shared::PtxCache;
 
 /// What the PTX says about the source that it was compiled from.
@@ -239,7 +244,8 @@ impl CudaBuilder {
     /// Compiles, and returns the path of the PTX file.
     ///
     /// Cargo is told to repeat the build script only when a file that the kernels were compiled
-    /// from, libNVVM, or a variable that says where to find it has changed.
+    /// from, libNVVM, or a variable that says where to find it has changed. If the files only have
+    /// new times and the same contents, nothing is compiled.
     ///
     /// An error in the kernels is shown once. If the package being built also has the kernels'
     /// crate as an ordinary dependency, to run it on the CPU, cargo compiles that crate for the
@@ -263,9 +269,6 @@ impl CudaBuilder {
     }
 
     fn build_in(&self, script: &mut BuildScript) -> Result<PathBuf, CudaBuilderError> {
-        for variable in nvvm::SEARCH_VARIABLES {
-            script.instruct(format!("rerun-if-env-changed={variable}"));
-        }
         let crate_folder = self.crate_folder()?;
         let crate_name = crate_folder
             .file_name()
@@ -275,7 +278,19 @@ impl CudaBuilder {
             let name = format!("{crate_name}.{}.ptx", self.arch);
             script.out_dir.join(name)
         });
+        let mut outputs = vec![ptx_path.clone()];
+        outputs.extend(self.opencl_folder.clone());
+        if self.emit_llvm_ir {
+            outputs.extend(["ll", "rustc.ll"].map(|ending| ptx_path.with_extension(ending)));
+        }
+        let record = Record::new(script, format!("{self:?} {crate_folder:?}"), outputs);
+        if record.holds(script) {
+            return Ok(ptx_path);
+        }
 
+        for variable in nvvm::SEARCH_VARIABLES {
+            script.instruct(format!("rerun-if-env-changed={variable}"));
+        }
         let compiled = PtxCache::new(&script.out_dir);
         let libnvvm = match LibNvvm::load(&script.search, compiled) {
             Ok(found) => found,
@@ -344,6 +359,7 @@ impl CudaBuilder {
         let options = self.nvvm_options();
         let ptx = libnvvm.compile(&module, self.arch, &options, &kept_ir)?;
         build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
+        record.write(script)?;
         Ok(ptx_path)
     }
 

@@ -1,13 +1,13 @@
 //! From the kernels' LLVM IR to NVVM IR to PTX.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use device_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, Source};
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
 
 use crate::{
     CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
-    shared::PtxCache,
+    kernels_apart, shared::PtxCache,
 };
 
 /// libNVVM, loaded, and what it has compiled before.
@@ -21,8 +21,8 @@ impl LibNvvm {
     /// Finds or fetches libNVVM, and loads it.
     pub(crate) fn load(search: &Search, compiled: PtxCache) -> Result<Self, nvvm::Error> {
         let toolkit = search.find_or_fetch()?;
-        // SAFETY: what was found, or came with the wheel, is a libNVVM, unless who runs this has put
-        // something else there, which cargo would then run as gladly.
+        // SAFETY: what was found, or came with the wheel, is a libNVVM, unless who runs this has
+        // put something else there, which cargo would then run as gladly.
         let compiler = unsafe { Compiler::load(&toolkit)? };
         Ok(LibNvvm {
             toolkit,
@@ -40,23 +40,17 @@ impl LibNvvm {
         options: &[&str],
         kept_ir: &Path,
     ) -> Result<String, CudaBuilderError> {
-        let libdevice = module
-            .needs_libdevice
-            .then(|| read_libdevice(&self.toolkit))
-            .transpose()?;
-        let mut modules = vec![(MODULE_NAME, module.ir.as_bytes())];
-        modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
-
-        let key = PtxCache::key(&self.toolkit, &modules, arch, options);
-        let ptx = match self.compiled.get(&key) {
+        let whole =
+            || self.compile_text(&module.ir, module.needs_libdevice, arch, options, kept_ir);
+        let ptx = match self.compile_apart(&module.ir, arch, options, kept_ir)? {
             Some(ptx) => ptx,
-            None => match self.compiler.compile(&modules, arch, options) {
-                Err(nvvm::Error::Rejected { log, .. }) => {
-                    write_atomically(kept_ir, module.ir.as_bytes())?;
-                    return Err(rejected(&log, &module.ir, kept_ir));
+            None => {
+                let key = self.key(&module.ir, module.needs_libdevice, arch, options)?;
+                match self.compiled.get(&key) {
+                    Some(ptx) => ptx,
+                    None => self.compiled.put(&key, whole()?)?,
                 }
-                compiled => self.compiled.put(&key, compiled?)?,
-            },
+            }
         };
         let mut ptx = ptx_version::lower(device_codegen::avoid_ptxas_errors(&ptx));
         for (number, said) in module.panics.iter().enumerate() {
@@ -65,6 +59,88 @@ impl LibNvvm {
         }
         Ok(ptx)
     }
+
+    /// Compiles each kernel for itself, if that gives the PTX of the whole module: only those that
+    /// have changed since the last build.
+    fn compile_apart(
+        &self,
+        ir: &str,
+        arch: NvvmArch,
+        options: &[&str],
+        kept_ir: &Path,
+    ) -> Result<Option<String>, CudaBuilderError> {
+        let Some(module) = kernels_apart::Module::parse(ir) else {
+            return Ok(None);
+        };
+        let Some(parts) = module.parts(arch.has_opaque_pointers()) else {
+            return Ok(None);
+        };
+        let crate_and_arch = kept_ir.file_stem().unwrap_or_default().to_string_lossy();
+        let name = format!("{crate_and_arch}{}.kernels", options.concat());
+        let before = self.compiled.kernels(&name);
+        let (mut now, mut kernels) = (BTreeMap::new(), Vec::new());
+        for part in &parts {
+            let key = self.key(&part.ir, part.needs_libdevice, arch, options)?;
+            let ptx = match before.get(&key) {
+                Some(ptx) => ptx.clone(),
+                None => {
+                    self.compile_text(&part.ir, part.needs_libdevice, arch, options, kept_ir)?
+                }
+            };
+            now.insert(key, ptx.clone());
+            kernels.push((part.kernel, ptx));
+        }
+        if now != before {
+            self.compiled.keep_kernels(&name, &now)?;
+        }
+        Ok(kernels_apart::join(&module, &kernels))
+    }
+
+    /// Compiles a module, without looking whether that was done before.
+    fn compile_text(
+        &self,
+        ir: &str,
+        needs_libdevice: bool,
+        arch: NvvmArch,
+        options: &[&str],
+        kept_ir: &Path,
+    ) -> Result<String, CudaBuilderError> {
+        let libdevice = self.libdevice(needs_libdevice)?;
+        let compiled = self
+            .compiler
+            .compile(&modules(ir, &libdevice), arch, options);
+        match compiled {
+            Err(nvvm::Error::Rejected { log, .. }) => {
+                write_atomically(kept_ir, ir.as_bytes())?;
+                Err(rejected(&log, ir, kept_ir))
+            }
+            compiled => Ok(compiled?),
+        }
+    }
+
+    fn key(
+        &self,
+        ir: &str,
+        needs_libdevice: bool,
+        arch: NvvmArch,
+        options: &[&str],
+    ) -> Result<String, CudaBuilderError> {
+        let libdevice = self.libdevice(needs_libdevice)?;
+        let modules = modules(ir, &libdevice);
+        Ok(PtxCache::key(&self.toolkit, &modules, arch, options))
+    }
+
+    /// libdevice, if it is needed.
+    fn libdevice(&self, is_needed: bool) -> Result<Option<Vec<u8>>, CudaBuilderError> {
+        is_needed.then(|| read_libdevice(&self.toolkit)).transpose()
+    }
+}
+
+/// What libNVVM compiles together.
+fn modules<'a>(ir: &'a str, libdevice: &'a Option<Vec<u8>>) -> Vec<(&'a str, &'a [u8])> {
+    let mut modules = vec![(MODULE_NAME, ir.as_bytes())];
+    modules.extend(libdevice.as_deref().map(|bitcode| ("libdevice", bitcode)));
+    modules
 }
 
 /// Links the crates into one module, in the dialect of NVVM IR that libNVVM reads for `arch`; and,

@@ -6,6 +6,7 @@
 //! and their PTX lie in `target/cuda_builder`, and only the first build compiles them.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -105,6 +106,24 @@ impl PtxCache {
         Ok(ptx)
     }
 
+    /// The PTX of single kernels under their keys, as the last build of this name left it.
+    pub(crate) fn kernels(&self, name: &str) -> BTreeMap<String, String> {
+        let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        kernels_in(&text).unwrap_or_default()
+    }
+
+    /// Keeps the PTX of single kernels under a name.
+    pub(crate) fn keep_kernels(
+        &self,
+        name: &str,
+        kernels: &BTreeMap<String, String>,
+    ) -> Result<(), CudaBuilderError> {
+        let texts = kernels
+            .iter()
+            .map(|(key, ptx)| format!("{key} {}\n{ptx}", ptx.len()));
+        self.put(name, texts.collect()).map(drop)
+    }
+
     fn delete_oldest(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -117,6 +136,19 @@ impl PtxCache {
             .iter()
             .try_for_each(|(_, path)| fs::remove_file(path))
     }
+}
+
+/// Reads a sequence of a key, a length and a text of that length.
+fn kernels_in(mut text: &str) -> Option<BTreeMap<String, String>> {
+    let mut kernels = BTreeMap::new();
+    while !text.is_empty() {
+        let (line, rest) = text.split_once('\n')?;
+        let (key, length) = line.split_once(' ')?;
+        let (ptx, rest) = rest.split_at_checked(length.parse().ok()?)?;
+        kernels.insert(key.to_owned(), ptx.to_owned());
+        text = rest;
+    }
+    Some(kernels)
 }
 
 #[cfg(test)]

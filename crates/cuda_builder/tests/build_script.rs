@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     sync::OnceLock,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
@@ -89,7 +89,16 @@ fn run_tests() -> ExitCode {
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
         unchanged_kernels_are_not_compiled_again,
+        kernels_with_new_times_and_old_text_are_not_compiled_again,
+        a_change_that_leaves_the_length_is_compiled,
+        a_moved_file_is_compiled_when_it_has_a_new_time,
+        a_lost_or_damaged_output_is_made_again,
+        a_change_during_the_build_is_compiled_by_the_next,
+        warnings_are_shown_by_every_build,
         a_changed_kernel_replaces_the_old_one,
+        kernels_that_share_nothing_give_the_ptx_of_the_whole_module,
+        kernels_that_share_a_function_or_a_variable_are_compiled_together,
+        only_the_changed_kernel_is_compiled,
         a_crate_without_kernels_is_an_error,
         a_type_error_is_shown_exactly_once,
         a_broken_manifest_is_shown_in_cargos_words,
@@ -153,6 +162,16 @@ pub unsafe fn scale(x: &[f32], y: *mut f32, n: u32) {
     }
 }
 "#;
+
+/// All files of both crates, and the file that cargo adds.
+const FILES: [&str; 6] = [
+    "kernels/Cargo.toml",
+    "kernels/Cargo.lock",
+    "kernels/src/lib.rs",
+    "kernels/scaling/Cargo.toml",
+    "kernels/scaling/src/lib.rs",
+    "kernels/scaling/factor.bin",
+];
 
 const SCALING: &str = r#"
 #![no_std]
@@ -255,6 +274,21 @@ impl Kernels {
     fn ptx_with_lines(&self, arch: &str) -> Result<String, Failed> {
         self.build(&[("ARCH", arch), ("LINES", "1")])?;
         self.read(&format!("out/kernels.{arch}.ptx"))
+    }
+
+    /// Gives a file of the crate this time.
+    fn set_time(&self, path: &str, time: SystemTime) -> Result<(), Failed> {
+        let file = fs::File::options().append(true).open(self.path(path))?;
+        Ok(file.set_modified(time)?)
+    }
+
+    /// A crate that was compiled, and has not changed since.
+    fn compiled() -> Result<Self, Failed> {
+        let kernels = Kernels::new()?;
+        // The first build writes Cargo.lock.
+        kernels.build(&[])?;
+        kernels.build(&[])?;
+        Ok(kernels)
     }
 
     /// When each file of LLVM IR was written.
@@ -787,6 +821,100 @@ fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     Ok(())
 }
 
+fn kernels_with_new_times_and_old_text_are_not_compiled_again() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let (first, times) = (kernels.build(&[])?, kernels.ir_times()?);
+    for file in FILES {
+        kernels.set_time(file, SystemTime::now())?;
+        assert_eq!(kernels.build(&[])?, first);
+        assert_eq!(kernels.ir_times()?, times, "{file}");
+    }
+    // Nor after a change that was undone, though the kernels did not compile in between.
+    let ptx = kernels.ptx()?;
+    kernels.replace("kernels/src/lib.rs", "*y = scaling", "*y = \"a\"; scaling")?;
+    kernels.build_to_failure(&[])?;
+    let times = kernels.ir_times()?;
+    kernels.replace("kernels/src/lib.rs", "*y = \"a\"; scaling", "*y = scaling")?;
+    assert_eq!(kernels.build(&[])?, first);
+    assert_eq!(kernels.ir_times()?, times);
+    assert_eq!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn a_change_that_leaves_the_length_is_compiled() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+    kernels.build(&[])?;
+    let changed = kernels.ptx()?;
+    assert_ne!(changed, ptx);
+    // A variable that the kernels read, and settings of the builder.
+    let times = kernels.ir_times()?;
+    kernels.build(&[("SCALING_VARIABLE", "1")])?;
+    assert_ne!(kernels.ir_times()?, times);
+    kernels.build(&[("FTZ", "1")])?;
+    assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
+    Ok(())
+}
+
+/// Cargo goes by times, so it takes an older file for the one that it has compiled. When it gets a
+/// new time, cargo would compile it.
+fn a_moved_file_is_compiled_when_it_has_a_new_time() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", long_ago)?;
+    kernels.build(&[])?;
+    assert_eq!(kernels.ptx()?, ptx, "cargo goes by contents now");
+    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+    kernels.build(&[])?;
+    assert_ne!(kernels.ptx()?, ptx);
+    Ok(())
+}
+
+fn a_lost_or_damaged_output_is_made_again() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let ptx = kernels.ptx()?;
+    for damaged in [Some("// damaged"), None] {
+        let path = "out/kernels.compute_75.ptx";
+        match damaged {
+            Some(text) => kernels.write(path, text)?,
+            None => fs::remove_file(kernels.path(path))?,
+        }
+        kernels.build(&[])?;
+        assert_eq!(kernels.ptx()?, ptx);
+    }
+    Ok(())
+}
+
+/// The time of a file that changes while it is compiled is not older than the build. So which text
+/// was compiled is not known, and the same text later proves nothing.
+fn a_change_during_the_build_is_compiled_by_the_next() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    let soon = SystemTime::now() + Duration::from_secs(3600);
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.set_time("kernels/src/lib.rs", soon)?;
+    kernels.build(&[])?;
+    let times = kernels.ir_times()?;
+    kernels.set_time("kernels/src/lib.rs", soon + Duration::from_secs(1))?;
+    kernels.build(&[])?;
+    assert_ne!(kernels.ir_times()?, times);
+    Ok(())
+}
+
+fn warnings_are_shown_by_every_build() -> Result<(), Failed> {
+    let kernels = Kernels::compiled()?;
+    kernels.add("fn nobody_calls_this() {}")?;
+    for _ in 0..3 {
+        kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+        let output = kernels.build_script(&[])?.output()?;
+        assert_has(&text_of(&output), &["`nobody_calls_this` is never used"]);
+    }
+    Ok(())
+}
+
 fn a_changed_kernel_replaces_the_old_one() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.build(&[])?;
@@ -797,6 +925,151 @@ fn a_changed_kernel_replaces_the_old_one() -> Result<(), Failed> {
     assert_eq!(kernels.ir_times()?.len(), 3, "no stale IR to be taken in");
     assert_has(&kernels.ptx()?, &[".entry scale_anew("]);
     assert_lacks(&kernels.ptx()?, &[".entry scale("]);
+    Ok(())
+}
+
+/// Three kernels with loops, memory of their blocks, functions of libdevice, and functions of
+/// `core` and of their own that are inlined into several of them.
+const APART: &str = r#"
+unsafe fn sum_of(x: &[f32], by: usize) -> f32 {
+    let mut sum = 0.0;
+    for element in x.iter().copied().skip(by) {
+        sum = element.mul_add(sum, 0.5);
+    }
+    sum
+}
+
+#[kernel]
+pub unsafe fn first(x: &[f32], y: *mut f32) {
+    let tile = cuda_std::shared_array![f32; 32];
+    let thread = thread::thread_idx_x() as usize;
+    *tile.add(thread) = sum_of(x, thread);
+    thread::sync_threads();
+    *y.add(thread) = *tile.add(31 - thread);
+}
+
+#[kernel]
+pub unsafe fn second(x: &[f64], y: *mut f64) {
+    let all = cuda_std::shared::dynamic_shared_mem::<f64>();
+    let thread = thread::thread_idx_x() as usize;
+    for element in x {
+        *all.add(thread) = element.exp();
+        thread::sync_threads();
+        *y.add(thread) += *all.add(thread ^ 1) / 3.0;
+    }
+}
+
+#[kernel]
+pub unsafe fn third(x: &[f32], y: *mut f32) {
+    let tile = cuda_std::shared_array![f32; 16];
+    let all = cuda_std::shared::dynamic_shared_mem::<f32>();
+    for index in 0..x.len() / 2 {
+        *tile.add(index) = sum_of(x, index).sqrt();
+        thread::sync_threads();
+        *y = *tile + *all;
+    }
+}
+"#;
+
+/// Builds a crate with a name of its own, and tells whether each kernel was compiled for itself.
+/// The PTX is that of the whole module in any case.
+fn is_compiled_apart(source: &str, name: &str, arch: &str, lines: bool) -> Result<bool, Failed> {
+    let kernels = with_cuda_std(&format!("use cuda_std::GpuFloat;\n{source}"))?;
+    let folder = kernels.path(name);
+    fs::rename(kernels.path("kernels"), &folder)?;
+    let folder = folder.display().to_string();
+    let mut variables = vec![("ARCH", arch), ("EMIT_IR", "1")];
+    variables.push((PLAYS_BUILD_SCRIPT, &folder));
+    variables.extend(lines.then_some(("LINES", "1")));
+    kernels.build(&variables)?;
+    let ir = kernels.read(&format!("out/{name}.{arch}.ll"))?;
+
+    let toolkit = nvvm::Toolkit::find_or_fetch()?;
+    // SAFETY: what was found is a libNVVM.
+    let compiler = unsafe { nvvm::Compiler::load(&toolkit)? };
+    let libdevice = fs::read(toolkit.libdevice.ok_or("no libdevice")?)?;
+    let mut modules = vec![("kernels", ir.as_bytes())];
+    if ir.contains("@__nv_") {
+        modules.push(("libdevice", &libdevice));
+    }
+    let mut options = vec!["-opt=3"];
+    options.extend(lines.then_some("-generate-line-info"));
+    let raw = compiler.compile(&modules, arch.parse()?, &options)?;
+    let whole = nvvm::ptx_version::lower(device_codegen::avoid_ptxas_errors(&raw));
+    // Not `assert_eq`, as it would print both.
+    let ptx = kernels.read(&format!("out/{name}.{arch}.ptx"))?;
+    let mut lines = whole.lines().zip(ptx.lines());
+    assert_eq!(lines.find(|(one, other)| one != other), None);
+    assert_eq!(whole.len(), ptx.len());
+
+    let kept = TARGET.get().ok_or("no target")?.join("cuda_builder/ptx");
+    let apart = kept.join(format!("{name}.{arch}{}.kernels", options.concat()));
+    let is_whole = |file: &fs::DirEntry| fs::read_to_string(file.path()).is_ok_and(|it| it == raw);
+    let together = fs::read_dir(kept)?.flatten().any(|file| is_whole(&file));
+    assert_ne!(apart.exists(), together);
+    Ok(!together)
+}
+
+fn kernels_that_share_nothing_give_the_ptx_of_the_whole_module() -> Result<(), Failed> {
+    for (arch, lines) in [
+        ("compute_75", false),
+        ("compute_90", true),
+        ("compute_100", true),
+    ] {
+        let is_apart = is_compiled_apart(APART, "apart", arch, lines)?;
+        assert!(is_apart, "{arch} {lines}");
+    }
+    Ok(())
+}
+
+fn kernels_that_share_a_function_or_a_variable_are_compiled_together() -> Result<(), Failed> {
+    let function = APART.replace("unsafe fn sum_of", "#[inline(never)]\nunsafe fn sum_of");
+    assert!(!is_compiled_apart(
+        &function,
+        "function",
+        "compute_75",
+        true
+    )?);
+    let own = "let tile = cuda_std::shared_array![f32; 16];";
+    let arrays = format!("{own}\n*cuda_std::shared_array![f32; 8].add(x.len()) = 1.0;");
+    let arrays = APART.replace(own, &arrays);
+    assert!(is_compiled_apart(&arrays, "arrays", "compute_90", true)?);
+    assert!(!is_compiled_apart(&arrays, "arrays", "compute_100", true)?);
+    let table = "static TABLE: [f32; 5] = [1.0, 2.0, 4.0, 8.0, 9.0];\n";
+    let from_table = "let mut sum = *TABLE.as_ptr().add(by % 5)";
+    let variable = APART.replace("let mut sum = 0.0", from_table);
+    let variable = format!("{table}{variable}");
+    assert!(!is_compiled_apart(
+        &variable,
+        "variable",
+        "compute_75",
+        true
+    )?);
+    Ok(())
+}
+
+fn only_the_changed_kernel_is_compiled() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.add(
+        "#[cfg(cuda_device)]\n#[unsafe(no_mangle)]\n#[unsafe(link_section = \".nvvm.kernel\")]\n\
+         pub unsafe fn other(y: *mut f32) { unsafe { *y = 1.0 } }",
+    )?;
+    kernels.build(&[])?;
+    // The kernels as the last build left them, of which these shall be known again.
+    let kept = "out/cuda_builder/ptx/kernels.compute_75-opt=3.kernels";
+    kernels.replace(kept, "\tret;", "\texit")?;
+    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
+    kernels.build(&[])?;
+    let ptx = kernels.ptx()?;
+    let (other, scale) = ptx.split_once("entry scale(").ok_or("no kernel `scale`")?;
+    assert_has(other, &["entry other(", "\texit"]);
+    assert_has(scale, &["\tret;"]);
+    // What does not belong to the file any more is not read.
+    let text = kernels.read(kept)?;
+    kernels.write(kept, &text[..text.len() / 2])?;
+    kernels.replace("kernels/src/lib.rs", "(n + 2)", "(n + 3)")?;
+    kernels.build(&[])?;
+    assert_lacks(&kernels.ptx()?, &["\texit"]);
     Ok(())
 }
 

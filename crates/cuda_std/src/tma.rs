@@ -58,8 +58,8 @@ pub struct TensorMap(
     pub [u64; 16],
 );
 
-/// What a [`TensorMap`] says, for the host that makes one: a matrix in global memory, and the boxes of it
-/// that copies move.
+/// What a [`TensorMap`] says, for the host that makes one: a matrix in global memory, and the boxes
+/// of it that copies move.
 #[cfg(not(cuda_device))]
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles {
@@ -303,9 +303,9 @@ pub unsafe fn load_2d_multicast<T>(
 /// # Safety
 ///
 /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
-/// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and this. No
-/// thread writes there until this thread has waited with [`wait_group_read`]. The map describes
-/// memory that nobody else reads or writes.
+/// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and
+/// this. No thread writes there until this thread has waited with [`wait_group_read`]. The map
+/// describes memory that nobody else reads or writes.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {

@@ -90,8 +90,8 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// initializer has to be zeros or a `MaybeUninit`, and is ignored. `shared_array!` is the easy way
 /// to get one.
 ///
-/// The type of a `constant` static is `Copy`: an atomic or a cell could be written, and the GPU only
-/// reads that memory.
+/// The type of a `constant` static is `Copy`: an atomic or a cell could be written, and the GPU
+/// only reads that memory.
 ///
 /// In the simulator, `global` and `constant` change nothing. A `shared` static becomes a handle
 /// that dereferences to the current block's copy; use it only from a kernel's thread.

@@ -1,6 +1,6 @@
-//! Kernels as OpenCL C. `opencl/CLAIM.ll` goes in, `opencl/CLAIM.expected` must come out, and, where
-//! there is a device of OpenCL, it must compile and store what the first lines of the `.ll` say,
-//! which is worked out by hand:
+//! Kernels as OpenCL C. `opencl/CLAIM.ll` goes in, `opencl/CLAIM.expected` must come out, and,
+//! where there is a device of OpenCL, it must compile and store what the first lines of the `.ll`
+//! say, which is worked out by hand:
 //!
 //! ```text
 //! ; run 2 groups of 4

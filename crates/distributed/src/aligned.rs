@@ -5,8 +5,8 @@
 //! of a rank takes up to a third longer. It depends on what was freed before whether a matrix lies
 //! so, and so ranks that do the same would take different times.
 //!
-//! It also gives large blocks back to the system as soon as they are free. A program that asks for them
-//! again waits for each page: on a virtual machine that was longer than to receive the matrix.
+//! It also gives large blocks back to the system as soon as they are free. A program that asks for
+//! them again waits for each page: on a virtual machine that was longer than to receive the matrix.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -31,8 +31,8 @@ pub struct Search {
     /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in
     /// `XDG_CACHE_HOME` or in `~/.cache`.
     pub cache: Option<PathBuf>,
-    /// Whether PTX is wanted at all: unless `GEMM_NO_PTX` is set to something other than `0`, as for
-    /// a linter or an editor, which have no use for it.
+    /// Whether PTX is wanted at all: unless `GEMM_NO_PTX` is set to something other than `0`, as
+    /// for a linter or an editor, which have no use for it.
     pub wanted: bool,
     /// Whether a wheel may be fetched: unless `GEMM_NO_FETCH` is set to something other than `0`.
     pub may_fetch: bool,

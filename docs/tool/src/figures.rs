@@ -12,8 +12,8 @@ use crate::parts::unbroken;
 pub const MAIN_SIZE: usize = 4096;
 
 /// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32 of-peak`, `4096
-/// tiled-32 over naive` (how many times as fast), `4096 cublas`, or `4096 cublas-fp64`. A variant is
-/// compared with the cuBLAS of its own precision, and with others of the same file.
+/// tiled-32 over naive` (how many times as fast), `4096 cublas`, or `4096 cublas-fp64`. A variant
+/// is compared with the cuBLAS of its own precision, and with others of the same file.
 ///
 /// # Errors
 ///
@@ -53,10 +53,10 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     }
 }
 
-/// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS: the
-/// geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
-/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, or with `h100` before
-/// it on an H100.
+/// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS:
+/// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
+/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, or with `h100`
+/// before it on an H100.
 ///
 /// # Errors
 ///
@@ -149,8 +149,8 @@ pub fn table(name: &str) -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// The shapes of `rust-gemm bench --preset shapes` for which `auto` chose a kernel: the time, that of
-/// cuBLAS, and how fast B was read.
+/// The shapes of `rust-gemm bench --preset shapes` for which `auto` chose a kernel: the time, that
+/// of cuBLAS, and how fast B was read.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The measurements that the book and the README show: what `rust-gemm bench --json` wrote, on one GPU.
+//! The measurements that the book and the README show: what `rust-gemm bench --json` wrote, on one
+//! GPU.
 
 use gpu_kernels::spec::Kernel;
 use host::bench::Results;
@@ -66,8 +67,8 @@ pub fn of_any(names: &[&str]) -> Result<Measured, String> {
 ///
 /// # Errors
 ///
-/// The file is missing, `rust-gemm bench` did not write it, its figures do not agree with each other,
-/// or a kernel in it was not proven right.
+/// The file is missing, `rust-gemm bench` did not write it, its figures do not agree with each
+/// other, or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     proven(LADDER)
 }

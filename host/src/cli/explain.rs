@@ -1,4 +1,5 @@
-//! `rust-gemm explain KERNEL`: a kernel's numbers for a shape and a GPU, or what is known of a CPU rung.
+//! `rust-gemm explain KERNEL`: a kernel's numbers for a shape and a GPU, or what is known of a CPU
+//! rung.
 
 use std::io::{self, Write};
 

@@ -139,7 +139,8 @@ macro_rules! float {
 float!(f32, 0x7fc5_a5a5);
 float!(f64, 0x7ffc_a5a5_a5a5_a5a5);
 
-/// [`Number`] for elements of 16 bits, by the bits of their poison, of the largest and of precision.
+/// [`Number`] for elements of 16 bits, by the bits of their poison, of the largest and of
+/// precision.
 macro_rules! half {
     ($half:ident, $poison:literal, $largest:literal, $precision:literal) => {
         impl Number for $half {

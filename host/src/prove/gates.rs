@@ -186,7 +186,13 @@ fn prove_exact<T: Element>(
     let integer = |scalar| T::from_integer(small_integer(scalar));
     let (alpha, beta) = (integer(request.alpha), integer(request.beta));
     // One candidate after the other, on data that suits it: the same for most.
-    let mut last: Option<(Data, Problem<T>)> = None;
+    let mut last: Option<(Data, Problem<T>, _)> = None;
+    // Rows cannot be checked by their sums where elements have fewer bits than these.
+    let by_reference = verify::rounds_sums::<T>() && coverage != Coverage::Full;
+    let coverage = match by_reference {
+        true => Coverage::Full,
+        false => coverage,
+    };
     for candidate in candidates {
         let Some(data) = candidate
             .rung
@@ -197,34 +203,28 @@ fn prove_exact<T: Element>(
             candidate.judge(Err(Failure::Unprovable(why)));
             continue;
         };
-        let problem = match last.take() {
-            Some((known, problem)) if known == data => problem,
+        let (problem, reference) = match last.take() {
+            Some((known, problem, reference)) if known == data => (problem, reference),
             _ => {
                 let layout = request.layout();
-                Problem {
+                let problem = Problem {
                     transposes: request.storage.transposes,
                     ..Problem::random(shape, layout, data, request.seed, alpha, beta)?
-                }
+                };
+                let reference = match by_reference {
+                    true => computed_reference(machine, &problem, request.seed, progress)?,
+                    false => Ok(None),
+                };
+                (problem, reference)
             }
         };
-        // Rows cannot be checked by their sums where elements have fewer bits than these.
-        let by_reference = verify::rounds_sums::<T>() && coverage != Coverage::Full;
-        let reference = match by_reference {
-            true => computed_reference(machine, &problem, request.seed, progress)?,
-            false => Ok(None),
-        };
         let c = candidate.run(machine, &problem, progress)?;
-        let coverage = if by_reference {
-            Coverage::Full
-        } else {
-            coverage
-        };
-        candidate.judge(match reference {
-            Ok(Some(reference)) => verify::exact_by(&problem, &c, &reference),
+        candidate.judge(match &reference {
+            Ok(Some(reference)) => verify::exact_by(&problem, &c, reference),
             Ok(None) => verify::exact(&problem, &c, candidate.rung.tile(), coverage),
-            Err(failure) => Err(failure),
+            Err(failure) => Err(failure.clone()),
         });
-        last = Some((data, problem));
+        last = Some((data, problem, reference));
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use super::request::Request;
 use crate::measure;
 
 /// Progress steps of [`evaluate_observed`](super::evaluate_observed): on the simulator the CTAs
-/// that it will run; on a GPU, on several devices and by OpenCL the results to prove, and the timing;
-/// runs of CPU rungs.
+/// that it will run; on a GPU, on several devices and by OpenCL the results to prove, and the
+/// timing; runs of CPU rungs.
 ///
 /// # Errors
 ///

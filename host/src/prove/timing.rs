@@ -24,8 +24,8 @@ use crate::run::run;
 use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Failure, Proof};
 
-/// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a run that was
-/// proven counts as the first.
+/// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a
+/// run that was proven counts as the first.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,

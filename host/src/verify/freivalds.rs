@@ -9,8 +9,8 @@
 //! exact up to 2^53.
 
 //!
-//! Elements that wrap modulo 2^32 are known only so far, and the probability is 2^-(32 - t): 1/2 for
-//! an error of 2^31. So there are as many vectors as make up for that.
+//! Elements that wrap modulo 2^32 are known only so far, and the probability is 2^-(32 - t): 1/2
+//! for an error of 2^31. So there are as many vectors as make up for that.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;

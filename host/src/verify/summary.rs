@@ -1,8 +1,8 @@
 //! A result summed up: enough to judge it by, and no longer than some of its rows and columns.
 //!
 //! The machine that has the result multiplies it by vectors that follow from a seed, and picks some
-//! of its elements. The machine that has A and B computes what these sums and elements must be. They
-//! need not be the same machine: only the summary is sent from one to the other.
+//! of its elements. The machine that has A and B computes what these sums and elements must be.
+//! They need not be the same machine: only the summary is sent from one to the other.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]

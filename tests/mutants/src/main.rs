@@ -56,7 +56,8 @@ struct Arguments {
     /// Only in functions that neither tests/mutants/record.csv nor untried.csv has as they are now.
     #[arg(long)]
     changed: bool,
-    /// Tries nothing: writes those functions to tests/mutants/untried.csv, for a day with more time.
+    /// Tries nothing: writes those functions to tests/mutants/untried.csv, for a day with more
+    /// time.
     #[arg(long)]
     postpone: bool,
     /// Only every Nth, from the Kth on.

@@ -64,8 +64,8 @@ pub struct Chooser {
 const MOST_KNOWN: usize = 1024;
 
 impl Chooser {
-    /// A chooser for a device, or for the first of several. It uses what was tuned for the device if that is usable; otherwise
-    /// a sentence says why not.
+    /// A chooser for a device, or for the first of several. It uses what was tuned for the device
+    /// if that is usable; otherwise a sentence says why not.
     pub fn of(device: &Device) -> (Chooser, Option<String>) {
         match device {
             Device::Simulator(_) | Device::OpenCl(_) => (Chooser::untuned(device.facts()), None),
@@ -204,8 +204,8 @@ impl Chooser {
     }
 }
 
-/// The variant of a kernel for elements of a type and a call: one that takes A and B as they lie, if
-/// there is one, else the type's default.
+/// The variant of a kernel for elements of a type and a call: one that takes A and B as they lie,
+/// if there is one, else the type's default.
 pub fn kernel_for(kernel: &Kernel, element: ElementType, call: &Call) -> Option<&'static Variant> {
     let mut of_type = kernel.variants.iter().filter(|one| one.types.c == element);
     let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));

@@ -2,8 +2,8 @@
 //!
 //! The file is `tuned-NAME.txt`, where NAME is the GPU's, in the cache folder (`GEMM_CACHE_DIR`,
 //! else `rust-gemm` in `XDG_CACHE_HOME` or in `~/.cache`). Measurements with another driver or
-//! other kernels are not used: the next `rust-gemm tune` repeats them, and until then `auto` follows
-//! the model.
+//! other kernels are not used: the next `rust-gemm tune` repeats them, and until then `auto`
+//! follows the model.
 //!
 //! ```text
 //! tuned plans of rust-gemm, version 2

@@ -213,8 +213,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A map lives as long as the process: there are three for each launch of some kernels.
-    fn map(&mut self) -> Option<Shared<&'static TensorMap>> {
+    fn map(&mut self) -> Option<SharedMap> {
         match *self.remaining.next()? {
             Argument::Map(map) => {
                 let start = self.bindings.pointer(map.address);
@@ -224,7 +223,7 @@ impl Arguments<'_> {
                     self.slices.push(start.cast_const()..end.cast_const());
                 }
                 let map = tiles.and_then(|tiles| tiles.simulated().ok());
-                Some(Shared(Box::leak(Box::new(map.unwrap_or(NO_MAP)))))
+                Some(SharedMap(map.unwrap_or(NO_MAP)))
             }
             _ => None,
         }
@@ -250,5 +249,14 @@ impl<T: Copy> Shared<T> {
     /// The argument. A closure that calls this captures all of `self`, not the pointer in it.
     fn get(&self) -> T {
         self.0
+    }
+}
+
+/// A map that the threads of a launch share, which a kernel takes by its address.
+struct SharedMap(TensorMap);
+
+impl SharedMap {
+    fn get(&self) -> &TensorMap {
+        &self.0
     }
 }

@@ -1,6 +1,6 @@
 //! A CUDA driver, a cuBLAS and an NVML without a GPU, for tests of whatever uses one: the functions
-//! of `libcuda.so.1`, `libcublas.so` and `libnvidia-ml.so.1` that the host calls, in one library. `main.rs`, one folder up,
-//! compiles it and runs the host on it.
+//! of `libcuda.so.1`, `libcublas.so` and `libnvidia-ml.so.1` that the host calls, in one library.
+//! `main.rs`, one folder up, compiles it and runs the host on it.
 //!
 //! - Memory is the host's. Whatever lies outside of an allocation is an abort, and so is everything
 //!   else that this library does not know.
