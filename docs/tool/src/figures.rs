@@ -5,7 +5,7 @@ use gpu_kernels::spec::{Kernel, Rounding};
 use host::bench::{Results, Size};
 
 use crate::ladder::{kernel, of_floats};
-use crate::measured::{Measured, h100_shapes, h200, h200_shapes, of_any, of_kernel};
+use crate::measured::{Measured, bf16_shapes, h100_shapes, h200, h200_shapes, of_any, of_kernel};
 use crate::parts::unbroken;
 
 /// The size, M = N = K, that most chapters quote.
@@ -55,16 +55,17 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 
 /// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS:
 /// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
-/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, or with `h100`
-/// before it on an H100.
+/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, with `bf16` before it
+/// in bf16, or with `h100` before it on an H100.
 ///
 /// # Errors
 ///
 /// There is no such figure.
 pub fn of_shapes(what: &str) -> Result<String, String> {
-    let (results, what) = match what.strip_prefix("h100 ") {
-        Some(what) => (h100_shapes()?, what),
-        None => (h200_shapes()?, what),
+    let (results, what) = match what.split_once(' ') {
+        Some(("h100", what)) => (h100_shapes()?, what),
+        Some(("bf16", what)) => (bf16_shapes()?, what),
+        _ => (h200_shapes()?, what),
     };
     let of_auto = results.summaries.iter().find(|one| one.kernel == "auto");
     let auto = of_auto.ok_or("`auto` was not measured at these shapes")?;

@@ -82,6 +82,15 @@ pub fn h200_shapes() -> Result<Results, String> {
     proven("results/h200-shapes.json")
 }
 
+/// The same in bf16, on an H200.
+///
+/// # Errors
+///
+/// As [`h200`].
+pub fn bf16_shapes() -> Result<Results, String> {
+    proven("results/h200-bf16-shapes.json")
+}
+
 /// The same on an H100.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ fn each_barrier_of_a_cluster_is_missed() {
     let sites = sites.unwrap();
     assert_eq!(sites.len(), 2);
     for site in sites {
-        let launch = unsafe { whole.clone().without_wait(site.clone()) };
+        let launch = unsafe { whole.clone().without_wait(site) };
         let (report, seen) = passed_on(&launch);
         let is_missed = report.is_err() || seen != right;
         assert!(is_missed, "nothing shows without {site}");
@@ -144,8 +144,8 @@ fn a_box_lands_in_each_block_and_its_waits_are_missed() {
         assert_eq!(seen, [right.clone(), right.clone()], "{order:?}");
         assert_eq!(sites.len(), 3);
         // The last one only keeps a block from ending: all has landed when it is reached.
-        for site in &sites[..2] {
-            let launch = unsafe { launch.clone().without_wait(site.clone()) };
+        for &site in &sites[..2] {
+            let launch = unsafe { launch.clone().without_wait(site) };
             let (report, seen) = multicast(&launch);
             let is_missed = report.is_err() || seen != [right.clone(), right.clone()];
             assert!(is_missed, "{order:?}: nothing shows without {site}");

@@ -133,13 +133,13 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repository::{at_root, read};
+    use crate::ladder::kernel;
 
     #[test]
     fn there_are_as_many_stages_as_in_the_kernel() {
-        let source = read(&at_root("gpu-kernels/src/warp_specialized.rs")).unwrap();
-        let line = format!("const STAGES: usize = {STAGES};");
-        assert!(source.contains(&line), "{line}");
+        // Two barriers of 8 bytes for each.
+        let barriers = kernel("warp-specialized").unwrap().variants[0].static_shared_bytes;
+        assert_eq!(barriers as usize, 2 * 8 * STAGES);
     }
 
     #[test]
