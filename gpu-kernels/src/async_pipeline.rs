@@ -50,7 +50,7 @@ macro_rules! async_pipeline {
             threads($threads:literal) tile($bm:literal, $bn:literal, $bk:literal)
             thread_tile($tm:literal, $tn:literal) lanes_m($lanes_m:literal) a($a:ident) b($b:ident)
             exact_tiles($exact:literal) k_slices($slices:literal) launch_bounds($ctas:literal)
-            rate($($rate:literal),*);
+            rate($($rate:literal),*) $(batched($batched:ident))?;
     )*) => {
         kernel! {
             name: "async-pipeline",
@@ -63,6 +63,7 @@ macro_rules! async_pipeline {
                             + $b::<$bn, $bk, $threads, $exact>::STAGE
                     )])
                     launch_bounds($ctas)
+                    $(batched($batched))?
                     {
                         thread_tile: ($tm, $tn),
                         k_slices: $slices,
@@ -99,10 +100,12 @@ async_pipeline! {
         exact_tiles(true) k_slices(2) launch_bounds(3) rate(51.0, 0.80, 3);
     "async-pipeline-64x64-edges" = fn async_pipeline_64x64_edges
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6)
+        batched(async_pipeline_64x64_edges_batched);
     "async-pipeline-64x64-nn" = fn async_pipeline_64x64_nn
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6)
+        batched(async_pipeline_64x64_nn_batched);
     "async-pipeline-64x64-odd" = fn async_pipeline_64x64_odd
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(Unaligned)
         exact_tiles(false) k_slices(1) launch_bounds(6) rate(39.0, 0.66, 6);
@@ -117,7 +120,8 @@ async_pipeline! {
         exact_tiles(false) k_slices(1) launch_bounds(4) rate(42.0, 0.62, 4);
     "async-pipeline-32x128-nt" = fn async_pipeline_32x128_nt
         threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(KMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4);
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4)
+        batched(async_pipeline_32x128_nt_batched);
     "async-pipeline-16x128-nn" = fn async_pipeline_16x128_nn
         threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(MnMajor)
         exact_tiles(false) k_slices(1) launch_bounds(5) rate(34.0, 0.65, 5);

@@ -1,6 +1,8 @@
 //! What every kernel computes, as one value: `C = alpha * A * B + beta * C`, and how it reads A
 //! and B and writes C.
 
+use cuda_std::prelude::*;
+
 use crate::compat::{global, pipeline};
 use crate::element::Element;
 use crate::float4::Float4;
@@ -23,6 +25,27 @@ pub struct Gemm<'a, T> {
     pub beta: T,
     pub c: *mut T,
     pub ldc: usize,
+}
+
+impl<'a, T: Element> Gemm<'a, T> {
+    /// Of a batch, whose matrices A, B and C lie these strides apart, the product of the CTA:
+    /// those along z take one each.
+    ///
+    /// # Safety
+    ///
+    /// `a`, `b` and `c` hold the matrices of all products.
+    #[inline(always)]
+    pub unsafe fn of_batch(self, strides: [usize; 3]) -> Gemm<'a, T> {
+        let product = thread::block_idx_z() as usize;
+        let [a, b, c] = strides.map(|stride| product * stride);
+        // A and B are empty where they are not read.
+        Gemm {
+            a: self.a.get_unchecked(a.min(self.a.len())..),
+            b: self.b.get_unchecked(b.min(self.b.len())..),
+            c: self.c.add(c),
+            ..self
+        }
+    }
 }
 
 impl<T: Element> Gemm<'_, T> {

@@ -17,7 +17,8 @@
 /// }
 /// ```
 ///
-/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Fields of
+/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs, and
+/// `batched(tiled_32_batched)` writes a second entry point, which takes a batch. Fields of
 /// the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
@@ -33,12 +34,13 @@ macro_rules! kernel {
                 block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
                 $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
                 $(launch_bounds($ctas:expr))?
+                $(batched($batched:ident))?
                 $({ $($field:ident: $value:expr),* $(,)? })?
                 => $body:expr;
         )*] $(,)?
     ) => {
-        $($crate::kernel::entry_point! {
-            $entry($gemm: $element $(, $partials)? $(; $mapped)?) {
+        $($crate::kernel::entry_points! {
+            $entry [$($batched)?] ($gemm: $element $(, $partials)? $(; $mapped)?) {
                 $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
                 $($(let $array = cuda_std::shared_array![$of; $length];)+)?
                 $body
@@ -54,6 +56,9 @@ macro_rules! kernel {
                         // Shared arrays begin at multiples of 16 bytes.
                         static_shared_bytes: (0
                             $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
+                        batched: $crate::kernel::batched!(
+                            $element [$($partials)?] [$($batched)?]
+                        ),
                         $($($field: $value,)*)?
                         // SAFETY: it is the row of the kernel above.
                         ..unsafe { Variant::new(
@@ -76,9 +81,21 @@ macro_rules! kernel {
 }
 pub(crate) use kernel;
 
+/// Writes the entry point of a variant, and the one for batches, if it has one.
+macro_rules! entry_points {
+    ($entry:ident [] $parameters:tt $body:tt) => {
+        $crate::kernel::entry_point! { $entry $parameters $body }
+    };
+    ($entry:ident [$batched:ident] $parameters:tt $body:tt) => {
+        $crate::kernel::entry_point! { $entry $parameters $body }
+        $crate::kernel::batched_entry_point! { $batched $parameters $body }
+    };
+}
+pub(crate) use entry_points;
+
 /// Writes one entry point.
 macro_rules! entry_point {
-    ($entry:ident($gemm:ident: $element:ident $(, $partials:ident)?) { $($body:tt)* }) => {
+    ($entry:ident ($gemm:ident: $element:ident $(, $partials:ident)?) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
         pub unsafe fn $entry(
@@ -99,7 +116,7 @@ macro_rules! entry_point {
             $($body)*
         }
     };
-    ($entry:ident($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
+    ($entry:ident ($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
         pub unsafe fn $entry(
@@ -125,6 +142,37 @@ macro_rules! entry_point {
 }
 pub(crate) use entry_point;
 
+/// Writes the entry point for batches: the same body, on the matrices of the product that the
+/// CTA's place along z says.
+macro_rules! batched_entry_point {
+    ($entry:ident ($gemm:ident: $element:ident $(, $partials:ident)?) { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: $element,
+            a: &[$element],
+            lda: usize,
+            b: &[$element],
+            ldb: usize,
+            beta: $element,
+            c: *mut $element,
+            ldc: usize,
+            $($partials: *mut $element,)?
+            stride_a: usize,
+            stride_b: usize,
+            stride_c: usize,
+        ) {
+            let gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+            let $gemm = gemm.of_batch([stride_a, stride_b, stride_c]);
+            $($body)*
+        }
+    };
+}
+pub(crate) use batched_entry_point;
+
 /// The variant of `Function` for a kernel of an element type, with or without partial sums.
 macro_rules! function {
     (f32) => {
@@ -147,3 +195,31 @@ macro_rules! function {
     };
 }
 pub(crate) use function;
+
+/// The entry point of a kernel for batches, if it has one.
+macro_rules! batched {
+    ($element:ident [$($partials:ident)?] []) => {
+        None
+    };
+    ($element:ident [$($partials:ident)?] [$entry:ident]) => {
+        Some($crate::spec::EntryPoint {
+            name: stringify!($entry),
+            function: $crate::kernel::batched_function!($element $(, $partials)?)($entry),
+        })
+    };
+}
+pub(crate) use batched;
+
+/// The variant of `Function` for the entry point of a kernel for batches.
+macro_rules! batched_function {
+    (f32) => {
+        $crate::spec::Function::BatchedF32
+    };
+    (f64) => {
+        $crate::spec::Function::BatchedF64
+    };
+    (f32, $partials:ident) => {
+        $crate::spec::Function::BatchedStreamK
+    };
+}
+pub(crate) use batched_function;

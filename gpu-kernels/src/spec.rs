@@ -31,6 +31,29 @@ pub type GemmFn<T> = unsafe fn(
     ldc: usize,
 );
 
+/// [`GemmFn`] of a batch: as many products of one shape as the grid has CTAs along z. From the
+/// matrices of a product to those of the next it is so many elements of A, B and C.
+///
+/// # Safety
+///
+/// As for [`GemmFn`], for each product of the batch.
+pub type BatchedFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: T,
+    a: &[T],
+    lda: usize,
+    b: &[T],
+    ldb: usize,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+    stride_a: usize,
+    stride_b: usize,
+    stride_c: usize,
+);
+
 /// [`GemmFn`] of a stream-K kernel ([`Grid::StreamK`]): A and B lie as its [`Variant`] says, and
 /// `partials` holds `2 * G` block tiles, in which CTAs leave partial sums for `fix_up`.
 ///
@@ -50,6 +73,30 @@ pub type StreamKFn<T> = unsafe fn(
     c: *mut T,
     ldc: usize,
     partials: *mut T,
+);
+
+/// [`BatchedFn`] of a stream-K kernel, of which each CTA takes one tile: no tile is split, and
+/// `partials` are not touched.
+///
+/// # Safety
+///
+/// As for [`BatchedFn`], A and B as their [`OperandLayout`]s say.
+pub type BatchedStreamKFn<T> = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: T,
+    a: &[T],
+    lda: usize,
+    b: &[T],
+    ldb: usize,
+    beta: T,
+    c: *mut T,
+    ldc: usize,
+    partials: *mut T,
+    stride_a: usize,
+    stride_b: usize,
+    stride_c: usize,
 );
 
 /// [`GemmFn`] of elements of 16 bits, with `alpha` and `beta` in f32 and A and B as tensor maps
@@ -117,9 +164,12 @@ pub enum Function {
     GemmF32(GemmFn<f32>),
     GemmF64(GemmFn<f64>),
     GemmI32(GemmFn<i32>),
+    BatchedF32(BatchedFn<f32>),
+    BatchedF64(BatchedFn<f64>),
     GemmBf16(MappedFn),
     GemmF16(MappedFn),
     StreamK(StreamKFn<f32>),
+    BatchedStreamK(BatchedStreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
     Copy16(CopyFn<u16>),
@@ -149,6 +199,9 @@ pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its element type.
     pub name: &'static str,
     pub entry: EntryPoint,
+    /// The same kernel for a batch in one launch, where there is one: elsewhere the products of a
+    /// batch are launched one after the other.
+    pub batched: Option<EntryPoint>,
     /// The element types of A, B, the accumulators and C.
     pub types: Types,
     /// What multiplies.
@@ -220,6 +273,7 @@ impl Variant {
         let plain = Variant {
             name,
             entry,
+            batched: None,
             types: Types::all(element),
             unit: Unit::CudaCores,
             least_capability: 75,
@@ -302,6 +356,11 @@ impl Variant {
             assert!(self.rate.is_some());
         }
         self
+    }
+
+    /// Its entry points: that of one product and, where there is one, that of a batch.
+    pub fn entries(&self) -> impl Iterator<Item = EntryPoint> {
+        core::iter::once(self.entry).chain(self.batched)
     }
 
     /// Dynamic shared memory that a CTA needs whatever the product, in bytes.

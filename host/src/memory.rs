@@ -3,17 +3,20 @@
 
 use thiserror::Error;
 
+use crate::data::Storage;
 use gpu_gemm::Shape;
 
 /// A problem and its copies need more memory than the machine has.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error(
-    "{shape} needs about {} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
+    "{} about {} GiB of memory on the host, for the matrices and the copies that the checks compare, but \
      this machine has {total} GiB; choose a smaller shape.",
-    gibibytes(*.needed_bytes)
+    subject(*.shape, *.batch), gibibytes(*.needed_bytes)
 )]
 pub struct TooLarge {
     shape: Shape,
+    /// Products of this shape.
+    batch: usize,
     needed_bytes: f64,
     /// In GiB.
     total: u64,
@@ -21,6 +24,14 @@ pub struct TooLarge {
 
 /// Each matrix exists up to three times: in the problem, between guard bands, and in the result.
 const COPIES: f64 = 3.0;
+
+/// What needs the memory, with its verb.
+fn subject(shape: Shape, batch: usize) -> String {
+    match batch {
+        1 => format!("{shape} needs"),
+        _ => format!("A batch of {batch} x ({shape}) needs"),
+    }
+}
 
 /// A whole number, or a power of ten for what no machine has.
 fn gibibytes(bytes: f64) -> String {
@@ -46,7 +57,20 @@ pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
 ///
 /// They do not.
 pub fn check_padded(shape: Shape, padding: usize, element_bytes: usize) -> Result<(), TooLarge> {
-    check_against(shape, padding, element_bytes, total())
+    let storage = Storage {
+        padding,
+        ..Storage::default()
+    };
+    check_stored(shape, storage, element_bytes)
+}
+
+/// [`check`] of matrices that are stored so, of all products of a batch.
+///
+/// # Errors
+///
+/// They do not.
+pub fn check_stored(shape: Shape, storage: Storage, element_bytes: usize) -> Result<(), TooLarge> {
+    check_against(shape, storage, element_bytes, total())
 }
 
 /// This machine's memory in bytes, where the system says it.
@@ -56,17 +80,19 @@ pub fn total() -> Option<u64> {
 
 fn check_against(
     shape: Shape,
-    padding: usize,
+    Storage { padding, batch, .. }: Storage,
     element_bytes: usize,
     total: Option<u64>,
 ) -> Result<(), TooLarge> {
     // Floating-point numbers do not overflow, and a byte more or less decides nothing.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
     let padding = (m + k + m) * padding as f64;
-    let needed_bytes = (m * k + k * n + m * n + padding) * COPIES * element_bytes as f64;
+    let elements = (m * k + k * n + m * n + padding) * batch as f64;
+    let needed_bytes = elements * COPIES * element_bytes as f64;
     match total {
         Some(total) if needed_bytes > total as f64 => Err(TooLarge {
             shape,
+            batch,
             needed_bytes,
             total: total >> 30,
         }),
@@ -100,23 +126,36 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_both_sizes() {
         let shape = Shape::cube(1 << 14); // 1 GiB a matrix of f32
-        assert_eq!(check_against(shape, 0, 4, Some(9 * GIB)), Ok(()));
-        let error = check_against(shape, 0, 4, Some(8 * GIB)).unwrap_err();
+        let stored = |padding, batch| Storage {
+            padding,
+            batch,
+            ..Storage::default()
+        };
+        let one = stored(0, 1);
+        assert_eq!(check_against(shape, one, 4, Some(9 * GIB)), Ok(()));
+        let error = check_against(shape, one, 4, Some(8 * GIB)).unwrap_err();
         assert!(
             error
                 .to_string()
                 .starts_with("16384 x 16384 x 16384 needs about 9 GiB of memory on the host")
         );
         assert!(error.to_string().contains("has 8 GiB"));
-        assert_eq!(check_against(shape, 0, 4, None), Ok(()));
+        assert_eq!(check_against(shape, one, 4, None), Ok(()));
         // Rows that are twice as long.
-        let padded = |total| check_against(shape, 1 << 14, 4, Some(total * GIB));
+        let padded = |total| check_against(shape, stored(1 << 14, 1), 4, Some(total * GIB));
         assert!(padded(18).is_ok() && padded(17).is_err());
+        // Three products.
+        let batch = |total| check_against(shape, stored(0, 3), 4, Some(total * GIB));
+        assert!(batch(27).is_ok());
+        let text = batch(26).unwrap_err().to_string();
+        let start = "A batch of 3 x (16384 x 16384 x 16384) needs about 27 GiB of memory";
+        assert!(text.starts_with(start), "{text}");
     }
 
     #[test]
     fn sizes_beyond_any_memory_do_not_overflow() {
-        let error = check_against(Shape::cube(usize::MAX), 0, 4, Some(GIB)).unwrap_err();
+        let (shape, one) = (Shape::cube(usize::MAX), Storage::default());
+        let error = check_against(shape, one, 4, Some(GIB)).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }

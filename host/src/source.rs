@@ -6,7 +6,7 @@ use std::path::Path;
 use gpu_gemm::text::plural;
 use thiserror::Error;
 
-use crate::data::{Data, Layout, Matrix, Number, Problem, ProblemError, Random};
+use crate::data::{Data, Matrix, Number, Problem, ProblemError, Random, Storage};
 use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
 use crate::verify;
 use gpu_gemm::{ElementType, Shape, Transpose};
@@ -176,8 +176,9 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, of files compact and else in this layout, and the random data that it is, if it
-    /// is. Where `beta` or `alpha` is zero, what must not be read is [`Number::POISON`].
+    /// The problem, of files compact and one product, else stored so, and the random data that it
+    /// is, if it is. Where `beta` or `alpha` is zero, what must not be read is
+    /// [`Number::POISON`].
     ///
     /// # Errors
     ///
@@ -185,18 +186,25 @@ impl Source {
     pub fn problem<T: Random + NpyNumber>(
         &self,
         shape: Shape,
-        layout: Layout,
+        storage: Storage,
         seed: u64,
         (alpha, beta): (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
+        let (layout, batch) = (storage.layout(shape), storage.batch);
         let data = match self {
             Source::Filled(filling) => filling.data::<T>(shape.k),
             Source::Files(_) => None,
         };
         let problem = match (self, data) {
             (Source::Files(files), _) => files.problem(alpha, beta)?,
-            (_, Some(data)) => Problem::random(shape, layout, data, seed, alpha, beta)?,
-            (_, None) => index_sums(shape, alpha, beta)?.moved_to(layout)?,
+            (_, Some(data)) => {
+                Problem::random_batch(batch, shape, layout, data, seed, (alpha, beta))?
+            }
+            (_, None) => index_sums(shape, batch, alpha, beta)?.moved_to(layout)?,
+        };
+        let problem = Problem {
+            transposes: storage.transposes,
+            ..problem
         };
         Ok((problem, data))
     }
@@ -229,23 +237,28 @@ impl Files {
     }
 }
 
-/// `a[i][j] = b[i][j] = c[i][j] = i + j`, rounded to `T`.
-fn index_sums<T: Number>(shape: Shape, alpha: T, beta: T) -> Result<Problem<T>, ProblemError> {
+/// `a[i][j] = b[i][j] = c[i][j] = i + j`, rounded to `T`, in each product of a batch.
+fn index_sums<T: Number>(
+    shape: Shape,
+    batch: usize,
+    alpha: T,
+    beta: T,
+) -> Result<Problem<T>, ProblemError> {
     let Shape { m, n, k } = shape;
     let zero = T::default();
-    let matrix = |rows, columns, read: bool| {
-        Matrix::from_elements(rows, columns, |row, column| match read {
-            true => T::from_integer((row + column) as i32),
+    let matrix = |rows: usize, columns, read: bool| {
+        let all_rows = rows.saturating_mul(batch);
+        Matrix::from_elements(all_rows, columns, |row, column| match read {
+            true => T::from_integer((row % rows + column) as i32),
             false => T::POISON,
         })
     };
-    Problem::new(
-        alpha,
-        beta,
+    let matrices = [
         matrix(m, k, alpha != zero)?,
         matrix(k, n, alpha != zero)?,
         matrix(m, n, beta != zero)?,
-    )
+    ];
+    Problem::of_batch(batch, (alpha, beta), matrices)
 }
 
 #[cfg(test)]
@@ -256,11 +269,18 @@ mod tests {
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
         let shape = Shape::new(3, 4, 5);
         let source = Source::Filled(Filling::IndexSum);
-        let layout = Layout::padded(shape, [2; 3], [0; 3]);
-        let (problem, data) = source.problem::<i32>(shape, layout, 1, (1, 0)).unwrap();
+        let storage = Storage {
+            padding: 2,
+            batch: 2,
+            ..Storage::default()
+        };
+        let (problem, data) = source.problem::<i32>(shape, storage, 1, (1, 0)).unwrap();
         assert_eq!(data, None);
-        assert_eq!(problem.a.row(2), [2, 3, 4, 5, 6]);
-        assert_eq!(problem.b.row(4), [4, 5, 6, 7]);
+        for product in [problem.product(0).unwrap(), problem.product(1).unwrap()] {
+            assert_eq!(product.a.row(2), [2, 3, 4, 5, 6]);
+            assert_eq!(product.b.row(4), [4, 5, 6, 7]);
+        }
+        assert_eq!(problem.a.leading(), 7);
         assert!(problem.c.buffer().iter().all(|c| *c == i32::POISON));
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use gpu_gemm::device::opencl::source;
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
-use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
+use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator, Transpose};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Placement, Problem};
 use host::rung::{Element, Rung};
@@ -59,6 +59,7 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
         writes_nothing_beside_c_where_rows_end_inside_a_float4,
         repeats_bit_for_bit,
         k_zero_scales_c,
+        multiplies_each_product_of_a_batch,
     ];
     let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
     // Strassen's algorithm spreads infinities and NaNs over C.
@@ -285,6 +286,52 @@ fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), 
                 }
                 bench.exact(&integers::<T>(shape([m, n, k]), [1, 0])?)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Batches of one, three and seven products, at an edge of their tiles and beyond, transposed or not
+/// and with gaps, on all data.
+fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let tile = bench.short_tile();
+    let shapes = [
+        shape([tile.m + 1, tile.n + 3, tile.k + 2]),
+        shape([3, 5, 7]),
+        shape([tile.m, tile.n, 2 * tile.k]),
+    ];
+    let transposes = match bench.rung {
+        Rung::Cpu(_) => vec![[Transpose::No; 2]],
+        _ => Transpose::ALL
+            .map(|a| Transpose::ALL.map(|b| [a, b]))
+            .concat(),
+    };
+    let cases = shapes.iter().flat_map(|shape| {
+        let batches = if bench.takes_a_while() {
+            &[2][..]
+        } else {
+            &[1, 3, 7]
+        };
+        batches.iter().map(move |batch| (*shape, *batch))
+    });
+    for (index, (shape, batch)) in cases.enumerate() {
+        let transposes = transposes[index % transposes.len()];
+        let layout = Layout::padded(shape, [index % 3; 3], [0; 3]);
+        let [alpha, beta] = [1 + index as i32 % 2, index as i32 % 3 - 1].map(T::from_integer);
+        let model = bench.rung.error_model(&bench.team);
+        let (tile, coverage) = (bench.rung.tile(), Coverage::of(shape, 1));
+        for data in [Data::SmallIntegers { largest: 4 }, Data::Normal] {
+            let scalars = (alpha, beta);
+            let problem = Problem {
+                transposes,
+                ..Problem::random_batch(batch, shape, layout, data, 5, scalars)?
+            };
+            let c = bench.run(&problem)?;
+            verify::each_product(&problem, &c, |_, problem, c| match data {
+                Data::SmallIntegers { .. } => verify::exact(problem, c, tile, coverage),
+                _ => verify::general(problem, c, tile, data, coverage, model),
+            })
+            .map_err(|failure| format!("{batch} x {shape}, {transposes:?}, {data:?}: {failure}"))?;
         }
     }
     Ok(())

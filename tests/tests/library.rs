@@ -8,8 +8,9 @@ use gpu_gemm::choose::candidates;
 use gpu_gemm::device::{driver, ptx};
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{
-    Bindings, Call, Context, CudaDevice, Device, DeviceFacts, ElementType, GemmError, Input,
+    Batch, Bindings, Call, Context, CudaDevice, Device, DeviceFacts, ElementType, GemmError, Input,
     Operand, Output, Plan, Scalar, Shape, Simulator, Transpose, WORKSPACE, gemm,
+    gemm_strided_batched,
 };
 use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
 use host::run::guard::{self, GUARD};
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         takes_sums_without_products_and_matrices_without_elements,
         is_proven_on_random_numbers,
         repeats_bit_for_bit,
+        multiplies_batches_at_any_strides,
         names_the_argument_that_is_wrong,
     ] {
         let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
@@ -318,6 +320,111 @@ fn repeats_bit_for_bit(library: &Library) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Of three matrices in one memory: where each product's begin, and the length of all of them.
+#[derive(Clone, Copy, Debug)]
+struct Strides {
+    a: usize,
+    b: usize,
+    c: usize,
+    ldc: usize,
+}
+
+/// One after the other, with gaps, all of one matrix, and C side by side.
+fn strides(Shape { m, n, k }: Shape, batch: usize) -> [Strides; 4] {
+    let compact = Strides {
+        a: m * k,
+        b: k * n,
+        c: m * n,
+        ldc: n,
+    };
+    [
+        compact,
+        Strides {
+            a: m * k + 5,
+            b: k * n + 4,
+            c: m * n + 3,
+            ..compact
+        },
+        Strides { a: 0, ..compact },
+        Strides {
+            b: 0,
+            c: n + 1,
+            ldc: batch.max(1) * (n + 1),
+            ..compact
+        },
+    ]
+}
+
+/// Integers, each product of which is compared, and of C everything that is not in a product.
+fn multiplies_batches_at_any_strides(library: &Library) -> Result<(), Failed> {
+    let context = Context::new(&library.device, library.workspace)?;
+    for ((m, n, k), batch) in [
+        ((33, 70, 19), 7),
+        ((64, 64, 64), 3),
+        ((130, 36, 40), 1),
+        ((5, 6, 7), 0),
+        ((16, 300, 0), 2),
+    ] {
+        let shape = Shape { m, n, k };
+        for (transposes, strides) in
+            each_transposition().flat_map(|both| strides(shape, batch).map(|of| (both, of)))
+        {
+            let of_batch = |one: usize, stride: usize| stride * batch.max(1) + one;
+            let number = |index: usize| ((index * 7 + index / 11) % 9) as f32 - 4.0;
+            let numbers = |length: usize| (0..length).map(number).collect::<Vec<f32>>();
+            let a = numbers(of_batch(m * k, strides.a));
+            let b = numbers(of_batch(k * n, strides.b));
+            let c = numbers(of_batch(m * strides.ldc, strides.c));
+            let (a_there, b_there) = (context.upload(&a)?, context.upload(&b)?);
+            let mut c_there = context.upload(&c)?;
+            let (_, lda) = transposes.0.of((m, k));
+            let (_, ldb) = transposes.1.of((k, n));
+            // SAFETY: the buffers hold the matrices until `download` has waited.
+            unsafe {
+                gemm_strided_batched(
+                    &context,
+                    2.0,
+                    Input::from(&a_there).with(transposes.0),
+                    lda.max(1),
+                    strides.a,
+                    Input::from(&b_there).with(transposes.1),
+                    ldb.max(1),
+                    strides.b,
+                    -1.0,
+                    &mut c_there,
+                    strides.ldc,
+                    strides.c,
+                    m,
+                    n,
+                    k,
+                    batch,
+                )?;
+            }
+            let mut want = c.clone();
+            for product in 0..batch {
+                for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                    let at = |transpose: Transpose, (row, col), leading| match transpose {
+                        Transpose::No => row * leading + col,
+                        Transpose::Yes => col * leading + row,
+                    };
+                    let of_a = |l| a[product * strides.a + at(transposes.0, (row, l), lda)];
+                    let of_b = |l| b[product * strides.b + at(transposes.1, (l, col), ldb)];
+                    let sum: f32 = (0..k).map(|l| of_a(l) * of_b(l)).sum();
+                    let place = product * strides.c + row * strides.ldc + col;
+                    want[place] = 2.0 * sum - want[place];
+                }
+            }
+            let got = context.download(&c_there)?;
+            let wrong = got.iter().zip(&want).position(|(got, want)| got != want);
+            assert_eq!(
+                wrong, None,
+                "{batch} x {shape}, {transposes:?}, {strides:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Every candidate, not only the chosen one, with guard bands around C and the workspace.
 fn every_plan() -> Result<(), Failed> {
     let facts = DeviceFacts::simulator();
@@ -335,6 +442,7 @@ fn every_plan() -> Result<(), Failed> {
                 a: operand(&stored.a),
                 b: operand(&stored.b),
                 ldc: stored.problem.c.leading(),
+                batch: Batch::ONE,
             };
             let plans = candidates(call, &facts);
             assert!(!plans.is_empty());
@@ -424,6 +532,35 @@ fn names_the_argument_that_is_wrong(library: &Library) -> Result<(), Failed> {
         assert!(said.starts_with(begins), "{said}");
     }
     assert_eq!(message(4, 3, 3, 3), None);
+    // Two products, in memory for less.
+    for (strides, begins) in [
+        (
+            [1, 0, 3],
+            "A, 2 matrices stored as 3 x 4 with lda = 4 and stride_a = 1, takes 13",
+        ),
+        (
+            [0, 4, 3],
+            "B, 2 matrices stored as 4 x 3 with ldb = 3 and stride_b = 4, takes 16",
+        ),
+        (
+            [0, 0, 4],
+            "C, 2 matrices stored as 3 x 3 with ldc = 3 and stride_c = 4, takes 13",
+        ),
+        (
+            [0, 0, 2],
+            "C, 2 matrices stored as 3 x 3 with ldc = 3 and stride_c = 2, overlaps",
+        ),
+    ] {
+        let [of_a, of_b, of_c] = strides;
+        // SAFETY: nothing is launched.
+        let refused = unsafe {
+            gemm_strided_batched(
+                &context, 1.0, &a, 4, of_a, &b, 3, of_b, 0.0, &mut c, 3, of_c, 3, 3, 4, 2,
+            )
+        };
+        let said = refused.err().ok_or("nothing was wrong")?.to_string();
+        assert!(said.starts_with(begins), "{said}");
+    }
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
     let there = match library.device {

@@ -11,7 +11,8 @@ use device_kernels::PROBES;
 use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::ptx::{header, with_one_kernel};
-use gpu_gemm::gpu_kernels::{self, fix_up::FIX_UP, spec::Grid, spec::Variant, variants};
+use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
+use gpu_gemm::gpu_kernels::{self, fix_up::FIX_UP, variants};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptx_version, ptxas};
@@ -123,10 +124,7 @@ const SPILLS: [(&str, NvvmArch, u32); 9] = [
 /// in registers, but for [`SPILLS`].
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
-    for name in variants()
-        .map(|variant| variant.entry.name)
-        .chain(helpers())
-    {
+    for name in entries_of_variants().chain(helpers()) {
         let module = with_one_kernel(built.ptx, name).ok_or(format!("{name} is missing"))?;
         let assembled = ptxas::assemble(toolkit, &module, built.arch)?.kernels;
         let entries: Vec<&str> = assembled.iter().map(|one| one.entry.as_str()).collect();
@@ -138,7 +136,7 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
             .find(|spill| (spill.0, spill.1) == (name, built.arch));
         let known = known.map_or(0, |spill| spill.2);
         assert_eq!(in_memory, known, "bytes of stack and spills: {kernel:?}");
-        if let Some(variant) = variants().find(|variant| variant.entry.name == name) {
+        if let Some(variant) = variant_of(name) {
             let registers = kernel.registers * variant.block.threads();
             assert!(registers <= 65_536, "{registers} for a block of {kernel:?}");
         }
@@ -149,6 +147,18 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The kernels that multiply: of one product, and of batches.
+fn entries_of_variants() -> impl Iterator<Item = &'static str> {
+    let entries = variants().flat_map(|variant| variant.entries());
+    entries.map(|entry| entry.name)
+}
+
+/// The variant that an entry point belongs to.
+fn variant_of(name: &str) -> Option<&'static Variant> {
+    let has = |variant: &&Variant| variant.entries().any(|entry| entry.name == name);
+    variants().find(has)
+}
+
 /// The kernels beside those that multiply.
 fn helpers() -> impl Iterator<Item = &'static str> {
     gpu_kernels::HELPERS.into_iter().map(|helper| helper.name)
@@ -157,8 +167,8 @@ fn helpers() -> impl Iterator<Item = &'static str> {
 /// A kernel with vector stores has one for each float4 of its thread tile; where several k-slices
 /// sum the same tile, each stores its share.
 fn stores_float4s(entry: &Entry<'_>) {
-    let mut of_entry = variants().filter(|variant| variant.entry.name == entry.name);
-    let Some(variant) = of_entry.find(|variant| variant.vector_stores) else {
+    let variant = variant_of(entry.name);
+    let Some(variant) = variant.filter(|variant| variant.vector_stores) else {
         return;
     };
     let float4s = variant.thread_tile.0 * variant.thread_tile.1 / 4 / variant.k_slices;
@@ -177,8 +187,7 @@ fn stores_float4s(entry: &Entry<'_>) {
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx).map(|entry| entry.name).collect();
     if built.kernels == "gpu-kernels" {
-        let kernels = variants().map(|variant| variant.entry.name);
-        assert_eq!(found, kernels.chain(helpers()).collect());
+        assert_eq!(found, entries_of_variants().chain(helpers()).collect());
     }
     for probe in probes().filter(|_| built.kernels == "device-kernels") {
         assert!(found.contains(probe.entry), "{} is missing", probe.entry);
@@ -224,8 +233,8 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
 /// A kernel that may begin early waits for the one before it before it reads anything, and a
 /// kernel that lets the next one begin early is one that the next one waits for.
 fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
-    let mut stream_k = variants().filter(|variant| variant.grid == Grid::StreamK);
-    let is_stream_k = stream_k.any(|variant| variant.entry.name == entry.name);
+    let variant = variant_of(entry.name);
+    let is_stream_k = variant.is_some_and(|variant| variant.grid == Grid::StreamK);
     let follows = is_stream_k || entry.name == FIX_UP.name;
     let can = built.arch >= NvvmArch::Compute90;
     let wait = entry.text.find("griddepcontrol.wait");

@@ -10,8 +10,8 @@ use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
-    Argument, Backend, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType, F16, Launch,
-    Operand, Plan, Shape, Simulator, Transpose,
+    Argument, Backend, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType, F16,
+    Launch, Operand, Plan, Shape, Simulator, Transpose,
 };
 use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
 use host::rung::Element;
@@ -215,6 +215,7 @@ impl<T: Element> Case<T> {
             a: operand(&self.a, self.transposes[0]),
             b: operand(&self.b, self.transposes[1]),
             ldc: self.problem.c.leading(),
+            batch: Batch::ONE,
         }
     }
 

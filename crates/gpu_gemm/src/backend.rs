@@ -35,10 +35,13 @@ pub unsafe fn run(
     plan: &Plan,
     bindings: &Bindings,
 ) -> Result<(), DeviceError> {
-    for launch in plan.launches() {
-        // SAFETY: as the caller vouches; later launches do not overwrite what an earlier one
-        // leaves in the workspace for them.
-        unsafe { backend.launch(launch, bindings)? };
+    for product in 0..plan.repeats() {
+        let bindings = plan.bindings_of(product, bindings);
+        for launch in plan.launches() {
+            // SAFETY: as the caller vouches; later launches do not overwrite what an earlier one
+            // leaves in the workspace for them.
+            unsafe { backend.launch(launch, &bindings)? };
+        }
     }
     Ok(())
 }

@@ -115,7 +115,34 @@ impl Operand {
     }
 }
 
-/// A product `C = alpha * op(A) * op(B) + beta * C` in memory. If alpha is 0, neither A nor B is
+/// Products of one shape, whose matrices A lie one after the other in one memory, and likewise B
+/// and C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Batch {
+    /// The number of products.
+    pub count: usize,
+    /// Elements from the first of A, B and C of a product to the first of the next product's.
+    pub strides: [usize; 3],
+}
+
+impl Batch {
+    /// A single product.
+    pub const ONE: Batch = Batch {
+        count: 1,
+        strides: [0; 3],
+    };
+
+    /// The number of elements from the first of all matrices to the last, where a matrix has
+    /// `extent` and they lie `stride` apart.
+    pub(crate) fn extent(&self, extent: usize, stride: usize) -> usize {
+        match (self.count, extent) {
+            (0, _) | (_, 0) => 0,
+            (count, extent) => (count - 1).saturating_mul(stride).saturating_add(extent),
+        }
+    }
+}
+
+/// A product `C = alpha * op(A) * op(B) + beta * C` in memory, or a batch of such products. If alpha is 0, neither A nor B is
 /// read: this is `k = 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
@@ -124,6 +151,7 @@ pub struct Call {
     pub b: Operand,
     /// Elements from the start of a row of C to the start of the next.
     pub ldc: usize,
+    pub batch: Batch,
 }
 
 impl Call {
@@ -150,7 +178,39 @@ impl Call {
             a: operand(a, (shape.m, shape.k)),
             b: operand(b, (shape.k, shape.n)),
             ldc: leading(shape.n),
+            batch: Batch::ONE,
         }
+    }
+
+    /// The same for each product of a batch: rows are aligned if they are in all products.
+    pub fn batched(self, batch: Batch, element: ElementType) -> Call {
+        let operand = |operand: Operand, stride: usize| {
+            let bytes = stride.wrapping_mul(element.bytes());
+            let follows = batch.count < 2 || bytes.is_multiple_of(VECTOR);
+            Operand {
+                aligned: operand.aligned && follows,
+                ..operand
+            }
+        };
+        let [a, b, _] = batch.strides;
+        Call {
+            a: operand(self.a, a),
+            b: operand(self.b, b),
+            batch,
+            ..self
+        }
+    }
+
+    /// The same for each of `count` products, whose matrices lie one after the other, their last
+    /// rows as long as all others.
+    pub fn repeated(self, count: usize, element: ElementType) -> Call {
+        let stride = |(rows, _): (usize, usize), leading: usize| rows.saturating_mul(leading);
+        let strides = [
+            stride(self.stored(Factor::A), self.a.leading),
+            stride(self.stored(Factor::B), self.b.leading),
+            stride((self.shape.m, self.shape.n), self.ldc),
+        ];
+        self.batched(Batch { count, strides }, element)
     }
 
     /// How A or B lies in memory.
@@ -179,7 +239,8 @@ impl Call {
     pub fn is_like(&self, other: &Call) -> bool {
         let layout =
             |call: &Call| [call.a, call.b].map(|operand| (operand.transpose, operand.aligned));
-        self.shape == other.shape && layout(self) == layout(other)
+        let counts = [self, other].map(|call| call.batch.count);
+        self.shape == other.shape && layout(self) == layout(other) && counts[0] == counts[1]
     }
 }
 

@@ -6,7 +6,7 @@ use cust::stream::Stream;
 
 use crate::backend::run;
 use crate::buffer::{Buffer, Space};
-use crate::call::{Call, Shape, Transpose};
+use crate::call::{Batch, Call, Shape, Transpose};
 use crate::choose::Chooser;
 use crate::device::cuda::status::during;
 use crate::device::opencl::OpenClBuffer;
@@ -137,7 +137,24 @@ impl<'device> Context<'device> {
         transpose_a: Transpose,
         transpose_b: Transpose,
     ) -> Result<(), DeviceError> {
-        let call = Call::compact(shape, transpose_a, transpose_b, f32::TYPE);
+        self.prepare_batch(shape, transpose_a, transpose_b, 1)
+    }
+
+    /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed to
+    /// lie one after the other.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::prepare`].
+    pub fn prepare_batch(
+        &mut self,
+        shape: Shape,
+        transpose_a: Transpose,
+        transpose_b: Transpose,
+        batch: usize,
+    ) -> Result<(), DeviceError> {
+        let one = Call::compact(shape, transpose_a, transpose_b, f32::TYPE);
+        let call = one.repeated(batch, f32::TYPE);
         let Ok(plan) = self.chooser.plan(call, usize::MAX) else {
             // No product of this size can exist.
             return Ok(());
@@ -334,19 +351,65 @@ pub unsafe fn gemm<'a, 'b, 'c>(
     n: usize,
     k: usize,
 ) -> Result<(), GemmError> {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        gemm_strided_batched(
+            context, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, m, n, k, 1,
+        )
+    }
+}
+
+/// [`gemm`] of `batch` products of one shape. The first product's matrices begin where A, B and C
+/// do; the next one's begin `stride_a`, `stride_b` and `stride_c` elements after them, and so on.
+/// Strides of A and B may be anything, also 0: then all products read the same matrix. The matrices
+/// C may lie one after the other, or side by side within `ldc`.
+///
+/// Where a kernel has an entry point for batches that suits the products, they are one launch;
+/// otherwise each is launched after the one before it, without waiting on the host.
+///
+/// # Errors
+///
+/// As for [`gemm`], of all products' matrices together, and if those of C overlap.
+///
+/// # Safety
+///
+/// As for [`gemm`], for all products' matrices.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_strided_batched<'a, 'b, 'c>(
+    context: &Context<'_>,
+    alpha: f32,
+    a: impl Into<Input<'a>>,
+    lda: usize,
+    stride_a: usize,
+    b: impl Into<Input<'b>>,
+    ldb: usize,
+    stride_b: usize,
+    beta: f32,
+    c: impl Into<Output<'c>>,
+    ldc: usize,
+    stride_c: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    batch: usize,
+) -> Result<(), GemmError> {
     let (a, b, c) = (a.into(), b.into(), c.into());
-    let extent = |name, span, (rows, columns), leading| {
-        let matrix = StoredMatrix {
-            name,
-            rows,
-            columns,
-            leading,
-        };
-        matrix.checked_extent(span, context.place.space())
+    let stored = |name, (rows, columns), leading, stride| StoredMatrix {
+        name,
+        rows,
+        columns,
+        leading,
+        count: batch,
+        stride,
     };
-    extent('A', a.span, a.transpose.of((m, k)), lda)?;
-    extent('B', b.span, b.transpose.of((k, n)), ldb)?;
-    let c_extent = extent('C', c.span, (m, n), ldc)?;
+    let space = context.place.space();
+    let of_a = stored('A', a.transpose.of((m, k)), lda, stride_a);
+    let of_b = stored('B', b.transpose.of((k, n)), ldb, stride_b);
+    let of_c = stored('C', (m, n), ldc, stride_c);
+    of_a.checked_extent(a.span, space)?;
+    of_b.checked_extent(b.span, space)?;
+    let c_extent = of_c.checked_extent(c.span, space)?;
+    of_c.check_overlap()?;
     if c_extent == 0 || (beta == 1.0 && (alpha == 0.0 || k == 0)) {
         return Ok(());
     }
@@ -362,6 +425,10 @@ pub unsafe fn gemm<'a, 'b, 'c>(
         a: stored(a.span, lda, a.transpose),
         b: stored(b.span, ldb, b.transpose),
         c: stored(c.span, ldc, Transpose::No),
+        batch: Batch {
+            count: batch,
+            strides: [stride_a, stride_b, stride_c],
+        },
     };
     context.place.enter()?;
     // SAFETY: the caller vouches for the matrices, whose extents have been checked.

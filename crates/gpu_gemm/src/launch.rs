@@ -13,6 +13,8 @@ pub struct Launch {
     pub kernel: EntryPoint,
     /// CTAs along x and y.
     pub grid: (u32, u32),
+    /// CTAs along z: products of a batch.
+    pub products: u32,
     /// Threads of a CTA along x and y.
     pub block: (u32, u32),
     /// CTAs of a cluster along x; 1 without clusters.
@@ -27,7 +29,7 @@ pub struct Launch {
 impl Launch {
     /// CTAs of the grid.
     pub fn ctas(&self) -> u64 {
-        u64::from(self.grid.0) * u64::from(self.grid.1)
+        u64::from(self.grid.0) * u64::from(self.grid.1) * u64::from(self.products)
     }
 }
 

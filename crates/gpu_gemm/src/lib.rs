@@ -3,6 +3,7 @@
 //!
 //! [`gemm`] is SGEMM on row-major matrices in a device's memory: any shape, leading dimensions,
 //! alignment and transposes, by the kernel that was measured, or is predicted, to be the fastest.
+//! [`gemm_strided_batched`] does many products of one shape.
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -63,9 +64,9 @@ pub use gpu_kernels::{self, KERNELS};
 
 pub use backend::{Backend, run};
 pub use buffer::Buffer;
-pub use call::{Call, Factor, Operand, Shape, Transpose};
+pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
-pub use context::{Context, WORKSPACE, gemm};
+pub use context::{Context, WORKSPACE, gemm, gemm_strided_batched};
 pub use device::{
     CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Devices, OpenClDevice, Opened,
     Simulator,

@@ -7,7 +7,7 @@ use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
 use thiserror::Error;
 
 use crate::buffer::{Buffer, Space};
-use crate::call::{Transpose, extent};
+use crate::call::{Batch, Transpose, extent};
 use crate::device::DeviceError;
 use crate::plan::PlanError;
 use crate::text::plural;
@@ -174,6 +174,10 @@ pub struct StoredMatrix {
     pub columns: usize,
     /// The leading dimension.
     pub leading: usize,
+    /// The matrices of a batch, and the elements from the first of one to the first of the next; 1
+    /// and 0 for one matrix.
+    pub count: usize,
+    pub stride: usize,
 }
 
 impl fmt::Display for StoredMatrix {
@@ -184,11 +188,20 @@ impl fmt::Display for StoredMatrix {
             rows,
             columns,
             leading,
+            count,
+            stride,
         } = self;
-        write!(
-            formatter,
-            "{name}, stored as {rows} x {columns} with ld{letter} = {leading}"
-        )
+        match count {
+            1 => write!(
+                formatter,
+                "{name}, stored as {rows} x {columns} with ld{letter} = {leading}"
+            ),
+            _ => write!(
+                formatter,
+                "{name}, {count} matrices stored as {rows} x {columns} with ld{letter} = {leading} \
+                 and stride_{letter} = {stride}"
+            ),
+        }
     }
 }
 
@@ -209,6 +222,12 @@ pub enum GemmError {
     },
     #[error("{0}, has more elements than memory can be addressed by.")]
     Overflow(StoredMatrix),
+    #[error(
+        "{matrix}, overlaps itself: its matrices must lie {} or more apart, or side by side within the \
+         leading dimension.",
+        plural(.matrix.extent_of_one(), "element")
+    )]
+    Overlap { matrix: StoredMatrix },
     #[error(
         "{matrix} lies in {} memory, but this context multiplies in {}.",
         .found.name(),
@@ -249,7 +268,11 @@ impl StoredMatrix {
         if self.leading < self.columns.max(1) {
             return Err(GemmError::ShortLeadingDimension(self));
         }
-        let needed = extent((self.rows, self.columns), self.leading);
+        let batch = Batch {
+            count: self.count,
+            ..Batch::ONE
+        };
+        let needed = batch.extent(self.extent_of_one(), self.stride);
         if needed.checked_mul(size_of::<f32>()).is_none() {
             return Err(GemmError::Overflow(self));
         }
@@ -260,6 +283,27 @@ impl StoredMatrix {
                 length,
             }),
             _ => Ok(needed),
+        }
+    }
+
+    /// Elements from the first of a matrix to its last.
+    fn extent_of_one(&self) -> usize {
+        extent((self.rows, self.columns), self.leading)
+    }
+
+    /// Checks that no two matrices share an element: they lie one after the other, or side by side,
+    /// so that the rows of all of them fit between the starts of two rows of the first.
+    pub(crate) fn check_overlap(self) -> Result<(), GemmError> {
+        let one = self.extent_of_one();
+        let width = Batch {
+            count: self.count,
+            ..Batch::ONE
+        }
+        .extent(self.columns, self.stride);
+        let is_beside = self.stride >= self.columns && width <= self.leading;
+        match self.count < 2 || one == 0 || self.stride >= one || is_beside {
+            true => Ok(()),
+            false => Err(GemmError::Overlap { matrix: self }),
         }
     }
 }
@@ -274,6 +318,8 @@ mod tests {
             rows,
             columns,
             leading,
+            count: 1,
+            stride: 0,
         };
         let memory = Span::new(std::ptr::null_mut(), length, Space::Host);
         match matrix.checked_extent(memory, Space::Host) {
@@ -287,6 +333,62 @@ mod tests {
         assert_eq!(message((3, 5), 8, 21), "21");
         assert_eq!(message((0, 5), 5, 0), "0");
         assert_eq!(message((3, 0), 1, 0), "0");
+    }
+
+    /// Of three matrices of 2 x 5 with a leading dimension of 8.
+    fn batched(stride: usize, length: usize) -> String {
+        let matrix = StoredMatrix {
+            name: 'C',
+            rows: 2,
+            columns: 5,
+            leading: 8,
+            count: 3,
+            stride,
+        };
+        let memory = Span::new(std::ptr::null_mut(), length, Space::Host);
+        let checked = matrix.checked_extent(memory, Space::Host);
+        match checked.and_then(|extent| matrix.check_overlap().map(|()| extent)) {
+            Ok(extent) => extent.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_batch_takes_its_strides_and_one_matrix() {
+        assert_eq!(batched(13, 39), "39");
+        assert_eq!(batched(20, 53), "53");
+        assert_eq!(
+            batched(20, 52),
+            "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = 20, takes 53 elements, but its memory has only 52."
+        );
+        assert!(batched(usize::MAX / 2, 100).ends_with("than memory can be addressed by."));
+    }
+
+    #[test]
+    fn matrices_of_a_batch_may_lie_side_by_side_but_not_overlap() {
+        for stride in [0, 1, 4, 5, 12] {
+            assert_eq!(
+                batched(stride, 100),
+                format!(
+                    "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = {stride}, overlaps \
+                     itself: its matrices must lie 13 elements or more apart, or side by side \
+                     within the leading dimension."
+                )
+            );
+        }
+        let beside = |leading, stride| {
+            let matrix = StoredMatrix {
+                name: 'C',
+                rows: 2,
+                columns: 5,
+                leading,
+                count: 3,
+                stride,
+            };
+            matrix.check_overlap().is_ok()
+        };
+        assert!(beside(15, 5) && beside(17, 6));
+        assert!(!beside(15, 4) && !beside(14, 5) && !beside(16, 6));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A product in memory, or a part of one if the workspace is too small for all of it.
 
-use crate::call::{Call, Operand, Shape, Transpose};
+use crate::call::{Batch, Call, Operand, Shape, Transpose};
 use crate::launch::{Bindings, Element, Scalar};
 
 /// The sizes of the parts into which a product is split if it must be: multiples of the tile
@@ -8,7 +8,8 @@ use crate::launch::{Bindings, Element, Scalar};
 const PART_K: usize = 64;
 const PART: usize = 128;
 
-/// A product of f32 matrices in the backend's memory. If alpha is 0, so is k.
+/// A product of f32 matrices in the backend's memory, or a batch of them, of which `a`, `b` and `c`
+/// are the first product's. If alpha is 0, so is k.
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
     pub shape: Shape,
@@ -17,6 +18,7 @@ pub(crate) struct Product {
     pub a: Stored,
     pub b: Stored,
     pub c: Stored,
+    pub batch: Batch,
 }
 
 /// A matrix in the backend's memory.
@@ -51,7 +53,9 @@ impl Product {
             a: self.a.operand(),
             b: self.b.operand(),
             ldc: self.c.leading,
+            batch: Batch::ONE,
         }
+        .batched(self.batch, f32::TYPE)
     }
 
     /// What launches need to know about it.
@@ -116,6 +120,7 @@ mod tests {
             a: stored(0x1000, m, Transpose::Yes),
             b: stored(0x10_0000, n, Transpose::No),
             c: stored(0x20_0000, n, Transpose::No),
+            batch: Batch::ONE,
         }
     }
 

@@ -74,6 +74,8 @@ impl Devices {
         let Shape { m, n, k } = shape;
         let check = |name, span, (rows, columns), leading| {
             let matrix = StoredMatrix {
+                count: 1,
+                stride: 0,
                 name,
                 rows,
                 columns,

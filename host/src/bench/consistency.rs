@@ -33,7 +33,7 @@ impl Results {
                 } else {
                     f64::INFINITY
                 };
-                times_of_yardstick(yardstick, size.shape(), peak).map_err(at)?;
+                times_of_yardstick(yardstick, size, peak).map_err(at)?;
             }
             for record in &size.results {
                 let peak = if is_on_tensor_cores(record) {
@@ -110,7 +110,7 @@ fn of_runs(record: &Record) -> Result<(), String> {
     check(follows, &record.kernel, why)
 }
 
-fn times_of_yardstick(yardstick: &Yardstick, shape: Shape, peak: f64) -> Result<(), String> {
+fn times_of_yardstick(yardstick: &Yardstick, size: &Size, peak: f64) -> Result<(), String> {
     let Yardstick {
         name,
         time_median_s: median,
@@ -119,7 +119,8 @@ fn times_of_yardstick(yardstick: &Yardstick, shape: Shape, peak: f64) -> Result<
     } = yardstick;
     in_order(name, yardstick.time_min_s, *median, yardstick.time_max_s)?;
     of_runs(&yardstick.as_record(None))?;
-    speed(name, shape.flops(), *median, Some(*flops_per_s), peak)
+    let flops = size.shape().flops() * size.products() as f64;
+    speed(name, flops, *median, Some(*flops_per_s), peak)
 }
 
 fn of_record(record: &Record, size: &Size, peak: f64) -> Result<(), String> {
@@ -138,7 +139,8 @@ fn of_record(record: &Record, size: &Size, peak: f64) -> Result<(), String> {
     check(record.proven, name, "it was timed and not proven")?;
     in_order(name, record.time_min_s, median, record.time_max_s)?;
     of_runs(record)?;
-    speed(name, shape.flops(), median, record.flops_per_s, peak)?;
+    let flops = shape.flops() * record.products() as f64;
+    speed(name, flops, median, record.flops_per_s, peak)?;
     let yardstick = size
         .yardstick_on(record.device_label.as_deref())
         // CPU rungs are not compared with it.

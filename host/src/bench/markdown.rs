@@ -1,7 +1,7 @@
 //! The results for documents.
 
 use super::ladder::{STEP, Sort};
-use super::results::{Machine, Results};
+use super::results::{Machine, Results, Size};
 use super::table::{outliers, size_table};
 use crate::measure::clblast;
 use crate::measure::cublas::Precision;
@@ -17,8 +17,9 @@ pub fn document(results: &Results, sort: Sort) -> String {
     );
     for size in results.sizes.iter().filter(|size| !size.results.is_empty()) {
         text += &format!(
-            "\n## {} (m x n x k)\n\n{}\n",
+            "\n## {} (m x n x k){}\n\n{}\n",
             size.shape(),
+            of_batch(size),
             size_table(results, size, sort)
         );
         if let Some(note) = outliers(size) {
@@ -26,6 +27,14 @@ pub fn document(results: &Results, sort: Sort) -> String {
         }
     }
     text + &format!("\n{STEP}\n")
+}
+
+/// The products, if there are several.
+fn of_batch(size: &Size) -> String {
+    match size.products() {
+        1 => String::new(),
+        products => format!(", a batch of {products}"),
+    }
 }
 
 /// The device, or all of them with their labels.

@@ -45,6 +45,11 @@ pub(super) fn of_what(results: &Results) -> String {
     let mut records = results.sizes.iter().flat_map(|size| &size.results);
     let devices = results.devices();
     match records.next() {
+        Some(Record {
+            dtype,
+            batch: Some(batch),
+            ..
+        }) => format!("{dtype}, batches of {batch}, {devices}"),
         Some(record) => format!("{}, {devices}", record.dtype),
         None => devices,
     }

@@ -198,6 +198,11 @@ impl Size {
         Shape::new(self.m, self.n, self.k)
     }
 
+    /// The number of products of this shape.
+    pub fn products(&self) -> usize {
+        self.results.first().map_or(1, Record::products)
+    }
+
     /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
     pub fn label(&self) -> String {
         label(self.shape())
@@ -256,6 +261,7 @@ impl Size {
                 m: self.m,
                 n: self.n,
                 k: self.k,
+                batch: kernel.batch,
                 transpose_a: kernel.transpose_a,
                 transpose_b: kernel.transpose_b,
                 lda: kernel.lda,

@@ -178,6 +178,11 @@ fn bench_asked(
             "`--preset` has a table for one device, but `--device` names several: name one.",
         ));
     }
+    if arguments.preset.is_some() && arguments.operands.batch > 1 {
+        return Err(usage(
+            "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
+        ));
+    }
     let storage = arguments.operands.storage(&asked)?;
     let (exports, layout) = (arguments.exports(), arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
@@ -478,6 +483,7 @@ mod tests {
             m: 8,
             n: 8,
             k: 8,
+            batch: None,
             transpose_a: false,
             transpose_b: false,
             lda: 8,

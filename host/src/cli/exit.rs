@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use gpu_gemm::Chooser;
 
+use crate::measure::clblast::ClBlastError;
 use crate::prove::EvaluateError;
 use crate::source::FilesError;
 
@@ -63,7 +64,9 @@ impl From<EvaluateError> for Stop {
             EvaluateError::Scalar { .. }
             | EvaluateError::BaselineWithoutGpu
             | EvaluateError::BaselineWithoutOpenCl
-            | EvaluateError::BaselineOfSeveral => usage(error),
+            | EvaluateError::BaselineOfSeveral
+            | EvaluateError::BatchOnSeveral
+            | EvaluateError::ClBlast(ClBlastError::NoBatch) => usage(error),
             _ => failed(error),
         }
     }

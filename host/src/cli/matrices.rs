@@ -48,7 +48,7 @@ pub struct ProblemArguments {
 pub struct MatrixArguments {
     /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
     /// Its shape and type are the problem's
-    #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding"])]
+    #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding", "batch"])]
     a: Option<PathBuf>,
 
     /// Read B from this .npy file
@@ -62,7 +62,7 @@ pub struct MatrixArguments {
     /// Write the resulting C to this .npy file, in C order, if it is proven right; else the file
     /// stays as it was. A pipe or a device, such as /dev/stdout, is written to; the report then
     /// goes to standard error
-    #[arg(long, value_name = "D.npy")]
+    #[arg(long, value_name = "D.npy", conflicts_with = "batch")]
     pub out: Option<PathBuf>,
 
     /// What fills the matrices [default: normal]

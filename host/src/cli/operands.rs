@@ -32,6 +32,11 @@ pub struct OperandArguments {
     /// which add to the leading dimensions
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
     pub padding: usize,
+
+    /// Multiply so many products of one shape, each of matrices of its own: those of A lie one after
+    /// the other in memory, and those of B and C. Speed is that of all together
+    #[arg(long, value_name = "PRODUCTS", default_value_t = 1, value_parser = values::batch)]
+    pub batch: usize,
 }
 
 impl OperandArguments {
@@ -60,6 +65,7 @@ impl OperandArguments {
             _ => Ok(Storage {
                 transposes: self.transposes(),
                 padding: self.padding,
+                batch: self.batch,
             }),
         }
     }

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gpu_gemm::ElementType;
 
+use super::sizes::size;
 use crate::bench::Sort;
 use crate::cpu::Schedule;
 use crate::measure::Origin;
@@ -84,6 +85,19 @@ pub fn element_type() -> impl TypedValueParser<Value = ElementType> {
 /// Takes elements between rows.
 pub fn padding() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u16).map(usize::from)
+}
+
+/// More products are a mistake.
+const MOST_PRODUCTS: usize = 1 << 20;
+
+/// Takes the products of a batch.
+pub fn batch(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        batch @ 1..=MOST_PRODUCTS => Ok(batch),
+        batch => Err(format!(
+            "{batch} is not in 1..={MOST_PRODUCTS}: a batch has at least one product"
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod team;
 pub mod view;
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use algorithm::{Algorithm, CpuNumber, Functions, Multiply, Threads};
 pub use schedule::Schedule;
@@ -89,6 +89,9 @@ pub fn run<T: CpuNumber>(
             asked: T::TYPE,
         });
     };
+    if problem.batch > 1 {
+        return run_each(algorithm, problem, team);
+    }
     let trespass = |what: Trespass| RunError::Trespass {
         kernel: algorithm.name.to_string(),
         what,
@@ -104,6 +107,22 @@ pub fn run<T: CpuNumber>(
     guard::check_bands('C', &guarded[..GUARD], &guarded[buffer.end..]).map_err(trespass)?;
     guard::check_padding(&problem.c, &guarded[buffer.clone()]).map_err(trespass)?;
     let c = problem.c.with_buffer(guarded[buffer].to_vec());
+    Ok(Run { c, time })
+}
+
+/// Runs a rung on each product of a batch, one after the other. The time is that of all
+/// multiplications.
+fn run_each<T: CpuNumber>(
+    algorithm: &Algorithm,
+    problem: &Problem<T>,
+    team: &Team,
+) -> Result<Run<T>, RunError> {
+    let (mut c, mut time) = (problem.c.clone(), Duration::ZERO);
+    for index in 0..problem.batch {
+        let run = run(algorithm, &problem.product(index)?, team)?;
+        c.set_rows(index * problem.shape().m, &run.c);
+        time += run.time;
+    }
     Ok(Run { c, time })
 }
 

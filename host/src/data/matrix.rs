@@ -149,22 +149,51 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    /// The transposed matrix, placed as this one: as far into its buffer, with as many elements
-    /// between the end of a row and the start of the next.
+    /// Some of its rows, placed as all of them.
     ///
     /// # Errors
     ///
     /// As [`Matrix::from_rows`].
-    pub fn transposed(&self) -> Result<Self, ProblemError> {
-        let (rows, columns) = (self.columns, self.rows);
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn rows_from(&self, first: usize, rows: usize) -> Result<Self, ProblemError> {
+        assert!(first + rows <= self.rows);
+        Matrix::from_rows(rows, self.columns, self.placement, |row, elements| {
+            elements.copy_from_slice(self.row(first + row));
+        })
+    }
+
+    /// Replaces the rows from `first` on by those of another matrix.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many, or they have another length.
+    pub fn set_rows(&mut self, first: usize, rows: &Matrix<T>) {
+        for row in 0..rows.rows {
+            self.row_mut(first + row).copy_from_slice(rows.row(row));
+        }
+    }
+
+    /// The transpose of each of `count` matrices that lie below each other in this one, placed as
+    /// this one: as far into its buffer, with as many elements between the end of a row and the
+    /// start of the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn transposed(&self, count: usize) -> Result<Self, ProblemError> {
+        let (rows, columns) = (self.columns, self.rows / count);
         let padding = self.leading() - self.columns;
         let placement = Placement {
             leading: columns.saturating_add(padding),
             ..self.placement
         };
-        Matrix::from_rows(rows, columns, placement, |row, elements| {
+        Matrix::from_rows(count * rows, columns, placement, |row, elements| {
+            let (matrix, row) = (row / rows, row % rows);
             for (column, element) in elements.iter_mut().enumerate() {
-                *element = self.row(column)[row];
+                *element = self.row(matrix * columns + column)[row];
             }
         })
     }

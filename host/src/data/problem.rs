@@ -45,12 +45,25 @@ impl Layout {
 }
 
 /// How a problem's matrices are stored where kernels multiply them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
     /// Whether A and B are stored transposed, A as `k x m` and B as `n x k`.
     pub transposes: [Transpose; 2],
     /// Elements between the end of a row, as stored, and the start of the next, of A, B and C.
     pub padding: usize,
+    /// Products of this shape, whose matrices lie one after the other; at least 1.
+    pub batch: usize,
+}
+
+impl Default for Storage {
+    /// A single product of matrices without gaps, none of them transposed.
+    fn default() -> Storage {
+        Storage {
+            transposes: [Transpose::No; 2],
+            padding: 0,
+            batch: 1,
+        }
+    }
 }
 
 impl Storage {
@@ -59,13 +72,20 @@ impl Storage {
         Layout::padded(shape, [self.padding; 3], [0; 3])
     }
 
-    /// The product of matrices of `element` that are stored so.
+    /// The product of matrices of `element` that are stored so, or the batch of such products.
     pub fn call(self, shape: Shape, element: ElementType) -> Call {
-        Call::padded(shape, self.transposes, self.padding, element)
+        let one = Call::padded(shape, self.transposes, self.padding, element);
+        one.repeated(self.batch, element)
     }
 }
 
-/// `C = alpha * A * B + beta * C`, with the matrices to do it on.
+/// `C = alpha * A * B + beta * C`, with the matrices to do it on; or a batch of such products, all
+/// of one shape, whose matrices lie below each other:
+///
+/// ```text
+///     a: | A of the first product  | m x k      b: | B of the first  | k x n    c: | C | m x n
+///        | A of the second product | m x k         | B of the second | k x n       | C | m x n
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
     pub alpha: T,
@@ -76,6 +96,8 @@ pub struct Problem<T> {
     /// Whether kernels get A and B transposed. Here they are as they are multiplied, `m x k` and
     /// `k x n`, either way.
     pub transposes: [Transpose; 2],
+    /// The number of products; at least 1.
+    pub batch: usize,
 }
 
 /// A problem's matrices as kernels get them: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`.
@@ -106,6 +128,19 @@ impl<T: Number> Problem<T> {
         b: Matrix<T>,
         c: Matrix<T>,
     ) -> Result<Self, ProblemError> {
+        Problem::of_batch(1, (alpha, beta), [a, b, c])
+    }
+
+    /// Builds a batch of so many products from their matrices A, B and C, each below each other.
+    ///
+    /// # Errors
+    ///
+    /// The shapes of the matrices do not fit each other, or the number.
+    pub fn of_batch(
+        batch: usize,
+        (alpha, beta): (T, T),
+        [a, b, c]: [Matrix<T>; 3],
+    ) -> Result<Self, ProblemError> {
         let problem = Problem {
             alpha,
             beta,
@@ -113,9 +148,31 @@ impl<T: Number> Problem<T> {
             b,
             c,
             transposes: [Transpose::No; 2],
+            batch,
         };
         problem.checked_shape()?;
         Ok(problem)
+    }
+
+    /// One of the products, as a problem of its own.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such product.
+    pub fn product(&self, index: usize) -> Result<Self, ProblemError> {
+        assert!(index < self.batch);
+        let Shape { m, k, .. } = self.shape();
+        Ok(Problem {
+            a: self.a.rows_from(index * m, m)?,
+            b: self.b.rows_from(index * k, k)?,
+            c: self.c.rows_from(index * m, m)?,
+            batch: 1,
+            ..*self
+        })
     }
 
     /// The same problem with its matrices moved.
@@ -140,7 +197,7 @@ impl<T: Number> Problem<T> {
     pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
         let stored = |matrix, transpose| match transpose {
             Transpose::No => Ok(Cow::Borrowed(matrix)),
-            Transpose::Yes => Matrix::transposed(matrix).map(Cow::Owned),
+            Transpose::Yes => Matrix::transposed(matrix, self.batch).map(Cow::Owned),
         };
         Ok(Stored {
             a: stored(&self.a, self.transposes[0])?,
@@ -149,7 +206,7 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// Its dimensions.
+    /// Its dimensions: those of each of its products.
     ///
     /// # Panics
     ///
@@ -164,8 +221,12 @@ impl<T: Number> Problem<T> {
     fn checked_shape(&self) -> Result<Shape, ProblemError> {
         let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
         let (a, b, c) = (size(&self.a), size(&self.b), size(&self.c));
-        match (a.0, b) == (c.0, (a.1, c.1)) {
-            true => Ok(Shape::new(c.0, c.1, a.1)),
+        let shape = Shape::new(c.0 / self.batch.max(1), c.1, a.1);
+        let rows = |rows: usize| rows.checked_mul(self.batch).filter(|_| self.batch > 0);
+        let fits = (Some(a.0), Some(c.0)) == (rows(shape.m), rows(shape.m))
+            && (Some(b.0), b.1) == (rows(shape.k), shape.n);
+        match fits {
+            true => Ok(shape),
             false => Err(ProblemError::ShapesDiffer { a, b, c }),
         }
     }
@@ -177,8 +238,7 @@ impl<T: Number> Problem<T> {
 }
 
 impl<T: Random> Problem<T> {
-    /// A problem of random `data`. Where `beta` or `alpha` is zero, what must not be read is
-    /// [`Number::POISON`].
+    /// A problem of random `data`, as [`Problem::random_batch`] makes one of a single product.
     ///
     /// # Errors
     ///
@@ -191,23 +251,43 @@ impl<T: Random> Problem<T> {
         alpha: T,
         beta: T,
     ) -> Result<Self, ProblemError> {
+        Problem::random_batch(1, shape, layout, data, seed, (alpha, beta))
+    }
+
+    /// A batch of problems of this shape, of random `data`. Where `beta` or `alpha` is zero, what must not be read is
+    /// [`Number::POISON`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::random`].
+    pub fn random_batch(
+        batch: usize,
+        shape: Shape,
+        layout: Layout,
+        data: Data,
+        seed: u64,
+        (alpha, beta): (T, T),
+    ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
+        let depth = k;
+        // Of matrices below each other; what overflows has no memory.
+        let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let poison =
             |rows, columns, placement| Matrix::from_rows(rows, columns, placement, |_, _| ());
         let (a, b) = match alpha == zero {
-            true => (poison(m, k, layout.a)?, poison(k, n, layout.b)?),
+            true => (poison(m, depth, layout.a)?, poison(k, n, layout.b)?),
             false => (
-                Matrix::random_at(m, k, layout.a, a, |_, index| data.of_a(index))?,
-                Matrix::random_at(k, n, layout.b, b, |index, _| data.of_b(index))?,
+                Matrix::random_at(m, depth, layout.a, a, |_, index| data.of_a(index))?,
+                Matrix::random_at(k, n, layout.b, b, |row, _| data.of_b(row % depth))?,
             ),
         };
         let c = match beta == zero {
             true => poison(m, n, layout.c)?,
             false => Matrix::random(m, n, layout.c, data, c)?,
         };
-        Problem::new(alpha, beta, a, b, c)
+        Problem::of_batch(batch, (alpha, beta), [a, b, c])
     }
 }
 
@@ -245,6 +325,76 @@ mod tests {
                 matrix(c.0, c.1),
             );
             assert_eq!(problem.unwrap_err(), ProblemError::ShapesDiffer { a, b, c });
+        }
+    }
+
+    #[test]
+    fn a_batch_is_its_products_below_each_other_also_where_they_are_transposed() {
+        let (shape, batch) = (Shape::new(2, 3, 4), 3);
+        let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
+        let random = |batch| {
+            let made =
+                Problem::<f32>::random_batch(batch, shape, layout, Data::Normal, 1, (1.0, 1.0));
+            Problem {
+                transposes: [Transpose::Yes; 2],
+                ..made.unwrap()
+            }
+        };
+        let problem = random(batch);
+        assert_eq!(problem.shape(), shape);
+        let stored = problem.stored().unwrap();
+        assert_eq!((stored.a.rows(), stored.a.columns()), (3 * 4, 2));
+        assert_eq!((stored.b.rows(), stored.b.columns()), (3 * 3, 4));
+        for index in 0..batch {
+            let product = problem.product(index).unwrap();
+            assert_eq!((product.shape(), product.batch), (shape, 1));
+            assert_eq!(product.c.row(1), problem.c.row(2 * index + 1));
+            assert_eq!(product.b.row(3), problem.b.row(4 * index + 3));
+            let of_one = product.stored().unwrap();
+            for row in 0..4 {
+                assert_eq!(of_one.a.row(row), stored.a.row(4 * index + row));
+            }
+            for row in 0..3 {
+                assert_eq!(of_one.b.row(row), stored.b.row(3 * index + row));
+            }
+        }
+        // The products differ, and the first is that of a batch of one.
+        assert_ne!(problem.a.row(0), problem.a.row(2));
+        assert_eq!(problem.product(0).unwrap().a.row(1), random(1).a.row(1));
+    }
+
+    /// Integers of many bits in one row of B of two, against signs in A.
+    #[test]
+    fn what_fills_a_row_of_b_is_the_same_in_every_product() {
+        let shape = Shape::new(2, 40, 5);
+        let data = Data::WideIntegers {
+            largest: 1,
+            bits: 12,
+            every: 2,
+        };
+        let layout = Layout::compact(shape);
+        let problem = Problem::<f32>::random_batch(3, shape, layout, data, 1, (1.0, 0.0)).unwrap();
+        let largest = |row: &[f32]| row.iter().fold(0.0f32, |most, one| most.max(one.abs()));
+        let wide = |row: usize| largest(problem.b.row(row)) > 1000.0;
+        let found: Vec<bool> = (0..15).map(wide).collect();
+        let of_one = [false, false, true, false, false];
+        assert_eq!(found, [of_one, of_one, of_one].concat());
+    }
+
+    #[test]
+    fn a_number_of_products_that_does_not_fit_is_refused() {
+        let matrix =
+            |rows, columns| Matrix::<f32>::from_elements(rows, columns, |_, _| 0.0).unwrap();
+        let of = |batch, m, k| {
+            Problem::of_batch(
+                batch,
+                (1.0, 0.0),
+                [matrix(m, 4), matrix(k, 3), matrix(m, 3)],
+            )
+        };
+        assert!(of(3, 6, 12).is_ok());
+        for (batch, m, k) in [(0, 6, 12), (4, 6, 16), (3, 6, 13), (2, 6, 12), (0, 0, 0)] {
+            assert!(of(batch, m, k).is_err(), "{batch} of {m} x 3 x {k}");
         }
     }
 

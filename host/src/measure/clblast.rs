@@ -38,6 +38,10 @@ pub enum ClBlastError {
     /// With alpha = 0, a NaN in A or B makes its C NaN.
     #[error("CLBlast takes no k of 0, and reads A and B even if alpha is 0.")]
     NoProduct,
+    #[error(
+        "`--baseline clblast` does not go with `--batch`: CLBlast is timed on single products only. Leave one of them out."
+    )]
+    NoBatch,
 }
 
 /// `CLBlastSgemm` and `CLBlastDgemm`.

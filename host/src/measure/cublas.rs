@@ -1,17 +1,17 @@
 //! NVIDIA's cuBLAS, loaded at run time, as the opponent in benchmarks.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_longlong, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libloading::Library;
 use thiserror::Error;
 
-use gpu_gemm::{CudaDevice, ElementType, Scalar, Shape, Transpose};
+use gpu_gemm::{Batch, CudaDevice, ElementType, Scalar, Shape, Transpose};
 
 use super::places::Places;
 use crate::data::{Number, Problem};
-use crate::run::Placed;
+use crate::run::{Placed, call};
 
 /// Why cuBLAS cannot be measured.
 #[derive(Debug, Error, PartialEq)]
@@ -57,6 +57,55 @@ type Gemm<T> = unsafe extern "C" fn(
     beta: *const T,
     c: *mut T,
     ldc: c_int,
+) -> c_int;
+
+/// `cublasSgemmStridedBatched` and `cublasDgemmStridedBatched`.
+type GemmBatched<T> = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const T,
+    a: *const T,
+    lda: c_int,
+    stride_a: c_longlong,
+    b: *const T,
+    ldb: c_int,
+    stride_b: c_longlong,
+    beta: *const T,
+    c: *mut T,
+    ldc: c_int,
+    stride_c: c_longlong,
+    batch_count: c_int,
+) -> c_int;
+
+/// `cublasGemmStridedBatchedEx`.
+type GemmBatchedEx = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: c_int,
+    stride_a: c_longlong,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: c_int,
+    stride_b: c_longlong,
+    beta: *const c_void,
+    c: *mut c_void,
+    c_type: c_int,
+    ldc: c_int,
+    stride_c: c_longlong,
+    batch_count: c_int,
+    compute_type: c_int,
+    algorithm: c_int,
 ) -> c_int;
 
 /// `cublasGemmEx`.
@@ -140,8 +189,10 @@ pub struct Cublas<'device> {
     handle: Handle,
     sgemm: Gemm<f32>,
     dgemm: Gemm<f64>,
+    sgemm_batched: GemmBatched<f32>,
+    dgemm_batched: GemmBatched<f64>,
     /// Of elements of 16 bits.
-    gemm_ex: Option<GemmEx>,
+    gemm_ex: Option<(GemmEx, GemmBatchedEx)>,
     destroy: Destroy,
     version: c_int,
     precision: Precision,
@@ -171,10 +222,20 @@ impl<'device> Cublas<'device> {
                 symbol::<Gemm<f64>>(library, path, "cublasDgemm_v2")?,
             )
         };
+        // SAFETY: as above.
+        let (sgemm_batched, dgemm_batched) = unsafe {
+            (
+                symbol::<GemmBatched<f32>>(library, path, "cublasSgemmStridedBatched")?,
+                symbol::<GemmBatched<f64>>(library, path, "cublasDgemmStridedBatched")?,
+            )
+        };
         let gemm_ex = match precision {
             // SAFETY: as above.
             Precision::Bf16 | Precision::F16 => unsafe {
-                Some(symbol::<GemmEx>(library, path, "cublasGemmEx")?)
+                Some((
+                    symbol::<GemmEx>(library, path, "cublasGemmEx")?,
+                    symbol::<GemmBatchedEx>(library, path, "cublasGemmStridedBatchedEx")?,
+                ))
             },
             Precision::Single | Precision::Double | Precision::Tf32 => None,
         };
@@ -186,6 +247,8 @@ impl<'device> Cublas<'device> {
             handle,
             sgemm,
             dgemm,
+            sgemm_batched,
+            dgemm_batched,
             gemm_ex,
             destroy,
             version: 0,
@@ -218,7 +281,7 @@ impl<'device> Cublas<'device> {
         )
     }
 
-    /// Launches `C = alpha * A * B + beta * C` and does not wait.
+    /// Launches `C = alpha * A * B + beta * C`, of all products of a batch, and does not wait.
     ///
     /// # Errors
     ///
@@ -233,7 +296,29 @@ impl<'device> Cublas<'device> {
         matrices: &[Placed; 3],
     ) -> Result<(), CublasError> {
         let product = (problem.shape(), problem.transposes);
+        let batch = call(problem, *matrices).batch;
+        let is_batch = batch.count > 1;
         match (problem.alpha.scalar(), problem.beta.scalar()) {
+            (Scalar::F32(alpha), Scalar::F32(beta)) if is_batch && T::TYPE.bytes() == 2 => {
+                // SAFETY: the elements are of this type, in memory that the caller vouches for.
+                succeeded("cublasGemmStridedBatchedEx", unsafe {
+                    self.halves_batched(T::TYPE, product, batch, [alpha, beta], matrices)?
+                })
+            }
+            (Scalar::F32(alpha), Scalar::F32(beta)) if is_batch => {
+                let (gemm, scalars) = (self.sgemm_batched, [alpha, beta]);
+                // SAFETY: the elements are f32, in memory that the caller vouches for.
+                succeeded("cublasSgemmStridedBatched", unsafe {
+                    row_major_batched(gemm, self.handle, product, batch, scalars, matrices)?
+                })
+            }
+            (Scalar::F64(alpha), Scalar::F64(beta)) if is_batch => {
+                let (gemm, scalars) = (self.dgemm_batched, [alpha, beta]);
+                // SAFETY: as above, with f64.
+                succeeded("cublasDgemmStridedBatched", unsafe {
+                    row_major_batched(gemm, self.handle, product, batch, scalars, matrices)?
+                })
+            }
             (Scalar::F32(alpha), Scalar::F32(beta)) if T::TYPE.bytes() == 2 => {
                 // SAFETY: the elements are of this type, in memory that the caller vouches for.
                 succeeded("cublasGemmEx", unsafe {
@@ -266,11 +351,8 @@ impl Cublas<'_> {
         [alpha, beta]: [f32; 2],
         matrices: &[Placed; 3],
     ) -> Result<c_int, CublasError> {
-        let gemm_ex = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
-        let data_type = match element {
-            ElementType::Bf16 => CUDA_BF16,
-            _ => CUDA_F16,
-        };
+        let (gemm_ex, _) = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
+        let data_type = type_of_halves(element);
         let product = ColumnMajor::of(shape, transposes, matrices)?;
         let ColumnMajor {
             sides,
@@ -305,6 +387,115 @@ impl Cublas<'_> {
             )
         })
     }
+
+    /// [`row_major_batched`] of elements of 16 bits.
+    ///
+    /// # Safety
+    ///
+    /// As [`Cublas::gemm`], of elements of this type.
+    unsafe fn halves_batched(
+        &self,
+        element: ElementType,
+        (shape, transposes): (Shape, [Transpose; 2]),
+        batch: Batch,
+        [alpha, beta]: [f32; 2],
+        matrices: &[Placed; 3],
+    ) -> Result<c_int, CublasError> {
+        let (_, gemm_ex) = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
+        let data_type = type_of_halves(element);
+        let ColumnMajor {
+            sides,
+            operations,
+            leading,
+            first,
+            second,
+            result,
+        } = ColumnMajor::of(shape, transposes, matrices)?;
+        let ColumnMajorBatch { count, strides } = ColumnMajorBatch::of(batch)?;
+        // SAFETY: as for `row_major`.
+        Ok(unsafe {
+            gemm_ex(
+                self.handle,
+                operations[0],
+                operations[1],
+                sides[0],
+                sides[1],
+                sides[2],
+                (&raw const alpha).cast(),
+                first.cast(),
+                data_type,
+                leading[0],
+                strides[0],
+                second.cast(),
+                data_type,
+                leading[1],
+                strides[1],
+                (&raw const beta).cast(),
+                result.cast(),
+                data_type,
+                leading[2],
+                strides[2],
+                count,
+                COMPUTE_F32,
+                DEFAULT_ALGORITHM,
+            )
+        })
+    }
+}
+
+/// A `cudaDataType_t`.
+fn type_of_halves(element: ElementType) -> c_int {
+    match element {
+        ElementType::Bf16 => CUDA_BF16,
+        _ => CUDA_F16,
+    }
+}
+
+/// [`row_major`] for a batch.
+///
+/// # Safety
+///
+/// As for [`row_major`], for all products.
+unsafe fn row_major_batched<E>(
+    gemm: GemmBatched<E>,
+    handle: Handle,
+    (shape, transposes): (Shape, [Transpose; 2]),
+    batch: Batch,
+    [alpha, beta]: [E; 2],
+    matrices: &[Placed; 3],
+) -> Result<c_int, CublasError> {
+    let ColumnMajor {
+        sides,
+        operations,
+        leading,
+        first,
+        second,
+        result,
+    } = ColumnMajor::of(shape, transposes, matrices)?;
+    let ColumnMajorBatch { count, strides } = ColumnMajorBatch::of(batch)?;
+    // SAFETY: as for `row_major`.
+    Ok(unsafe {
+        gemm(
+            handle,
+            operations[0],
+            operations[1],
+            sides[0],
+            sides[1],
+            sides[2],
+            &alpha,
+            first.cast(),
+            leading[0],
+            strides[0],
+            second.cast(),
+            leading[1],
+            strides[1],
+            &beta,
+            result.cast(),
+            leading[2],
+            strides[2],
+            count,
+        )
+    })
 }
 
 /// Calls `gemm`, whose matrices are column-major, for row-major ones. Returns its status.
@@ -384,6 +575,24 @@ impl ColumnMajor {
             first: b.start,
             second: a.start,
             result: c.start,
+        })
+    }
+}
+
+/// The batch of such a product.
+struct ColumnMajorBatch {
+    count: c_int,
+    /// Of the first matrix, the second and the result.
+    strides: [c_longlong; 3],
+}
+
+impl ColumnMajorBatch {
+    fn of(batch: Batch) -> Result<ColumnMajorBatch, CublasError> {
+        let wide = |stride| c_longlong::try_from(stride).map_err(|_| CublasError::TooLarge);
+        let [a, b, c] = batch.strides;
+        Ok(ColumnMajorBatch {
+            count: c_int::try_from(batch.count).map_err(|_| CublasError::TooLarge)?,
+            strides: [wide(b)?, wide(a)?, wide(c)?],
         })
     }
 }
@@ -545,6 +754,107 @@ mod tests {
         // Columns, one element after the other.
         check_product(Shape::new(3, 1, 7), [0; 3]);
         check_product(Shape::new(3, 5, 1), [0; 3]);
+    }
+
+    /// What cuBLAS documents of `cublasSgemmStridedBatched`, on memory of the host.
+    unsafe extern "C" fn column_major_batched(
+        handle: Handle,
+        transpose_a: c_int,
+        transpose_b: c_int,
+        m: c_int,
+        n: c_int,
+        k: c_int,
+        alpha: *const f32,
+        a: *const f32,
+        lda: c_int,
+        stride_a: c_longlong,
+        b: *const f32,
+        ldb: c_int,
+        stride_b: c_longlong,
+        beta: *const f32,
+        c: *mut f32,
+        ldc: c_int,
+        stride_c: c_longlong,
+        batch_count: c_int,
+    ) -> c_int {
+        for product in 0..c_longlong::from(batch_count) {
+            let [a_at, b_at, c_at] =
+                [stride_a, stride_b, stride_c].map(|stride| (product * stride) as usize);
+            // SAFETY: the matrices of the product lie there.
+            let status = unsafe {
+                column_major(
+                    handle,
+                    transpose_a,
+                    transpose_b,
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    a.add(a_at),
+                    lda,
+                    b.add(b_at),
+                    ldb,
+                    beta,
+                    c.add(c_at),
+                    ldc,
+                )
+            };
+            assert_eq!(status, 0);
+        }
+        0
+    }
+
+    #[test]
+    fn a_column_major_batch_computes_the_row_major_products() {
+        for transposes in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+            let transposes = transposes.map(|index| Transpose::ALL[index]);
+            let shape = Shape::new(3, 5, 7);
+            let layout = Layout::padded(shape, [2, 3, 1], [0; 3]);
+            let data = Data::SmallIntegers { largest: 4 };
+            let random = Problem::<f32>::random_batch(4, shape, layout, data, 1, (2.0, -1.0));
+            let problem = Problem {
+                transposes,
+                ..random.unwrap()
+            };
+            let mut computed = problem.c.clone();
+            let stored = problem.stored().unwrap();
+            let read = |matrix: &Matrix<f32>| Placed {
+                start: matrix.row(0).as_ptr().cast_mut().cast(),
+                leading: matrix.leading(),
+            };
+            let c = Placed {
+                start: computed.row_mut(0).as_mut_ptr().cast(),
+                leading: layout.c.leading,
+            };
+            let matrices = [read(&stored.a), read(&stored.b), c];
+            let (handle, product) = (std::ptr::null_mut(), (shape, transposes));
+            let batch = call(&problem, matrices).batch;
+            assert_eq!((batch.count, batch.strides[2]), (4, 3 * 6));
+            let gemm = column_major_batched;
+            // SAFETY: the matrices are those of the problem; the function uses no handle.
+            let status = unsafe {
+                row_major_batched(gemm, handle, product, batch, [2.0, -1.0], &matrices).unwrap()
+            };
+            assert_eq!(status, 0);
+            let tile = Tile { m: 1, n: 1, k: 1 };
+            verify::each_product(&problem, &computed, |_, problem, c| {
+                verify::exact(problem, c, tile, Coverage::Full)
+            })
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn more_products_than_an_int_holds_are_an_error() {
+        let batch = |count, stride| {
+            ColumnMajorBatch::of(Batch {
+                count,
+                strides: [stride; 3],
+            })
+        };
+        assert!(batch(i32::MAX as usize, i64::MAX as usize).is_ok());
+        assert!(matches!(batch(1 << 31, 1), Err(CublasError::TooLarge)));
+        assert!(matches!(batch(1, 1 << 63), Err(CublasError::TooLarge)));
     }
 
     #[test]

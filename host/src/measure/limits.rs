@@ -63,7 +63,7 @@ impl Limits {
         let is_read = problem.alpha != T::default();
         let seconds = timing.median();
         let flops = match is_read {
-            true => problem.shape().flops(),
+            true => problem.shape().flops() * problem.batch as f64,
             false => 0.0,
         };
         if let Some(peak) = self.peak_flops_per_s
@@ -79,7 +79,8 @@ impl Limits {
             true => of(shape.m, shape.k) + of(shape.k, shape.n),
             false => 0.0,
         };
-        let least = (operands + of(shape.m, shape.n)) * (1.0 - IN_L2) / self.bandwidth_bytes_per_s;
+        let bytes = (operands + of(shape.m, shape.n)) * problem.batch as f64;
+        let least = bytes * (1.0 - IN_L2) / self.bandwidth_bytes_per_s;
         if self.bandwidth_bytes_per_s > 0.0 && !(seconds * SLACK >= least) {
             let why = format!("but its matrices cannot pass through memory in {least:.3e} s");
             return refuse(seconds, why);
@@ -148,6 +149,27 @@ mod tests {
         assert_eq!(102.0 / 100.0, SLACK);
         assert_eq!(refusal_by(of_bandwidth(100.0), shape, 0.0, once(1.0)), None);
         assert!(refusal_by(of_bandwidth(99.99), shape, 0.0, once(1.0)).is_some());
+    }
+
+    #[test]
+    fn of_a_batch_all_products_count() {
+        let (shape, data) = (Shape::new(51, 1, 1), Data::Normal);
+        let layout = Layout::compact(shape);
+        let refusal = |batch, limits: Limits, alpha: f32| {
+            let scalars = (alpha, 0.0);
+            let problem = Problem::random_batch(batch, shape, layout, data, 1, scalars).unwrap();
+            limits.check("some-kernel", &problem, &once(1.0)).is_err()
+        };
+        let of_peak = Limits {
+            peak_flops_per_s: Some(300.0),
+            ..A_SECOND
+        };
+        assert!(!refusal(3, of_peak, 1.0) && refusal(4, of_peak, 1.0));
+        let of_bandwidth = Limits {
+            bandwidth_bytes_per_s: 300.0,
+            ..A_SECOND
+        };
+        assert!(!refusal(3, of_bandwidth, 0.0) && refusal(4, of_bandwidth, 0.0));
     }
 
     #[test]

@@ -91,6 +91,9 @@ fn clblast<'device>(
     if request.shape_read().k == 0 {
         return Err(ClBlastError::NoProduct);
     }
+    if request.storage.batch > 1 {
+        return Err(ClBlastError::NoBatch);
+    }
     let loaded = ClBlast::load(device, request.data_type)?;
     Ok(Yardsticks::ClBlast(loaded))
 }

@@ -55,6 +55,10 @@ pub enum EvaluateError {
         "`--baseline cublas` needs one GPU: cuBLAS does not multiply on several. Leave it out; the time on one of them is measured anyway."
     )]
     BaselineOfSeveral,
+    #[error(
+        "`--batch` needs one device: several divide each product, and take one at a time. Leave `--batch` out, or name one device."
+    )]
+    BatchOnSeveral,
     #[error("{name} is {scalar}, but {}.", required(*.data_type))]
     Scalar {
         /// `alpha` or `beta`.

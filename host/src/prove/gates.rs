@@ -9,7 +9,7 @@ use gpu_gemm::{Choice, Device, DeviceError, ElementType};
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::request::Request;
-use crate::data::{Data, Matrix, Problem};
+use crate::data::{Data, Matrix, Problem, Storage};
 use crate::memory;
 use crate::npy;
 use crate::progress::Progress;
@@ -27,8 +27,8 @@ pub(super) struct Judge<T: Element> {
     pub problem: Problem<T>,
     data: Option<Data>,
     coverage: Coverage,
-    /// For every element, where the host would take too long.
-    reference: Option<ComputedReference>,
+    /// For every element, one for each product, where the host would take too long.
+    references: Option<Vec<ComputedReference>>,
 }
 
 impl<T: Element> Judge<T> {
@@ -38,12 +38,12 @@ impl<T: Element> Judge<T> {
             problem,
             data,
             coverage,
-            reference,
+            references,
         } = self;
-        match reference {
-            Some(reference) => verify::proven_by(problem, c, reference, *data, model),
+        verify::each_product(problem, c, |index, problem, c| match references {
+            Some(references) => verify::proven_by(problem, c, &references[index], *data, model),
             None => verify::general(problem, c, tile, *data, *coverage, model),
-        }
+        })
     }
 }
 
@@ -64,19 +64,16 @@ pub(super) fn prove<T: Element>(
         seed,
         ..
     } = request;
-    let (problem, data) = source.problem(*shape, request.layout(), *seed, scalars)?;
+    let (problem, data) = source.problem(*shape, request.storage, *seed, scalars)?;
     let mut judge = Judge {
-        problem: Problem {
-            transposes: request.storage.transposes,
-            ..problem
-        },
+        problem,
         data,
         coverage: coverage(machine, request),
-        reference: None,
+        references: None,
     };
     if judge.coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
-        match computed_reference(machine, &judge.problem, *seed, progress)? {
-            Ok(found) => judge.reference = found,
+        match computed_references(machine, &judge.problem, *seed, progress)? {
+            Ok(found) => judge.references = found,
             Err(failure) => {
                 for candidate in candidates
                     .iter_mut()
@@ -96,7 +93,12 @@ pub(super) fn prove<T: Element>(
         candidate.judge(judge.judge(&c, candidate.rung.tile(), model));
         if candidate.is_right() {
             candidate.proven_bits = Some(c.hash_of_bits());
-            candidate.corner = request.corner.map(|corner| corner.of(&c));
+            if let Some(corner) = request.corner {
+                candidate.corner = Some(match judge.problem.batch {
+                    1 => corner.of(&c),
+                    _ => corner.of(&c.rows_from(0, shape.m)?),
+                });
+            }
             if let Some(output) = output.take() {
                 npy::write(&c, output).map_err(EvaluateError::Output)?;
             }
@@ -105,22 +107,35 @@ pub(super) fn prove<T: Element>(
     Ok(judge)
 }
 
-/// [`compute_reference`] by the GPU; `None` where there is none, or no memory for it, or the
-/// elements do not round.
-fn computed_reference<T: Element>(
+/// [`compute_reference`] of each product by the GPU; `None` where there is none, or no memory for
+/// it, or the elements do not round.
+fn computed_references<T: Element>(
     machine: Machine<'_>,
     problem: &Problem<T>,
     seed: u64,
     progress: &Progress,
-) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
+) -> Result<Result<Option<Vec<ComputedReference>>, Failure>, EvaluateError> {
+    let stored = Storage {
+        batch: problem.batch,
+        ..Storage::default()
+    };
     let is_worth_it = T::TYPE != ElementType::I32
         && machine.device.gpu().is_some()
         && problem.alpha != T::default()
-        && memory::check(problem.shape(), size_of::<f64>()).is_ok();
-    match is_worth_it {
-        true => compute_reference(machine.device, problem, seed, progress),
-        false => Ok(Ok(None)),
+        && memory::check_stored(problem.shape(), stored, size_of::<f64>()).is_ok();
+    if !is_worth_it {
+        return Ok(Ok(None));
     }
+    let mut references = Vec::with_capacity(problem.batch);
+    for index in 0..problem.batch {
+        let product = problem.product(index)?;
+        match compute_reference(machine.device, &product, seed, progress)? {
+            Ok(Some(reference)) => references.push(reference),
+            Ok(None) => return Ok(Ok(None)),
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    Ok(Ok(Some(references)))
 }
 
 /// A reference for every element, computed by the device; `None` if it has no memory for it. An
@@ -167,9 +182,10 @@ fn compute_reference<T: Element>(
 }
 
 fn coverage(machine: Machine<'_>, request: &Request) -> Coverage {
+    let (batch, shape, seed) = (request.storage.batch, request.shape, request.seed);
     match machine.device.gpu() {
-        Some(_) => Coverage::beside_gpu(request.shape, request.seed),
-        None => Coverage::of(request.shape, request.seed),
+        Some(_) => Coverage::beside_gpu(batch, shape, seed),
+        None => Coverage::of_each(batch, shape, seed),
     }
 }
 
@@ -203,28 +219,34 @@ fn prove_exact<T: Element>(
             candidate.judge(Err(Failure::Unprovable(why)));
             continue;
         };
-        let (problem, reference) = match last.take() {
-            Some((known, problem, reference)) if known == data => (problem, reference),
+        let (problem, references) = match last.take() {
+            Some((known, problem, references)) if known == data => (problem, references),
             _ => {
-                let layout = request.layout();
+                let (layout, scalars) = (request.layout(), (alpha, beta));
+                let (batch, seed) = (request.storage.batch, request.seed);
                 let problem = Problem {
                     transposes: request.storage.transposes,
-                    ..Problem::random(shape, layout, data, request.seed, alpha, beta)?
+                    ..Problem::random_batch(batch, shape, layout, data, seed, scalars)?
                 };
-                let reference = match by_reference {
-                    true => computed_reference(machine, &problem, request.seed, progress)?,
+                let references = match by_reference {
+                    true => computed_references(machine, &problem, seed, progress)?,
                     false => Ok(None),
                 };
-                (problem, reference)
+                (problem, references)
             }
         };
         let c = candidate.run(machine, &problem, progress)?;
-        candidate.judge(match &reference {
-            Ok(Some(reference)) => verify::exact_by(&problem, &c, reference),
-            Ok(None) => verify::exact(&problem, &c, candidate.rung.tile(), coverage),
+        let tile = candidate.rung.tile();
+        candidate.judge(match &references {
+            Ok(references) => {
+                verify::each_product(&problem, &c, |index, problem, c| match references {
+                    Some(references) => verify::exact_by(problem, c, &references[index]),
+                    None => verify::exact(problem, c, tile, coverage),
+                })
+            }
             Err(failure) => Err(failure.clone()),
         });
-        last = Some((data, problem, reference));
+        last = Some((data, problem, references));
     }
     Ok(())
 }
@@ -286,7 +308,7 @@ mod tests {
         let layout = Layout::compact(shape);
         let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
         let progress = Progress::start(0);
-        let computed = computed_reference(machine, &problem, 1, &progress).unwrap();
+        let computed = computed_references(machine, &problem, 1, &progress).unwrap();
         assert!(computed.unwrap().is_none());
     }
 

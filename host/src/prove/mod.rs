@@ -21,7 +21,7 @@ mod timing;
 
 use std::io::Write;
 
-use gpu_gemm::{Bf16, ElementType, F16, Opened};
+use gpu_gemm::{Bf16, Device, ElementType, F16, Opened};
 
 pub use error::EvaluateError;
 pub use gates::small_integer;
@@ -122,7 +122,10 @@ fn evaluate_as<T: Element>(
         scalar("alpha", request.alpha)?,
         scalar("beta", request.beta)?,
     );
-    memory::check_padded(request.shape, request.storage.padding, size_of::<T>())?;
+    memory::check_stored(request.shape, request.storage, size_of::<T>())?;
+    if request.storage.batch > 1 && matches!(machine.device, Device::Several(_)) {
+        return Err(EvaluateError::BatchOnSeveral);
+    }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Yardsticks::None,
         false => baseline::yardsticks(machine.device, request)?,
@@ -175,11 +178,12 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::data::Storage;
     use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
-    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
+    use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
 
     /// Leaves C as it is.
     fn lazy() -> Rung {
@@ -318,6 +322,85 @@ mod tests {
         assert_eq!(proven, [true, false, true, true], "{report:?}");
         let why = &report.results[1].verification;
         assert!(why.starts_with("C[") && !why.contains(" within "), "{why}");
+    }
+
+    /// A rung that is right, but for an element of the product of this number, in every run of a
+    /// batch of `batch`: its products are launched one after the other.
+    fn wrong_in(product: &'static AtomicUsize, batch: usize) -> Rung {
+        static LAUNCHES: AtomicUsize = AtomicUsize::new(0);
+        static OF: AtomicUsize = AtomicUsize::new(0);
+        static WRONG: AtomicUsize = AtomicUsize::new(0);
+        LAUNCHES.store(0, Ordering::Relaxed);
+        OF.store(batch, Ordering::Relaxed);
+        WRONG.store(product.load(Ordering::Relaxed), Ordering::Relaxed);
+        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+            let product = LAUNCHES.fetch_add(1, Ordering::Relaxed) % OF.load(Ordering::Relaxed);
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
+                let sum: f32 = products.sum();
+                let is_wrong =
+                    product == WRONG.load(Ordering::Relaxed) && (row, col) == (m - 1, n - 1);
+                // SAFETY: as above.
+                unsafe { *c.add(row * ldc + col) = alpha * sum + f32::from(u8::from(is_wrong)) };
+            }
+        };
+        Rung::Gpu(planted::named(
+            "wrong-in-one",
+            Tile { m: 16, n: 16, k: 1 },
+            function,
+        ))
+    }
+
+    #[test]
+    fn a_wrong_element_in_any_product_of_a_batch_is_found_and_its_product_named() {
+        static PRODUCT: AtomicUsize = AtomicUsize::new(0);
+        const BATCH: usize = 5;
+        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        for product in 0..=BATCH {
+            PRODUCT.store(product, Ordering::Relaxed);
+            let rungs = vec![wrong_in(&PRODUCT, BATCH)];
+            let request = Request {
+                storage: Storage {
+                    batch: BATCH,
+                    ..Storage::default()
+                },
+                ..Request::new(rungs, ElementType::F32, Shape::new(9, 8, 7), 1)
+            };
+            let (report, result) = evaluate(&opened, &request, None);
+            result.unwrap();
+            let [record] = &report.results[..] else {
+                panic!("{report:?}");
+            };
+            let why = &record.verification;
+            // There is none of the last number.
+            assert_eq!(record.proven, product == BATCH, "{why}");
+            assert_eq!((record.batch, record.launches), (Some(BATCH), BATCH));
+            if product < BATCH {
+                let named = format!("Product {product} of the batch, counted from 0: C[8][7] is ");
+                assert!(why.starts_with(&named), "{why}");
+                continue;
+            }
+            assert!(why.contains("in each of 5 products"), "{why}");
+            let flops = 5.0 * 2.0 * 9.0 * 8.0 * 7.0;
+            let (speed, median) = (record.flops_per_s.unwrap(), record.time_median_s.unwrap());
+            approx::assert_relative_eq!(speed * median, flops, max_relative = 1e-9);
+        }
+    }
+
+    #[test]
+    fn what_cannot_do_a_batch_is_refused_in_a_sentence() {
+        let choice = DeviceChoice::Joined(vec![DeviceChoice::Simulator; 2]);
+        let opened = Device::open(choice).unwrap();
+        let request = Request {
+            storage: Storage {
+                batch: 2,
+                ..Storage::default()
+            },
+            ..Request::new(vec![naive()], ElementType::F32, Shape::new(2, 3, 4), 1)
+        };
+        let (_, result) = evaluate(&opened, &request, None);
+        let error = result.unwrap_err().to_string();
+        assert!(error.starts_with("`--batch` needs one device"), "{error}");
     }
 
     #[test]

@@ -55,6 +55,7 @@ pub(super) fn record(
         m,
         n,
         k,
+        batch: Some(request.storage.batch).filter(|batch| *batch > 1),
         transpose_a: transpose_a == Transpose::Yes,
         transpose_b: transpose_b == Transpose::Yes,
         lda: Some(call.a.leading),
@@ -112,15 +113,22 @@ pub(super) fn record(
                 device => choice.plan(request.call(choice.variant.types.a), &device.facts())?,
             };
             let variant = plan.variant();
-            let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
+            let is_own = |launch: &&Launch| {
+                let mut entries = variant.entries();
+                entries.any(|entry| entry.name == launch.kernel.name)
+            };
             let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
             Ok(Record {
                 backend: machine.device.backend().to_string(),
                 grid_x: own.first().map_or(0, |launch| launch.grid.0),
                 grid_y: own.iter().map(|launch| u64::from(launch.grid.1)).sum(),
+                grid_z: own
+                    .first()
+                    .map(|launch| launch.products)
+                    .filter(|products| *products > 1),
                 block_x: variant.block.x,
                 block_y: variant.block.y,
-                launches: plan.launches().len(),
+                launches: plan.launches().len() * plan.repeats(),
                 chosen: rung.chosen().map(|_| Choice::of(&plan).description()),
                 ..record
             })

@@ -26,6 +26,7 @@ pub fn steps(device: &Device, request: &Request) -> Result<u64, PlanError> {
             (Some(choice), Device::Simulator(_)) => {
                 let plan = choice.plan(request.call(choice.variant.types.a), &device.facts())?;
                 let ctas: u64 = plan.launches().iter().map(Launch::ctas).sum();
+                let ctas = ctas * plan.repeats() as u64;
                 ctas * (GATES as u64 + u64::from(runs) - 1)
             }
         };

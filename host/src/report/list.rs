@@ -46,6 +46,8 @@ pub struct ListedVariant {
     pub unit: &'static str,
     /// The least compute capability that it is for, times ten.
     pub least_capability: u32,
+    /// Whether it computes all products of a batch in one launch, where A and B need no copies.
+    pub batched: bool,
 }
 
 /// A rung of the CPU's ladder.
@@ -75,6 +77,7 @@ struct Line {
     source: &'static str,
     unit: Option<&'static str>,
     least_capability: Option<u32>,
+    batched: Option<bool>,
 }
 
 /// The width of what is written to no terminal, and limits for terminals: names need the first,
@@ -104,6 +107,7 @@ impl List {
             tile_k: variant.tile.k,
             unit: variant.unit.name(),
             least_capability: variant.least_capability,
+            batched: variant.batched.is_some(),
         };
         let kernel = |kernel: &&Kernel| ListedKernel {
             family: kernel.name,
@@ -177,6 +181,15 @@ impl List {
                 writeln!(out, "{}", row(&cells))?;
             }
         }
+        let variants = self.kernels.iter().flat_map(|kernel| &kernel.variants);
+        let batched = variants.filter(|variant| variant.batched);
+        let mut names: Vec<&str> = batched.map(|variant| variant.kernel).collect();
+        names.dedup();
+        let text = format!(
+            "One launch can compute a batch of products (--batch) by {}.",
+            names.join(", ")
+        );
+        writeln!(out, "\n{}", wrapped(&text, width))?;
         writeln!(out, "\nCPU rungs, each with its types and its threads:")?;
         for rung in &self.cpu_rungs {
             let title = format!("{}: {}", rung.kernel, rung.idea);
@@ -203,6 +216,7 @@ impl List {
                 source: kernel.source,
                 unit: Some(variant.unit),
                 least_capability: Some(variant.least_capability),
+                batched: Some(variant.batched),
             })
         });
         let of_rungs = self.cpu_rungs.iter().flat_map(|rung| {
@@ -220,6 +234,7 @@ impl List {
                 source: rung.source,
                 unit: None,
                 least_capability: None,
+                batched: None,
             })
         });
         of_kernels.chain(of_rungs).collect()
@@ -281,6 +296,15 @@ mod tests {
                     assert!(words.contains(&variant.name), "{}", variant.name);
                 }
             }
+            let (_, of_batches) = all.split_once("a batch of products (--batch) by ").unwrap();
+            let (of_batches, _) = of_batches.split_once('.').unwrap();
+            let named: Vec<&str> = of_batches.split(", ").collect();
+            let mut batched: Vec<&str> = gpu_gemm::gpu_kernels::variants()
+                .filter(|variant| variant.batched.is_some())
+                .map(|variant| variant.name)
+                .collect();
+            batched.dedup();
+            assert_eq!(named, batched);
             for rung in crate::cpu::RUNGS {
                 assert!(all.contains(&format!("{}: {}", rung.name, rung.idea)));
             }

@@ -128,6 +128,9 @@ pub struct Record {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Products of this shape that were multiplied together, whose matrices lay one after the
+    /// other; null for one, and in older reports.
+    pub batch: Option<usize>,
     /// Whether kernels got A as `k x m`, and B as `n x k`; false in older reports.
     #[serde(default)]
     pub transpose_a: bool,
@@ -148,11 +151,14 @@ pub struct Record {
     pub grid_x: u32,
     /// CTAs along y (rows of C) of all launches together.
     pub grid_y: u64,
+    /// CTAs along z of a launch: products of a batch; null if there is one.
+    pub grid_z: Option<u32>,
     /// Threads of a CTA along x.
     pub block_x: u32,
     /// Threads of a CTA along y.
     pub block_y: u32,
-    /// Launches that the result took: more than 1 if a grid cannot have `grid_y` CTAs along y.
+    /// Launches that the result took: more than 1 if a grid cannot have `grid_y` CTAs along y, for
+    /// operand copies and a fix-up, and where the products of a batch follow each other.
     pub launches: usize,
     /// Whether the result passed every gate.
     pub proven: bool,
@@ -174,7 +180,8 @@ pub struct Record {
     pub time_stddev_s: Option<f64>,
     /// Runs outside of Tukey's fences; see [`crate::statistics`].
     pub outliers: Option<usize>,
-    /// `2 * m * n * k` over the median time; null if no product is computed, since alpha or k is 0.
+    /// `2 * m * n * k`, of each product of a batch, over the median time; null if no product is
+    /// computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
     /// cuBLAS's median time on the same problem, in the same process; null for CPU rungs.
     pub cublas_time_median_s: Option<f64>,
@@ -285,7 +292,7 @@ impl Record {
         [a, b, self.n]
     }
 
-    /// What is unusual about how its matrices lie, for people, after a comma; else empty.
+    /// What is unusual about how its matrices lie, and how many there are, for people, after a comma; else empty.
     pub fn layout(&self) -> String {
         let transposed = match (self.transpose_a, self.transpose_b) {
             (false, false) => "",
@@ -293,10 +300,24 @@ impl Record {
             (false, true) => ", B stored transposed",
             (true, true) => ", A and B stored transposed",
         };
+        let batch = match self.batch {
+            Some(batch) => format!(", a batch of {batch}"),
+            None => String::new(),
+        };
         match self.leading_dimensions() {
-            dimensions if dimensions == self.columns() => transposed.to_string(),
-            [lda, ldb, ldc] => format!("{transposed}, lda {lda}, ldb {ldb}, ldc {ldc}"),
+            dimensions if dimensions == self.columns() => format!("{batch}{transposed}"),
+            [lda, ldb, ldc] => format!("{batch}{transposed}, lda {lda}, ldb {ldb}, ldc {ldc}"),
         }
+    }
+
+    /// The number of products.
+    pub fn products(&self) -> usize {
+        self.batch.unwrap_or(1)
+    }
+
+    /// Whether it is a GPU kernel that was launched for one product of a batch after the other.
+    pub fn is_one_after_the_other(&self) -> bool {
+        self.batch.is_some() && self.grid_z.is_none() && !self.is_native() && self.launches > 0
     }
 
     /// The kernel's name, with the label of its device, if there are several.

@@ -83,6 +83,12 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if let Some(chosen) = &record.chosen {
             writeln!(out, "    chosen: {chosen}")?;
         }
+        if record.is_one_after_the_other() {
+            writeln!(
+                out,
+                "    launched for one product of the batch after the other"
+            )?;
+        }
         if let Some(several) = &record.several {
             writeln!(out, "    {}", several.sentence())?;
         }
@@ -126,11 +132,15 @@ fn launch(record: &Record) -> String {
         block_y,
         ..
     } = record;
+    let grid = match record.grid_z {
+        Some(grid_z) => format!("{grid_x} x {grid_y} x {grid_z}"),
+        None => format!("{grid_x} x {grid_y}"),
+    };
     match record.launches {
         _ if record.is_native() => threads(record),
         0 => "nothing to launch".to_string(),
-        1 => format!("{grid_x} x {grid_y} x ({block_x} x {block_y})"),
-        launches => format!("{grid_x} x {grid_y} x ({block_x} x {block_y}) in {launches}"),
+        1 => format!("{grid} x ({block_x} x {block_y})"),
+        launches => format!("{grid} x ({block_x} x {block_y}) in {launches}"),
     }
 }
 

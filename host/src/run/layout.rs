@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpu_gemm::{Bindings, Call, Operand, Shape};
+use gpu_gemm::{Batch, Bindings, Call, Operand, Shape};
 
 use crate::data::{Matrix, Number, Problem};
 
@@ -32,7 +32,17 @@ pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> C
     };
     let [transpose_a, transpose_b] = problem.transposes;
     let shape = problem.shape();
-    Call {
+    let rows = [
+        transpose_a.of((shape.m, shape.k)).0,
+        transpose_b.of((shape.k, shape.n)).0,
+        shape.m,
+    ];
+    let leading = [a.leading, b.leading, c.leading];
+    let batch = Batch {
+        count: problem.batch,
+        strides: [0, 1, 2].map(|index| rows[index] * leading[index]),
+    };
+    let call = Call {
         shape: match problem.alpha == T::default() {
             true => Shape { k: 0, ..shape },
             false => shape,
@@ -40,7 +50,9 @@ pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> C
         a: operand(a, transpose_a),
         b: operand(b, transpose_b),
         ldc: c.leading,
-    }
+        batch: Batch::ONE,
+    };
+    call.batched(batch, T::TYPE)
 }
 
 /// What its launches leave open.

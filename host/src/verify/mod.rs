@@ -13,12 +13,13 @@
 //! large ones every row is compared by Freivalds' check ([`freivalds`]) where nothing rounds.
 //! Where something does, every element is compared with a reference that a GPU has computed
 //! ([`computed`]); without one, sampled elements are, among them the corners and edges of tiles,
-//! and the proof is called `sampled`.
+//! and the proof is called `sampled`. Of a batch, each product is checked so ([`each_product`]).
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod alarm;
+mod batch;
 pub mod bound;
 mod checker;
 pub mod compensated;
@@ -36,6 +37,7 @@ use gpu_gemm::gpu_kernels::spec::Tile;
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
+pub use batch::each_product;
 pub use bound::ErrorModel;
 use checker::Checker;
 use computed::ComputedReference;
@@ -61,13 +63,18 @@ impl Coverage {
     /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
     /// megabytes.
     pub fn of(shape: Shape, seed: u64) -> Coverage {
-        Coverage::up_to(1 << 33, shape, seed)
+        Coverage::of_each(1, shape, seed)
+    }
+
+    /// The same of each of `count` products.
+    pub fn of_each(count: usize, shape: Shape, seed: u64) -> Coverage {
+        Coverage::up_to((1 << 33) / count, shape, seed)
     }
 
     /// The same where a GPU can compute a reference for many results at once: the host compares
     /// what takes it parts of a second.
-    pub fn beside_gpu(shape: Shape, seed: u64) -> Coverage {
-        Coverage::up_to(1 << 31, shape, seed)
+    pub fn beside_gpu(count: usize, shape: Shape, seed: u64) -> Coverage {
+        Coverage::up_to((1 << 31) / count, shape, seed)
     }
 
     fn up_to(most: usize, shape: Shape, seed: u64) -> Coverage {

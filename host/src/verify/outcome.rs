@@ -95,6 +95,9 @@ pub enum Failure {
     },
     #[error("The result was right, but that of a launch like the timed ones is not: {0}")]
     Timed(Box<Failure>),
+    /// Of one product of a batch.
+    #[error("Product {index} of the batch, counted from 0: {failure}")]
+    Product { index: usize, failure: Box<Failure> },
     #[error("The result cannot be proven: {0}")]
     Unprovable(String),
     #[error("The result is {} x {}, but must be {} x {}.", got.0, got.1, want.m, want.n)]
@@ -116,6 +119,14 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// The largest error as a share of its bound.
+    pub(super) fn share(&self) -> f64 {
+        match self.bound > 0.0 {
+            true => self.largest_error / self.bound,
+            false => 0.0,
+        }
+    }
+
     pub(crate) fn exact(gate: &'static str, statement: String) -> Proof {
         Proof {
             gate,

@@ -801,15 +801,22 @@ fn what_is_compared_in_full_ends_at_2_to_the_33_products_beside_a_gpu_at_2_to_th
     let at_limit = Shape::new(1 << 10, 1 << 10, 1 << 11);
     let more = Shape::new(1 << 10, 1 << 10, (1 << 11) + 1);
     assert_eq!(product_of(at_limit), 1 << 31);
-    assert_eq!(Coverage::beside_gpu(at_limit, 1), Coverage::Full);
-    assert_eq!(Coverage::beside_gpu(more, 1), SAMPLED);
+    assert_eq!(Coverage::beside_gpu(1, at_limit, 1), Coverage::Full);
+    assert_eq!(Coverage::beside_gpu(1, more, 1), SAMPLED);
+    // Of a batch, all products count.
+    let half = Shape::new(1 << 10, 1 << 10, 1 << 10);
+    assert_eq!(Coverage::beside_gpu(2, half, 1), Coverage::Full);
+    assert_eq!(Coverage::beside_gpu(3, half, 1), SAMPLED);
+    assert_eq!(Coverage::of_each(8, half, 1), Coverage::Full);
+    assert_eq!(Coverage::of_each(9, half, 1), SAMPLED);
 }
 
 #[test]
 fn what_is_compared_in_full_has_matrices_of_2_to_the_25_elements_at_most() {
     let (one, other) = (8283, 4051);
     assert_eq!(one * other, (1 << 25) + 1);
-    for coverage in [Coverage::of, Coverage::beside_gpu] {
+    let beside_gpu = |shape, seed| Coverage::beside_gpu(1, shape, seed);
+    for coverage in [Coverage::of, beside_gpu] {
         for (at_limit, one_more) in [
             (Shape::new(1 << 12, 1 << 13, 1), Shape::new(one, other, 1)),
             (Shape::new(1 << 12, 1, 1 << 13), Shape::new(one, 1, other)),

@@ -50,6 +50,9 @@ fn main() -> ExitCode {
         cublas_of_f64_may_use_tensor_cores,
         cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises,
         each_type_has_its_cublas_or_none,
+        a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas,
+        a_batch_without_an_entry_point_is_launched_product_after_product,
+        a_wrong_last_product_of_a_batch_is_found,
         padded_matrices_are_multiplied_in_place_and_in_pitched_copies,
         a_benchmark_has_the_clocks_figures_in_every_file,
         what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
@@ -314,6 +317,89 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
     let [one, other] = ["naive", "sgemm in mode 2"].map(String::from);
     let both = [[one.clone(), other.clone()], [other, one]];
     assert_eq!(orders, HashSet::from([&both[0][..], &both[1][..]]));
+}
+
+/// Of a batch of five products.
+const BATCH: &str = "--batch 5";
+
+fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
+    for (kernel, precision, name, entry) in [
+        ("tiled-32", "f32", "sgemm", "tiled_32_batched"),
+        ("tiled-32", "f64", "dgemm", "tiled_32_f64_batched"),
+    ] {
+        let more = format!("{BATCH} --kernel {kernel} --dtype {precision} --padding 2 --beta 0.5");
+        let (report, log) = report(EXACT, &format!("{more} --baseline cublas"));
+        let record = &report["results"][0];
+        assert_eq!(record["proven"], true, "{record}");
+        assert_eq!(
+            (&record["launches"], &record["grid_z"]),
+            (&1.into(), &5.into())
+        );
+        // Of all products.
+        let speed = |record: &Value| record["flops_per_s"].as_f64().unwrap();
+        assert_eq!(speed(record), 5.0 * FLOPS / 125e-6);
+        assert_eq!(speed(&report["yardsticks"][0]), 5.0 * FLOPS / 62.5e-6);
+        let of = |kind| log.iter().filter(move |line: &&Line| line.kind == kind);
+        assert!(of("launch").count() > 0);
+        for line in of("launch") {
+            assert_eq!(line.text("name"), entry);
+            assert_eq!(line.text("grid"), "3x2x5");
+        }
+        assert!(of("cublas").count() > 0);
+        for line in of("cublas") {
+            assert_eq!(line.text("name"), name);
+            // Its matrices are column-major: C^T = B^T * A^T.
+            let arguments = line.numbers(["m", "n", "k", "lda", "ldb", "ldc", "products"]);
+            assert_eq!(arguments, [70, 33, 19, 72, 21, 72, 5]);
+        }
+    }
+}
+
+fn a_batch_without_an_entry_point_is_launched_product_after_product() {
+    let (report, log) = report(EXACT, &format!("{BATCH} --kernel naive,pitched"));
+    for record in report["results"].as_array().unwrap() {
+        assert_eq!(
+            (&record["proven"], &record["launches"]),
+            (&true.into(), &5.into())
+        );
+        assert_eq!(record["grid_z"], Value::Null);
+        // Five times as long as one.
+        assert_eq!(record["time_median_s"].as_f64(), Some(5.0 * 125e-6));
+    }
+    let of_naive = |line: &&Line| line.kind == "launch" && line.text("name") == "naive";
+    let launches: Vec<[u64; 3]> = log
+        .iter()
+        .filter(of_naive)
+        .map(|line| line.numbers(["a", "b", "c"]))
+        .collect();
+    assert_eq!(launches.len() % 5, 0);
+    for run in launches.chunks(5) {
+        for (product, matrices) in run.iter().enumerate() {
+            let moved = [33 * 19, 19 * 70, 33 * 70].map(|stride| 4 * stride * product as u64);
+            let expected = [0, 1, 2].map(|index| run[0][index] + moved[index]);
+            assert_eq!(*matrices, expected);
+        }
+    }
+}
+
+fn a_wrong_last_product_of_a_batch_is_found() {
+    let named = "Product 4 of the batch, counted from 0: C[0][0] is ";
+    for (settings, is_timed) in [
+        ("wrong_kernel_from=1", false),
+        ("wrong_kernel_from=3", true),
+    ] {
+        let more = format!("{BATCH} --kernel tiled-32 --format json");
+        let ran = multiply(&format!("{EXACT} {settings}"), &more);
+        assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.err);
+        let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+        let why = report["results"][0]["verification"].as_str().unwrap();
+        assert_contains(why, &[named]);
+        assert_eq!(why.contains("like the timed ones"), is_timed, "{why}");
+    }
+    let more = format!("{BATCH} --kernel tiled-32");
+    let ran = multiply(&format!("{EXACT} wrong_cublas_from=2"), &more);
+    assert_eq!(ran.ended.code, Some(1));
+    assert_contains(&ran.ended.err, &["cublas-fp32", named]);
 }
 
 fn transposed_matrices_are_multiplied_as_they_are_stored() {

@@ -18,6 +18,46 @@ fn bench(folder: &Path, arguments: &str) -> Ended {
     run_in(folder, &format!("bench --device sim {arguments}"))
 }
 
+#[test]
+fn a_batch_is_in_every_file_and_compared_with_batches_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "--kernel double-buffer,cpu-ikj --shape 9x12x20 --runs 3";
+    let batch = format!("{what} --batch 3");
+    let table = bench(folder.path(), &format!("{batch} {FILES}")).succeeded();
+    assert_contains(&table, &["9 x 12 x 20 (m x n x k) of f32, a batch of 3\n"]);
+    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    results.check_figures().unwrap();
+    assert!(results.all_proven());
+    for record in &results.sizes[0].results {
+        assert_eq!(record.batch, Some(3));
+        let flops = record.flops_per_s.unwrap() * record.time_median_s.unwrap();
+        approx::assert_relative_eq!(flops, 3.0 * 2.0 * 9.0 * 12.0 * 20.0, max_relative = 1e-9);
+    }
+    let text = read("b.csv");
+    let mut csv = csv::Reader::from_reader(text.as_bytes());
+    let columns = csv.headers().unwrap().clone();
+    let column = columns.iter().position(|name| name == "batch").unwrap();
+    for line in csv.records() {
+        assert_eq!(&line.unwrap()[column], "3");
+    }
+    for line in read("b.jsonl").lines() {
+        assert_eq!(serde_json::from_str::<Record>(line).unwrap().batch, Some(3));
+    }
+    assert_contains(&read("b.md"), &["a batch of 3"]);
+    let compared = |more: &str| {
+        let arguments = format!("{more} --compare b.json --json now.json");
+        bench(folder.path(), &arguments).succeeded();
+        serde_json::from_str::<Results>(&read("now.json"))
+            .unwrap()
+            .comparison
+    };
+    let with_batch = compared(&batch);
+    assert_eq!(with_batch.len(), 2);
+    assert!(with_batch.iter().all(|compared| compared.batch == Some(3)));
+    assert_eq!(compared(what), []);
+}
+
 /// The options for every file.
 const FILES: &str =
     "--json b.json --json-lines b.jsonl --csv b.csv --markdown b.md --plots new/plots";

@@ -253,6 +253,90 @@ fn padding_is_a_part_of_the_leading_dimensions() {
 }
 
 #[test]
+fn every_product_of_a_batch_is_proven_and_counts() {
+    let what = "--kernel tiled-32,tiled-16,auto,cpu-ikj --m 9 --n 12 --k 20 --batch 7 --device sim";
+    for more in [
+        "",
+        "--beta 2 --alpha -1 --padding 3",
+        "--dtype f64",
+        "--data index-sum",
+    ] {
+        let table = run(&format!("{what} {more}")).succeeded();
+        assert_contains(
+            &table,
+            &[", a batch of 7", "exact: in each of 7 products: all 108 "],
+        );
+        let after =
+            "tiled-16: proven right\n    launched for one product of the batch after the other";
+        assert_contains(&table, &[after]);
+        assert_eq!(
+            table.matches("one product of the batch after").count(),
+            1,
+            "{table}"
+        );
+        let report = run(&format!("{what} {more} --format json")).succeeded();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let records = report["results"].as_array().unwrap();
+        assert_eq!(records.len(), 4);
+        for record in records {
+            assert_eq!(
+                (&record["proven"], &record["batch"]),
+                (&true.into(), &7.into())
+            );
+            let figure = |key: &str| record[key].as_f64().unwrap();
+            let flops = figure("flops_per_s") * figure("time_median_s");
+            approx::assert_relative_eq!(flops, 7.0 * 2.0 * 9.0 * 12.0 * 20.0, max_relative = 1e-9);
+        }
+        // One launch for all, or one for each.
+        let launched = |index: usize| (&records[index]["grid_z"], &records[index]["launches"]);
+        assert_eq!(launched(0), (&7.into(), &1.into()));
+        assert_eq!(launched(1).0, &Value::Null);
+    }
+    let what = "--kernel tiled-32 --m 9 --n 12 --k 20 --batch 3 --device sim --transpose-b";
+    let report = run(&format!("{what} --format json")).succeeded();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    // B is copied for each product.
+    let record = &report["results"][0];
+    assert_eq!(
+        (&record["launches"], &record["proven"]),
+        (&6.into(), &true.into())
+    );
+    // What is shown is the first product's.
+    let what = "--kernel naive --m 2 --n 3 --k 4 --batch 3 --device sim --data index-sum --show 4";
+    let shown = run(&format!("{what} --format json")).succeeded();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let corner = serde_json::json!([[14.0, 20.0, 26.0], [20.0, 30.0, 40.0]]);
+    assert_eq!(shown["results"][0]["corner"], corner);
+    // One product is no batch.
+    let one = run("--kernel naive --size 9 --device sim --batch 1 --format json").succeeded();
+    let one: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(one["results"][0]["batch"], Value::Null);
+}
+
+#[test]
+fn what_does_not_go_with_a_batch_is_named() {
+    for (arguments, why) in [
+        (
+            "--batch 0",
+            "0 is not in 1..=1048576: a batch has at least one product",
+        ),
+        ("--batch 2k --batch-size 3", "--batch-size"),
+        ("--batch 1025k", "1049600 is not in 1..=1048576"),
+        ("--batch many", "a size is a whole number"),
+        ("--batch 2 --out d.npy", "--out"),
+        ("--batch 2 --a a.npy --b b.npy", "--batch"),
+        (
+            "--batch 2 --device sim+sim --size 8",
+            "`--batch` needs one device",
+        ),
+        ("bench --preset report --batch 2", "leave `--batch` out"),
+        ("bench --preset shapes --batch 2", "leave `--batch` out"),
+    ] {
+        assert_contains(&run(arguments).refused(2), &[why]);
+    }
+}
+
+#[test]
 fn transposed_matrices_are_proven_on_every_kernel_of_every_type() {
     for transposes in [
         "--transpose-a",

@@ -4,7 +4,7 @@
 use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use host::cpu::view::View;
-use host::data::{Data, Layout, Matrix, Number, Placement, Problem, ProblemError};
+use host::data::{Data, Matrix, Number, Placement, Problem, ProblemError};
 use host::memory;
 use host::prove::EvaluateError;
 use host::source::Source;
@@ -58,7 +58,7 @@ impl<T: Element> Apart<T> {
         for half in halves {
             memory::check_padded(half, request.padding, size_of::<T>())?;
         }
-        let layout = |shape| Layout::padded(shape, [request.padding; 3], [0; 3]);
+        let storage = request.storage();
         let alpha = scalar("alpha", request.alpha)?;
         let exact = match ErrorModel::Elementwise.exact_data::<T>(shape) {
             None => None,
@@ -66,15 +66,21 @@ impl<T: Element> Apart<T> {
                 let alpha = scalar_of_integers(request.alpha);
                 let fill = |shape| {
                     let zero = T::default();
-                    Problem::random(shape, layout(shape), data, request.seed, alpha, zero)
+                    Problem::random(
+                        shape,
+                        storage.layout(shape),
+                        data,
+                        request.seed,
+                        alpha,
+                        zero,
+                    )
                 };
                 let [of_a, of_b] = halves.map(fill);
                 let (a, b) = (of_a?.a, of_b?.b);
                 Some(Factors { alpha, a, b })
             }
         };
-        let fill =
-            |shape| source.problem(shape, layout(shape), request.seed, (alpha, T::default()));
+        let fill = |shape| source.problem(shape, storage, request.seed, (alpha, T::default()));
         let [of_a, of_b] = halves.map(fill);
         let ((of_a, data), (of_b, _)) = (of_a?, of_b?);
         let (a, b) = (of_a.a, of_b.b);

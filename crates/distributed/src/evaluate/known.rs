@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use host::cpu::{self, view::View, view::ViewMut};
-use host::data::{Layout, Matrix, Placement, Problem};
+use host::data::{Matrix, Placement, Problem};
 use host::memory;
 use host::prove::{EvaluateError, small_integer};
 use host::source::Source;
@@ -42,13 +42,14 @@ impl<T: Element> Known<T> {
             scalar("alpha", request.alpha)?,
             scalar("beta", request.beta)?,
         );
-        let layout = Layout::padded(shape, [request.padding; 3], [0; 3]);
+        let storage = request.storage();
+        let layout = storage.layout(shape);
         let [alpha, beta] = [request.alpha, request.beta].map(scalar_of_integers);
         let exact = ErrorModel::Elementwise
             .exact_data::<T>(shape)
             .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
             .transpose()?;
-        let (asked, data) = source.problem(shape, layout, request.seed, scalars)?;
+        let (asked, data) = source.problem(shape, storage, request.seed, scalars)?;
         Ok(Known {
             shape,
             exact,

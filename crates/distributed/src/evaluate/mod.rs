@@ -15,7 +15,7 @@ use std::time::Instant;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{ElementType, Shape};
 use host::cpu::view::View;
-use host::data::{Matrix, Placement, ProblemError};
+use host::data::{Matrix, Placement, ProblemError, Storage};
 use host::memory;
 use host::prove::EvaluateError;
 use host::report::Corner;
@@ -63,6 +63,16 @@ pub struct Request {
     pub planted_on: Option<usize>,
     /// Whether messages travel while ranks multiply ([`Machine::offload`]).
     pub offload: bool,
+}
+
+impl Request {
+    /// How its matrices are stored.
+    fn storage(&self) -> Storage {
+        Storage {
+            padding: self.padding,
+            ..Storage::default()
+        }
+    }
 }
 
 /// Where C is proven right.

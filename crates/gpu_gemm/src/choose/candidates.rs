@@ -49,7 +49,8 @@ pub fn predictions(call: Call, facts: &DeviceFacts) -> Vec<(Plan, f64)> {
 /// Every plan that might be the fastest, without duplicates.
 pub fn candidates(call: Call, facts: &DeviceFacts) -> Vec<Plan> {
     let mut plans: Vec<Plan> = Vec::new();
-    for variant in variants().filter(|variant| is_usable(variant, facts)) {
+    let usable = |variant: &&Variant| is_usable(variant, &call, facts);
+    for variant in variants().filter(usable) {
         for decomposition in decompositions(variant, call, facts) {
             let Ok(plan) = Plan::new(variant, call, decomposition) else {
                 continue;
@@ -64,7 +65,7 @@ pub fn candidates(call: Call, facts: &DeviceFacts) -> Vec<Plan> {
 }
 
 /// Whether a kernel can run, multiplies f32 on CUDA cores, and may be the fastest for some shape.
-pub(super) fn is_usable(variant: &Variant, facts: &DeviceFacts) -> bool {
+pub(super) fn is_usable(variant: &Variant, call: &Call, facts: &DeviceFacts) -> bool {
     let multiplies =
         variant.types == Types::all(ElementType::F32) && variant.unit == Unit::CudaCores;
     let may_win = |variant: &Variant| variant.rate.is_some() && facts.runs(variant);
@@ -72,7 +73,9 @@ pub(super) fn is_usable(variant: &Variant, facts: &DeviceFacts) -> bool {
     // asynchronous copies.
     let is_stream_k = variant.grid == Grid::StreamK;
     let runs_stream_k = || variants().any(|other| other.grid == Grid::StreamK && may_win(other));
-    multiplies && may_win(variant) && (is_stream_k || !runs_stream_k())
+    // One launch for many small products beats a better kernel for one after the other.
+    let is_for_batches = call.batch.count > 1 && variant.batched.is_some();
+    multiplies && may_win(variant) && (is_stream_k || is_for_batches || !runs_stream_k())
 }
 
 /// The maximum number of CTAs per tile, if all tiles are divided alike: with more, the fix-up
@@ -119,7 +122,8 @@ mod tests {
     #[test]
     fn every_kernel_that_may_be_chosen_is_a_candidate_and_no_plan_is_one_twice() {
         let plans = candidates_of(100, 200, 3000);
-        for variant in variants().filter(|variant| is_usable(variant, &h200())) {
+        let usable = |variant: &&Variant| is_usable(variant, plans[0].call(), &h200());
+        for variant in variants().filter(usable) {
             let is_of_variant = |plan: &Plan| std::ptr::eq(plan.variant(), variant);
             assert!(plans.iter().any(is_of_variant), "{}", variant.name);
         }

@@ -385,6 +385,43 @@ mod tests {
         }
     }
 
+    /// What many products of this size are multiplied by, and whether in one launch.
+    fn chosen_for(count: usize, size: usize, [a, b]: [Transpose; 2]) -> (&'static str, bool) {
+        let call = Call::compact(Shape::cube(size), a, b, ElementType::F32);
+        let call = call.repeated(count, ElementType::F32);
+        let plan = choose(call, &h200(), None, usize::MAX).unwrap();
+        (plan.variant().name, plan.repeats() == 1)
+    }
+
+    #[test]
+    fn many_small_products_are_one_launch_and_few_large_ones_are_not() {
+        let (no, yes) = (Transpose::No, Transpose::Yes);
+        for transposes in [[no, no], [yes, no], [no, yes]] {
+            for (count, size) in [(128, 64), (64, 256), (16, 512)] {
+                let (name, is_one_launch) = chosen_for(count, size, transposes);
+                assert!(is_one_launch, "{count} x {size}, {transposes:?}: {name}");
+            }
+            let (name, is_one_launch) = chosen_for(3, 4096, transposes);
+            assert!(name == "wide-thread-tile" && !is_one_launch, "{name}");
+        }
+        // No kernel reads both transposed, so that copies are made for one product at a time.
+        assert!(!chosen_for(64, 256, [yes, yes]).1);
+    }
+
+    #[test]
+    fn what_was_tuned_for_one_product_says_nothing_about_a_batch() {
+        let call = compact(Shape::cube(64));
+        let slow = predictions(call, &h200())[3].0.clone();
+        let mut tuned = Tuned::new(Key {
+            device: String::new(),
+            driver: String::new(),
+            kernels: String::new(),
+        });
+        tuned.insert(tuned::Entry::new(call, Choice::of(&slow), 1e-3, None));
+        assert!(tuned.plan(call).is_some());
+        assert!(tuned.plan(call.repeated(2, ElementType::F32)).is_none());
+    }
+
     #[test]
     fn without_workspace_a_kernel_reads_in_place() {
         let call = compact(Shape::cube(4096));

@@ -12,6 +12,9 @@
 //!         + a launch for each, and all that for the N remainder, if another kernel computes it
 //! ```
 //!
+//! Of a batch, each sum is of all products that a launch computes, or the time that of one product
+//! as often as there are products.
+//!
 //! The prediction need not be accurate to a percent: it only has to rank the plans correctly.
 //! `rust-gemm tune` measures where the difference matters.
 
@@ -45,10 +48,17 @@ const SCHEDULERS: u64 = 4;
 /// The seconds that a plan takes on a GPU; `None` for a kernel that is never worth choosing, or
 /// not for this shape.
 pub fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
-    plan.panels()
-        .iter()
-        .map(|panel| of_panel(panel, facts))
-        .sum()
+    let of_panels = plan.panels().iter().map(|panel| of_panel(panel, facts));
+    let seconds: f64 = of_panels.sum::<Option<f64>>()?;
+    Some(seconds * plan.repeats() as f64)
+}
+
+/// The products of a batch that a launch computes together.
+fn together(panel: &Panel) -> u64 {
+    match panel.batched() {
+        Some(_) => panel.call().batch.count as u64,
+        None => 1,
+    }
 }
 
 fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
@@ -108,14 +118,14 @@ fn compute(panel: &Panel, facts: &DeviceFacts, rate: &Rate) -> f64 {
                 k_iterations: waves * k_iterations + divided.ceil(),
                 tiles: waves + segments,
             };
-            (stream_k.ctas as u64, busiest)
+            (stream_k.ctas as u64 * together(panel), busiest)
         }
         None => {
             let busiest = Busiest {
                 k_iterations,
                 tiles: 1.0,
             };
-            (panel.tiles() as u64, busiest)
+            (panel.tiles() as u64 * together(panel), busiest)
         }
     };
     let products = f64::from(tile.m) * f64::from(tile.n) * f64::from(tile.k);
@@ -158,11 +168,12 @@ fn memory(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let [m, n, k] = [m, n, k].map(|size| size as f64);
     let types = panel.variant().types;
     let [a, b, c] = [types.a, types.b, types.c].map(|element| element.bytes() as f64);
-    let bytes = m * k * a + k * n * b + m * n * c;
+    let bytes = (m * k * a + k * n * b + m * n * c) * together(panel) as f64;
     let ctas = match panel.stream_k() {
         Some(stream_k) => stream_k.ctas,
         None => panel.tiles(),
     };
+    let ctas = ctas * together(panel) as usize;
     let sms = facts.sms as usize;
     let busy = (ctas as f64 / sms as f64).min(1.0);
     // CTAs of the fullest SM, for one of the average.
@@ -177,7 +188,7 @@ fn l2(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let a = f64::from(tile.m) * types.a.bytes() as f64;
     let b = f64::from(tile.n) * types.b.bytes() as f64;
     let of_iteration = (a + b) * f64::from(tile.k);
-    let iterations = panel.tiles() as f64 * panel.k_iterations() as f64;
+    let iterations = panel.tiles() as f64 * panel.k_iterations() as f64 * together(panel) as f64;
     iterations * of_iteration / facts.speeds.l2_bytes_per_s
 }
 

@@ -27,7 +27,7 @@ use super::error::DeviceError;
 use super::simulator::Simulator;
 use crate::backend::run;
 use crate::buffer::Buffer;
-use crate::call::{Call, Factor, Operand, Shape, Transpose};
+use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Element};
 use crate::plan::{Plan, PlanError};
@@ -532,6 +532,7 @@ impl<T: Element> Product<'_, T> {
                     a: operand(a, Factor::A),
                     b: operand(b, Factor::B),
                     ldc: c.leading,
+                    batch: Batch::ONE,
                 };
                 let plan = plan(device, call).map_err(|error| named(error.into()))?;
                 steps.push(Step {

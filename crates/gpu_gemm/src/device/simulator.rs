@@ -97,7 +97,8 @@ impl Backend for Observed<'_> {
         // launch has ended, below.
         let thread = unsafe { thread_of(launch, &mut arguments) }
             .ok_or(DeviceError::WrongArguments { kernel })?;
-        let simulated = simulator::Launch::new(launch.grid, launch.block)
+        let (x, y) = launch.grid;
+        let simulated = simulator::Launch::new((x, y, launch.products), launch.block)
             .cluster(launch.cluster)
             .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize)
             .readable_by_copies(arguments.slices);
@@ -136,10 +137,17 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         }};
     }
     macro_rules! gemm {
-        ($kernel:ident $(, $partials:ident pointer)?) => {
+        ($kernel:ident $(, $further:ident $kind:ident)*) => {
             thread!(
                 $kernel: m count, n count, k count, alpha scalar, a slice, lda count, b slice,
-                ldb count, beta scalar, c pointer, ldc count $(, $partials pointer)?
+                ldb count, beta scalar, c pointer, ldc count $(, $further $kind)*
+            )
+        };
+    }
+    macro_rules! batched {
+        ($kernel:ident $(, $partials:ident pointer)?) => {
+            gemm!(
+                $kernel $(, $partials pointer)?, stride_a count, stride_b count, stride_c count
             )
         };
     }
@@ -155,11 +163,14 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::GemmF32(kernel) => gemm!(kernel),
         Function::GemmF64(kernel) => gemm!(kernel),
         Function::GemmI32(kernel) => gemm!(kernel),
+        Function::BatchedF32(kernel) => batched!(kernel),
+        Function::BatchedF64(kernel) => batched!(kernel),
         Function::GemmBf16(kernel) | Function::GemmF16(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
             c pointer, ldc count, c_boxes map
         ),
         Function::StreamK(kernel) => gemm!(kernel, partials pointer),
+        Function::BatchedStreamK(kernel) => batched!(kernel, partials pointer),
         Function::CopyF32(kernel) => copy!(kernel),
         Function::CopyF64(kernel) => copy!(kernel),
         Function::Copy16(kernel) => copy!(kernel),

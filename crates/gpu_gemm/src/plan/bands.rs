@@ -7,6 +7,8 @@ use crate::call::Shape;
 
 /// The maximum number of CTAs in a grid along y, on every GPU so far; along x it is 2^31 - 1.
 pub const MOST_CTAS_Y: u32 = 65_535;
+/// The same along z.
+pub const MOST_CTAS_Z: u32 = 65_535;
 pub const MOST_CTAS_X: u32 = i32::MAX as u32;
 
 /// Some consecutive rows of C, computed by one launch.

@@ -9,6 +9,10 @@
 //!                                                                    if tiles are split
 //! ```
 //!
+//! A batch of products is one launch where the kernel has an entry point for it
+//! ([`Variant::batched`]) and needs no copies; else the launches are made for one product after the
+//! other, in the same workspace.
+//!
 //! If a kernel leaves the last columns of C to another kernel ([`Variant::n_remainder`]), they
 //! are a second panel: the same launches follow for them, with the existing copy of A.
 
@@ -21,7 +25,7 @@ mod panel;
 mod tests;
 
 use gpu_kernels::remainder_variant;
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{ElementType, Variant};
 use thiserror::Error;
 
 pub use bands::TooLarge;
@@ -29,8 +33,8 @@ pub use decomposition::Decomposition;
 pub use operand_copy::OperandCopy;
 pub use panel::Panel;
 
-use crate::call::{Call, Shape};
-use crate::launch::Launch;
+use crate::call::{Batch, Call, Shape};
+use crate::launch::{Bindings, Launch};
 
 /// Why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -89,9 +93,34 @@ impl Plan {
         &self.call
     }
 
-    /// The launches, in order.
+    /// The launches, in order: of all products of a batch, or of one ([`Plan::repeats`]).
     pub fn launches(&self) -> &[Launch] {
         &self.launches
+    }
+
+    /// How often the launches are made: once, or for each product of a batch again, where no
+    /// kernel computes all of them in one launch.
+    pub fn repeats(&self) -> usize {
+        let count = self.call.batch.count;
+        let is_one_launch = self.panels.iter().all(|panel| panel.batched().is_some());
+        match is_one_launch {
+            true => 1,
+            false => count,
+        }
+    }
+
+    /// What the launches leave open the time after so many others: the matrices lie further on.
+    pub fn bindings_of(&self, repeat: usize, first: &Bindings) -> Bindings {
+        let (types, [a, b, c]) = (self.variant.types, self.call.batch.strides);
+        let moved = |start: *mut u8, stride: usize, element: ElementType| {
+            start.wrapping_add(repeat.wrapping_mul(stride).wrapping_mul(element.bytes()))
+        };
+        Bindings {
+            a: moved(first.a, a, types.a),
+            b: moved(first.b, b, types.b),
+            c: moved(first.c, c, types.c),
+            ..*first
+        }
     }
 
     /// The columns of C that one kernel computes: all of them in one panel, or two panels.
@@ -122,8 +151,10 @@ fn panels(
     let Some((columns, other)) = n_remainder(variant, call.shape) else {
         return Some(vec![Panel::new(variant, call, 0, decomposition, None)?]);
     };
+    // Two kernels for a product are launched for one product of a batch after the other.
     let of_columns = |n| Call {
         shape: Shape { n, ..call.shape },
+        batch: Batch::ONE,
         ..call
     };
     let first = Panel::new(variant, of_columns(columns), 0, decomposition, None)?;

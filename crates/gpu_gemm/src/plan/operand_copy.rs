@@ -78,6 +78,7 @@ impl OperandCopy {
                 ctas(self.target.1, MOST_CTAS_X),
                 ctas(self.target.0, MOST_CTAS_Y),
             ),
+            products: 1,
             block: (transpose::BLOCK_X as u32, transpose::BLOCK_Y as u32),
             cluster: 1,
             dynamic_shared_bytes: 0,

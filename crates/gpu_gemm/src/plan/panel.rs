@@ -1,14 +1,14 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
 use gpu_kernels::fix_up::{self, FIX_UP};
-use gpu_kernels::spec::{ElementType, Grid, Major, Variant};
+use gpu_kernels::spec::{ElementType, EntryPoint, Grid, Major, Variant};
 use gpu_kernels::stream_k::StreamK;
 
-use super::bands::{MOST_CTAS_X, TooLarge, bands};
+use super::bands::{MOST_CTAS_X, MOST_CTAS_Z, TooLarge, bands};
 use super::clusters::{self, MOST_PARTS};
 use super::decomposition::{Decomposition, splits, tiles};
 use super::operand_copy::{OperandCopy, View, copy};
-use crate::call::{Call, Factor, Shape};
+use crate::call::{Batch, Call, Factor, Shape};
 use crate::launch::{Address, Argument, Launch, Map, Memory, Waits};
 
 /// Bytes of a row of a box that the copy engine moves, and rows of a box of C
@@ -64,6 +64,11 @@ impl Panel {
             workspace_bytes: partials_offset,
         };
         if variant.grid == Grid::StreamK && !call.shape.is_empty() {
+            // The products of a batch fill the GPU: no tile is split.
+            let decomposition = match panel.batched() {
+                Some(_) => Decomposition::DATA_PARALLEL,
+                None => decomposition,
+            };
             let decomposition = decomposition.limited(call.shape, variant.tile);
             panel.decomposition = Some(decomposition);
             panel.is_split = splits(&decomposition.of(call.shape, variant.tile));
@@ -151,6 +156,13 @@ impl Panel {
         clusters::parts(self.variant, self.call.shape, self.ctas)
     }
 
+    /// The entry point that computes all products of a batch in one launch, if this is a batch and
+    /// there is one. Operand copies are made for one product after the other.
+    pub fn batched(&self) -> Option<EntryPoint> {
+        let is_batch = self.call.batch.count > 1 && self.copies().next().is_none();
+        self.variant.batched.filter(|_| is_batch)
+    }
+
     fn tile_elements(&self) -> usize {
         (self.variant.tile.m * self.variant.tile.n) as usize
     }
@@ -180,7 +192,7 @@ impl Panel {
                 let skipped = band.first_row.saturating_mul(a.leading);
                 let a = a.after(skipped, self.variant.types.a);
                 let arguments = self.gemm_arguments(band.rows, a, b, self.c(band.first_row));
-                launches.push(self.launch(band.grid, arguments, Waits::ForTheStream));
+                self.add_launch(band.grid, arguments, Waits::ForTheStream, launches);
             }
             return Ok(());
         };
@@ -195,7 +207,7 @@ impl Panel {
             true => Waits::InTheKernel,
             false => Waits::ForTheStream,
         };
-        launches.push(self.launch(grid, arguments, waits));
+        self.add_launch(grid, arguments, waits, launches);
         if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
             launches.push(self.fix_up_launch(&stream_k));
         }
@@ -246,6 +258,59 @@ impl Panel {
             Argument::Pointer(c),
             Argument::Count(self.call.ldc),
         ]
+    }
+
+    /// Adds a launch of the kernel for a product, or for all products of a batch where it has an entry
+    /// point for that.
+    fn add_launch(
+        &self,
+        grid: (u32, u32),
+        arguments: Vec<Argument>,
+        waits: Waits,
+        launches: &mut Vec<Launch>,
+    ) {
+        let launch = self.launch(grid, arguments, waits);
+        match self.batched() {
+            Some(entry) => self.add_batched_launches(entry, &launch, launches),
+            None => launches.push(launch),
+        }
+    }
+
+    /// Adds the launches of a kernel for all products of the batch: one, if a grid can have so many
+    /// CTAs along z. `of_one` is the launch for the first product.
+    fn add_batched_launches(&self, entry: EntryPoint, of_one: &Launch, launches: &mut Vec<Launch>) {
+        let (batch, types) = (self.call.batch, self.variant.types);
+        let [a, b, c] = batch.strides;
+        let stride = |memory: Memory| match memory {
+            Memory::A => (a, types.a),
+            Memory::B => (b, types.b),
+            Memory::C => (c, types.c),
+            Memory::Workspace => (0, types.accumulator),
+        };
+        for first in (0..batch.count).step_by(MOST_CTAS_Z as usize) {
+            let count = (batch.count - first).min(MOST_CTAS_Z as usize);
+            let part = Batch { count, ..batch };
+            let moved = |address: Address| {
+                let (stride, element) = stride(address.memory);
+                address.after(first.wrapping_mul(stride).wrapping_mul(element.bytes()))
+            };
+            let arguments = of_one.arguments.iter().map(|argument| match *argument {
+                Argument::Slice(address, extent) => {
+                    let (stride, _) = stride(address.memory);
+                    Argument::Slice(moved(address), part.extent(extent, stride))
+                }
+                Argument::Pointer(address) => Argument::Pointer(moved(address)),
+                other => other,
+            });
+            launches.push(Launch {
+                kernel: entry,
+                products: count as u32,
+                arguments: arguments
+                    .chain(batch.strides.map(Argument::Count))
+                    .collect(),
+                ..of_one.clone()
+            });
+        }
     }
 
     /// Adds the launch of a kernel whose tiles the copy engine brings.
@@ -314,6 +379,7 @@ impl Panel {
         Launch {
             kernel: variant.entry,
             grid,
+            products: 1,
             block: (variant.block.x, variant.block.y),
             cluster: 1,
             dynamic_shared_bytes: variant.dynamic_shared_bytes(self.call.shape.k),
@@ -346,6 +412,7 @@ impl Panel {
         Launch {
             kernel: FIX_UP,
             grid: (ctas as u32, stream_k.stream_k_tiles() as u32),
+            products: 1,
             block: (fix_up::THREADS as u32, 1),
             cluster: 1,
             dynamic_shared_bytes: 0,

@@ -4,11 +4,11 @@ use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant};
 use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
-use crate::call::{Call, Factor, Operand, Shape, Transpose};
+use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::choose::{self, candidates};
 use crate::gpu::DeviceFacts;
-use crate::launch::{Argument, Launch, Memory, Waits};
-use crate::tests::{h200, t4};
+use crate::launch::{Argument, Bindings, Launch, Memory, Scalar, Waits};
+use crate::tests::{h200, t4, variant};
 
 /// The first stream-K variant with this property.
 fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
@@ -208,6 +208,7 @@ fn misaligned_rows_are_copied_to_aligned_ones() {
         a: at(Transpose::Yes, 1001),
         b: at(Transpose::No, 2048),
         ldc: 2048,
+        batch: Batch::ONE,
     };
     let predicated = planned(mn_major(false), call);
     let copy = only(&predicated).copy_of(Factor::A).unwrap();
@@ -368,4 +369,171 @@ fn a_plan_fits_the_workspace_and_the_gpu() {
     let call = compact(SHAPE, Transpose::No, Transpose::No);
     let plan = choose::choose(call, &t4(), None, 0).unwrap();
     assert_eq!(plan.workspace_bytes(), 0);
+}
+
+/// A compact batch of so many products by a variant.
+fn batched(name: &str, shape: Shape, [a, b]: [Transpose; 2], count: usize) -> Plan {
+    let variant = variant(name);
+    let element = variant.types.a;
+    let call = Call::compact(shape, a, b, element).repeated(count, element);
+    Plan::new(variant, call, Decomposition::even(1000, 4)).unwrap()
+}
+
+const NO: [Transpose; 2] = [Transpose::No; 2];
+
+#[test]
+fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
+    let shape = Shape::new(130, 60, 36);
+    for (name, entry, grid, strides_at) in [
+        ("double-buffer-sn8", "double_buffer_sn8_batched", (1, 2), 11),
+        (
+            "async-pipeline-64x64-nn",
+            "async_pipeline_64x64_nn_batched",
+            (3, 1),
+            12,
+        ),
+        ("fp64-tensor", "fp64_tensor_batched", (1, 2), 11),
+    ] {
+        let plan = batched(name, shape, NO, 7);
+        let [launch] = plan.launches() else {
+            panic!("{name}: {:?}", plan.launches());
+        };
+        assert_eq!(
+            (launch.kernel.name, launch.grid, launch.products),
+            (entry, grid, 7)
+        );
+        assert_eq!((plan.repeats(), plan.workspace_bytes()), (1, 0));
+        let [a, b, c] = [130 * 36, 36 * 60, 130 * 60];
+        assert_eq!(
+            launch.arguments[4],
+            Argument::Slice(Memory::A.start(), 7 * a)
+        );
+        assert_eq!(
+            launch.arguments[6],
+            Argument::Slice(Memory::B.start(), 7 * b)
+        );
+        assert_eq!(
+            launch.arguments[strides_at..],
+            [a, b, c].map(Argument::Count)
+        );
+        assert_eq!(launch.ctas(), 7 * u64::from(grid.0 * grid.1));
+        // A single product is what it always was.
+        let one = batched(name, shape, NO, 1);
+        assert_eq!(one.launches()[0].kernel.name, variant(name).entry.name);
+        assert_eq!((one.launches()[0].products, one.repeats()), (1, 1));
+    }
+}
+
+#[test]
+fn what_has_no_entry_point_for_batches_or_needs_copies_is_launched_for_each_product() {
+    let shape = Shape::new(130, 261, 37);
+    for (name, transposes) in [
+        ("naive", NO),
+        ("async-pipeline", NO),
+        ("double-buffer-sn8", [Transpose::Yes, Transpose::No]),
+        // It leaves an N remainder to another kernel.
+        ("wide-thread-tile", NO),
+        // Rows of B begin at no multiples of 16 bytes.
+        ("async-pipeline-64x64-nn", NO),
+    ] {
+        let (plan, one) = (
+            batched(name, shape, transposes, 7),
+            batched(name, shape, transposes, 1),
+        );
+        assert_eq!((plan.repeats(), one.repeats()), (7, 1), "{name}");
+        assert_eq!(plan.launches().len(), one.launches().len());
+        assert_eq!(plan.workspace_bytes(), one.workspace_bytes());
+        assert!(plan.launches().iter().all(|launch| launch.products == 1));
+        let at = |address: usize| std::ptr::without_provenance_mut(address);
+        let first = Bindings {
+            alpha: Scalar::F32(1.0),
+            beta: Scalar::F32(0.0),
+            a: at(0x10_0000),
+            b: at(0x20_0000),
+            c: at(0x30_0000),
+            workspace: at(0x40_0000),
+        };
+        let third = plan.bindings_of(2, &first);
+        let moved = [
+            third.a as usize - first.a as usize,
+            third.b as usize - first.b as usize,
+            third.c as usize - first.c as usize,
+        ];
+        assert_eq!(
+            moved,
+            [130 * 37, 37 * 261, 130 * 261].map(|stride| 2 * 4 * stride)
+        );
+        assert_eq!(third.workspace, first.workspace);
+    }
+}
+
+#[test]
+fn rows_of_a_batch_are_aligned_if_those_of_every_product_are() {
+    let call = Call::compact(
+        Shape::new(3, 4, 8),
+        Transpose::No,
+        Transpose::No,
+        ElementType::F32,
+    );
+    let aligned = |count, strides| {
+        let call = call.batched(Batch { count, strides }, ElementType::F32);
+        [call.a.aligned, call.b.aligned]
+    };
+    assert_eq!(aligned(2, [24, 32, 12]), [true, true]);
+    assert_eq!(aligned(2, [26, 32, 12]), [false, true]);
+    assert_eq!(aligned(2, [24, 33, 12]), [true, false]);
+    assert_eq!(aligned(2, [0, 0, 12]), [true, true]);
+    // Of a single product, strides say nothing.
+    assert_eq!(aligned(1, [1, 1, 1]), [true, true]);
+}
+
+#[test]
+fn products_beyond_the_grid_go_to_further_launches() {
+    let (count, shape) = (2 * 65_535 + 3, Shape::new(2, 3, 4));
+    let plan = batched("tiled-32", shape, NO, count);
+    let parts: Vec<(u32, Argument, Argument)> = plan
+        .launches()
+        .iter()
+        .map(|launch| (launch.products, launch.arguments[4], launch.arguments[9]))
+        .collect();
+    let part = |first: usize, products: usize| {
+        let a = Memory::A.start().after(4 * 8 * first);
+        let c = Memory::C.start().after(4 * 6 * first);
+        (
+            products as u32,
+            Argument::Slice(a, 8 * products),
+            Argument::Pointer(c),
+        )
+    };
+    assert_eq!(
+        parts,
+        [part(0, 65_535), part(65_535, 65_535), part(2 * 65_535, 3)]
+    );
+    assert_eq!(plan.repeats(), 1);
+}
+
+#[test]
+fn an_operand_that_all_products_share_is_no_longer_than_one() {
+    let variant = variant("double-buffer-sn8");
+    let (shape, no) = (Shape::new(8, 8, 8), Transpose::No);
+    let strides = [0, 100, 64];
+    let call = Call::compact(shape, no, no, ElementType::F32);
+    let call = call.batched(Batch { count: 5, strides }, ElementType::F32);
+    let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+    let arguments = &plan.launches()[0].arguments;
+    assert_eq!(arguments[4], Argument::Slice(Memory::A.start(), 64));
+    assert_eq!(
+        arguments[6],
+        Argument::Slice(Memory::B.start(), 4 * 100 + 64)
+    );
+    // What is not read has no elements.
+    let call = Call {
+        shape: Shape { k: 0, ..shape },
+        ..call
+    };
+    let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+    assert_eq!(
+        plan.launches()[0].arguments[4],
+        Argument::Slice(Memory::A.start(), 0)
+    );
 }

@@ -49,6 +49,8 @@ pub struct Compared {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// As that of a [`Record`].
+    pub batch: Option<usize>,
     #[serde(default)]
     pub transpose_a: bool,
     #[serde(default)]
@@ -116,7 +118,7 @@ impl Entry<'_> {
             && is_same_device
             && one.kernel == two.kernel
             && one.dtype == two.dtype
-            && (one.m, one.n, one.k) == (two.m, two.n, two.k)
+            && (one.m, one.n, one.k, one.batch) == (two.m, two.n, two.k, two.batch)
             && (one.transpose_a, one.transpose_b) == (two.transpose_a, two.transpose_b)
             && one.leading_dimensions() == two.leading_dimensions()
             && (one.alpha, one.beta) == (two.alpha, two.beta)
@@ -190,6 +192,7 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
         m: record.m,
         n: record.n,
         k: record.k,
+        batch: record.batch,
         transpose_a: record.transpose_a,
         transpose_b: record.transpose_b,
         lda,

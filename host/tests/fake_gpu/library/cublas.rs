@@ -66,9 +66,9 @@ extern "C" fn cublasSetMathMode(handle: usize, mode: i32) -> u32 {
     with_handle(handle, |handle| handle.math_mode = mode)
 }
 
-/// Exports `cublasSgemm` or `cublasDgemm`.
+/// Exports `cublasSgemm` or `cublasDgemm`, and the same for batches.
 macro_rules! gemm {
-    ($function:ident, $name:literal, $type:ty, $to_tf32:expr) => {
+    ($function:ident, $batched:ident, $name:literal, $type:ty, $to_tf32:expr) => {
         #[unsafe(no_mangle)]
         extern "C" fn $function(
             handle: usize,
@@ -85,6 +85,33 @@ macro_rules! gemm {
             beta: *const $type,
             c: u64,
             ldc: i32,
+        ) -> u32 {
+            $batched(
+                handle, transpose_a, transpose_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc,
+                0, 1,
+            )
+        }
+
+        #[unsafe(no_mangle)]
+        extern "C" fn $batched(
+            handle: usize,
+            transpose_a: i32,
+            transpose_b: i32,
+            m: i32,
+            n: i32,
+            k: i32,
+            alpha: *const $type,
+            a: u64,
+            lda: i32,
+            stride_a: i64,
+            b: u64,
+            ldb: i32,
+            stride_b: i64,
+            beta: *const $type,
+            c: u64,
+            ldc: i32,
+            stride_c: i64,
+            products: i32,
         ) -> u32 {
             // SAFETY: the function's documentation asks for scalars that can be read.
             let (alpha, beta) = unsafe { (alpha.read(), beta.read()) };
@@ -115,13 +142,15 @@ macro_rules! gemm {
                 c: matrix(c, ldc, 0),
                 is_wrong: false,
             };
-            let shape =
-                format!("m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc}");
+            let shape = format!(
+                "m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc} products={products}"
+            );
+            let strides = [stride_a, stride_b, stride_c].map(|stride| stride as usize);
             cublas(|gpu| {
                 multiply(
                     gpu,
                     handle,
-                    gemm,
+                    (gemm, products as usize, strides),
                     &format!("name={} {shape}", $name),
                     $to_tf32,
                 )
@@ -130,8 +159,8 @@ macro_rules! gemm {
     };
 }
 
-gemm!(cublasSgemm_v2, "sgemm", f32, to_tf32);
-gemm!(cublasDgemm_v2, "dgemm", f64, |element| element);
+gemm!(cublasSgemm_v2, cublasSgemmStridedBatched, "sgemm", f32, to_tf32);
+gemm!(cublasDgemm_v2, cublasDgemmStridedBatched, "dgemm", f64, |element| element);
 
 /// The nearest number with 10 bits of mantissa.
 fn to_tf32(element: f32) -> f32 {
@@ -141,13 +170,13 @@ fn to_tf32(element: f32) -> f32 {
 fn multiply<T: Element>(
     gpu: &mut Gpu,
     handle: usize,
-    mut gemm: Gemm<T>,
+    (mut first, products, strides): (Gemm<T>, usize, [usize; 3]),
     description: &str,
-    to_tf32: impl Fn(T) -> T,
+    to_tf32: impl Fn(T) -> T + Copy,
 ) -> Outcome {
     gpu.status("cublas")?;
     gpu.cublas_launches += 1;
-    gemm.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
+    first.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
     let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
     let (stream, math_mode) = (known.stream, known.math_mode);
     let is_first = !std::mem::replace(&mut known.has_run, true);
@@ -157,11 +186,12 @@ fn multiply<T: Element>(
     gpu.run_pending();
     let time = match math_mode {
         TF32 => {
-            gemm.compute(gpu, to_tf32);
+            first.batch(products, strides).for_each(|gemm| gemm.compute(gpu, to_tf32));
             gpu.setting("tf32_ns")
         }
         _ => {
-            gemm.compute(gpu, |element| element);
+            let batch = first.batch(products, strides);
+            batch.for_each(|gemm| gemm.compute(gpu, |element| element));
             gpu.setting("cublas_ns")
         }
     };

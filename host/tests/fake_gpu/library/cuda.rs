@@ -337,7 +337,7 @@ driver! {
         function: usize,
         grid_x: u32,
         grid_y: u32,
-        _grid_z: u32,
+        grid_z: u32,
         block_x: u32,
         block_y: u32,
         _block_z: u32,
@@ -346,14 +346,14 @@ driver! {
         parameters: *const *const u8,
         _extra: usize,
     ) |gpu| {
-        let (grid, block) = ((grid_x, grid_y), (block_x, block_y));
+        let (grid, block) = ((grid_x, grid_y, grid_z), (block_x, block_y));
         launch(gpu, Launch { function, grid, block, stream, parameters })
     };
 }
 
 struct Launch {
     function: usize,
-    grid: (u32, u32),
+    grid: (u32, u32, u32),
     block: (u32, u32),
     stream: usize,
     parameters: *const *const u8,
@@ -367,6 +367,8 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     let name = function.name.clone();
     match name.as_str() {
         "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
+ "tiled_32_batched" => multiply::<f32>(gpu, &name, &launch),
+        "tiled_32_f64_batched" => multiply::<f64>(gpu, &name, &launch),
         "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
         "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
@@ -429,11 +431,16 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
     let (a, lda) = (number(4), count(6));
     let (b, ldb) = (number(7), count(9));
     let (c, ldc) = (number(11), count(12));
+    let strides = match name.ends_with("_batched") {
+        true => [count(13), count(14), count(15)],
+        false => [0; 3],
+    };
     gpu.log(format_args!(
-        "launch name={name} grid={}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
+        "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
          c={c} ldc={ldc} context={}",
         grid.0,
         grid.1,
+        grid.2,
         block.0,
         block.1,
         gpu.context_of(stream)
@@ -445,7 +452,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         "few_rows_1" => (u32::MAX, u32::MAX),
         _ => (grid.1 * block.1, grid.0 * block.0),
     };
-    let gemm = Gemm {
+    let first = Gemm {
         m: m.min(rows as usize),
         n: n.min(columns as usize),
         k,
@@ -456,9 +463,17 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         c: Matrix::row_major(c, ldc),
         is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
     };
-    if gemm.alpha != T::ZERO {
-        let (of_a, of_b) = (gemm.a.extent((m, k)), gemm.b.extent((k, n)));
+    let products = grid.2 as usize;
+    if first.alpha != T::ZERO {
+        let last = |extent, stride| match extent {
+            0 => 0,
+            _ => (products - 1) * stride + extent,
+        };
+        let of_a = last(first.a.extent((m, k)), strides[0]);
+        let of_b = last(first.b.extent((k, n)), strides[1]);
         assert!(of_a <= count(5) && of_b <= count(8), "a slice is too short");
     }
-    gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
+    for gemm in first.batch(products, strides) {
+        gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
+    }
 }

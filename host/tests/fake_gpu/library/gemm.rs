@@ -35,6 +35,7 @@ impl Matrix {
 }
 
 /// `A` is `m x k`, `B` is `k x n`.
+#[derive(Clone, Copy)]
 pub struct Gemm<T> {
     pub m: usize,
     pub n: usize,
@@ -49,6 +50,24 @@ pub struct Gemm<T> {
 }
 
 impl<T: Element> Gemm<T> {
+    /// So many products, whose matrices lie these strides apart, in elements. Of those that are to
+    /// be wrong, the last is.
+    pub fn batch(self, products: usize, strides: [usize; 3]) -> impl Iterator<Item = Gemm<T>> {
+        (0..products).map(move |product| {
+            let moved = |matrix: Matrix, stride: usize| Matrix {
+                start: matrix.start + (product * stride * size_of::<T>()) as u64,
+                ..matrix
+            };
+            Gemm {
+                a: moved(self.a, strides[0]),
+                b: moved(self.b, strides[1]),
+                c: moved(self.c, strides[2]),
+                is_wrong: self.is_wrong && product == products - 1,
+                ..self
+            }
+        })
+    }
+
     /// Computes it, of A's and B's elements after `round`.
     pub fn compute(&self, gpu: &Gpu, round: impl Fn(T) -> T) {
         // As BLAS has it: what a zero scalar makes irrelevant is not read.

@@ -103,7 +103,7 @@ impl CudaStream<'_> {
         match &self.device.extended {
             Some(extended) if !attributes.is_empty() => {
                 let config = Config {
-                    grid: [launch.grid.0, launch.grid.1, 1],
+                    grid: [launch.grid.0, launch.grid.1, launch.products],
                     block: [launch.block.0, launch.block.1, 1],
                     shared_bytes: launch.dynamic_shared_bytes,
                     stream: stream.cast(),
@@ -127,7 +127,7 @@ impl CudaStream<'_> {
                     function,
                     launch.grid.0,
                     launch.grid.1,
-                    1,
+                    launch.products,
                     launch.block.0,
                     launch.block.1,
                     1,
@@ -210,6 +210,7 @@ mod tests {
         let launch = Launch {
             kernel: FIX_UP,
             grid: (1, 1),
+            products: 1,
             block: (1, 1),
             cluster: 1,
             dynamic_shared_bytes: 0,

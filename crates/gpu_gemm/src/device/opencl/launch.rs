@@ -117,17 +117,18 @@ impl OpenClDevice {
         if let Some(record) = record {
             parameters.pointer(record)?;
         }
-        let local = [launch.block.0 as usize, launch.block.1 as usize];
+        let local = [launch.block.0 as usize, launch.block.1 as usize, 1];
         let global = [
             launch.grid.0 as usize * local[0],
             launch.grid.1 as usize * local[1],
+            launch.products as usize,
         ];
-        // SAFETY: the sizes have two dimensions, the work-group divides the grid, and all
+        // SAFETY: the sizes have three dimensions, the work-group divides the grid, and all
         // parameters have been set; the caller vouches for the memory.
         let event = unsafe {
             self.queue().enqueue_nd_range_kernel(
                 kernel.get(),
-                2,
+                3,
                 std::ptr::null(),
                 global.as_ptr(),
                 local.as_ptr(),

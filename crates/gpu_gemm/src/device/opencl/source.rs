@@ -1,6 +1,6 @@
 //! The kernels in OpenCL C that are embedded in this build.
 
-use gpu_kernels::spec::Block;
+use gpu_kernels::spec::{Block, Variant};
 
 /// A kernel's entry point, and its program or why it has none.
 type Embedded = (&'static str, Result<&'static str, &'static str>);
@@ -46,7 +46,8 @@ pub fn options(source: &str) -> &str {
 /// ones.
 pub fn with_work_group(source: &str, entry: &str) -> String {
     let mut variants = gpu_kernels::variants();
-    let Some(variant) = variants.find(|variant| variant.entry.name == entry) else {
+    let is_its = |variant: &&Variant| variant.entries().any(|own| own.name == entry);
+    let Some(variant) = variants.find(is_its) else {
         return source.to_owned();
     };
     let Block { x, y } = variant.block;
@@ -77,6 +78,14 @@ mod tests {
                         void tiled_32(\n    ulong m";
         assert_eq!(with_work_group(source, "tiled_32"), expected);
         assert_eq!(with_work_group(source, "transpose"), source);
+        let of_batch = with_work_group(
+            &source.replace("tiled_32", "tiled_32_batched"),
+            "tiled_32_batched",
+        );
+        assert!(
+            of_batch.contains("(32, 32, 1)))\nvoid tiled_32_batched("),
+            "{of_batch}"
+        );
     }
 
     #[test]
