@@ -513,7 +513,8 @@ fn opcode_and_operands(instruction: &str) -> (&str, &str) {
     (opcode, operands.trim())
 }
 
-/// What an instruction is looked up by: with its modifiers, and with the count of its operands.
+/// What an instruction is looked up by: with its modifiers, with the count of its operands, and
+/// with `_` if one of them is that, which stands for no register.
 fn key(opcode: &str, operands: &str) -> String {
     let mut count = usize::from(!operands.is_empty());
     let mut depth = 0;
@@ -525,7 +526,12 @@ fn key(opcode: &str, operands: &str) -> String {
             _ => {}
         }
     }
-    format!("{opcode} {count}")
+    let sink = if names(operands, '%').any(|name| name == "_") {
+        " _"
+    } else {
+        ""
+    };
+    format!("{opcode} {count}{sink}")
 }
 
 /// The bytes of a kernel's parameters at most, from the text after `.entry`.
@@ -565,10 +571,10 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Whether a name among operands is special: `_`, which stands for no register, or a register that
-/// is not one of a kernel's own, such as `%rd12`, with one letter or two before a number.
+/// Whether a name among operands is that of a special register, not of a kernel's own, such as
+/// `%rd12`, with one letter or two before a number.
 fn needs_lookup(name: &str) -> bool {
-    name.strip_prefix('%').map_or(name == "_", |register| {
+    name.strip_prefix('%').is_some_and(|register| {
         let number = register.trim_start_matches(|c: char| c.is_ascii_lowercase());
         !is_number(number) || register.len() - number.len() > 2
     })
