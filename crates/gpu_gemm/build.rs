@@ -122,14 +122,18 @@ fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
         return Ok(Vec::new());
     };
     let number = |name: &str| name.strip_prefix("sm_")?.parse::<i32>().ok();
-    let oldest = ARCHITECTURES.map(|arch| number(&arch.sm()));
+    // As `newest_for` chooses when a kernel is loaded.
+    let runs_on = |arch: NvvmArch, gpu: i32| match arch.sm().strip_suffix('a') {
+        Some(sm) => number(sm) == Some(gpu),
+        None => number(&arch.sm()).is_some_and(|oldest| oldest <= gpu),
+    };
     let mut expressions = Vec::new();
     for (name, number) in names.iter().filter_map(|name| Some((name, number(name)?))) {
         // The newest that it runs.
         let module = modules
             .iter()
-            .zip(oldest)
-            .rposition(|(_, oldest)| oldest.is_some_and(|oldest| oldest <= number));
+            .zip(ARCHITECTURES)
+            .rposition(|(_, arch)| runs_on(arch, number));
         let Some(module) = module else { continue };
         if let Ok(assembled) = ptxas::assemble_for(&toolkit, &modules[module], name) {
             let path = out.join(format!("kernels.{name}.cubin"));

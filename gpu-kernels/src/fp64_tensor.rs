@@ -68,6 +68,7 @@ kernel! {
                 thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
                 a: OperandLayout::K_MAJOR_ALIGNED,
                 b: OperandLayout::MN_MAJOR_ALIGNED,
+                rate: Some(Rate::h200(38.0, 1.0, 1)),
             }
             => multiply(gemm, stages);
     ],

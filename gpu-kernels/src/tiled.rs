@@ -35,6 +35,7 @@ kernel! {
             block(32, 32) tile(32, 32, 32)
             shared(a_tile: [f64; 32 * 32], b_tile: [f64; 32 * 32])
             batched(tiled_32_f64_batched)
+            { rate: Some(Rate::h200(4.8, 0.6, 2)) }
             => multiply::<f64, Plain<f64>, 32>(gemm, a_tile, b_tile);
         "tiled-16" = fn tiled_16_f64(gemm: f64)
             block(16, 16) tile(16, 16, 16)

@@ -12,6 +12,8 @@ use crate::{Error, NvvmArch, Toolkit};
 /// Machine code, and what its kernels need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
+    /// The real architecture that it is for, such as `sm_90`.
+    pub sm: String,
     /// The machine code: an ELF file for this one architecture.
     pub cubin: Vec<u8>,
     /// One for each kernel, in the order of ptxas's report.
@@ -48,7 +50,8 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assemble
 }
 
 /// Assembles PTX for a real architecture, such as `sm_86`, of as many kernels at a time as there
-/// are processors.
+/// are processors. PTX for `sm_90a` can become code for that alone, so this is what `sm_90` stands
+/// for then; likewise of all names that end in a letter.
 ///
 /// # Errors
 ///
@@ -57,12 +60,14 @@ pub fn assemble_for(toolkit: &Toolkit, ptx: &str, sm: &str) -> Result<Assembled,
     let ptxas = toolkit.ptxas.as_deref().ok_or_else(|| Error::NoPtxas {
         origin: toolkit.origin.clone(),
     })?;
+    let sm = exactly(ptx, sm);
     let (output, cubin) = run(ptxas, ptx, sm).map_err(|source| Error::PtxasNotRun {
         program: ptxas.to_owned(),
         source,
     })?;
     match cubin {
         Some(cubin) => Ok(Assembled {
+            sm: sm.to_owned(),
             cubin,
             kernels: parse_report(&output),
         }),
@@ -71,6 +76,15 @@ pub fn assemble_for(toolkit: &Toolkit, ptx: &str, sm: &str) -> Result<Assembled,
             log: output.trim().to_owned(),
         }),
     }
+}
+
+/// The target of the PTX, if that is `sm` and a letter.
+fn exactly<'a>(ptx: &'a str, sm: &'a str) -> &'a str {
+    let targets = ptx.lines().find_map(|line| line.strip_prefix(".target "));
+    let target = targets.and_then(|targets| targets.split([' ', ',']).next());
+    target
+        .filter(|target| target.strip_suffix(['a', 'f']) == Some(sm))
+        .unwrap_or(sm)
 }
 
 /// What ptxas wrote, and the machine code if it took the PTX.
@@ -145,6 +159,22 @@ fn number_before(line: &str, unit: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ptx_for_one_gpu_is_assembled_for_exactly_that() {
+        let module = |target: &str| format!(".version 8.0\n.target {target}\n.address_size 64\n");
+        for (target, sm, expected) in [
+            ("sm_90a", "sm_90", "sm_90a"),
+            ("sm_90a, debug", "sm_90", "sm_90a"),
+            ("sm_100f", "sm_100", "sm_100f"),
+            ("sm_90", "sm_90", "sm_90"),
+            ("sm_80", "sm_90", "sm_90"),
+            ("sm_90a", "sm_100", "sm_100"),
+            ("sm_90a", "sm_90a", "sm_90a"),
+        ] {
+            assert_eq!(exactly(&module(target), sm), expected, "{target} for {sm}");
+        }
+    }
 
     #[test]
     fn the_report_of_each_kernel_is_read_and_that_of_called_functions_is_not() {

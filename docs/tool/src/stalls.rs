@@ -36,7 +36,7 @@ const SCHEDULERS_PER_SM: f64 = 4.0;
 #[derive(Deserialize)]
 struct Profile {
     machine: Machine,
-    /// M = N = K.
+    /// M = N = K, where a kernel has no shape of its own.
     size: usize,
     kernels: Vec<Counts>,
 }
@@ -50,6 +50,8 @@ struct Machine {
 #[derive(Deserialize)]
 struct Counts {
     variant: String,
+    /// m, n, k, of a kernel that is not made for squares.
+    shape: Option<[usize; 3]>,
     time_ns: f64,
     /// Those of warps.
     instructions: f64,
@@ -82,6 +84,14 @@ impl Counts {
     /// Of the four instructions that an SM could issue in a clock, those that it does.
     fn issued_per_clock(&self) -> f64 {
         SCHEDULERS_PER_SM * self.issue_active_percent / 100.0
+    }
+
+    /// `4096`, or `1 × 24576 × 1536`.
+    fn shape(&self, size: usize) -> String {
+        match self.shape {
+            None => size.to_string(),
+            Some(shape) => unbroken(&shape.map(|size| size.to_string()).join(" × ")),
+        }
     }
 
     fn issued_percent(&self) -> String {
@@ -161,13 +171,19 @@ pub fn profiled() -> Result<Vec<&'static str>, String> {
 ///
 /// # Errors
 ///
-/// One of them was not profiled.
+/// One of them was not profiled, or they were with different shapes.
 pub fn waits(arguments: &str) -> Result<String, String> {
     let profile = Profile::read()?;
     let names: Vec<&str> = arguments.split(' ').rev().collect();
     let rows: Result<Vec<&Counts>, String> =
         names.iter().map(|name| profile.of_kernel(name)).collect();
     let rows = rows?;
+    let shapes: Vec<String> = rows.iter().map(|row| row.shape(profile.size)).collect();
+    if shapes.iter().any(|shape| *shape != shapes[0]) {
+        return Err(format!(
+            "{FILE}: {arguments} differ in their shapes: {shapes:?}"
+        ));
+    }
     let mut reasons: Vec<(&str, f64)> = Vec::new();
     for (reason, clocks) in rows
         .iter()
@@ -181,7 +197,7 @@ pub fn waits(arguments: &str) -> Result<String, String> {
     reasons.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut table = format!(
         "\n| at {}, on an H200; waits in clocks for each instruction | clocks that issue | warps a scheduler |",
-        profile.size
+        shapes[0]
     );
     for (reason, _) in &reasons {
         table += &format!(" {} |", words(reason));
@@ -203,7 +219,7 @@ pub fn waits(arguments: &str) -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// All kernels: what is issued, beside what the law leaves for it, and the four largest reasons.
+/// All kernels that multiplied a square: what is issued, beside what the law leaves for it, and the four largest reasons.
 ///
 /// # Errors
 ///
@@ -213,6 +229,9 @@ pub fn all() -> Result<String, String> {
     let mut table = "\n| kernel | clocks that issue | issued per clock | by the law | warps a scheduler | clocks that a warp waits, for each instruction |\n| --- | --- | --- | --- | --- | --- |\n".to_string();
     for name in profiled()? {
         let counts = profile.of_kernel(name)?;
+        if counts.shape.is_some() {
+            continue;
+        }
         let on_cuda_cores = of_floats(kernel(name)?).all(|variant| variant.unit == Unit::CudaCores);
         let by_the_law = match on_cuda_cores {
             true => machine_code::issued(&counts.variant)?,
@@ -236,8 +255,8 @@ pub fn all() -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT instructions
-/// OTHER`, its instructions as a multiple of the other's; or `VARIANT REASON`.
+/// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT time`; `VARIANT
+/// instructions OTHER`, its instructions as a multiple of the other's; or `VARIANT REASON`.
 ///
 /// # Errors
 ///
@@ -247,6 +266,10 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     let words: Vec<&str> = arguments.split(' ').collect();
     match words[..] {
         [variant, "issue"] => Ok(profile.of(variant)?.issued_percent()),
+        [variant, "time"] => Ok(match profile.of(variant)?.time_ns {
+            long if long > 1e6 => unbroken(&format!("{:.1} ms", long / 1e6)),
+            short => unbroken(&format!("{:.1} µs", short / 1e3)),
+        }),
         [variant, "instructions", other] => {
             let [own, other] = [profile.of(variant)?, profile.of(other)?];
             Ok(format!("{:.2}", own.instructions / other.instructions))

@@ -89,11 +89,10 @@ fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
     let lines = match asked.sass {
         false => ptx::kernel(&module, entry),
         true => {
-            let arch = assembled_for(embedded::header(&module).target, arch);
-            let code = machine_code(&module, entry, arch)?;
+            let (sm, code) = machine_code(&module, entry, arch)?;
             if asked.statistics {
                 let statistics = Statistics::of(&code);
-                return Ok(format!("{entry} for {}\n{statistics}", arch.sm()).into_bytes());
+                return Ok(format!("{entry} for {sm}\n{statistics}").into_bytes());
             }
             sass::listing(&code)
         }
@@ -104,23 +103,19 @@ fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
     Ok(text)
 }
 
-fn machine_code(module: &str, entry: &str, arch: NvvmArch) -> Result<Vec<sass::Item>, PtxError> {
+/// What the machine code of a kernel is for, such as `sm_90`, and the code.
+fn machine_code(
+    module: &str,
+    entry: &str,
+    arch: NvvmArch,
+) -> Result<(String, Vec<sass::Item>), PtxError> {
     let toolkit = Toolkit::find().ok_or(PtxError::NoToolkit)?;
     let nvdisasm = nvdisasm::find().ok_or(PtxError::NoNvdisasm)?;
     let assembled = ptxas::assemble(&toolkit, module, arch)?;
     let text = nvdisasm::disassemble(&nvdisasm, &assembled.cubin)?;
     let mut code = sass::parse(&text, entry);
     sass::correct_files(&mut code, &ptx::kernel(module, entry));
-    Ok(code)
-}
-
-/// What PTX for `target` is assembled for, if `arch` is to run it: PTX for `sm_90a` or `sm_100f`
-/// can only become code for that.
-fn assembled_for(target: &str, arch: NvvmArch) -> NvvmArch {
-    match target.ends_with(char::is_alphabetic) {
-        true => architecture(target).unwrap_or(arch),
-        false => arch,
-    }
+    Ok((assembled.sm, code))
 }
 
 /// Reads `sm_90`.
@@ -171,18 +166,6 @@ mod tests {
         ] {
             // 8.8 runs code of 8.7; 8.9 is a sibling that it does not run.
             assert_eq!(for_capability(capability), expected, "{capability:?}");
-        }
-    }
-
-    #[test]
-    fn ptx_of_one_architecture_is_assembled_for_it() {
-        for (target, arch, expected) in [
-            ("sm_90a", NvvmArch::Compute90, NvvmArch::Compute90a),
-            ("sm_80", NvvmArch::Compute90, NvvmArch::Compute90),
-            ("sm_75", NvvmArch::Compute75, NvvmArch::Compute75),
-            ("unknown", NvvmArch::Compute80, NvvmArch::Compute80),
-        ] {
-            assert_eq!(assembled_for(target, arch), expected, "{target}");
         }
     }
 

@@ -75,7 +75,7 @@ impl Auto {
             "predicted" => "it is predicted to be the fastest for this shape".to_string(),
             _ => {
                 let why = "it is of the highest rung that multiplies this type";
-                format!("{why}; only the kernels of f32 have rates to predict times with")
+                format!("{why}; its kernels have no rates to predict times with")
             }
         };
         writeln!(out, "why   {why}\n")?;

@@ -50,7 +50,7 @@ impl Resources {
             .find(|kernel| kernel.entry == variant.entry.name)
             .ok_or_else(|| format!("ptxas reports nothing about `{}`.", variant.entry.name))?;
         Ok(Resources {
-            architecture: sm,
+            architecture: assembled.sm.clone(),
             registers: found.registers,
             static_shared_bytes: found.shared_bytes,
             stack_bytes: found.stack_bytes,

@@ -203,8 +203,7 @@ fn prove_exact<T: Element>(
     let (alpha, beta) = (integer(request.alpha), integer(request.beta));
     // One candidate after the other, on data that suits it: the same for most.
     let mut last: Option<(Data, Problem<T>, _)> = None;
-    // Rows cannot be checked by their sums where elements have fewer bits than these.
-    let by_reference = verify::rounds_sums::<T>() && coverage != Coverage::Full;
+    let by_reference = needs_reference::<T>(coverage);
     let coverage = match by_reference {
         true => Coverage::Full,
         false => coverage,
@@ -251,6 +250,12 @@ fn prove_exact<T: Element>(
     Ok(())
 }
 
+/// Whether elements are compared with references that another algorithm computed: rows cannot be
+/// checked by their sums where elements have fewer bits than these.
+fn needs_reference<T: Element>(coverage: Coverage) -> bool {
+    verify::rounds_sums::<T>() && coverage != Coverage::Full
+}
+
 /// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only
 /// for zero.
 pub fn small_integer(scalar: f64) -> i32 {
@@ -266,7 +271,15 @@ mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
     use crate::data::Layout;
-    use gpu_gemm::{DeviceChoice, Shape};
+    use gpu_gemm::{Bf16, DeviceChoice, Shape};
+
+    #[test]
+    fn only_samples_of_what_rounds_need_a_reference() {
+        let sampled = Coverage::Sampled { seed: 1 };
+        let needs = [needs_reference::<Bf16>, needs_reference::<f32>];
+        assert_eq!(needs.map(|needs| needs(sampled)), [true, false]);
+        assert_eq!(needs.map(|needs| needs(Coverage::Full)), [false, false]);
+    }
 
     /// Compares a kernel's result with a reference that the simulator computed, and then with a
     /// wrong element.

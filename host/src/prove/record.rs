@@ -161,8 +161,9 @@ fn first_part(
 mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
+    use crate::data::Storage;
     use crate::verify::Proof;
-    use gpu_gemm::gpu_kernels::naive;
+    use gpu_gemm::gpu_kernels::{naive, tiled};
     use gpu_gemm::{DeviceChoice, ElementType};
 
     #[test]
@@ -207,6 +208,22 @@ mod tests {
         let empty = Request::new(vec![rung], ElementType::F32, Shape::new(0, 20, 30), 1);
         let empty = super::record(machine, &empty, &Candidate::new(rung), None).unwrap();
         assert_eq!((empty.grid_x, empty.grid_y, empty.launches), (0, 0, 0));
+        // Of a batch of two, by one launch.
+        let of_batch = |batch| {
+            let storage = Storage {
+                batch,
+                ..Storage::default()
+            };
+            let tiled = Rung::Gpu(Choice::even(&tiled::KERNEL.variants[0]));
+            let request = Request {
+                storage,
+                ..Request::new(vec![tiled], ElementType::F32, Shape::new(10, 20, 30), 1)
+            };
+            let record = super::record(machine, &request, &Candidate::new(tiled), None).unwrap();
+            (record.batch, record.grid_z, record.launches)
+        };
+        assert_eq!(of_batch(1), (None, None, 1));
+        assert_eq!(of_batch(2), (Some(2), Some(2), 1));
         let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
         native.timing = candidate.timing.take();
         let beside = super::record(machine, &request, &native, Some(&cublas)).unwrap();

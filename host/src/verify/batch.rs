@@ -123,22 +123,23 @@ mod tests {
 
     #[test]
     fn the_figures_are_those_of_the_product_with_the_largest_share_of_its_bound() {
-        let (problem, c) = multiplied(3, Data::Normal);
-        let errors = [0.1, 0.3, 0.2];
+        let (problem, c) = multiplied(4, Data::Normal);
+        // The last is exact.
+        let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
         let check = |index: usize, problem: &Problem<f32>, _: &Matrix<f32>| {
             assert_eq!(problem.shape(), Shape::new(3, 4, 5));
             Ok(Proof {
                 gate: "proven",
                 statement: format!("of {index}"),
-                largest_error: errors[index],
-                bound: 1.0,
+                largest_error: figures[index].0,
+                bound: figures[index].1,
             })
         };
         let proof = each_product(&problem, &c, check).unwrap();
         assert_eq!((proof.largest_error, proof.gate), (0.3, "proven"));
         assert_eq!(
             proof.statement,
-            "in each of 3 products (figures of the worst): of 1"
+            "in each of 4 products (figures of the worst): of 1"
         );
     }
 

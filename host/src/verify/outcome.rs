@@ -121,10 +121,8 @@ pub struct Proof {
 impl Proof {
     /// The largest error as a share of its bound.
     pub(super) fn share(&self) -> f64 {
-        match self.bound > 0.0 {
-            true => self.largest_error / self.bound,
-            false => 0.0,
-        }
+        // Both are 0 of an exact comparison.
+        self.largest_error / self.bound.max(f64::MIN_POSITIVE)
     }
 
     pub(crate) fn exact(gate: &'static str, statement: String) -> Proof {

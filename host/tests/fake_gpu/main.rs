@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use gpu_gemm::device::ptx;
 use gpu_gemm::gpu_kernels::{naive, pitched};
-use gpu_gemm::{Choice, Device, DeviceChoice, Shape};
+use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, F16, Shape, Transpose};
 use host::bench::Results;
-use host::data::{Data, Layout, Problem};
+use host::data::{Data, Layout, Matrix, Number, Problem, Random};
 use host::measure::Effort;
 use host::measure::cublas::{Cublas, Precision};
 use host::measure::gpu::{Contender, measure};
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises,
         each_type_has_its_cublas_or_none,
         a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas,
+        elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch,
         a_batch_without_an_entry_point_is_launched_product_after_product,
         a_wrong_last_product_of_a_batch_is_found,
         padded_matrices_are_multiplied_in_place_and_in_pitched_copies,
@@ -324,8 +325,8 @@ const BATCH: &str = "--batch 5";
 
 fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
     for (kernel, precision, name, entry) in [
-        ("tiled-32", "f32", "sgemm", "tiled_32_batched"),
-        ("tiled-32", "f64", "dgemm", "tiled_32_f64_batched"),
+        ("tiled-32", "f32", "sgemm_batched", "tiled_32_batched"),
+        ("tiled-32", "f64", "dgemm_batched", "tiled_32_f64_batched"),
     ] {
         let more = format!("{BATCH} --kernel {kernel} --dtype {precision} --padding 2 --beta 0.5");
         let (report, log) = report(EXACT, &format!("{more} --baseline cublas"));
@@ -352,6 +353,57 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
             let arguments = line.numbers(["m", "n", "k", "lda", "ldb", "ldc", "products"]);
             assert_eq!(arguments, [70, 33, 19, 72, 21, 72, 5]);
         }
+    }
+}
+
+fn elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch() {
+    if !fake::is_loaded() {
+        let log = fake::again(
+            &format!("{EXACT} l2_bytes=1000"),
+            "elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch",
+        );
+        let calls = || log.iter().filter(|line| line.kind == "cublas");
+        for (name, products) in [("gemm_ex", 1), ("gemm_ex_batched", 2)] {
+            let mut own = calls().filter(|line| line.text("name") == name).peekable();
+            assert!(own.peek().is_some(), "{name}");
+            assert!(own.all(|line| line.number("products") == products));
+        }
+        assert!(calls().all(|line| line.text("name").starts_with("gemm_ex")));
+        return;
+    }
+    multiplied_by_cublas::<Bf16>(Precision::Bf16);
+    multiplied_by_cublas::<F16>(Precision::F16);
+}
+
+/// That it multiplies what the problem says, in every layout.
+fn multiplied_by_cublas<T: Number + Random>(precision: Precision) {
+    let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
+    let Device::Cuda(device) = &opened else {
+        panic!("not a GPU");
+    };
+    let cublas = Cublas::load(device, precision).unwrap();
+    let (shape, tile) = (Shape::new(5, 7, 9), naive::KERNEL.variants[0].tile);
+    let [no, yes] = Transpose::ALL;
+    for (batch, transposes) in [(1, [no, no]), (2, [no, no]), (1, [yes, no]), (2, [no, yes])] {
+        let layout = Layout::padded(shape, [1; 3], [0; 3]);
+        let data = Data::SmallIntegers { largest: 2 };
+        let [alpha, beta] = [2, -1].map(T::from_integer);
+        let problem = Problem::<T> {
+            transposes,
+            ..Problem::random_batch(batch, shape, layout, data, 1, (alpha, beta)).unwrap()
+        };
+        let mut check = |_, c: Matrix<T>| {
+            verify::each_product(&problem, &c, |_, problem, c| {
+                verify::exact(problem, c, tile, Coverage::Full)
+            })
+            .unwrap();
+        };
+        let contenders = [Contender::Cublas(&cublas)];
+        let effort = Effort {
+            runs: Some(1),
+            ..Effort::default()
+        };
+        measure(device, &contenders, &problem, effort, &mut check).unwrap();
     }
 }
 

@@ -301,6 +301,10 @@ fn compared_with_clblast() -> Result<(), Failed> {
         let asked = refused(folder.path(), &format!("{what} --baseline clblast"), None)?;
         assert!(asked.contains("CLBlast takes no k of 0"), "{asked}");
     }
+    let batch = "bench --device opencl --kernel naive --sizes 8 --batch 2";
+    assert!(!succeeded(folder.path(), batch)?.contains("clblast"));
+    let asked = refused(folder.path(), &format!("{batch} --baseline clblast"), None)?;
+    assert!(asked.contains("does not go with `--batch`"), "{asked}");
     Ok(())
 }
 

@@ -74,6 +74,18 @@ fn json_has_the_numbers_of_the_requested_shape() {
 }
 
 #[test]
+fn no_ptx_of_this_build_is_refused_by_ptxas() {
+    for gpu in ["t4", "a100", "h200"] {
+        let text = explain(&format!("double-buffer --size 256 --gpu {gpu}")).succeeded();
+        assert!(!text.contains("rejected"), "{text}");
+    }
+    for asked in ["auto --dtype bf16", "fp64-tensor --dtype f64"] {
+        let text = explain(&format!("{asked} --size 256 --gpu h200")).succeeded();
+        assert!(!text.contains("rejected"), "{text}");
+    }
+}
+
+#[test]
 fn counts_that_are_not_what_their_formulas_give_are_explained() {
     // 6250 by the formula, which is for tiles of 256 columns, and 400 000 elements.
     let cut = explain("row-shared --m 4 --n 4 --k 100000 --gpu h200").succeeded();

@@ -78,6 +78,25 @@ pub(super) fn is_usable(variant: &Variant, call: &Call, facts: &DeviceFacts) -> 
     multiplies && may_win(variant) && (is_stream_k || is_for_batches || !runs_stream_k())
 }
 
+/// The kernels of a type other than f32 that have rates, one CTA for each tile, with the seconds
+/// that each is predicted to take, the fastest first.
+pub(super) fn of_undivided_tiles(
+    element: ElementType,
+    call: Call,
+    facts: &DeviceFacts,
+) -> Vec<(Choice, f64)> {
+    let of_type = variants().filter(|one| one.types == Types::all(element) && facts.runs(one));
+    let mut predictions: Vec<(Choice, f64)> = of_type
+        .filter_map(|variant| {
+            let choice = Choice::even(variant);
+            let plan = choice.plan(call, facts).ok()?;
+            Some((choice, model::seconds(&plan, facts)?))
+        })
+        .collect();
+    predictions.sort_by(|one, other| one.1.total_cmp(&other.1));
+    predictions
+}
+
 /// The maximum number of CTAs per tile, if all tiles are divided alike: with more, the fix-up
 /// would do more work than the kernel.
 const MOST_CTAS_A_TILE: usize = 1024;

@@ -17,7 +17,7 @@ pub(super) fn predictions(
     element: ElementType,
     call: &Call,
     facts: &DeviceFacts,
-) -> impl Iterator<Item = (Choice, f64)> {
+) -> Vec<(Choice, f64)> {
     let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let mut predictions: Vec<(Choice, f64)> = variants
@@ -28,5 +28,5 @@ pub(super) fn predictions(
         })
         .collect();
     predictions.sort_by(|one, other| one.1.total_cmp(&other.1));
-    predictions.into_iter()
+    predictions
 }

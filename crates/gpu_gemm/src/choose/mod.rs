@@ -154,11 +154,19 @@ impl Chooser {
                 let plan = self.plan(call, usize::MAX).ok()?;
                 Some(Choice::of(&plan))
             }
-            ElementType::F64 | ElementType::I32 => highest_of_type(element).map(Choice::even),
-            ElementType::Bf16 | ElementType::F16 => {
-                let mut predictions = mapped::predictions(element, &call, &self.facts);
-                predictions.next().map(|(choice, _)| choice)
-            }
+            _ => match self.predictions(element, &call).first() {
+                Some((choice, _)) => Some(*choice),
+                None => highest_of_type(element).map(Choice::even),
+            },
+        }
+    }
+
+    /// For a type other than f32: the kernels that might be the fastest, with the seconds that each
+    /// is predicted to take, the fastest first; none for a type whose kernels have no rates.
+    fn predictions(&self, element: ElementType, call: &Call) -> Vec<(Choice, f64)> {
+        match element.bytes() {
+            2 => mapped::predictions(element, call, &self.facts),
+            _ => candidates::of_undivided_tiles(element, *call, &self.facts),
         }
     }
 
@@ -167,10 +175,7 @@ impl Chooser {
         let choice = self.choose(element, shape)?;
         let call = Call::compact(shape, Transpose::No, Transpose::No, element);
         if element != ElementType::F32 {
-            let candidates: Vec<(Choice, f64)> = match element.bytes() {
-                2 => mapped::predictions(element, &call, &self.facts).collect(),
-                _ => Vec::new(),
-            };
+            let candidates = self.predictions(element, &call);
             return Some(Reasoned {
                 choice,
                 why: match candidates.is_empty() {
@@ -250,7 +255,7 @@ fn highest_of_type(element: ElementType) -> Option<&'static Variant> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::h200;
+    use crate::tests::{h200, t4};
 
     fn compact(shape: Shape) -> Call {
         Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32)
@@ -313,9 +318,33 @@ mod tests {
         };
         let measured = chooser.reasoned(ElementType::F32, shape).unwrap();
         assert!(measured.choice == slow && measured.why == Why::Tuned { seconds: 1e-3 });
+        let of_doubles = chooser.reasoned(ElementType::F64, shape).unwrap();
+        assert_eq!(of_doubles.why, Why::Predicted);
+        assert!(of_doubles.candidates[0].0 == of_doubles.choice);
         let of_integers = chooser.reasoned(ElementType::I32, shape).unwrap();
         assert_eq!(of_integers.why, Why::HighestRung);
         assert!(of_integers.candidates.is_empty());
+    }
+
+    #[test]
+    fn doubles_go_to_tensor_cores_where_there_are_some_and_enough_tiles_for_them() {
+        let chosen = |facts: DeviceFacts, count: usize, size: usize| {
+            let no = Transpose::No;
+            let call = Call::compact(Shape::cube(size), no, no, ElementType::F64);
+            let call = call.repeated(count, ElementType::F64);
+            let choice = Chooser::untuned(facts).choose_for(ElementType::F64, call);
+            choice.unwrap().variant.name
+        };
+        for (count, size, name) in [
+            (1, 64, "tiled-32"),
+            (1, 128, "tiled-32"),
+            (64, 256, "fp64-tensor"),
+            (1, 1024, "fp64-tensor"),
+            (1, 4096, "fp64-tensor"),
+        ] {
+            assert_eq!(chosen(h200(), count, size), name, "{count} of {size}");
+        }
+        assert_eq!(chosen(t4(), 1, 4096), "tiled-32");
     }
 
     #[test]

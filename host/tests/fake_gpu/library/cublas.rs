@@ -1,6 +1,6 @@
 //! cuBLAS's functions, as `cublas_api.h` documents them. Matrices are column-major.
 
-use crate::gemm::{Element, Gemm, Matrix};
+use crate::gemm::{self, Element, Gemm, Matrix};
 use crate::gpu::{self, Gpu, LAUNCH_FAILED, Outcome, call, put};
 
 const INVALID_VALUE: u32 = 7;
@@ -66,9 +66,70 @@ extern "C" fn cublasSetMathMode(handle: usize, mode: i32) -> u32 {
     with_handle(handle, |handle| handle.math_mode = mode)
 }
 
+/// The arguments of all these functions.
+struct Arguments<T: Element> {
+    name: &'static str,
+    handle: usize,
+    transposes: [i32; 2],
+    shape: [i32; 3],
+    alpha: *const T::Scalar,
+    beta: *const T::Scalar,
+    /// Addresses of A, B and C, their leading dimensions, and their strides.
+    starts: [u64; 3],
+    leading: [i32; 3],
+    strides: [i64; 3],
+    products: i32,
+}
+
+impl<T: Element> Arguments<T> {
+    fn run(self, to_tf32: impl Fn(T) -> T + Copy) -> u32 {
+        // SAFETY: the functions' documentation asks for scalars that can be read.
+        let (alpha, beta) = unsafe { (self.alpha.read(), self.beta.read()) };
+        let [m, n, k] = self.shape;
+        let [transpose_a, transpose_b] = self.transposes;
+        let rows = |transpose, rows: i32, columns: i32| match transpose {
+            0 => rows,
+            1 => columns,
+            other => panic!("operation {other} is not known"),
+        };
+        let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
+        let is_long_enough = |(leading, rows): (i32, i32)| leading >= rows.max(1);
+        let has_shape = self.shape.into_iter().all(|size| size >= 0);
+        if !has_shape || !self.leading.into_iter().zip(rows_stored).all(is_long_enough) {
+            return INVALID_VALUE;
+        }
+        let matrix = |index: usize, transpose| {
+            let (start, leading) = (self.starts[index], self.leading[index] as usize);
+            match transpose {
+                0 => Matrix::column_major(start, leading),
+                _ => Matrix::row_major(start, leading),
+            }
+        };
+        let gemm = Gemm {
+            m: m as usize,
+            n: n as usize,
+            k: k as usize,
+            alpha,
+            a: matrix(0, transpose_a),
+            b: matrix(1, transpose_b),
+            beta,
+            c: matrix(2, 0),
+            is_wrong: false,
+        };
+        let ([a, b, c], [lda, ldb, ldc]) = (self.starts, self.leading);
+        let (name, products) = (self.name, self.products);
+        let description = format!(
+            "name={name} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc} products={products}"
+        );
+        let strides = self.strides.map(|stride| stride as usize);
+        let batch = (gemm, products as usize, strides);
+        cublas(|gpu| multiply(gpu, self.handle, batch, &description, to_tf32))
+    }
+}
+
 /// Exports `cublasSgemm` or `cublasDgemm`, and the same for batches.
 macro_rules! gemm {
-    ($function:ident, $batched:ident, $name:literal, $type:ty, $to_tf32:expr) => {
+    ($function:ident $name:literal, $batched:ident $batched_name:literal, $type:ty, $to_tf32:expr) => {
         #[unsafe(no_mangle)]
         extern "C" fn $function(
             handle: usize,
@@ -86,10 +147,19 @@ macro_rules! gemm {
             c: u64,
             ldc: i32,
         ) -> u32 {
-            $batched(
-                handle, transpose_a, transpose_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc,
-                0, 1,
-            )
+            Arguments::<$type> {
+                name: $name,
+                handle,
+                transposes: [transpose_a, transpose_b],
+                shape: [m, n, k],
+                alpha,
+                beta,
+                starts: [a, b, c],
+                leading: [lda, ldb, ldc],
+                strides: [0; 3],
+                products: 1,
+            }
+            .run($to_tf32)
         }
 
         #[unsafe(no_mangle)]
@@ -113,54 +183,136 @@ macro_rules! gemm {
             stride_c: i64,
             products: i32,
         ) -> u32 {
-            // SAFETY: the function's documentation asks for scalars that can be read.
-            let (alpha, beta) = unsafe { (alpha.read(), beta.read()) };
-            let rows = |transpose, rows: i32, columns: i32| match transpose {
-                0 => rows,
-                1 => columns,
-                other => panic!("operation {other} is not known"),
-            };
-            let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
-            let leading = ([lda, ldb, ldc], rows_stored);
-            let is_long_enough = |(leading, rows): (i32, i32)| leading >= rows.max(1);
-            let has_shape = [m, n, k].into_iter().all(|size| size >= 0);
-            if !has_shape || !leading.0.into_iter().zip(leading.1).all(is_long_enough) {
-                return INVALID_VALUE;
-            }
-            let matrix = |start, leading: i32, transpose| match transpose {
-                0 => Matrix::column_major(start, leading as usize),
-                _ => Matrix::row_major(start, leading as usize),
-            };
-            let gemm = Gemm {
-                m: m as usize,
-                n: n as usize,
-                k: k as usize,
+            Arguments::<$type> {
+                name: $batched_name,
+                handle,
+                transposes: [transpose_a, transpose_b],
+                shape: [m, n, k],
                 alpha,
-                a: matrix(a, lda, transpose_a),
-                b: matrix(b, ldb, transpose_b),
                 beta,
-                c: matrix(c, ldc, 0),
-                is_wrong: false,
-            };
-            let shape = format!(
-                "m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc} products={products}"
-            );
-            let strides = [stride_a, stride_b, stride_c].map(|stride| stride as usize);
-            cublas(|gpu| {
-                multiply(
-                    gpu,
-                    handle,
-                    (gemm, products as usize, strides),
-                    &format!("name={} {shape}", $name),
-                    $to_tf32,
-                )
-            })
+                starts: [a, b, c],
+                leading: [lda, ldb, ldc],
+                strides: [stride_a, stride_b, stride_c],
+                products,
+            }
+            .run($to_tf32)
         }
     };
 }
 
-gemm!(cublasSgemm_v2, cublasSgemmStridedBatched, "sgemm", f32, to_tf32);
-gemm!(cublasDgemm_v2, cublasDgemmStridedBatched, "dgemm", f64, |element| element);
+gemm!(cublasSgemm_v2 "sgemm", cublasSgemmStridedBatched "sgemm_batched", f32, to_tf32);
+gemm!(cublasDgemm_v2 "dgemm", cublasDgemmStridedBatched "dgemm_batched", f64, |element| element);
+
+/// `CUDA_R_16F` and `CUDA_R_16BF`.
+const F16: i32 = 2;
+const BF16: i32 = 14;
+
+/// `CUBLAS_COMPUTE_32F` and `CUBLAS_GEMM_DEFAULT`.
+const AS_COMPUTED: (i32, i32) = (68, -1);
+
+/// Elements of 16 bits, with sums and scalars in `f32`.
+fn of_halves(
+    (name, handle): (&'static str, usize),
+    (transposes, shape): ([i32; 2], [i32; 3]),
+    [alpha, beta]: [*const f32; 2],
+    (starts, leading, types): ([u64; 3], [i32; 3], [i32; 3]),
+    (strides, products): ([i64; 3], i32),
+    computed: (i32, i32),
+) -> u32 {
+    if computed != AS_COMPUTED {
+        return INVALID_VALUE;
+    }
+    macro_rules! run {
+        ($type:ty) => {
+            Arguments::<$type> {
+                name,
+                handle,
+                transposes,
+                shape,
+                alpha,
+                beta,
+                starts,
+                leading,
+                strides,
+                products,
+            }
+            .run(|element| element)
+        };
+    }
+    match types {
+        [F16, F16, F16] => run!(gemm::F16),
+        [BF16, BF16, BF16] => run!(gemm::Bf16),
+        _ => INVALID_VALUE,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGemmEx(
+    handle: usize,
+    transpose_a: i32,
+    transpose_b: i32,
+    m: i32,
+    n: i32,
+    k: i32,
+    alpha: *const f32,
+    a: u64,
+    a_type: i32,
+    lda: i32,
+    b: u64,
+    b_type: i32,
+    ldb: i32,
+    beta: *const f32,
+    c: u64,
+    c_type: i32,
+    ldc: i32,
+    compute_type: i32,
+    algorithm: i32,
+) -> u32 {
+    of_halves(
+        ("gemm_ex", handle),
+        ([transpose_a, transpose_b], [m, n, k]),
+        [alpha, beta],
+        ([a, b, c], [lda, ldb, ldc], [a_type, b_type, c_type]),
+        ([0; 3], 1),
+        (compute_type, algorithm),
+    )
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGemmStridedBatchedEx(
+    handle: usize,
+    transpose_a: i32,
+    transpose_b: i32,
+    m: i32,
+    n: i32,
+    k: i32,
+    alpha: *const f32,
+    a: u64,
+    a_type: i32,
+    lda: i32,
+    stride_a: i64,
+    b: u64,
+    b_type: i32,
+    ldb: i32,
+    stride_b: i64,
+    beta: *const f32,
+    c: u64,
+    c_type: i32,
+    ldc: i32,
+    stride_c: i64,
+    products: i32,
+    compute_type: i32,
+    algorithm: i32,
+) -> u32 {
+    of_halves(
+        ("gemm_ex_batched", handle),
+        ([transpose_a, transpose_b], [m, n, k]),
+        [alpha, beta],
+        ([a, b, c], [lda, ldb, ldc], [a_type, b_type, c_type]),
+        ([stride_a, stride_b, stride_c], products),
+        (compute_type, algorithm),
+    )
+}
 
 /// The nearest number with 10 bits of mantissa.
 fn to_tf32(element: f32) -> f32 {

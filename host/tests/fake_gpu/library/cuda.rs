@@ -425,7 +425,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
     // SAFETY: the parameters are of these types.
     let number = |index| unsafe { at(index).cast::<u64>().read() };
     // SAFETY: the same.
-    let scalar = |index| unsafe { at(index).cast::<T>().read() };
+    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
     let count = |index| number(index) as usize;
     let (m, n, k) = (count(0), count(1), count(2));
     let (a, lda) = (number(4), count(6));
@@ -452,7 +452,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         "few_rows_1" => (u32::MAX, u32::MAX),
         _ => (grid.1 * block.1, grid.0 * block.0),
     };
-    let first = Gemm {
+    let first = Gemm::<T> {
         m: m.min(rows as usize),
         n: n.min(columns as usize),
         k,
@@ -464,7 +464,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
     };
     let products = grid.2 as usize;
-    if first.alpha != T::ZERO {
+    if first.alpha != T::Scalar::default() {
         let last = |extent, stride| match extent {
             0 => 0,
             _ => (products - 1) * stride + extent,

@@ -36,14 +36,14 @@ impl Matrix {
 
 /// `A` is `m x k`, `B` is `k x n`.
 #[derive(Clone, Copy)]
-pub struct Gemm<T> {
+pub struct Gemm<T: Element> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub alpha: T,
+    pub alpha: T::Scalar,
     pub a: Matrix,
     pub b: Matrix,
-    pub beta: T,
+    pub beta: T::Scalar,
     pub c: Matrix,
     /// Whether C's first element is to be wrong afterwards.
     pub is_wrong: bool,
@@ -71,7 +71,7 @@ impl<T: Element> Gemm<T> {
     /// Computes it, of A's and B's elements after `round`.
     pub fn compute(&self, gpu: &Gpu, round: impl Fn(T) -> T) {
         // As BLAS has it: what a zero scalar makes irrelevant is not read.
-        let k = if self.alpha == T::ZERO { 0 } else { self.k };
+        let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let (m, n) = (self.m, self.n);
         if m == 0 || n == 0 {
             return;
@@ -99,11 +99,7 @@ impl<T: Element> Gemm<T> {
                 // SAFETY: the same of C.
                 unsafe {
                     let c = c.add(self.c.index(row, column));
-                    let old = if self.beta == T::ZERO {
-                        T::ZERO
-                    } else {
-                        c.read()
-                    };
+                    let old = (self.beta != T::Scalar::default()).then(|| c.read());
                     c.write(T::combined(self.alpha, *sum, self.beta, old));
                 }
             }
@@ -115,8 +111,9 @@ impl<T: Element> Gemm<T> {
     }
 }
 
-pub trait Element: Copy + PartialEq {
-    const ZERO: Self;
+pub trait Element: Copy {
+    /// Of alpha and beta.
+    type Scalar: Copy + PartialEq + Default + Send;
     /// What no product of a test is.
     const WRONG: Self;
     /// What a sum is kept in.
@@ -125,14 +122,14 @@ pub trait Element: Copy + PartialEq {
 
     fn plus_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
 
-    /// `alpha * sum + beta * old`.
-    fn combined(alpha: Self, sum: Self::Sum, beta: Self, old: Self) -> Self;
+    /// `alpha * sum + beta * old`, or `alpha * sum`.
+    fn combined(alpha: Self::Scalar, sum: Self::Sum, beta: Self::Scalar, old: Option<Self>) -> Self;
 }
 
 macro_rules! float {
     ($type:ty) => {
         impl Element for $type {
-            const ZERO: $type = 0.0;
+            type Scalar = $type;
             const WRONG: $type = 1234567.0;
             type Sum = f64;
             const EMPTY: f64 = 0.0;
@@ -141,8 +138,9 @@ macro_rules! float {
                 sum + f64::from(a) * f64::from(b)
             }
 
-            fn combined(alpha: $type, sum: f64, beta: $type, old: $type) -> $type {
-                (f64::from(alpha) * sum + f64::from(beta) * f64::from(old)) as $type
+            fn combined(alpha: $type, sum: f64, beta: $type, old: Option<$type>) -> $type {
+                let added = old.map_or(0.0, |old| f64::from(beta) * f64::from(old));
+                (f64::from(alpha) * sum + added) as $type
             }
         }
     };
@@ -152,7 +150,7 @@ float!(f32);
 float!(f64);
 
 impl Element for i32 {
-    const ZERO: i32 = 0;
+    type Scalar = i32;
     const WRONG: i32 = 1234567;
     type Sum = i32;
     const EMPTY: i32 = 0;
@@ -161,8 +159,62 @@ impl Element for i32 {
         sum.wrapping_add(a.wrapping_mul(b))
     }
 
-    fn combined(alpha: i32, sum: i32, beta: i32, old: i32) -> i32 {
+    fn combined(alpha: i32, sum: i32, beta: i32, old: Option<i32>) -> i32 {
         let scaled = alpha.wrapping_mul(sum);
-        scaled.wrapping_add(beta.wrapping_mul(old))
+        scaled.wrapping_add(beta.wrapping_mul(old.unwrap_or(0)))
     }
 }
+
+/// The bits of an element of 16 bits.
+#[derive(Clone, Copy)]
+pub struct Bf16(u16);
+
+#[derive(Clone, Copy)]
+pub struct F16(u16);
+
+impl Bf16 {
+    fn to_f64(self) -> f64 {
+        f32::from_bits(u32::from(self.0) << 16).into()
+    }
+}
+
+impl F16 {
+    fn to_f64(self) -> f64 {
+        let (exponent, fraction) = (i32::from(self.0 >> 10 & 31), f64::from(self.0 & 1023));
+        let magnitude = match exponent {
+            0 => fraction * 2f64.powi(-24),
+            31 if fraction == 0.0 => f64::INFINITY,
+            31 => f64::NAN,
+            _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+        };
+        if self.0 >> 15 == 1 { -magnitude } else { magnitude }
+    }
+}
+
+macro_rules! half {
+    ($type:ident, $wrong:literal) => {
+        impl Element for $type {
+            type Scalar = f32;
+            const WRONG: $type = $type($wrong);
+            type Sum = f64;
+            const EMPTY: f64 = 0.0;
+
+            fn plus_product(sum: f64, a: $type, b: $type) -> f64 {
+                sum + a.to_f64() * b.to_f64()
+            }
+
+            /// The nearest element, of all that there are.
+            fn combined(alpha: f32, sum: f64, beta: f32, old: Option<$type>) -> $type {
+                let added = old.map_or(0.0, |old| f64::from(beta) * old.to_f64());
+                let exact = f64::from(alpha) * sum + added;
+                let error = |one: &$type| (one.to_f64() - exact).abs();
+                let finite = (0..=u16::MAX).map($type).filter(|one| one.to_f64().is_finite());
+                let nearest = finite.min_by(|one, other| error(one).total_cmp(&error(other)));
+                nearest.expect("there are some")
+            }
+        }
+    };
+}
+
+half!(Bf16, 0x4996);
+half!(F16, 0x7bff);
