@@ -435,7 +435,12 @@ unsafe fn store_boxes<T: Half, const SUMS: usize>(
         }
         let target = boxes.add(part % 2 * BOX_BYTES);
         if thread == 0 {
-            tma::wait_group_read::<1>(); // the box before the last has been read
+            // What was last in this place has been read: the box before the last, or the last.
+            if SUMS > SUMS_OF_BOX {
+                tma::wait_group_read::<1>();
+            } else {
+                tma::wait_group_read::<0>();
+            }
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
         for pair in 0..BOX / 16 {

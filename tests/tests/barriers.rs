@@ -63,8 +63,8 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     // stage.
     let k_iterations = match variant.grid {
         Grid::StreamK => 38,
-        // The ring of four stages, twice.
-        Grid::Persistent => 9,
+        // The whole ring of stages, and one more.
+        Grid::Persistent => 1 + variant.ring_bytes() as usize / (2 * (m + n) * k),
         _ => 3,
     };
     // Some leave the N remainder to another kernel.
@@ -86,8 +86,16 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     let mut sites = Sites::default();
     // Exact tiles, and tiles that cross every edge, of which stream-K CTAs have segments of
     // several.
-    let k = k_iterations * k;
-    for shape in [Shape { m, n, k }, ragged] {
+    let mut shapes = vec![Shape::new(m, n, k_iterations * k), ragged];
+    if variant.grid == Grid::Persistent {
+        // The first of 6 CTAs has two tiles, and all boxes of C are stored twice.
+        shapes.push(Shape::new(7 * m, n, k));
+    }
+    if variant.cluster > 1 {
+        // So long a sum that the CTAs of a cluster divide it.
+        shapes.push(Shape::new(m, n, 60 * k));
+    }
+    for shape in shapes {
         let layout = Layout::compact(shape);
         let (data, one) = (Data::SmallIntegers { largest: 4 }, T::from_integer(1));
         let problem = Problem::<T>::random(shape, layout, data, 7, one, T::default())?;
@@ -133,7 +141,7 @@ fn look_at<T: Element>(
         sites.all.insert((what, site));
         if caught {
             sites.needed.insert((what, site));
-        } else if variant.grid != Grid::StreamK {
+        } else if !matches!(variant.grid, Grid::StreamK | Grid::Persistent) {
             return Err(format!("{shape}: nothing changes without the {what:?} at {site}").into());
         }
     }
