@@ -49,6 +49,10 @@ fn main() -> ExitCode {
         let test = Trial::test(name, move || needs(target, needed, refused));
         trials.push(test.with_ignored_flag(missing || !can_assemble));
     }
+    let remarked = waits_between_multiplications_are_remarked;
+    let is_missing = ladder().all(|built| built.ptx.is_empty());
+    let test = Trial::test("waits_between_multiplications_are_remarked", remarked);
+    trials.push(test.with_ignored_flag(is_missing || !can_assemble));
     // ptxas uses one core.
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -120,13 +124,15 @@ const SPILLS: [(&str, NvvmArch, u32); 9] = [
     ("warp_specialized_tt_f16", NvvmArch::Compute90a, 88),
 ];
 
-/// `ptxas` accepts each kernel in a module of its own, as drivers get it, and keeps all its values
-/// in registers, but for [`SPILLS`].
+/// `ptxas` accepts each kernel in a module of its own, as drivers get it, keeps all its values in
+/// registers, but for [`SPILLS`], and has nothing to remark: it makes no `wgmma` wait for another.
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     for name in entries_of_variants().chain(helpers()) {
         let module = with_one_kernel(built.ptx, name).ok_or(format!("{name} is missing"))?;
-        let assembled = ptxas::assemble(toolkit, &module, built.arch)?.kernels;
+        let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
+        assert_eq!(assembled.remarks, [""; 0], "{name}");
+        let assembled = assembled.kernels;
         let entries: Vec<&str> = assembled.iter().map(|one| one.entry.as_str()).collect();
         assert_eq!(entries, [name]);
         let kernel = &assembled[0];
@@ -144,6 +150,24 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     // What `rust-gemm ptx --raw` shows is a complete module, too.
     let naive = with_one_kernel(built.ptx, "naive").ok_or("no naive")?;
     ptxas::assemble(toolkit, &listing::ptx::without_lines(&naive), built.arch)?;
+    Ok(())
+}
+
+/// `ptxas` remarks on sums that are used between the multiplications that add to them: it makes
+/// these wait for each other.
+fn waits_between_multiplications_are_remarked() -> Result<(), Failed> {
+    let is_hopper = |built: &Built| built.arch == NvvmArch::Compute90a;
+    let built = ladder()
+        .find(is_hopper)
+        .ok_or("no ladder for compute_90a")?;
+    let module = with_one_kernel(built.ptx, "warp_specialized_bf16").ok_or("it is missing")?;
+    let (before, multiplication) = module.split_once("wgmma.mma_async").ok_or("no wgmma")?;
+    let (operands, after) = multiplication.split_once(';').ok_or("no end")?;
+    let (_, sums) = operands.split_once('{').ok_or("no sums")?;
+    let sum = sums.split(',').next().unwrap_or_default();
+    let used = format!("{before}wgmma.mma_async{operands}; add.f32 {sum}, {sum}, {sum};{after}");
+    let remarks = ptxas::assemble(toolkit()?, &used, built.arch)?.remarks;
+    assert!(!remarks.is_empty());
     Ok(())
 }
 

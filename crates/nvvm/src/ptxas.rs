@@ -18,6 +18,9 @@ pub struct Assembled {
     pub cubin: Vec<u8>,
     /// One for each kernel, in the order of ptxas's report.
     pub kernels: Vec<Resources>,
+    /// What it changed or warns of: a `wgmma` that waits for the one before it, since their sums are
+    /// used between them, say.
+    pub remarks: Vec<String>,
 }
 
 /// What one kernel needs of the GPU, as `ptxas --verbose` reports it.
@@ -70,6 +73,7 @@ pub fn assemble_for(toolkit: &Toolkit, ptx: &str, sm: &str) -> Result<Assembled,
             sm: sm.to_owned(),
             cubin,
             kernels: parse_report(&output),
+            remarks: remarks(&output),
         }),
         None => Err(Error::PtxasRejected {
             sm: sm.to_owned(),
@@ -148,6 +152,19 @@ fn parse_report(report: &str) -> Vec<Resources> {
     kernels
 }
 
+/// Lines such as `ptxas info : (C7519) warpgroup.arrive is injected in around line 466`, and warnings.
+fn remarks(report: &str) -> Vec<String> {
+    let said = report
+        .lines()
+        .filter_map(|line| line.strip_prefix("ptxas "));
+    let remarks = said.filter_map(|line| {
+        let (kind, text) = line.split_once(':')?;
+        let text = text.trim();
+        (kind.trim() == "warning" || text.starts_with("(C")).then(|| text.to_owned())
+    });
+    remarks.collect()
+}
+
 /// The number that stands before `unit` in a line such as `Used 128 registers, 33280 bytes smem`;
 /// 0 where the unit does not occur, since ptxas leaves out what a kernel does not use.
 fn number_before(line: &str, unit: &str) -> u32 {
@@ -174,6 +191,21 @@ mod tests {
         ] {
             assert_eq!(exactly(&module(target), sm), expected, "{target} for {sm}");
         }
+    }
+
+    #[test]
+    fn a_remark_is_a_warning_or_has_a_code() {
+        let report = "\
+ptxas info    : (C7519) warpgroup.arrive is injected in around line 466
+ptxas info    : 0 bytes gmem
+ptxas warning : Unresolved extern variable
+ptxas info    : Used 6 registers, used 0 barriers
+";
+        let expected = [
+            "(C7519) warpgroup.arrive is injected in around line 466",
+            "Unresolved extern variable",
+        ];
+        assert_eq!(remarks(report), expected);
     }
 
     #[test]
