@@ -1,6 +1,9 @@
 //! The library call: `C = alpha * op(A) * op(B) + beta * C`, transposed or not, by the plan that
 //! it chooses and by every other, whatever the shape and the layout, on the simulator, on the
-//! GPU and by OpenCL.
+//! GPU and by OpenCL; and by the plan that it chooses for every other element type (`types`).
+
+#[path = "../library/types.rs"]
+mod types;
 
 use std::process::ExitCode;
 
@@ -44,6 +47,12 @@ fn main() -> ExitCode {
         trials.push(on_gpu(name, on(Backend::Gpu, WORKSPACE)));
         let name = format!("{name}_with_little_workspace");
         trials.push(on_gpu(name, on(Backend::Gpu, 0)));
+    }
+    for (name, case) in types::claims() {
+        let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
+        trials.push(on_simulator(&name, on(Backend::Simulator, WORKSPACE / 16)));
+        trials.push(on_opencl(&name, on(Backend::OpenCl, WORKSPACE / 16)));
+        trials.push(on_gpu(&name, on(Backend::Gpu, WORKSPACE)));
     }
     trials.push(on_simulator("every_plan_is_right", every_plan));
     trials.push(on_gpu("is_right_at_large_sizes", || {
@@ -582,7 +591,7 @@ fn other_stream() -> Result<(), Failed> {
     let stream = cust::stream::Stream::new(cust::stream::StreamFlags::NON_BLOCKING, None)?;
     let mut context = Context::on_stream(&device, &stream, 0)?;
     let shape = Shape::cube(64);
-    context.prepare(shape, Transpose::No, Transpose::No)?;
+    context.prepare::<f32>(shape, Transpose::No, Transpose::No)?;
     let ones = vec![1.0f32; 64 * 64];
     let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);
     let mut c = context.upload(&ones)?;
@@ -598,7 +607,7 @@ fn prepared() -> Result<(), Failed> {
     let device = Device::Cuda(Box::new(CudaDevice::open(0)?));
     let mut context = Context::new(&device, 0)?;
     let shape = Shape::cube(1000);
-    context.prepare(shape, Transpose::No, Transpose::No)?;
+    context.prepare::<f32>(shape, Transpose::No, Transpose::No)?;
     let workspace = context.workspace_bytes();
     let ones = vec![1.0f32; 1_000_000];
     let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cust::stream::Stream;
+use gpu_kernels::spec::ElementType;
 
 use crate::backend::run;
 use crate::buffer::{Buffer, Space};
@@ -11,7 +12,7 @@ use crate::choose::Chooser;
 use crate::device::cuda::status::during;
 use crate::device::opencl::OpenClBuffer;
 use crate::device::{CudaDevice, CudaStream, Device, DeviceError, OpenClDevice, Simulator};
-use crate::launch::{Bindings, Element};
+use crate::launch::{Bindings, Element, Scalar};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
 use crate::product::{Product, Stored};
@@ -67,7 +68,9 @@ impl<'device> Context<'device> {
     /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of
     /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
     /// product needs a larger workspace, the product runs by a plan that needs less, or in parts:
-    /// slower and with different rounding.
+    /// slower and with different rounding. Elements of 16 bits need workspace only where rows of A
+    /// or B do not begin at multiples of 16 bytes; their products are not cut along K, since each
+    /// part would round C once more, so that [`gemm`] may refuse a product with a long K.
     ///
     /// # Errors
     ///
@@ -123,21 +126,30 @@ impl<'device> Context<'device> {
         self.workspace.memory.len() * size_of::<f32>()
     }
 
-    /// Prepares for products of a shape: makes the driver compile their kernels, which otherwise
-    /// happens at the first call, and enlarges the workspace to what the fastest plan needs. It
-    /// waits for running work. A and B are assumed to begin at multiples of 16 bytes and to have
-    /// no gaps between rows.
+    /// Prepares for products of a shape, of elements of type `T`: makes the driver compile their
+    /// kernels, which otherwise happens at the first call, and enlarges the workspace to what the
+    /// fastest plan needs. It waits for running work. A and B are assumed to begin at multiples of
+    /// 16 bytes and to have no gaps between rows.
+    ///
+    /// ```
+    /// # use gpu_gemm::{Context, Device, Shape, Simulator, Transpose};
+    /// # let device = Device::Simulator(Simulator::default());
+    /// # let mut context = Context::new(&device, 0)?;
+    /// context.prepare::<f32>(Shape::cube(512), Transpose::No, Transpose::No)?;
+    /// # Ok::<(), gpu_gemm::DeviceError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// There is not enough memory for the workspace, or the GPU fails.
-    pub fn prepare(
+    /// There is not enough memory for the workspace, the device has no kernel for `T`, or the GPU
+    /// fails.
+    pub fn prepare<T: Element>(
         &mut self,
         shape: Shape,
         transpose_a: Transpose,
         transpose_b: Transpose,
     ) -> Result<(), DeviceError> {
-        self.prepare_batch(shape, transpose_a, transpose_b, 1)
+        self.prepare_batch::<T>(shape, transpose_a, transpose_b, 1)
     }
 
     /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed to
@@ -146,19 +158,20 @@ impl<'device> Context<'device> {
     /// # Errors
     ///
     /// As for [`Context::prepare`].
-    pub fn prepare_batch(
+    pub fn prepare_batch<T: Element>(
         &mut self,
         shape: Shape,
         transpose_a: Transpose,
         transpose_b: Transpose,
         batch: usize,
     ) -> Result<(), DeviceError> {
-        let one = Call::compact(shape, transpose_a, transpose_b, f32::TYPE);
-        let call = one.repeated(batch, f32::TYPE);
-        let Ok(plan) = self.chooser.plan(call, usize::MAX) else {
+        let one = Call::compact(shape, transpose_a, transpose_b, T::TYPE);
+        let call = one.repeated(batch, T::TYPE);
+        let Ok(plan) = self.chooser.plan(T::TYPE, call, usize::MAX) else {
             // No product of this size can exist.
             return Ok(());
         };
+        self.check(&plan)?;
         self.place.enter()?;
         match self.place {
             Place::Gpu(CudaStream { device, .. }) => device.compile(&plan)?,
@@ -192,7 +205,7 @@ impl<'device> Context<'device> {
     /// # Errors
     ///
     /// There is not enough memory for them, or the GPU fails.
-    pub fn upload(&self, numbers: &[f32]) -> Result<Buffer<f32>, DeviceError> {
+    pub fn upload<T: Element>(&self, numbers: &[T]) -> Result<Buffer<T>, DeviceError> {
         self.place.enter()?;
         match self.place {
             Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.upload(numbers)?)),
@@ -206,7 +219,7 @@ impl<'device> Context<'device> {
     /// # Errors
     ///
     /// The GPU fails.
-    pub fn download(&self, buffer: &Buffer<f32>) -> Result<Vec<f32>, DeviceError> {
+    pub fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, DeviceError> {
         self.place.enter()?;
         self.synchronize()?;
         if let Some(buffer) = buffer.as_opencl_buffer() {
@@ -218,17 +231,26 @@ impl<'device> Context<'device> {
         }
     }
 
-    /// The plan that a call of this context runs.
+    /// The plan that a call of this context on matrices of `element` runs.
     ///
     /// # Errors
     ///
     /// The workspace is too small for any plan: the call is done in parts.
-    pub fn plan(&self, call: Call) -> Result<Arc<Plan>, GemmError> {
-        let plan = self.chooser.plan(call, self.workspace_bytes());
+    pub fn plan(&self, element: ElementType, call: Call) -> Result<Arc<Plan>, GemmError> {
+        let plan = self.chooser.plan(element, call, self.workspace_bytes());
         plan.map_err(|needed| GemmError::Workspace {
+            element,
             needed,
             available: self.workspace_bytes(),
         })
+    }
+
+    /// Whether the device has the tensor cores that a plan's kernel is for.
+    fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
+        match DeviceError::lacks_tensor_cores(self.chooser.facts(), plan.variant()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     /// Launches a product by the best plan that fits the workspace; if none fits, in parts.
@@ -237,10 +259,17 @@ impl<'device> Context<'device> {
     ///
     /// As for [`gemm`], and the matrices have been checked; the device's context is current.
     unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
-        let plan = match self.plan(product.call()) {
+        let plan = match self.plan(product.element, product.call()) {
             Ok(plan) => plan,
             Err(error) => {
-                let [first, second] = product.halves().ok_or(error)?;
+                let Some([first, second]) = product.halves() else {
+                    // Where no kernel runs, more workspace would not help.
+                    let call = product.call();
+                    if let Ok(plan) = self.chooser.plan(product.element, call, usize::MAX) {
+                        self.check(&plan)?;
+                    }
+                    return Err(error);
+                };
                 // SAFETY: they are parts of the product, one after the other.
                 return unsafe {
                     self.enqueue(&first)?;
@@ -248,6 +277,7 @@ impl<'device> Context<'device> {
                 };
             }
         };
+        self.check(&plan)?;
         let bindings = product.bindings(self.workspace.start);
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and its users run one after the other.
@@ -326,10 +356,39 @@ impl Drop for Context<'_> {
 /// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. The same call of a context
 /// gives the same result, bit for bit.
 ///
+/// The buffers say what `T` is; A, B and C have the same:
+///
+/// | `T` | `alpha`, `beta` and sums | devices |
+/// | --- | --- | --- |
+/// | `f32` | `f32` | all |
+/// | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
+/// | `i32` | `i32`, and wrap | all |
+/// | [`Bf16`], [`F16`] | `f32` | GPUs of compute capability 9.0 (Hopper), the simulator |
+///
+/// Elements of 16 bits are multiplied on tensor cores, and rounded once, as C is written.
+///
+/// [`Bf16`]: crate::Bf16
+/// [`F16`]: crate::F16
+///
+/// ```
+/// # use gpu_gemm::{Bf16, Context, Device, DeviceError, GemmError, Simulator, gemm};
+/// # let device = Device::Simulator(Simulator::default());
+/// # let context = Context::new(&device, 0)?;
+/// let twos = vec![Bf16::from_f32(2.0); 16 * 16];
+/// let (a, b) = (context.upload(&twos)?, context.upload(&twos)?);
+/// let mut c = context.upload(&twos)?;
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe { gemm(&context, 0.25, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
+/// assert_eq!(context.download(&c)?, [Bf16::from_f32(18.0); 16 * 16]);
+/// # Ok::<(), GemmError>(())
+/// ```
+///
 /// # Errors
 ///
 /// A leading dimension is too small, a matrix does not fit into its memory or lies in another
-/// device's, or the GPU fails. Only in the last case may anything have been launched.
+/// device's, the device has no kernel for `T`, the workspace is too small for elements of 16 bits
+/// in unaligned rows and a long K, or the GPU fails. Only in the last case may anything have been
+/// launched.
 ///
 /// # Safety
 ///
@@ -337,15 +396,15 @@ impl Drop for Context<'_> {
 /// completed this call. Nothing else writes A or B, or touches C, before that; C overlaps neither
 /// A nor B. If the GPU or another kernel crashes, what C holds is undefined.
 #[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm<'a, 'b, 'c>(
+pub unsafe fn gemm<'a, 'b, 'c, T: Element>(
     context: &Context<'_>,
-    alpha: f32,
-    a: impl Into<Input<'a>>,
+    alpha: T::Scalar,
+    a: impl Into<Input<'a, T>>,
     lda: usize,
-    b: impl Into<Input<'b>>,
+    b: impl Into<Input<'b, T>>,
     ldb: usize,
-    beta: f32,
-    c: impl Into<Output<'c>>,
+    beta: T::Scalar,
+    c: impl Into<Output<'c, T>>,
     ldc: usize,
     m: usize,
     n: usize,
@@ -375,17 +434,17 @@ pub unsafe fn gemm<'a, 'b, 'c>(
 ///
 /// As for [`gemm`], for all products' matrices.
 #[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_strided_batched<'a, 'b, 'c>(
+pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
     context: &Context<'_>,
-    alpha: f32,
-    a: impl Into<Input<'a>>,
+    alpha: T::Scalar,
+    a: impl Into<Input<'a, T>>,
     lda: usize,
     stride_a: usize,
-    b: impl Into<Input<'b>>,
+    b: impl Into<Input<'b, T>>,
     ldb: usize,
     stride_b: usize,
-    beta: f32,
-    c: impl Into<Output<'c>>,
+    beta: T::Scalar,
+    c: impl Into<Output<'c, T>>,
     ldc: usize,
     stride_c: usize,
     m: usize,
@@ -394,6 +453,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c>(
     batch: usize,
 ) -> Result<(), GemmError> {
     let (a, b, c) = (a.into(), b.into(), c.into());
+    let (alpha, beta): (Scalar, Scalar) = (alpha.scalar(), beta.scalar());
     let stored = |name, (rows, columns), leading, stride| StoredMatrix {
         name,
         rows,
@@ -410,7 +470,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c>(
     of_b.checked_extent(b.span, space)?;
     let c_extent = of_c.checked_extent(c.span, space)?;
     of_c.check_overlap()?;
-    if c_extent == 0 || (beta == 1.0 && (alpha == 0.0 || k == 0)) {
+    if c_extent == 0 || (beta.is_one() && (alpha.is_zero() || k == 0)) {
         return Ok(());
     }
     let stored = |span: Span, leading, transpose| Stored {
@@ -419,7 +479,8 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c>(
         transpose,
     };
     let product = Product {
-        shape: Shape::new(m, n, if alpha == 0.0 { 0 } else { k }),
+        element: T::TYPE,
+        shape: Shape::new(m, n, if alpha.is_zero() { 0 } else { k }),
         alpha,
         beta,
         a: stored(a.span, lda, a.transpose),

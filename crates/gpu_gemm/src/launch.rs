@@ -172,6 +172,29 @@ pub enum Scalar {
     I32(i32),
 }
 
+impl Scalar {
+    /// 1, of the same type.
+    pub(crate) fn one(self) -> Scalar {
+        match self {
+            Scalar::F32(_) => Scalar::F32(1.0),
+            Scalar::F64(_) => Scalar::F64(1.0),
+            Scalar::I32(_) => Scalar::I32(1),
+        }
+    }
+
+    pub(crate) fn is_one(self) -> bool {
+        self == self.one()
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        match self {
+            Scalar::F32(value) => value == 0.0,
+            Scalar::F64(value) => value == 0.0,
+            Scalar::I32(value) => value == 0,
+        }
+    }
+}
+
 /// Numbers of which every pattern of bits is a value. No other crate can implement it.
 pub trait Plain: sealed::Sealed + DeviceCopy {}
 
@@ -192,6 +215,10 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
     /// The element type that this Rust type stands for.
     const TYPE: ElementType;
 
+    /// The type of alpha and beta: that in which sums are computed, which is the element's own, but
+    /// f32 for elements of 16 bits.
+    type Scalar: Element;
+
     /// The value in the form that a launch takes.
     fn scalar(self) -> Scalar;
 
@@ -208,6 +235,7 @@ macro_rules! element {
         $(
             impl Element for $type {
                 const TYPE: ElementType = ElementType::$variant;
+                type Scalar = $type;
 
                 fn scalar(self) -> Scalar {
                     Scalar::$variant(self)
@@ -226,7 +254,7 @@ macro_rules! element {
 
 element!(f32, F32; f64, F64; i32, I32);
 
-/// The scalars of elements of 16 bits are f32, as their sums.
+/// The scalars of elements of 16 bits are f32, as are their sums.
 macro_rules! half {
     ($($type:ident),*) => {
         $(
@@ -234,6 +262,7 @@ macro_rules! half {
 
             impl Element for $type {
                 const TYPE: ElementType = ElementType::$type;
+                type Scalar = f32;
 
                 fn scalar(self) -> Scalar {
                     Scalar::F32(self.to_f32())

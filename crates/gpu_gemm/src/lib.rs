@@ -1,9 +1,10 @@
 //! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels by
 //! OpenCL or on a simulator of one.
 //!
-//! [`gemm`] is SGEMM on row-major matrices in a device's memory: any shape, leading dimensions,
-//! alignment and transposes, by the kernel that was measured, or is predicted, to be the fastest.
-//! [`gemm_strided_batched`] does many products of one shape.
+//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`] in a device's
+//! memory: any shape, leading dimensions, alignment and transposes, by the kernel that was
+//! measured, or is predicted, to be the fastest. [`gemm_strided_batched`] does many products of one
+//! shape.
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -11,9 +12,9 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::open(DeviceChoice::Auto)?.device; // a GPU, else the simulator
 //! let context = Context::new(&device, 0)?;
-//! let a = context.upload(&[1.0, 2.0, 3.0, 4.0])?; // 2 x 2
-//! let b = context.upload(&[5.0, 6.0, 7.0, 8.0])?;
-//! let mut c = context.upload(&[0.0; 4])?;
+//! let a = context.upload(&[1.0f32, 2.0, 3.0, 4.0])?; // 2 x 2
+//! let b = context.upload(&[5.0f32, 6.0, 7.0, 8.0])?;
+//! let mut c = context.upload(&[0.0f32; 4])?;
 //! // SAFETY: the buffers live until `download` has waited for the product, and nothing else
 //! // touches them.
 //! unsafe { gemm(&context, 1.0, &a, 2, &b, 2, 0.0, &mut c, 2, 2, 2, 2)? };

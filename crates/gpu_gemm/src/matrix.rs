@@ -4,22 +4,24 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use gpu_kernels::spec::ElementType;
 use thiserror::Error;
 
 use crate::buffer::{Buffer, Space};
 use crate::call::{Batch, Transpose, extent};
 use crate::device::DeviceError;
+use crate::launch::Element;
 use crate::plan::PlanError;
 use crate::text::plural;
 
-/// A or B, row-major: a [`Buffer`] of the context; on a GPU also a [`DeviceBuffer`], a
-/// [`DeviceSlice`] or a part of one; on the simulator also a slice. It also says whether the
-/// matrix is multiplied as stored or transposed.
+/// A or B, row-major, of elements of type `T`: a [`Buffer`] of the context; on a GPU also a
+/// [`DeviceBuffer`], a [`DeviceSlice`] or a part of one; on the simulator also a slice. It also
+/// says whether the matrix is multiplied as stored or transposed.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct Input<'a, T: Element = f32> {
     pub(crate) span: Span,
     pub(crate) transpose: Transpose,
-    memory: PhantomData<&'a [f32]>,
+    memory: PhantomData<&'a [T]>,
 }
 
 /// Elements in one device's memory.
@@ -27,14 +29,16 @@ pub struct Input<'a> {
 pub(crate) struct Span {
     pub start: *mut u8,
     pub length: usize,
+    pub element: ElementType,
     pub space: Space,
 }
 
 impl Span {
-    fn new(start: *mut f32, length: usize, space: Space) -> Span {
+    fn new<T: Element>(start: *mut T, length: usize, space: Space) -> Span {
         Span {
             start: start.cast(),
             length,
+            element: T::TYPE,
             space,
         }
     }
@@ -42,15 +46,15 @@ impl Span {
     fn starting_at(self, elements: usize) -> Span {
         assert!(elements <= self.length);
         Span {
-            start: self.start.wrapping_add(elements * size_of::<f32>()),
+            start: self.start.wrapping_add(elements * self.element.bytes()),
             length: self.length - elements,
             ..self
         }
     }
 }
 
-impl Input<'_> {
-    fn new(start: *const f32, length: usize, space: Space) -> Self {
+impl<T: Element> Input<'_, T> {
+    fn new(start: *const T, length: usize, space: Space) -> Self {
         Input {
             span: Span::new(start.cast_mut(), length, space),
             transpose: Transpose::No,
@@ -59,7 +63,7 @@ impl Input<'_> {
     }
 
     /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<f32>, length: usize) -> Input<'static> {
+    pub fn at(pointer: DevicePointer<T>, length: usize) -> Input<'static, T> {
         Input::new(pointer.as_ptr(), length, Space::Gpu)
     }
 
@@ -85,39 +89,39 @@ impl Input<'_> {
     }
 }
 
-impl<'a> From<&'a Buffer<f32>> for Input<'a> {
-    fn from(buffer: &'a Buffer<f32>) -> Self {
+impl<'a, T: Element> From<&'a Buffer<T>> for Input<'a, T> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
         Input::new(buffer.start(), buffer.len(), buffer.space())
     }
 }
 
-impl<'a> From<&'a DeviceSlice<f32>> for Input<'a> {
-    fn from(slice: &'a DeviceSlice<f32>) -> Self {
+impl<'a, T: Element> From<&'a DeviceSlice<T>> for Input<'a, T> {
+    fn from(slice: &'a DeviceSlice<T>) -> Self {
         Input::at(slice.as_device_ptr(), slice.len())
     }
 }
 
-impl<'a> From<&'a DeviceBuffer<f32>> for Input<'a> {
-    fn from(buffer: &'a DeviceBuffer<f32>) -> Self {
+impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Input<'a, T> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
         buffer.as_slice().into()
     }
 }
 
-impl<'a> From<&'a [f32]> for Input<'a> {
-    fn from(slice: &'a [f32]) -> Self {
+impl<'a, T: Element> From<&'a [T]> for Input<'a, T> {
+    fn from(slice: &'a [T]) -> Self {
         Input::new(slice.as_ptr(), slice.len(), Space::Host)
     }
 }
 
-/// C, row-major, in memory as for an [`Input`].
+/// C, row-major, of elements of type `T`, in memory as for an [`Input`].
 #[derive(Debug)]
-pub struct Output<'a> {
+pub struct Output<'a, T: Element = f32> {
     pub(crate) span: Span,
-    memory: PhantomData<&'a mut [f32]>,
+    memory: PhantomData<&'a mut [T]>,
 }
 
-impl Output<'_> {
-    fn new(start: *mut f32, length: usize, space: Space) -> Self {
+impl<T: Element> Output<'_, T> {
+    fn new(start: *mut T, length: usize, space: Space) -> Self {
         Output {
             span: Span::new(start, length, space),
             memory: PhantomData,
@@ -125,7 +129,7 @@ impl Output<'_> {
     }
 
     /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<f32>, length: usize) -> Output<'static> {
+    pub fn at(pointer: DevicePointer<T>, length: usize) -> Output<'static, T> {
         Output::new(pointer.as_ptr().cast_mut(), length, Space::Gpu)
     }
 
@@ -141,26 +145,26 @@ impl Output<'_> {
     }
 }
 
-impl<'a> From<&'a mut Buffer<f32>> for Output<'a> {
-    fn from(buffer: &'a mut Buffer<f32>) -> Self {
+impl<'a, T: Element> From<&'a mut Buffer<T>> for Output<'a, T> {
+    fn from(buffer: &'a mut Buffer<T>) -> Self {
         Output::new(buffer.start_mut(), buffer.len(), buffer.space())
     }
 }
 
-impl<'a> From<&'a mut DeviceSlice<f32>> for Output<'a> {
-    fn from(slice: &'a mut DeviceSlice<f32>) -> Self {
+impl<'a, T: Element> From<&'a mut DeviceSlice<T>> for Output<'a, T> {
+    fn from(slice: &'a mut DeviceSlice<T>) -> Self {
         Output::at(slice.as_device_ptr(), slice.len())
     }
 }
 
-impl<'a> From<&'a mut DeviceBuffer<f32>> for Output<'a> {
-    fn from(buffer: &'a mut DeviceBuffer<f32>) -> Self {
+impl<'a, T: Element> From<&'a mut DeviceBuffer<T>> for Output<'a, T> {
+    fn from(buffer: &'a mut DeviceBuffer<T>) -> Self {
         Output::at(buffer.as_device_ptr(), buffer.len())
     }
 }
 
-impl<'a> From<&'a mut [f32]> for Output<'a> {
-    fn from(slice: &'a mut [f32]) -> Self {
+impl<'a, T: Element> From<&'a mut [T]> for Output<'a, T> {
+    fn from(slice: &'a mut [T]) -> Self {
         Output::new(slice.as_mut_ptr(), slice.len(), Space::Host)
     }
 }
@@ -240,9 +244,14 @@ pub enum GemmError {
         expected: Space,
     },
     #[error(
-        "A plan for this product takes {needed} bytes of workspace, and there are {available}."
+        "This product of {element} takes {} of workspace or more, and there are {available}. Create the context with more.",
+        plural(.needed, "byte")
     )]
-    Workspace { needed: usize, available: usize },
+    Workspace {
+        element: ElementType,
+        needed: usize,
+        available: usize,
+    },
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
@@ -273,7 +282,7 @@ impl StoredMatrix {
             ..Batch::ONE
         };
         let needed = batch.extent(self.extent_of_one(), self.stride);
-        if needed.checked_mul(size_of::<f32>()).is_none() {
+        if needed.checked_mul(memory.element.bytes()).is_none() {
             return Err(GemmError::Overflow(self));
         }
         match memory.length {
@@ -311,6 +320,7 @@ impl StoredMatrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::half::{Bf16, F16};
 
     fn message((rows, columns): (usize, usize), leading: usize, length: usize) -> String {
         let matrix = StoredMatrix {
@@ -321,7 +331,7 @@ mod tests {
             count: 1,
             stride: 0,
         };
-        let memory = Span::new(std::ptr::null_mut(), length, Space::Host);
+        let memory = Span::new::<f32>(std::ptr::null_mut(), length, Space::Host);
         match matrix.checked_extent(memory, Space::Host) {
             Ok(extent) => extent.to_string(),
             Err(error) => error.to_string(),
@@ -345,7 +355,7 @@ mod tests {
             count: 3,
             stride,
         };
-        let memory = Span::new(std::ptr::null_mut(), length, Space::Host);
+        let memory = Span::new::<f32>(std::ptr::null_mut(), length, Space::Host);
         let checked = matrix.checked_extent(memory, Space::Host);
         match checked.and_then(|extent| matrix.check_overlap().map(|()| extent)) {
             Ok(extent) => extent.to_string(),
@@ -362,6 +372,42 @@ mod tests {
             "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = 20, takes 53 elements, but its memory has only 52."
         );
         assert!(batched(usize::MAX / 2, 100).ends_with("than memory can be addressed by."));
+    }
+
+    #[test]
+    fn a_matrix_is_measured_in_the_bytes_of_its_elements() {
+        let said = |memory: Span| {
+            let matrix = StoredMatrix {
+                name: 'A',
+                rows: 1,
+                columns: usize::MAX / 8 + 1,
+                leading: usize::MAX,
+                count: 1,
+                stride: 0,
+            };
+            matrix.checked_extent(memory, Space::Host).unwrap_err()
+        };
+        let eight = said(Span::new::<f64>(std::ptr::null_mut(), 9, Space::Host));
+        assert!(matches!(eight, GemmError::Overflow(_)), "{eight}");
+        let four = said(Span::new::<f32>(std::ptr::null_mut(), 9, Space::Host));
+        assert!(matches!(four, GemmError::ShortBuffer { .. }), "{four}");
+    }
+
+    #[test]
+    fn a_matrix_that_starts_further_on_skips_whole_elements() {
+        fn skipped<T: Element>() -> (usize, usize) {
+            let mut elements = [T::default(); 7];
+            let start = elements.as_ptr() as usize;
+            let a = Input::from(&elements[..]).starting_at(3).span;
+            let c = Output::from(&mut elements[..]).starting_at(3).span;
+            assert_eq!((a.length, c.length), (4, 4));
+            (a.start as usize - start, c.start as usize - start)
+        }
+        assert_eq!(skipped::<f32>(), (12, 12));
+        assert_eq!(skipped::<f64>(), (24, 24));
+        assert_eq!(skipped::<i32>(), (12, 12));
+        assert_eq!(skipped::<Bf16>(), (6, 6));
+        assert_eq!(skipped::<F16>(), (6, 6));
     }
 
     #[test]

@@ -1,20 +1,23 @@
 //! A product in memory, or a part of one if the workspace is too small for all of it.
 
+use gpu_kernels::spec::ElementType;
+
 use crate::call::{Batch, Call, Operand, Shape, Transpose};
-use crate::launch::{Bindings, Element, Scalar};
+use crate::launch::{Bindings, Scalar};
 
 /// The sizes of the parts into which a product is split if it must be: multiples of the tile
 /// sizes.
 const PART_K: usize = 64;
 const PART: usize = 128;
 
-/// A product of f32 matrices in the backend's memory, or a batch of them, of which `a`, `b` and `c`
-/// are the first product's. If alpha is 0, so is k.
+/// A product of matrices in the backend's memory, or a batch of them, of which `a`, `b` and `c` are
+/// the first product's. If alpha is 0, so is k.
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
+    pub element: ElementType,
     pub shape: Shape,
-    pub alpha: f32,
-    pub beta: f32,
+    pub alpha: Scalar,
+    pub beta: Scalar,
     pub a: Stored,
     pub b: Stored,
     pub c: Stored,
@@ -31,17 +34,17 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// The submatrix that begins at this row and column of the matrix as it is multiplied.
-    fn starting_at(self, row: usize, column: usize) -> Stored {
+    fn starting_at(self, element: ElementType, (row, column): (usize, usize)) -> Stored {
         let (row, column) = self.transpose.of((row, column));
         let skipped = row * self.leading + column;
         Stored {
-            start: self.start.wrapping_add(skipped * size_of::<f32>()),
+            start: self.start.wrapping_add(skipped * element.bytes()),
             ..self
         }
     }
 
-    fn operand(self) -> Operand {
-        Operand::at(self.start as usize, self.leading, f32::TYPE, self.transpose)
+    fn operand(self, element: ElementType) -> Operand {
+        Operand::at(self.start as usize, self.leading, element, self.transpose)
     }
 }
 
@@ -50,19 +53,19 @@ impl Product {
     pub fn call(&self) -> Call {
         Call {
             shape: self.shape,
-            a: self.a.operand(),
-            b: self.b.operand(),
+            a: self.a.operand(self.element),
+            b: self.b.operand(self.element),
             ldc: self.c.leading,
             batch: Batch::ONE,
         }
-        .batched(self.batch, f32::TYPE)
+        .batched(self.batch, self.element)
     }
 
     /// What launches need to know about it.
     pub fn bindings(&self, workspace: *mut u8) -> Bindings {
         Bindings {
-            alpha: Scalar::F32(self.alpha),
-            beta: Scalar::F32(self.beta),
+            alpha: self.alpha,
+            beta: self.beta,
             a: self.a.start,
             b: self.b.start,
             c: self.c.start,
@@ -72,19 +75,33 @@ impl Product {
 
     /// Two parts to compute one after the other: half of the k-range each or, if k is small, half
     /// of C. `None` if the product is small.
+    ///
+    /// K is not cut for elements of 16 bits: each part would round C to 16 bits once more. Only
+    /// operands whose rows are not aligned need workspace, for copies, and so the longer of the
+    /// sides of C that such copies have is cut.
     pub fn halves(&self) -> Option<[Product; 2]> {
         let Shape { m, n, k } = self.shape;
-        let half = |size: usize, part: usize| {
-            let half = (size / 2).next_multiple_of(part);
-            (half < size && size >= 2 * part).then_some(half)
+        let along_m = || half(m, PART).map(Cut::Rows);
+        let along_n = || half(n, PART).map(Cut::Columns);
+        let cut = match self.element {
+            ElementType::Bf16 | ElementType::F16 => {
+                let call = self.call();
+                let rows = along_m().filter(|_| !call.a.aligned);
+                let columns = along_n().filter(|_| !call.b.aligned);
+                match m >= n {
+                    true => rows.or(columns),
+                    false => columns.or(rows),
+                }
+            }
+            ElementType::F32 | ElementType::F64 | ElementType::I32 => half(k, PART_K)
+                .map(Cut::Sums)
+                .or_else(along_m)
+                .or_else(along_n),
         };
-        let (shapes, start) = if let Some(k0) = half(k, PART_K) {
-            ([k0, k - k0].map(|k| Shape { m, n, k }), (0, 0, k0))
-        } else if let Some(m0) = half(m, PART) {
-            ([m0, m - m0].map(|m| Shape { m, n, k }), (m0, 0, 0))
-        } else {
-            let n0 = half(n, PART)?;
-            ([n0, n - n0].map(|n| Shape { m, n, k }), (0, n0, 0))
+        let (shapes, start) = match cut? {
+            Cut::Sums(k0) => ([k0, k - k0].map(|k| Shape { m, n, k }), (0, 0, k0)),
+            Cut::Rows(m0) => ([m0, m - m0].map(|m| Shape { m, n, k }), (m0, 0, 0)),
+            Cut::Columns(n0) => ([n0, n - n0].map(|n| Shape { m, n, k }), (0, n0, 0)),
         };
         Some([self.part(shapes[0], (0, 0, 0)), self.part(shapes[1], start)])
     }
@@ -93,13 +110,29 @@ impl Product {
     fn part(&self, shape: Shape, (m0, n0, k0): (usize, usize, usize)) -> Product {
         Product {
             shape,
-            beta: if k0 == 0 { self.beta } else { 1.0 },
-            a: self.a.starting_at(m0, k0),
-            b: self.b.starting_at(k0, n0),
-            c: self.c.starting_at(m0, n0),
+            beta: match k0 {
+                0 => self.beta,
+                _ => self.beta.one(),
+            },
+            a: self.a.starting_at(self.element, (m0, k0)),
+            b: self.b.starting_at(self.element, (k0, n0)),
+            c: self.c.starting_at(self.element, (m0, n0)),
             ..*self
         }
     }
+}
+
+/// Where a product is cut in two: before this k, this row or this column of C.
+enum Cut {
+    Sums(usize),
+    Rows(usize),
+    Columns(usize),
+}
+
+/// Half of a size, as a multiple of `part`; `None` if the size is small.
+fn half(size: usize, part: usize) -> Option<usize> {
+    let half = (size / 2).next_multiple_of(part);
+    (half < size && size >= 2 * part).then_some(half)
 }
 
 #[cfg(test)]
@@ -107,6 +140,11 @@ mod tests {
     use super::*;
 
     fn product(shape: Shape) -> Product {
+        product_of(ElementType::F32, shape)
+    }
+
+    /// A is transposed, and no matrix has gaps.
+    fn product_of(element: ElementType, shape: Shape) -> Product {
         let Shape { m, n, .. } = shape;
         let stored = |address: usize, leading, transpose| Stored {
             start: std::ptr::without_provenance_mut(address),
@@ -114,10 +152,11 @@ mod tests {
             transpose,
         };
         Product {
+            element,
             shape,
-            alpha: 1.0,
-            beta: 0.5,
-            a: stored(0x1000, m, Transpose::Yes),
+            alpha: Scalar::F32(1.0),
+            beta: Scalar::F32(0.5),
+            a: stored(0x1_0000, m, Transpose::Yes),
             b: stored(0x10_0000, n, Transpose::No),
             c: stored(0x20_0000, n, Transpose::No),
             batch: Batch::ONE,
@@ -127,19 +166,20 @@ mod tests {
     /// Where A, B and C of a part begin, in elements from where those of the complete product
     /// begin.
     fn starts(complete: &Product, part: &Product) -> [usize; 3] {
+        let bytes = complete.element.bytes();
         let start = |product: &Product| {
             [product.a, product.b, product.c].map(|stored| stored.start as usize)
         };
         let (complete, part) = (start(complete), start(part));
-        [0, 1, 2].map(|index| (part[index] - complete[index]) / 4)
+        [0, 1, 2].map(|index| (part[index] - complete[index]) / bytes)
     }
 
     #[test]
     fn long_sums_are_cut_first_and_the_second_part_adds_to_c() {
         let complete = product(Shape::new(300, 200, 1000));
         let [first, second] = complete.halves().unwrap();
-        assert_eq!((first.shape.k, first.beta), (512, 0.5));
-        assert_eq!((second.shape.k, second.beta), (488, 1.0));
+        assert_eq!((first.shape.k, first.beta), (512, Scalar::F32(0.5)));
+        assert_eq!((second.shape.k, second.beta), (488, Scalar::F32(1.0)));
         // A is stored as k x m.
         assert_eq!(starts(&complete, &second), [512 * 300, 512 * 200, 0]);
         assert_eq!(
@@ -154,10 +194,55 @@ mod tests {
         let [top, bottom] = complete.halves().unwrap();
         assert_eq!((top.shape.m, bottom.shape.m), (256, 44));
         assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
-        assert_eq!(bottom.beta, 0.5);
+        assert_eq!(bottom.beta, Scalar::F32(0.5));
         let [left, right] = top.halves().unwrap()[0].halves().unwrap();
         assert_eq!((left.shape.n, right.shape.n), (256, 44));
         assert_eq!(starts(&complete, &right), [0, 256, 256]);
+    }
+
+    #[test]
+    fn elements_of_any_size_are_skipped_by_their_bytes() {
+        for (element, beta, one) in [
+            (ElementType::F32, Scalar::F32(0.5), Scalar::F32(1.0)),
+            (ElementType::F64, Scalar::F64(0.5), Scalar::F64(1.0)),
+            (ElementType::I32, Scalar::I32(-1), Scalar::I32(1)),
+        ] {
+            let complete = Product {
+                beta,
+                ..product_of(element, Shape::new(300, 200, 1000))
+            };
+            let [first, second] = complete.halves().unwrap();
+            assert_eq!((first.beta, second.beta), (beta, one));
+            assert_eq!(starts(&complete, &second), [512 * 300, 512 * 200, 0]);
+            let complete = product_of(element, Shape::new(300, 300, 100));
+            let [_, bottom] = complete.halves().unwrap();
+            assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
+        }
+    }
+
+    #[test]
+    fn of_elements_of_16_bits_the_longer_side_that_is_copied_is_cut_and_sums_never() {
+        // Rows of A are m long, those of B n: multiples of 8 are aligned.
+        let cut = |m, n| {
+            let complete = product_of(ElementType::Bf16, Shape::new(m, n, 5000));
+            let [first, second] = complete.halves()?;
+            assert_eq!((first.shape.k, second.shape.k), (5000, 5000));
+            assert_eq!((first.beta, second.beta), (complete.beta, complete.beta));
+            let shape = (first.shape.m, first.shape.n);
+            Some((shape, starts(&complete, &second)))
+        };
+        let rows = |m, n, m0| Some(((m0, n), [m0, 0, m0 * n])).filter(|_| m > m0);
+        let columns = |m, n, n0| Some(((m, n0), [0, n0, n0])).filter(|_| n > n0);
+        assert_eq!(cut(1001, 999), rows(1001, 999, 512));
+        assert_eq!(cut(999, 1001), columns(999, 1001, 512));
+        assert_eq!(cut(999, 2000), rows(999, 2000, 512));
+        assert_eq!(cut(2000, 999), columns(2000, 999, 512));
+        // What is left over is too small to cut.
+        assert_eq!(cut(301, 255), rows(301, 255, 256));
+        assert_eq!(cut(255, 1001), columns(255, 1001, 512));
+        assert_eq!(cut(255, 255), None);
+        // Nothing is copied.
+        assert_eq!(cut(2000, 2000), None);
     }
 
     #[test]

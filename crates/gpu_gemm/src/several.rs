@@ -6,6 +6,7 @@ use crate::buffer::Space;
 use crate::call::{Call, Shape, Transpose};
 use crate::choose::{Choice, Chooser};
 use crate::device::several::{Devices, HostProblem, Start};
+use crate::launch::Element;
 use crate::matrix::{GemmError, Input, Output, StoredMatrix};
 use crate::plan::{Plan, PlanError};
 
@@ -36,10 +37,11 @@ impl Devices {
         }
     }
 
-    /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, each given
-    /// with its leading dimension, and A and B with whether they are stored transposed, as the
-    /// table of [`gemm`](crate::gemm) says. They are spread over the devices, each computes its
-    /// part of C while it receives what the others have, and C comes back.
+    /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, of one of the
+    /// element types of [`gemm`](crate::gemm), each given with its leading dimension, and A and B
+    /// with whether they are stored transposed, as the table there says. They are spread over the
+    /// devices, each computes its part of C while it receives what the others have, and C comes
+    /// back.
     ///
     /// ```
     /// use gpu_gemm::{Device, DeviceChoice, Shape, Transpose};
@@ -49,7 +51,7 @@ impl Devices {
     /// let Device::Several(devices) = Device::open(two)?.device else {
     ///     unreachable!("that is what was asked for");
     /// };
-    /// let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]); // 2 x 2
+    /// let (a, b) = ([1.0f32, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]); // 2 x 2
     /// let mut c = [0.0; 4];
     /// let no = Transpose::No;
     /// devices.gemm(1.0, (&a, 2, no), (&b, 2, no), 0.0, (&mut c, 2), Shape::cube(2))?;
@@ -60,15 +62,16 @@ impl Devices {
     ///
     /// # Errors
     ///
-    /// A leading dimension is too small, a matrix does not fit into its slice, or a device fails,
-    /// which is named; in that case C is as it was, or incomplete.
-    pub fn gemm(
+    /// A leading dimension is too small, a matrix does not fit into its slice, a device has no
+    /// kernel for the type, or one fails, which is named; in that case C is as it was, or
+    /// incomplete.
+    pub fn gemm<T: Element>(
         &self,
-        alpha: f32,
-        (a, lda, transpose_a): (&[f32], usize, Transpose),
-        (b, ldb, transpose_b): (&[f32], usize, Transpose),
-        beta: f32,
-        (c, ldc): (&mut [f32], usize),
+        alpha: T::Scalar,
+        (a, lda, transpose_a): (&[T], usize, Transpose),
+        (b, ldb, transpose_b): (&[T], usize, Transpose),
+        beta: T::Scalar,
+        (c, ldc): (&mut [T], usize),
         shape: Shape,
     ) -> Result<(), GemmError> {
         let Shape { m, n, k } = shape;
@@ -95,8 +98,8 @@ impl Devices {
             b: (b, ldb, transpose_b),
             c: (&*c, ldc),
         };
-        let plan = self.planner(None, ElementType::F32);
-        let (starts, scalars) = ([Start::Spread; 3], (alpha, beta));
+        let plan = self.planner(None, T::TYPE);
+        let (starts, scalars) = ([Start::Spread; 3], (alpha.scalar(), beta.scalar()));
         let mut product = self.product(problem, self.count(), starts, scalars, &plan)?;
         product.multiply(&|| ())?;
         Ok(product.read_c(c, ldc)?)
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
     use crate::device::several::Member;
     use crate::device::{Device, Simulator};
-    use crate::{Context, WORKSPACE};
+    use crate::{Bf16, Context, F16, WORKSPACE};
 
     fn devices(count: usize) -> Devices {
         let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
@@ -145,6 +148,32 @@ mod tests {
                 assert_eq!(c[row * ldc + column], want, "{row} {column} on {count}");
             }
         }
+    }
+
+    /// Integers in `T`, whose sums of products by i64 it knows.
+    fn multiplies<T: Element + std::fmt::Debug>(of: impl Fn(i32) -> T, alpha: T::Scalar) {
+        let (m, n, k) = (21, 18, 5);
+        let a_at = |row: usize, index: usize| (row * 3 + index) as i32 % 9 - 4;
+        let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as i32 % 5 - 2;
+        let a: Vec<T> = (0..m * k).map(|at| of(a_at(at / k, at % k))).collect();
+        let b: Vec<T> = (0..k * n).map(|at| of(b_at(at / n, at % n))).collect();
+        let mut c = vec![of(7); m * n];
+        let (a, b) = ((&a[..], k, Transpose::No), (&b[..], n, Transpose::No));
+        let (beta, shape) = (T::Scalar::default(), Shape::new(m, n, k));
+        let done = devices(2).gemm(alpha, a, b, beta, (&mut c, n), shape);
+        done.unwrap();
+        let sum = |row, column| (0..k).map(|l| a_at(row, l) * b_at(l, column)).sum::<i32>();
+        let want: Vec<T> = (0..m * n).map(|at| of(2 * sum(at / n, at % n))).collect();
+        assert_eq!(c, want);
+    }
+
+    #[test]
+    fn the_call_multiplies_every_type() {
+        multiplies(|value| value as f32, 2.0);
+        multiplies(f64::from, 2.0);
+        multiplies(|value| value, 2);
+        multiplies(|value| Bf16::from_f64(value.into()), 2.0);
+        multiplies(|value| F16::from_f64(value.into()), 2.0);
     }
 
     #[test]

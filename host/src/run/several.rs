@@ -41,7 +41,7 @@ pub fn product<'d, T: Number>(
     starts: [Start; 3],
 ) -> Result<Product<'d, T>, RunError> {
     let whole = as_stored(problem, stored);
-    let scalars = (problem.alpha, problem.beta);
+    let scalars = (problem.alpha.scalar(), problem.beta.scalar());
     let planner = devices.planner(choice, T::TYPE);
     Ok(devices.product(whole, count, starts, scalars, &planner)?)
 }

@@ -56,8 +56,9 @@ pub fn choose(
 pub struct Chooser {
     facts: DeviceFacts,
     tuned: Option<Tuned>,
-    /// Earlier choices, each with its workspace size: choosing takes longer than a small product.
-    known: Mutex<HashMap<(Call, usize), Arc<Plan>>>,
+    /// Earlier choices, each by the type of the elements, the call and the size of the workspace:
+    /// choosing takes longer than a small product.
+    known: Mutex<HashMap<(ElementType, Call, usize), Arc<Plan>>>,
 }
 
 /// The number of calls whose plans are cached.
@@ -118,25 +119,60 @@ impl Chooser {
         &self.facts
     }
 
-    /// The plan of a call, with no more than `workspace_bytes` of workspace.
+    /// The plan of a call on matrices of `element`: of the plans that need no more than
+    /// `workspace_bytes` of workspace, the one that was tuned or is predicted to be the fastest. It
+    /// may be of a kernel that this device cannot run, if no other multiplies the type.
     ///
     /// # Errors
     ///
     /// As for [`choose`].
-    pub fn plan(&self, call: Call, workspace_bytes: usize) -> Result<Arc<Plan>, usize> {
+    pub fn plan(
+        &self,
+        element: ElementType,
+        call: Call,
+        workspace_bytes: usize,
+    ) -> Result<Arc<Plan>, usize> {
+        let key = (element, call, workspace_bytes);
         // The table of plans is consistent even if a thread that held the lock panicked.
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = known().get(&(call, workspace_bytes)) {
+        if let Some(plan) = known().get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let plan = choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes)?;
-        let plan = Arc::new(plan);
+        let plan = Arc::new(match element {
+            ElementType::F32 => choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes)?,
+            _ => self.predicted(element, call, workspace_bytes)?,
+        });
         let mut known = known();
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        known.insert((call, workspace_bytes), Arc::clone(&plan));
+        known.insert(key, Arc::clone(&plan));
         Ok(plan)
+    }
+
+    /// [`Chooser::plan`] for a type other than f32.
+    fn predicted(
+        &self,
+        element: ElementType,
+        call: Call,
+        workspace_bytes: usize,
+    ) -> Result<Plan, usize> {
+        let predictions = self.predictions(element, &call);
+        let mut choices: Vec<Choice> = predictions.iter().map(|(choice, _)| *choice).collect();
+        if choices.is_empty() {
+            choices.extend(highest_of_type(element).map(Choice::even));
+        }
+        let mut needed = usize::MAX;
+        for choice in choices {
+            let Ok(plan) = choice.plan(call, &self.facts) else {
+                continue;
+            };
+            if plan.workspace_bytes() <= workspace_bytes {
+                return Ok(plan);
+            }
+            needed = needed.min(plan.workspace_bytes());
+        }
+        Err(needed)
     }
 
     /// The choice for matrices that have no gaps and are not transposed; `None` if no memory is
@@ -149,16 +185,8 @@ impl Chooser {
     /// The choice for matrices that lie as `call` says; `None` if no memory is large enough for
     /// them.
     pub fn choose_for(&self, element: ElementType, call: Call) -> Option<Choice> {
-        match element {
-            ElementType::F32 => {
-                let plan = self.plan(call, usize::MAX).ok()?;
-                Some(Choice::of(&plan))
-            }
-            _ => match self.predictions(element, &call).first() {
-                Some((choice, _)) => Some(*choice),
-                None => highest_of_type(element).map(Choice::even),
-            },
-        }
+        let plan = self.plan(element, call, usize::MAX).ok()?;
+        Some(Choice::of(&plan))
     }
 
     /// For a type other than f32: the kernels that might be the fastest, with the seconds that each
@@ -296,6 +324,60 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn each_type_has_its_own_plan_of_the_same_call_and_keeps_it() {
+        let chooser = Chooser::untuned(h200());
+        let call = compact(Shape::cube(640));
+        for _ in 0..2 {
+            for element in ElementType::ALL {
+                let plan = chooser.plan(element, call, usize::MAX).unwrap();
+                assert_eq!(plan.variant().types.c, element);
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_of_any_type_fits_the_workspace_or_the_bytes_that_it_needs_are_said() {
+        let chooser = Chooser::untuned(h200());
+        // Rows of odd lengths, both transposed: 16 bits and i32 have no kernel that needs no copy.
+        let (shape, yes) = (Shape::new(1001, 1003, 1005), Transpose::Yes);
+        for element in ElementType::ALL {
+            let call = Call::compact(shape, yes, yes, element);
+            let needed = match chooser.plan(element, call, 0) {
+                Ok(plan) => panic!("{element} by {}", plan.variant().name),
+                Err(needed) => needed,
+            };
+            let plan = chooser.plan(element, call, needed).unwrap();
+            assert_eq!(plan.workspace_bytes(), needed, "{element}");
+            assert_eq!(chooser.plan(element, call, needed - 1).err(), Some(needed));
+        }
+        // The bytes are those of the plan that needs the fewest, whether it is the fastest or not:
+        // `tiled` copies A, 65 rows of 64, and the tensor cores for f64 would copy B, too.
+        let (shape, no) = (Shape::new(65, 67, 63), Transpose::No);
+        let call = Call::compact(shape, yes, no, ElementType::F64);
+        assert_eq!(
+            chooser.plan(ElementType::F64, call, 0).err(),
+            Some(65 * 64 * 8)
+        );
+        // Where rows of A are not aligned, the tensor cores for f64 need a copy of it.
+        let call = Call::compact(
+            Shape::new(4096, 4096, 4095),
+            Transpose::No,
+            Transpose::No,
+            ElementType::F64,
+        );
+        let name = |bytes| {
+            chooser
+                .plan(ElementType::F64, call, bytes)
+                .unwrap()
+                .variant()
+                .name
+        };
+        assert_eq!(name(usize::MAX), "fp64-tensor");
+        assert_eq!(name(4096 * 4096 * 8), "fp64-tensor");
+        assert_eq!(name(4096 * 4096 * 8 - 1), "tiled-32");
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use cuda_std::simulator::Fault;
 use cust::error::CudaError;
+use gpu_kernels::spec::{Unit, Variant};
 use opencl3::error_codes::ClError;
 use thiserror::Error;
 
+use crate::gpu::DeviceFacts;
 use crate::plan::PlanError;
 use crate::text::plural;
 
@@ -151,7 +153,7 @@ pub enum DeviceError {
         most: usize,
     },
     #[error(
-        "Kernel `{kernel}` needs tensor cores of compute capability {needed} or newer, which this device does not have. Choose another kernel{OR_SIMULATE}."
+        "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which this device does not have. Choose another kernel{OR_SIMULATE}."
     )]
     NoTensorCores { kernel: String, needed: String },
     #[error("Kernel `{kernel}` does not run by OpenCL: {reason}.")]
@@ -182,6 +184,21 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// The error that a kernel for tensor cores is on a device without them.
+    pub(crate) fn lacks_tensor_cores(facts: &DeviceFacts, variant: &Variant) -> Option<Self> {
+        let needs_them = variant.unit != Unit::CudaCores;
+        let lacks_them = needs_them && !facts.runs(variant);
+        let least = variant.least_capability;
+        let newer = match variant.one_capability {
+            true => "",
+            false => " or newer",
+        };
+        lacks_them.then(|| DeviceError::NoTensorCores {
+            kernel: variant.name.to_owned(),
+            needed: format!("{}.{}{newer}", least / 10, least % 10),
+        })
+    }
+
     /// Adds which of several devices failed.
     pub(super) fn of_device(index: usize, name: String, error: DeviceError) -> DeviceError {
         let error = Box::new(error);
@@ -232,6 +249,39 @@ mod tests {
     use super::*;
     use cuda_std::simulator::Dim3;
     use std::collections::BTreeSet;
+
+    use gpu_kernels::spec::ElementType;
+
+    use crate::tests::{h200, t4, variant};
+
+    #[test]
+    fn a_kernel_says_which_tensor_cores_it_needs() {
+        let said = |facts: &DeviceFacts, variant| {
+            DeviceError::lacks_tensor_cores(facts, variant).map(|error| error.to_string())
+        };
+        let doubles = variant("fp64-tensor");
+        let halves = gpu_kernels::variants().find(|one| one.types.c == ElementType::Bf16);
+        let halves = halves.unwrap();
+        let older = said(&t4(), doubles).unwrap();
+        assert!(
+            older.contains("compute capability 8.0 or newer, which"),
+            "{older}"
+        );
+        let older = said(&t4(), halves).unwrap();
+        assert!(older.contains("compute capability 9.0, which"), "{older}");
+        let newer = DeviceFacts {
+            capability: 100,
+            ..h200()
+        };
+        let no_longer = said(&newer, halves).unwrap();
+        assert!(
+            no_longer.contains("compute capability 9.0, which"),
+            "{no_longer}"
+        );
+        assert_eq!(said(&newer, doubles), None);
+        assert_eq!(said(&h200(), halves), None);
+        assert_eq!(said(&t4(), variant("tiled-32")), None);
+    }
 
     #[test]
     fn every_message_is_a_whole_sentence() {

@@ -16,7 +16,7 @@ pub use opencl::OpenClDevice;
 pub use several::Devices;
 pub use simulator::Simulator;
 
-use gpu_kernels::spec::{Unit, Variant};
+use gpu_kernels::spec::Variant;
 use several::Member;
 
 use crate::gpu::DeviceFacts;
@@ -238,12 +238,7 @@ impl Device {
     /// The error that a kernel for tensor cores is on a device without them. Other kernels run on
     /// all devices, if not always as they were meant to.
     pub fn lacks_tensor_cores(&self, variant: &Variant) -> Option<DeviceError> {
-        let needs_them = variant.unit != Unit::CudaCores;
-        let lacks_them = needs_them && !self.facts().runs(variant);
-        lacks_them.then(|| DeviceError::NoTensorCores {
-            kernel: variant.name.to_owned(),
-            needed: capability(variant.least_capability),
-        })
+        DeviceError::lacks_tensor_cores(&self.facts(), variant)
     }
 
     /// What plans and predictions need to know about it; of several devices, about the first.
@@ -255,11 +250,6 @@ impl Device {
             Device::Several(devices) => devices.facts(0),
         }
     }
-}
-
-/// A compute capability as people write it: 8.0 for 80.
-fn capability(times_ten: u32) -> String {
-    format!("{}.{}", times_ten / 10, times_ten % 10)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::backend::run;
 use crate::buffer::Buffer;
 use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::gpu::DeviceFacts;
-use crate::launch::{Bindings, Element};
+use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::{Plan, PlanError};
 use crate::split::{Panel, Split};
 
@@ -194,12 +194,12 @@ impl Devices {
         problem: HostProblem<'_, T>,
         count: usize,
         starts: [Start; 3],
-        (alpha, beta): (T, T),
+        (alpha, beta): (Scalar, Scalar),
         plan: &Planner<'_>,
     ) -> Result<Product<'_, T>, DeviceError> {
         assert!((1..=self.count()).contains(&count));
         // What must not be read does not travel.
-        let shape = match alpha == T::default() {
+        let shape = match alpha.is_zero() {
             true => Shape {
                 k: 0,
                 ..problem.shape
@@ -313,8 +313,8 @@ pub struct Product<'devices, T: Element> {
     split: Split,
     transposes: [Transpose; 2],
     starts: [Start; 3],
-    alpha: T,
-    beta: T,
+    alpha: Scalar,
+    beta: Scalar,
     /// The panels, one a device, or all of A, or of B, on the first.
     a: Vec<Allocation<T>>,
     b: Vec<Allocation<T>>,
@@ -535,12 +535,16 @@ impl<T: Element> Product<'_, T> {
                     batch: Batch::ONE,
                 };
                 let plan = plan(device, call).map_err(|error| named(error.into()))?;
+                let facts = self.devices.facts(device);
+                if let Some(error) = DeviceError::lacks_tensor_cores(&facts, plan.variant()) {
+                    return Err(named(error));
+                }
                 steps.push(Step {
                     panels,
                     plan,
                     bindings: Bindings {
-                        alpha: self.alpha.scalar(),
-                        beta: self.beta.scalar(),
+                        alpha: self.alpha,
+                        beta: self.beta,
                         a: a.start.cast(),
                         b: b.start.cast(),
                         c: c.start.cast(),
@@ -606,7 +610,7 @@ impl<T: Element> Product<'_, T> {
         let count = self.split.devices();
         let mut received = vec![0; count];
         let mut arrived: Vec<Vec<Panel>> = vec![Vec::new(); count];
-        let reads_c = self.beta != T::default();
+        let reads_c = !self.beta.is_zero();
         for (device, received) in received.iter_mut().enumerate() {
             let (home, local) = (self.home_of_c(device), self.c_of(device));
             if reads_c && home.device != device {
