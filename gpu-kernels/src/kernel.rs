@@ -22,7 +22,8 @@
 /// the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
-/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`.
+/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`; `split_f32` is f32 that is split
+/// before.
 macro_rules! kernel {
     (
         name: $kernel:literal,
@@ -116,6 +117,32 @@ macro_rules! entry_point {
             $($body)*
         }
     };
+    ($entry:ident ($gemm:ident: split_f32; mapped) { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: f32,
+            #[grid_constant] a: &cuda_std::tma::TensorMap,
+            a_scales: &[f32],
+            #[grid_constant] b: &cuda_std::tma::TensorMap,
+            b_scales: &[f32],
+            beta: f32,
+            c: *mut f32,
+            ldc: usize,
+        ) {
+            let $gemm = $crate::mapped_gemm::SplitGemm {
+                m, n, k, alpha, a, a_scales, b, b_scales, beta, c, ldc
+            };
+            if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
+                $($body)*
+            } else {
+                cuda_std::wgmma::fence() // a trap: no launch runs it there
+            }
+        }
+    };
     ($entry:ident ($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
@@ -189,6 +216,9 @@ macro_rules! function {
     };
     (f16) => {
         $crate::spec::Function::GemmF16
+    };
+    (split_f32) => {
+        $crate::spec::Function::GemmSplit
     };
     (f32, $partials:ident) => {
         $crate::spec::Function::StreamK

@@ -65,21 +65,25 @@ ladder! {
     fp64_tensor,
     tensor_core,
     warp_specialized,
+    split_fp32,
 }
 
 compat::unless_published! {
     mod half;
     pub mod mapped_gemm;
+    pub mod split;
 
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.
-    pub static HELPERS: [&spec::EntryPoint; 8] = [
+    pub static HELPERS: [&spec::EntryPoint; 10] = [
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,
         &transpose::TRANSPOSE_16,
         &transpose::PAD,
         &transpose::PAD_F64,
         &transpose::PAD_16,
+        &split::SPLIT_ROWS,
+        &split::SPLIT_COLUMNS,
         &fix_up::FIX_UP,
         &reference::KERNEL.variants[0].entry,
     ];

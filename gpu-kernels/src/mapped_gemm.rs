@@ -1,4 +1,5 @@
-//! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C.
+//! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
+//! elements of 16 bits, and of f32 that have been split into two of them.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
@@ -58,6 +59,63 @@ impl MappedGemm<'_> {
                 self.beta.times_plus(T::value(*c), product)
             };
             *c = T::pair(updated, 0.0) as u16;
+        }
+    }
+}
+
+/// A GEMM of f32, of which `split.rs` has made two f16 each: the maps describe these, along K, and
+/// the scales belong to the rows of A and the columns of B. `beta` and `alpha` as in
+/// [`MappedGemm`].
+#[derive(Clone, Copy)]
+pub struct SplitGemm<'a> {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub alpha: f32,
+    pub a: &'a TensorMap,
+    pub a_scales: &'a [f32],
+    pub b: &'a TensorMap,
+    pub b_scales: &'a [f32],
+    pub beta: f32,
+    pub c: *mut f32,
+    pub ldc: usize,
+}
+
+impl SplitGemm<'_> {
+    /// As [`MappedGemm::depth`].
+    #[inline(always)]
+    pub fn depth(&self) -> usize {
+        if self.alpha == 0.0 {
+            0
+        } else {
+            self.k
+        }
+    }
+
+    /// `C[row][col] = alpha * sum + beta * C[row][col]`, of a sum of scaled elements, or nothing
+    /// where C has no such element.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches `C[row][col]`.
+    #[inline(always)]
+    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
+        if row < self.m && col < self.n {
+            let c = self.c.add(row * self.ldc + col);
+            let sum = if self.depth() == 0 {
+                sum
+            } else {
+                // The smaller factor first: a product with the larger one might overflow.
+                let of_row = *self.a_scales.get_unchecked(row);
+                let of_col = *self.b_scales.get_unchecked(col);
+                sum * of_row.min(of_col) * of_row.max(of_col)
+            };
+            let product = self.alpha.times(sum);
+            *c = if self.beta == 0.0 {
+                product
+            } else {
+                self.beta.times_plus(*c, product)
+            };
         }
     }
 }

@@ -121,6 +121,38 @@ pub type MappedFn = unsafe fn(
     c_boxes: &TensorMap,
 );
 
+/// [`GemmFn`] of f32 that `split.rs` has split into two f16 each: the maps describe those of A and
+/// of B, along K, and each row of A and each column of B has a scale.
+///
+/// # Safety
+///
+/// The maps and the scales are those that `split.rs` made, with rows of twice `k`, rounded up to
+/// the tile's; without a depth they are not read. Otherwise as for [`GemmFn`].
+pub type SplitGemmFn = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    a: &TensorMap,
+    a_scales: &[f32],
+    b: &TensorMap,
+    b_scales: &[f32],
+    beta: f32,
+    c: *mut f32,
+    ldc: usize,
+);
+
+/// `split_rows` and `split_columns` (`split.rs`): an operand in two f16 for each f32, with scales.
+pub type SplitFn = unsafe fn(
+    source: &[f32],
+    rows: usize,
+    depth: usize,
+    leading: usize,
+    target: *mut u32,
+    target_depth: usize,
+    scales: *mut f32,
+);
+
 /// `transpose` and `pad` (`transpose.rs`): a copy of an operand in another layout.
 pub type CopyFn<T> = unsafe fn(
     source: &[T],
@@ -168,11 +200,13 @@ pub enum Function {
     BatchedF64(BatchedFn<f64>),
     GemmBf16(MappedFn),
     GemmF16(MappedFn),
+    GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
     BatchedStreamK(BatchedStreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
     Copy16(CopyFn<u16>),
+    Split(SplitFn),
     FixUp(FixUpFn<f32>),
 }
 
@@ -361,6 +395,12 @@ impl Variant {
     /// Its entry points: that of one product and, where there is one, that of a batch.
     pub fn entries(&self) -> impl Iterator<Item = EntryPoint> {
         core::iter::once(self.entry).chain(self.batched)
+    }
+
+    /// Whether it reads two f16 for each element of A and B, in copies with scales that `split.rs`
+    /// has made.
+    pub const fn splits_operands(&self) -> bool {
+        matches!(self.entry.function, Function::GemmSplit(_))
     }
 
     /// Dynamic shared memory that a CTA needs whatever the product, in bytes.
@@ -588,6 +628,10 @@ pub enum Rounding {
     /// Elements of A and B not at all; their products are exact, sums are cut off at f32's last bit
     /// or below, and C is rounded to its own type, to nearest.
     Truncated,
+    /// Elements of A and B to two f16 with a scale for each row of A and column of B (`split.rs`).
+    /// Sums are cut off, at f32's last bit or below, but those of 128 products at a time rounded to
+    /// nearest; the products of the lower halves are left out.
+    Split,
     /// Nothing rounds: integers, modulo 2^32.
     Wrapping,
 }

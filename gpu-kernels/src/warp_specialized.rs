@@ -47,13 +47,13 @@ use crate::mapped_gemm::MappedGemm;
 use crate::raster;
 
 /// Threads of a warpgroup: of the producer, and of each consumer.
-const WARPGROUP: usize = 128;
+pub(crate) const WARPGROUP: usize = 128;
 /// Rows of C that a consumer computes.
-const WM: usize = 64;
+pub(crate) const WM: usize = 64;
 /// Depth of the tiles: 128 bytes.
-const BK: usize = 64;
+pub(crate) const BK: usize = 64;
 /// Columns of 16 bits of a box: 128 bytes, what a swizzle spreads over all banks.
-const BOX: usize = 64;
+pub(crate) const BOX: usize = 64;
 /// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
 const BOX_BYTES: usize = WM * BOX * 2;
 /// A thread's sums of a box.
@@ -157,14 +157,14 @@ variants! {
 
 /// Where a warpgroup stands in the ring: at a stage, and at the parity of its phase.
 #[derive(Clone, Copy)]
-struct Ring {
-    stage: usize,
-    parity: u32,
+pub(crate) struct Ring {
+    pub stage: usize,
+    pub parity: u32,
 }
 
 impl Ring {
     #[inline(always)]
-    fn advance(&mut self, stages: usize) {
+    pub fn advance(&mut self, stages: usize) {
         self.stage += 1;
         if self.stage == stages {
             self.stage = 0;

@@ -15,7 +15,9 @@
 //!
 //! From the first multiplication to the wait, the sums are the hardware's: to read or write them is
 //! undefined. A wait for all groups but the newest says that the tiles of the older ones are no
-//! longer read; the sums are complete only after a wait for all.
+//! longer read; sums are complete only after a wait for all groups that add to them. A thread may
+//! have several arrays of sums, each in groups of its own: while one is the hardware's, it uses
+//! the other.
 //!
 //! | function | A x B | elements | sums of a thread |
 //! | --- | --- | --- | --- |
@@ -28,8 +30,8 @@
 //! All round as [`mma`](crate::mma) says. The instructions exist for `compute_90a` alone; compiled
 //! for another architecture, each is a `trap`.
 //!
-//! The simulator multiplies as late as it may: when a thread waits for the group. Until the wait
-//! for all groups the sums are NaN. What threads have written to shared memory is multiplied only
+//! The simulator multiplies as late as it may: when a thread waits for the group. Until a wait with
+//! these very sums, for all groups that add to them, they are NaN. What threads have written to shared memory is multiplied only
 //! after a [`tma::fence_shared`](crate::tma::fence_shared).
 
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]

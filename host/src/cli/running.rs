@@ -56,10 +56,13 @@ pub(super) struct Running {
 }
 
 /// The arithmetic that is allowed for f32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Each allows what those before it do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, ValueEnum)]
 pub(super) enum Math {
     /// IEEE 754 in every step
     Ieee,
+    /// And tensor cores, for which each element is split into two f16: nearly the same results
+    Split,
     /// And tensor cores, for which elements are rounded to tf32 (11 of 24 bits)
     Tf32,
 }
@@ -130,25 +133,49 @@ pub(super) fn allowed(
         let Asked::Rung(rung @ Rung::Gpu(choice)) = asked else {
             return true;
         };
-        let is_allowed = math == Math::Tf32 || choice.variant.rounding != Rounding::Tf32;
-        if !is_allowed {
-            left_out.push(rung.name());
+        let needed = needed(choice.variant.rounding);
+        if needed > math {
+            left_out.push((rung.name(), needed));
         }
-        is_allowed
+        needed <= math
     });
-    let is_named = |name: &&&str| names.iter().any(|named| named.eq_ignore_ascii_case(name));
-    if let Some(name) = left_out.iter().find(is_named) {
-        return Err(usage(format!(
-            "Kernel `{name}` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`."
-        )));
+    let is_named =
+        |(name, _): &&(&str, Math)| names.iter().any(|named| named.eq_ignore_ascii_case(name));
+    if let Some((name, needed)) = left_out.iter().find(is_named) {
+        return Err(usage(match needed {
+            Math::Split => format!(
+                "Kernel `{name}` splits f32 into two f16, with bounds of their own: allow that by `--math split`."
+            ),
+            _ => format!(
+                "Kernel `{name}` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`."
+            ),
+        }));
     }
     let is_all = names.iter().any(|name| name.eq_ignore_ascii_case("all"));
-    if !left_out.is_empty() && !is_all {
-        let names = left_out.join(", ");
-        let why = "since f32 would be rounded to tf32; `--math tf32` allows it";
-        note(notes, format!("not run: {names}, {why}."));
+    let reasons = [
+        (Math::Split, "since f32 would be split into two f16; `--math split` allows it"),
+        (Math::Tf32, "since f32 would be rounded to tf32; `--math tf32` allows it"),
+    ];
+    for (math, why) in reasons {
+        let names: Vec<&str> = left_out
+            .iter()
+            .filter(|(_, needed)| *needed == math)
+            .map(|(name, _)| *name)
+            .collect();
+        if !names.is_empty() && !is_all {
+            note(notes, format!("not run: {}, {why}.", names.join(", ")));
+        }
     }
     Ok(asked)
+}
+
+/// What must be allowed for a kernel that rounds so.
+fn needed(rounding: Rounding) -> Math {
+    match rounding {
+        Rounding::Tf32 => Math::Tf32,
+        Rounding::Split => Math::Split,
+        _ => Math::Ieee,
+    }
 }
 
 /// A value of `--device` where a command runs on one device, and has no other options to share.

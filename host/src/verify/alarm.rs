@@ -44,11 +44,19 @@ impl Alarm {
         match (model, known) {
             (ErrorModel::Tf32, _)
             | (
-                ErrorModel::RoundedTf32 | ErrorModel::Truncated | ErrorModel::Strassen { .. },
+                ErrorModel::RoundedTf32
+                | ErrorModel::Truncated
+                | ErrorModel::Split
+                | ErrorModel::Strassen { .. },
                 None,
             ) => None,
             (ErrorModel::Truncated, Some(base)) => {
                 constant(base + cut_off(shape.k as f64, data == Some(Data::Positive)))
+            }
+            // Sums are promoted after 128 products.
+            (ErrorModel::Split, Some(base)) => {
+                let terms = shape.k.min(128) as f64;
+                constant(base + cut_off(terms, data == Some(Data::Positive)))
             }
             (ErrorModel::RoundedTf32, Some(base)) => {
                 let is_positive = data == Some(Data::Positive);

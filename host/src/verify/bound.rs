@@ -47,6 +47,9 @@ pub enum ErrorModel {
     /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
     /// the result is rounded once.
     Truncated,
+    /// Each element against the terms of its own sum and the largest elements of A and B, which are
+    /// split into two of 16 bits; tensor cores' sums are promoted.
+    Split,
     /// Each element against the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
@@ -64,6 +67,7 @@ impl ErrorModel {
             Rounding::Compensated => ErrorModel::Compensated,
             Rounding::Tf32 => ErrorModel::RoundedTf32,
             Rounding::Truncated => ErrorModel::Truncated,
+            Rounding::Split => ErrorModel::Split,
         }
     }
 
@@ -71,7 +75,11 @@ impl ErrorModel {
     /// [`super::exact_data`].
     pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
         match self {
-            ErrorModel::Elementwise | ErrorModel::Compensated => exact_data::<T>(shape.k),
+            // Of a split element of 12 bits neither part rounds, nor do the products of one such
+            // factor and a small one, which are all that there is in this data.
+            ErrorModel::Elementwise | ErrorModel::Compensated | ErrorModel::Split => {
+                exact_data::<T>(shape.k)
+            }
             ErrorModel::Tf32 => None,
             ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
             ErrorModel::Truncated => exact_data_of_bits::<T>(shape.k, precision::<T>()),
@@ -169,6 +177,7 @@ impl ErrorBound {
             ErrorModel::RoundedTf32 => {
                 return bound.on_tensor_cores(problem.shape().k, 1.0 / 2048.0);
             }
+            ErrorModel::Split => return bound.on_split_elements(problem),
             ErrorModel::Strassen { cutoff } => cutoff,
         };
         let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
@@ -220,6 +229,53 @@ impl ErrorBound {
         }
         Ok(ErrorBound {
             gamma: product + (1.0 + product) * rounding / (1.0 - rounding),
+            ..self
+        })
+    }
+
+    /// The bound where f32 is multiplied as two f16 (`split.rs`), with scales for rows and columns
+    /// (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
+    /// the FP32 theoretical peak performance", IJHPCA 36, 2022, of the same scheme). Of a term `a *
+    /// b`, these parts may be lost:
+    ///
+    /// - 2^-22, since hi + lo is off by 2^-23 of an element; and 2^-22, the product of both lo, which
+    ///   nobody computes;
+    /// - 4u * (128 + 2), as [`ErrorBound::on_tensor_cores`] says, of sums of hi * hi over an
+    ///   interval of 128, or over k if that is less; hi may be 2^-11 larger than the element;
+    /// - 2^-10 * 4u * (2k + 2), likewise, of the 2k products with lo, which is 2^-11 of the element;
+    /// - u for each addition that promotes an interval, and 4u for adding the products with lo, and
+    ///   for alpha, beta and the sum of the two.
+    ///
+    /// Where an element is smaller than 2^-28 of the largest R of its row or C of its column, f16 has
+    /// no exponents left. Besides, then, lo is off by up to 2^-50 of R, and may itself be 2^-39 of
+    /// it: a term loses 2^-49 R C by the former, by the product of both lo 2^-50 (|a| C + R |b|) and
+    /// by what is cut off less than 2^-50 R C, in all less than 2^-47 R C. Scaling back may
+    /// underflow by 2^-52 R C. R and C are not below 2^-112, where scales end; here they are the
+    /// largest finite elements of the matrices, which is no less.
+    fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {
+        /// The k of an interval: 2 tiles of 64.
+        const INTERVAL: usize = 128;
+        let (k, u) = (problem.shape().k, self.unit_roundoff);
+        let split = 2.0 * 2f64.powi(-22);
+        let interval = 4.0 * (k.min(INTERVAL) as f64 + 2.0) * u * (1.0 + 2f64.powi(-9));
+        let cross = 2f64.powi(-10) * 4.0 * (2.0 * k as f64 + 2.0) * u;
+        let promotions = (k.div_ceil(INTERVAL) as f64 + 4.0) * u;
+        let lost = split + interval + cross + promotions;
+        if !(lost < 1.0) {
+            let why = format!("a sum of {k} products may lose all its digits on tensor cores.");
+            return Err(Failure::Unprovable(why));
+        }
+        let gamma = lost / (1.0 - lost);
+        let alpha = problem.alpha.to_f64().abs();
+        let largest = |matrix| largest_finite(matrix).max(2f64.powi(-112));
+        let norms = match alpha == 0.0 || k == 0 {
+            true => 0.0,
+            false => largest(&problem.a) * largest(&problem.b),
+        };
+        let of_terms = k as f64 * 2f64.powi(-47) + 2f64.powi(-52);
+        Ok(ErrorBound {
+            gamma,
+            normwise: alpha * of_terms * norms * (1.0 + gamma),
             ..self
         })
     }
@@ -328,6 +384,15 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
         magnitudes.fold(0.0, larger)
     });
     of_rows.into_iter().fold(0.0, larger)
+}
+
+/// The largest finite magnitude in a matrix.
+fn largest_finite<T: Number>(matrix: &Matrix<T>) -> f64 {
+    let of_rows = parallel::map(matrix.rows(), |row| {
+        let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
+        magnitudes.filter(|one| one.is_finite()).fold(0.0, f64::max)
+    });
+    of_rows.into_iter().fold(0.0, f64::max)
 }
 
 #[cfg(test)]

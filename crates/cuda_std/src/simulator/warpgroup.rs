@@ -19,12 +19,22 @@ struct Multiplication {
     shape: (u32, u32),
     tiles: [Tile; 2],
     adds: bool,
+    /// Where its sums are in [`PendingProducts::sums`].
+    slot: usize,
+}
+
+/// Sums that are the hardware's.
+#[derive(Debug, Default)]
+struct PendingSums {
+    /// The address by which the thread knows them; 0 if the slot is free.
+    address: usize,
+    values: Vec<f32>,
 }
 
 /// The multiplications of one thread that have not been performed, and its sums meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct PendingProducts {
-    sums: Vec<f32>,
+    sums: Vec<PendingSums>,
     open: Vec<Multiplication>,
     /// The oldest first.
     groups: VecDeque<Vec<Multiplication>>,
@@ -36,8 +46,31 @@ impl PendingProducts {
         *self = Self::default();
     }
 
-    fn is_idle(&self) -> bool {
-        self.open.is_empty() && self.groups.is_empty()
+    /// The slot of these sums, if they are the hardware's.
+    fn slot_of(&self, sums: &[f32]) -> Option<usize> {
+        let address = sums.as_ptr().addr();
+        self.sums.iter().position(|slot| slot.address == address)
+    }
+
+    /// Whether no multiplication is left that adds to the sums in this slot.
+    fn is_idle(&self, slot: usize) -> bool {
+        let groups = self.groups.iter().chain([&self.open]);
+        groups.flatten().all(|one| one.slot != slot)
+    }
+
+    /// Takes sums from the thread, and returns their slot.
+    fn take(&mut self, sums: &[f32]) -> usize {
+        debug_assert!(sums.len() <= MOST_SUMS);
+        let free = self.sums.iter().position(|slot| slot.address == 0);
+        let slot = free.unwrap_or(self.sums.len());
+        if slot == self.sums.len() {
+            self.sums.push(PendingSums::default());
+        }
+        self.sums[slot] = PendingSums {
+            address: sums.as_ptr().addr(),
+            values: sums.to_vec(),
+        };
+        slot
     }
 }
 
@@ -96,7 +129,7 @@ pub(crate) fn warpgroup_multiply(
         return;
     }
     let mut pending = thread.products.borrow_mut();
-    if pending.is_idle() {
+    let slot = pending.slot_of(sums).unwrap_or_else(|| {
         if !pending.is_fenced {
             current::fail(Fault::InvalidWarpOperation {
                 block: block.index.get(),
@@ -105,19 +138,20 @@ pub(crate) fn warpgroup_multiply(
                 problem: format!("{function}() without a wgmma::fence() since the sums were used."),
             });
         }
-        debug_assert!(sums.len() <= MOST_SUMS);
-        pending.sums = sums.to_vec();
-    }
+        pending.take(sums)
+    });
     pending.open.push(Multiplication {
         products,
         shape,
         tiles,
         adds,
+        slot,
     });
     sums.fill(f32::NAN);
 }
 
-/// Waits for all of the warpgroup's groups but the newest.
+/// Waits for all of the warpgroup's groups but the newest. The thread gets its sums back if no
+/// group adds to them that is not waited for.
 #[track_caller]
 pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &mut [f32]) {
     let (block, thread) = (current::block(), current::thread());
@@ -131,11 +165,12 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
         but_newest,
     }));
     let mut pending = thread.products.borrow_mut();
-    if pending.is_idle() {
-        // Without a multiplication before it the wait changes nothing.
-        for (sum, computed) in sums.iter_mut().zip(pending.sums.drain(..)) {
-            *sum = computed;
-        }
+    // Without a multiplication before it the wait changes nothing.
+    if let Some(slot) = pending.slot_of(sums)
+        && pending.is_idle(slot)
+    {
+        let computed = std::mem::take(&mut pending.sums[slot]);
+        sums.copy_from_slice(&computed.values);
         pending.is_fenced = false;
     }
 }
@@ -202,7 +237,8 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
             let depth = multiplication.shape.1 as usize;
             for &(thread, number, _) in &next {
                 let mut pending = thread.products.borrow_mut();
-                for (i, sum) in (0..).zip(&mut pending.sums) {
+                let sums = &mut pending.sums[multiplication.slot].values;
+                for (i, sum) in (0..).zip(sums) {
                     let (row, col) = sum_place(number, i);
                     let a = &a[row as usize * depth..][..depth];
                     let b = &b[col as usize * depth..][..depth];

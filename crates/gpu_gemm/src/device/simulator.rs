@@ -169,6 +169,14 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
             c pointer, ldc count, c_boxes map
         ),
+        Function::GemmSplit(kernel) => thread!(
+            kernel: m count, n count, k count, alpha scalar, a map, a_scales slice, b map,
+            b_scales slice, beta scalar, c pointer, ldc count
+        ),
+        Function::Split(kernel) => thread!(
+            kernel: source slice, rows count, depth count, leading count, target pointer,
+            target_depth count, scales pointer
+        ),
         Function::StreamK(kernel) => gemm!(kernel, partials pointer),
         Function::BatchedStreamK(kernel) => batched!(kernel, partials pointer),
         Function::CopyF32(kernel) => copy!(kernel),

@@ -54,11 +54,16 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
     let too_large = TooLarge { m, n, tile };
     let (tile_m, tile_n) = (tile.m as usize, tile.n as usize);
     let most_x = MOST_CTAS_X as usize;
+    // Split operands have rows twice as long.
+    let depth = match variant.splits_operands() {
+        true => shape.k.saturating_mul(2).saturating_add(128),
+        false => shape.k,
+    };
     let most_rows = match variant.grid {
         Grid::Tiles | Grid::StreamK if n.div_ceil(tile_n) > most_x => 0,
         Grid::Tiles | Grid::StreamK => MOST_CTAS_Y as usize * tile_m,
         // The copy engine counts rows and columns as i32.
-        Grid::Persistent if m.max(n).max(shape.k) > most_x => 0,
+        Grid::Persistent if m.max(n).max(depth) > most_x => 0,
         Grid::Persistent => m,
         Grid::Rows => most_x,
         Grid::Linear => most_x * tile_n / n,

@@ -2,7 +2,7 @@
 //! they lie in the workspace.
 
 use gpu_kernels::spec::{ElementType, Variant};
-use gpu_kernels::transpose;
+use gpu_kernels::{split, transpose};
 
 use super::bands::{MOST_CTAS_X, MOST_CTAS_Y};
 use crate::call::{Call, Factor};
@@ -43,6 +43,9 @@ pub struct OperandCopy {
     pub target: (usize, usize),
     /// Where the copy begins in the workspace, in bytes.
     pub offset_bytes: usize,
+    /// Whether it has two f16 for each f32, all upper ones of a row before all lower ones, and after
+    /// all rows a scale for each.
+    pub is_split: bool,
 }
 
 impl OperandCopy {
@@ -53,15 +56,61 @@ impl OperandCopy {
 
     /// The copy, as a kernel reads it.
     pub(super) fn view(&self) -> View {
+        let each = 1 + usize::from(self.is_split);
         View {
             address: Memory::Workspace.start().after(self.offset_bytes),
-            extent: self.elements(),
-            leading: self.target.1,
+            extent: each * self.elements(),
+            leading: each * self.target.1,
+        }
+    }
+
+    /// The scales of a split operand, one for each row of the copy.
+    pub(super) fn scales(&self) -> Argument {
+        let bytes = self.elements() * self.element.bytes();
+        Argument::Slice(self.view().address.after(bytes), self.target.0)
+    }
+
+    /// The launch that splits the matrix at `source`.
+    fn split_launch(&self, source: View) -> Launch {
+        let (rows, depth) = self.target;
+        let (kernel, ctas, block, stored_depth) = match self.transposed {
+            false => (split::SPLIT_ROWS, rows, (split::ROW_THREADS, 1), self.source.1),
+            true => (
+                split::SPLIT_COLUMNS,
+                rows.div_ceil(split::COLUMNS),
+                (split::COLUMNS, split::COLUMNS),
+                self.source.0,
+            ),
+        };
+        let Argument::Slice(scales, _) = self.scales() else {
+            unreachable!("scales are a slice");
+        };
+        Launch {
+            kernel,
+            // `bands` has refused more rows.
+            grid: (ctas.min(MOST_CTAS_X as usize) as u32, 1),
+            products: 1,
+            block: (block.0 as u32, block.1 as u32),
+            cluster: 1,
+            dynamic_shared_bytes: 0,
+            arguments: vec![
+                Argument::Slice(source.address, source.extent),
+                Argument::Count(rows),
+                Argument::Count(stored_depth),
+                Argument::Count(source.leading),
+                Argument::Pointer(self.view().address),
+                Argument::Count(depth),
+                Argument::Pointer(scales),
+            ],
+            waits: Waits::ForTheStream,
         }
     }
 
     /// The launch that makes it, of the matrix at `source`.
     pub(super) fn launch(&self, source: View) -> Launch {
+        if self.is_split {
+            return self.split_launch(source);
+        }
         let ctas =
             |size: usize, most: u32| size.div_ceil(transpose::TILE).min(most as usize) as u32;
         Launch {
@@ -122,6 +171,27 @@ pub(super) fn copy(
         .any(|&(size, tile)| variant.exact_tiles && !size.is_multiple_of(tile as usize));
     let transposed = stored.major(factor) != layout.major;
     let is_misaligned = layout.alignment > 1 && !stored.aligned;
+    if variant.splits_operands() {
+        let [(mn, _), k] = match factor {
+            Factor::A => sides,
+            Factor::B => [sides[1], sides[0]],
+        };
+        let target = (mn, k.0.checked_next_multiple_of(k.1 as usize)?);
+        let slots = target.1.checked_add(1)?.checked_mul(target.0)?; // and a scale for each row
+        let end = slots
+            .checked_mul(element.bytes())?
+            .checked_add(offset_bytes)?;
+        let copy = OperandCopy {
+            factor,
+            element,
+            transposed,
+            source: call.stored(factor),
+            target,
+            offset_bytes,
+            is_split: true,
+        };
+        return Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?));
+    }
     if !transposed && !is_ragged && !is_misaligned {
         return Some((None, offset_bytes));
     }
@@ -147,6 +217,7 @@ pub(super) fn copy(
         source: call.stored(factor),
         target,
         offset_bytes,
+        is_split: false,
     };
     Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?))
 }

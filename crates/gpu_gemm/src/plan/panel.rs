@@ -336,6 +336,29 @@ impl Panel {
                 box_columns: BOX_ROW_BYTES / element.bytes(),
             })
         };
+        if variant.splits_operands() {
+            let split = |factor: Factor, rows: usize| {
+                // Without a depth nothing is split, and nothing is read.
+                let empty = Argument::Slice(Memory::Workspace.start(), 0);
+                let copy = self.copy_of(factor);
+                let view = copy.map(|copy| copy.view());
+                let view = view.unwrap_or_else(|| if factor == Factor::A { a } else { b });
+                let columns = copy.map_or(0, |copy| copy.view().leading);
+                let scales = copy.map_or(empty, |copy| copy.scales());
+                [map(view, ElementType::F16, (rows, columns), tile.m), scales]
+            };
+            let c = Argument::Pointer(self.c(0));
+            let arguments = [
+                &[m, n, k].map(Argument::Count)[..],
+                &[Argument::Alpha],
+                &split(Factor::A, m),
+                &split(Factor::B, n),
+                &[Argument::Beta, c, Argument::Count(self.call.ldc)],
+            ];
+            let ctas = self.tiles().min(self.ctas as usize) as u32;
+            launches.push(self.launch((ctas, 1), arguments.concat(), Waits::ForTheStream));
+            return Ok(());
+        }
         let a = match variant.a.major {
             Major::K => map(a, variant.types.a, (m, k), tile.m),
             Major::Mn => map(a, variant.types.a, (k, m), tile.k),

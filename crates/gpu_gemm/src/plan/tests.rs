@@ -78,6 +78,7 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
         source: (1024, 512),
         target: (512, 1024),
         offset_bytes: 0,
+        is_split: false,
     };
     let panel = only(&plan);
     assert_eq!(panel.copy_of(Factor::A), Some(expected));
@@ -88,6 +89,7 @@ fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
         source: (2048, 512),
         target: (512, 2048),
         offset_bytes: 4 * 512 * 1024,
+        is_split: false,
     };
     assert_eq!(panel.copy_of(Factor::B), Some(expected));
     assert_eq!(plan.workspace_bytes(), 4 * 512 * (1024 + 2048));

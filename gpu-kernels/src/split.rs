@@ -1,0 +1,237 @@
+//! Splits f32 into two f16: `x = (hi + lo * 2^-11) * scale`, for tensor cores that multiply f16.
+//!
+//! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power of
+//! two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is the
+//! scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to 11
+//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0.
+//!
+//! ```text
+//!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-50 of the largest one
+//!
+//!   f32    | 24 bits                   |
+//!   hi     | 11 bits    |                         exact: what is left of 24 bits
+//!   lo                   | 11 bits    | .. 1 or 2 bits are lost
+//! ```
+//!
+//! Both operands are written along K, whichever way they run, with zeros up to full tiles:
+//!
+//! ```text
+//!             k = 0 ..                    target_depth ..
+//!   row 0   | hi hi hi hi ... 0 0 0     | lo lo lo lo ... 0 0 0   |
+//!   row 1   | ...
+//! ```
+
+use cuda_std::mma;
+use cuda_std::prelude::*;
+use cuda_std::shared_array;
+use cuda_std::warp::{self, WarpReductionOp};
+
+use crate::compat::launch_bounds;
+use crate::spec::{EntryPoint, Function};
+
+/// For an operand that is stored along K.
+pub static SPLIT_ROWS: EntryPoint = EntryPoint {
+    name: stringify!(split_rows),
+    function: Function::Split(split_rows),
+};
+/// For an operand that is stored along M or N.
+pub static SPLIT_COLUMNS: EntryPoint = EntryPoint {
+    name: stringify!(split_columns),
+    function: Function::Split(split_columns),
+};
+
+/// Threads of a CTA of [`split_rows`], which has a row.
+pub const ROW_THREADS: usize = 256;
+/// Threads of a CTA of [`split_columns`] along x and y, and the columns that it has.
+pub const COLUMNS: usize = 32;
+/// Elements of a column that are in shared memory at a time, and of a row there: one more than it
+/// holds, so that a column lies in all banks.
+const CHUNK: usize = 256;
+const STRIDE: usize = COLUMNS + 1;
+
+/// How elements of a row or a column are scaled.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// The factor, and its reciprocal.
+    up: f32,
+    down: f32,
+}
+
+impl Scale {
+    /// Of elements with these bits of the largest finite magnitude. Both factors are normal
+    /// numbers: elements below 2^-112 are scaled as if one were as large.
+    #[inline(always)]
+    fn of(largest: u32) -> Scale {
+        let exponent = (largest >> 23).max(15);
+        Scale {
+            up: f32::from_bits((268 - exponent) << 23),
+            down: f32::from_bits((exponent - 14) << 23),
+        }
+    }
+}
+
+/// The bits of a finite magnitude, whose order is that of the magnitudes; 0 of what is not finite.
+#[inline(always)]
+fn finite_magnitude(element: f32) -> u32 {
+    let bits = element.to_bits() & 0x7FFF_FFFF;
+    if bits < 0x7F80_0000 {
+        bits
+    } else {
+        0
+    }
+}
+
+/// Writes two neighbours along K to their places in `hi` and `lo`.
+#[inline(always)]
+unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scale) {
+    let scaled = elements.map(|element| element * scale.up);
+    let pair = mma::pair_of_f16(scaled[0], scaled[1]);
+    *hi = pair;
+    let rest = |element: f32, scaled: f32, hi: u32| {
+        if element.to_bits() & 0x7F80_0000 == 0x7F80_0000 {
+            0.0
+        } else {
+            (scaled - mma::of_f16(hi as u16)) * 2048.0
+        }
+    };
+    *lo = mma::pair_of_f16(
+        rest(elements[0], scaled[0], pair),
+        rest(elements[1], scaled[1], pair >> 16),
+    );
+}
+
+/// Splits `rows` rows of `depth` elements, of which one begins every `leading`. `target` gets
+/// `rows` rows of `2 * target_depth` f16, `scales` a factor for each.
+///
+/// A launch has a CTA of `ROW_THREADS` for each row.
+///
+/// # Safety
+///
+/// `source` holds `(rows - 1) * leading + depth` elements, `target` and `scales` are valid for
+/// writes of what they get, which nothing else touches; `target_depth` is even, and no less than
+/// `depth`; the launch has the shape above.
+#[kernel]
+pub unsafe fn split_rows(
+    source: &[f32],
+    rows: usize,
+    depth: usize,
+    leading: usize,
+    target: *mut u32,
+    target_depth: usize,
+    scales: *mut f32,
+) {
+    launch_bounds::<{ ROW_THREADS as u32 }, 1>();
+    let maxima = shared_array![u32; ROW_THREADS / 32];
+    let thread = thread::thread_idx_x() as usize;
+    let row = thread::block_idx_x() as usize;
+    if row >= rows {
+        return;
+    }
+    let element = |k: usize| {
+        if k < depth {
+            *source.get_unchecked(row * leading + k)
+        } else {
+            0.0
+        }
+    };
+    let mut largest = 0;
+    let mut k = thread;
+    while k < depth {
+        // Four loads in flight.
+        for i in 0..4 {
+            largest = largest.max(finite_magnitude(element(k + i * ROW_THREADS)));
+        }
+        k += 4 * ROW_THREADS;
+    }
+    let largest = warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max);
+    *maxima.add(thread / 32) = largest;
+    thread::sync_threads(); // the maxima of all warps are there
+    let mut largest = 0;
+    for warp in 0..ROW_THREADS / 32 {
+        largest = largest.max(*maxima.add(warp));
+    }
+    let scale = Scale::of(largest);
+    if thread == 0 {
+        *scales.add(row) = scale.down;
+    }
+    let hi = target.add(row * target_depth);
+    let lo = hi.add(target_depth / 2);
+    let mut pair = thread;
+    while pair < target_depth / 2 {
+        let elements = [element(2 * pair), element(2 * pair + 1)];
+        write_pair(hi.add(pair), lo.add(pair), elements, scale);
+        pair += ROW_THREADS;
+    }
+}
+
+/// [`split_rows`] of the transpose: `source` has `depth` rows, one every `leading` elements, and its
+/// columns become the rows of `target`.
+///
+/// A launch has a CTA of `COLUMNS x COLUMNS` threads for each `COLUMNS` columns.
+///
+/// # Safety
+///
+/// As for [`split_rows`], but `source` holds `(depth - 1) * leading + rows` elements.
+#[kernel]
+pub unsafe fn split_columns(
+    source: &[f32],
+    rows: usize,
+    depth: usize,
+    leading: usize,
+    target: *mut u32,
+    target_depth: usize,
+    scales: *mut f32,
+) {
+    launch_bounds::<{ (COLUMNS * COLUMNS) as u32 }, 1>();
+    let maxima = shared_array![u32; COLUMNS * STRIDE];
+    let staged = shared_array![f32; CHUNK * STRIDE]; // (CHUNK, COLUMNS)
+    let (x, y) = (
+        thread::thread_idx_x() as usize,
+        thread::thread_idx_y() as usize,
+    );
+    let first = thread::block_idx_x() as usize * COLUMNS;
+    let element = |k: usize| {
+        if k < depth && first + x < rows {
+            *source.get_unchecked(k * leading + first + x)
+        } else {
+            0.0
+        }
+    };
+    let mut largest = 0;
+    let mut k = y;
+    while k < depth {
+        // Four loads in flight.
+        for i in 0..4 {
+            largest = largest.max(finite_magnitude(element(k + i * COLUMNS)));
+        }
+        k += 4 * COLUMNS;
+    }
+    *maxima.add(y * STRIDE + x) = largest;
+    thread::sync_threads(); // the maxima are there
+    // From here on a warp has a column.
+    let largest = *maxima.add(x * STRIDE + y);
+    let scale = Scale::of(warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max));
+    let column = first + y;
+    if x == 0 && column < rows {
+        *scales.add(column) = scale.down;
+    }
+    let mut k0 = 0;
+    while k0 < target_depth {
+        for i in 0..CHUNK / COLUMNS {
+            let in_chunk = y + i * COLUMNS;
+            *staged.add(in_chunk * STRIDE + x) = element(k0 + in_chunk);
+        }
+        thread::sync_threads(); // the chunk is complete
+        for i in 0..CHUNK / COLUMNS / 2 {
+            let in_chunk = 2 * (x + i * COLUMNS);
+            if column < rows && k0 + in_chunk < target_depth {
+                let hi = target.add(column * target_depth + (k0 + in_chunk) / 2);
+                let lo = hi.add(target_depth / 2);
+                let elements = [0, 1].map(|next| *staged.add((in_chunk + next) * STRIDE + y));
+                write_pair(hi, lo, elements, scale);
+            }
+        }
+        thread::sync_threads(); // every thread has finished reading the chunk
+        k0 += CHUNK;
+    }
+}

@@ -1,0 +1,191 @@
+//! fp32 results from tensor cores that multiply f16: split, multiply, promote, recombine.
+//!
+//! Over `warp-specialized`, for elements of f32 and nearly their precision:
+//! - each element is split into two f16 with a scale for its row or column (`split.rs`): `a = hi +
+//!   lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, which tensor cores
+//!   make 15 times as fast as CUDA cores one of f32. The fourth, of `lo` and `lo`, is below 2^-22 of
+//!   the result;
+//! - tensor cores cut sums off instead of rounding them, which adds up along K. So the sums of `hi *
+//!   hi` are promoted: every 128 of K they are added to sums in registers, by additions that round
+//!   to nearest, and start again from zero. The products with `lo` are 2^-11 times as large, and so
+//!   is what is cut off of them: their sums run on to the end.
+//!
+//! ```text
+//!   stage    | hi_a | lo_a | hi_b | lo_b |                      from two f16 for each f32
+//!              hi_a * hi_b                 -> interval -- every 128 of k --> sums
+//!              hi_a * lo_b + lo_a * hi_b   -> cross   -- 2^-11, at the end --> sums -> C
+//! ```
+//!
+//! Global-memory reads: M*N*K * (1/BM + 1/BN), of f32's size
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 64, of which a consumer has 64 x 128
+//! and a thread 2 x 32 three times: the sums, those of an interval, and those with `lo`. Any M, N, K,
+//! any layout and alignment. For compute capability 9.0 alone.
+//!
+//! Errors are relative to the sum of an element's terms, plus 2^-47 of the largest element of its
+//! row of A times the largest of its column of B for each term: elements much smaller than
+//! those two lose bits. An infinity or a NaN is what IEEE 754 says, except that an infinity times
+//! an element below 2^-39 of its row's or column's largest, for which `hi` is 0, gives NaN.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel split-fp32 --math split --m 1000 --n 777 --k 123
+//! ```
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::prelude::*;
+use cuda_std::shared;
+use cuda_std::tma;
+use cuda_std::wgmma::{self, Descriptor, KMajor};
+
+use crate::half::{Sums, F16};
+use crate::kernel::kernel;
+use crate::mapped_gemm::SplitGemm;
+use crate::raster;
+use crate::warp_specialized::{Ring, BK, BOX, WARPGROUP, WM};
+
+const CONSUMERS: usize = 2;
+/// Sums of a thread: a consumer has 64 x 128.
+const SUMS: usize = 64;
+/// The block tile is BM x BN x 64.
+const BM: usize = CONSUMERS * WM;
+const BN: usize = 2 * SUMS;
+const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+/// Bytes of a tile of A, and of a stage: the upper and the lower halves of A and of B.
+const TILE_BYTES: usize = BM * BOX * 2;
+const STAGE_BYTES: usize = 4 * TILE_BYTES;
+/// Stages of the ring buffer: as many as there is shared memory for.
+const STAGES: usize = 3;
+/// The k-iterations after which sums are promoted.
+pub const INTERVAL: usize = 2;
+
+kernel! {
+    name: "split-fp32",
+    idea: "fp32 results from tensor cores: two f16 for each f32, three products, promoted sums",
+    variants: [
+        "split-fp32" = fn split_fp32(gemm: split_f32; mapped)
+            block(THREADS, 1) tile(BM, BN, BK)
+            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+            launch_bounds(1)
+            {
+                unit: Unit::TensorCores { warp_tile: (16, BN as u32) },
+                least_capability: 90,
+                one_capability: true,
+                grid: Grid::Persistent,
+                thread_tile: (2, BN as u32 / 4),
+                staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                a: OperandLayout::K_MAJOR_ALIGNED,
+                b: OperandLayout::K_MAJOR_ALIGNED,
+                rounding: Rounding::Split,
+            }
+            => multiply(gemm, full, empty);
+    ],
+}
+
+/// The body. The barriers are in shared memory.
+#[inline(always)]
+unsafe fn multiply(
+    gemm: SplitGemm<'_>,
+    full: *mut Mbarrier,  // (STAGES)
+    empty: *mut Mbarrier, // (STAGES)
+) {
+    const { assert!(BM == BN, "tiles of A and of B are of one size") }
+    let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+    let thread = thread::thread_idx_x() as usize;
+    if thread == 0 {
+        for stage in 0..STAGES {
+            mbarrier::init(full.add(stage), 1);
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+
+    let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
+    let mut tile = thread::block_idx_x() as usize;
+    let ctas = thread::grid_dim_x() as usize;
+    let iterations = gemm.depth().div_ceil(BK);
+    if thread < WARPGROUP {
+        wgmma::decrease_registers::<24>();
+        if thread == 0 {
+            let lower = (iterations * BK) as u32; // where a row's lower halves begin
+            let mut at = Ring {
+                stage: 0,
+                parity: 1,
+            };
+            while tile < rows * cols {
+                let (row, col) = raster::tile_position(tile, rows, cols);
+                let (row, col) = ((row * BM) as u32, (col * BN) as u32);
+                for iteration in 0..iterations {
+                    let full = full.add(at.stage);
+                    mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
+                    mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
+                    let stage = ring.add(at.stage * STAGE_BYTES);
+                    let k = (iteration * BK) as u32;
+                    tma::load_2d(stage, gemm.a, k, row, full);
+                    tma::load_2d(stage.add(TILE_BYTES), gemm.a, lower + k, row, full);
+                    tma::load_2d(stage.add(2 * TILE_BYTES), gemm.b, k, col, full);
+                    tma::load_2d(stage.add(3 * TILE_BYTES), gemm.b, lower + k, col, full);
+                    at.advance(STAGES);
+                }
+                tile += ctas;
+            }
+        }
+        return;
+    }
+
+    wgmma::increase_registers::<240>();
+    let consumer = thread / WARPGROUP - 1;
+    let thread = thread % WARPGROUP;
+    let mut at = Ring {
+        stage: 0,
+        parity: 0,
+    };
+    while tile < rows * cols {
+        let (row, col) = raster::tile_position(tile, rows, cols);
+        let mut sums = [0.0_f32; SUMS];
+        let mut interval = [0.0_f32; SUMS];
+        let mut cross = [0.0_f32; SUMS];
+        for iteration in 0..iterations {
+            mbarrier::wait(full.add(at.stage), at.parity); // the tiles have landed
+            let stage = ring.add(at.stage * STAGE_BYTES);
+            let of_a = stage.add(consumer * WM * BOX * 2);
+            let hi_a = Descriptor::new(of_a);
+            let lo_a = Descriptor::new(of_a.add(TILE_BYTES));
+            let hi_b = Descriptor::new(stage.add(2 * TILE_BYTES));
+            let lo_b = Descriptor::new(stage.add(3 * TILE_BYTES));
+            let is_first = iteration % INTERVAL == 0;
+            wgmma::fence(); // the sums may be used
+            for step in 0..(BK / 16) as u32 {
+                let [hi_a, lo_a, hi_b, lo_b] =
+                    [hi_a, lo_a, hi_b, lo_b].map(|tile| tile.along_k(32 * step));
+                interval.multiply::<F16, KMajor, KMajor>(hi_a, hi_b, !is_first || step > 0);
+                cross.multiply::<F16, KMajor, KMajor>(hi_a, lo_b, iteration > 0 || step > 0);
+                cross.multiply::<F16, KMajor, KMajor>(lo_a, hi_b, true);
+            }
+            wgmma::commit();
+            interval.wait::<0>(); // the tiles have been read
+            cross.wait::<0>(); // the other sums of the same products
+            if thread == 0 {
+                mbarrier::arrive(empty.add(at.stage));
+            }
+            if iteration % INTERVAL == INTERVAL - 1 || iteration + 1 == iterations {
+                for i in 0..SUMS {
+                    sums[i] += interval[i];
+                }
+            }
+            at.advance(STAGES);
+        }
+        let (row, col) = (row * BM + consumer * WM, col * BN);
+        for i in 0..SUMS {
+            let (m, n) = wgmma::sum_place(thread as u32, i as u32);
+            // Products of infinities with `lo` mean nothing.
+            let below = if cross[i].to_bits() & 0x7F80_0000 == 0x7F80_0000 {
+                0.0
+            } else {
+                cross[i]
+            };
+            let sum = sums[i] + below * (1.0 / 2048.0);
+            gemm.update(row + m as usize, col + n as usize, sum);
+        }
+        tile += ctas;
+    }
+}
