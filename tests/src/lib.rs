@@ -26,6 +26,7 @@ pub fn on_simulator(
 /// are, and have both types.
 pub fn stands_for_itself(variant: &Variant) -> bool {
     let is_first = match variant.a.major {
+        Major::K if variant.splits_operands() => true,
         Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
     };
