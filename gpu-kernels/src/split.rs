@@ -3,10 +3,11 @@
 //! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power of
 //! two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is the
 //! scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to 11
-//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0.
+//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is too small
+//! for it has the smallest f16, 2^-24, which `lo` takes back.
 //!
 //! ```text
-//!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-50 of the largest one
+//!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-49 of the largest one
 //!
 //!   f32    | 24 bits                   |
 //!   hi     | 11 bits    |                         exact: what is left of 24 bits
@@ -86,6 +87,15 @@ fn finite_magnitude(element: f32) -> u32 {
 unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scale) {
     let scaled = elements.map(|element| element * scale.up);
     let pair = mma::pair_of_f16(scaled[0], scaled[1]);
+    // An infinity times this element has its sign; times 0 it would be a NaN.
+    let upper = |element: f32, hi: u32| {
+        if element != 0.0 && hi & 0x7FFF == 0 {
+            hi | 1
+        } else {
+            hi
+        }
+    };
+    let pair = upper(elements[0], pair & 0xFFFF) | upper(elements[1], pair >> 16) << 16;
     *hi = pair;
     let rest = |element: f32, scaled: f32, hi: u32| {
         if element.to_bits() & 0x7F80_0000 == 0x7F80_0000 {
@@ -208,7 +218,7 @@ pub unsafe fn split_columns(
     }
     *maxima.add(y * STRIDE + x) = largest;
     thread::sync_threads(); // the maxima are there
-    // From here on a warp has a column.
+                            // From here on a warp has a column.
     let largest = *maxima.add(x * STRIDE + y);
     let scale = Scale::of(warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max));
     let column = first + y;

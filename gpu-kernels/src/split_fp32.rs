@@ -21,10 +21,9 @@
 //! and a thread 2 x 32 three times: the sums, those of an interval, and those with `lo`. Any M, N, K,
 //! any layout and alignment. For compute capability 9.0 alone.
 //!
-//! Errors are relative to the sum of an element's terms, plus 2^-47 of the largest element of its
+//! Errors are relative to the sum of an element's terms, plus 2^-46 of the largest element of its
 //! row of A times the largest of its column of B for each term: elements much smaller than
-//! those two lose bits. An infinity or a NaN is what IEEE 754 says, except that an infinity times
-//! an element below 2^-39 of its row's or column's largest, for which `hi` is 0, gives NaN.
+//! those two lose bits. Infinities and NaNs are what IEEE 754 makes of them.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel split-fp32 --math split --m 1000 --n 777 --k 123

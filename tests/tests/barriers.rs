@@ -185,7 +185,9 @@ fn report<T: Element>(variant: &'static Variant, problem: &Problem<T>) -> Result
     let reports = reports.lock().map_err(|error| error.to_string())?;
     for report in reports.iter() {
         let copies = |site: &BarrierSite| {
-            ["transpose.rs", "/split.rs"].iter().any(|file| site.file.ends_with(file))
+            ["transpose.rs", "/split.rs"]
+                .iter()
+                .any(|file| site.file.ends_with(file))
         };
         if report.barriers.keys().any(copies) {
             continue;

@@ -153,8 +153,14 @@ pub(super) fn allowed(
     }
     let is_all = names.iter().any(|name| name.eq_ignore_ascii_case("all"));
     let reasons = [
-        (Math::Split, "since f32 would be split into two f16; `--math split` allows it"),
-        (Math::Tf32, "since f32 would be rounded to tf32; `--math tf32` allows it"),
+        (
+            Math::Split,
+            "since f32 would be split into two f16; `--math split` allows it",
+        ),
+        (
+            Math::Tf32,
+            "since f32 would be rounded to tf32; `--math tf32` allows it",
+        ),
     ];
     for (math, why) in reasons {
         let names: Vec<&str> = left_out

@@ -247,9 +247,9 @@ impl ErrorBound {
     ///   for alpha, beta and the sum of the two.
     ///
     /// Where an element is smaller than 2^-28 of the largest R of its row or C of its column, f16 has
-    /// no exponents left. Besides, then, lo is off by up to 2^-50 of R, and may itself be 2^-39 of
-    /// it: a term loses 2^-49 R C by the former, by the product of both lo 2^-50 (|a| C + R |b|) and
-    /// by what is cut off less than 2^-50 R C, in all less than 2^-47 R C. Scaling back may
+    /// no exponents left. Besides, then, lo is off by up to 2^-49 of R, and may itself be 2^-38 of
+    /// it: a term loses 2^-48 R C by the former, by the product of both lo 2^-49 (|a| C + R |b|) and
+    /// by what is cut off less than 2^-50 R C, in all less than 2^-46 R C. Scaling back may
     /// underflow by 2^-52 R C. R and C are not below 2^-112, where scales end; here they are the
     /// largest finite elements of the matrices, which is no less.
     fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {
@@ -272,7 +272,7 @@ impl ErrorBound {
             true => 0.0,
             false => largest(&problem.a) * largest(&problem.b),
         };
-        let of_terms = k as f64 * 2f64.powi(-47) + 2f64.powi(-52);
+        let of_terms = k as f64 * 2f64.powi(-46) + 2f64.powi(-52);
         Ok(ErrorBound {
             gamma,
             normwise: alpha * of_terms * norms * (1.0 + gamma),

@@ -74,7 +74,12 @@ impl OperandCopy {
     fn split_launch(&self, source: View) -> Launch {
         let (rows, depth) = self.target;
         let (kernel, ctas, block, stored_depth) = match self.transposed {
-            false => (split::SPLIT_ROWS, rows, (split::ROW_THREADS, 1), self.source.1),
+            false => (
+                split::SPLIT_ROWS,
+                rows,
+                (split::ROW_THREADS, 1),
+                self.source.1,
+            ),
             true => (
                 split::SPLIT_COLUMNS,
                 rows.div_ceil(split::COLUMNS),
