@@ -5,8 +5,11 @@ use gpu_kernels::spec::Variant;
 
 use super::drawing::{Area, Drawing};
 
-/// As in `warp_specialized.rs`.
-const STAGES: usize = 4;
+/// The stages of a kernel: its barriers are two of 8 bytes for each.
+fn stages(variant: &Variant) -> usize {
+    variant.static_shared_bytes as usize / 16
+}
+
 /// k-iterations of a tile that are drawn.
 const ITERATIONS: usize = 5;
 /// A quarter of a k-iteration is as wide.
@@ -25,11 +28,11 @@ struct Times {
 }
 
 /// The k-iterations of two tiles of C.
-fn times() -> Vec<Times> {
+fn times(stages: usize) -> Vec<Times> {
     let mut times: Vec<Times> = Vec::new();
     for index in 0..2 * ITERATIONS {
         let before = |back: usize| index.checked_sub(back).map(|index| times[index]);
-        let free = before(STAGES).map_or(0, |times| times.multiplied + MULTIPLIES);
+        let free = before(stages).map_or(0, |times| times.multiplied + MULTIPLIES);
         let asked = free.max(before(1).map_or(0, |times| times.asked + 1));
         let stored = if index == ITERATIONS { STORES } else { 0 };
         let done = before(1).map_or(0, |times| times.multiplied + MULTIPLIES + stored);
@@ -55,15 +58,14 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
         drawing.rectangle("edge", area);
         area
     };
-    let lines = [
-        "producer",
-        "stage 0",
-        "stage 1",
-        "stage 2",
-        "stage 3",
-        "consumers",
-        "stores",
-    ];
+    let stages = stages(variant);
+    let (consumers, stores) = (1 + stages, 2 + stages);
+    // Threads store from registers where the copy engine does not.
+    let engine_stores = !variant.splits_operands();
+    let mut lines = vec!["producer".to_owned()];
+    lines.extend((0..stages).map(|stage| format!("stage {stage}")));
+    lines.push("consumers".to_owned());
+    lines.extend(engine_stores.then(|| "stores".to_owned()));
     for (line, name) in lines.iter().enumerate() {
         drawing.text("small", 16.0, 68.0 + line as f64 * row, name);
     }
@@ -75,10 +77,10 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
             text,
         );
     };
-    for (index, Times { asked, multiplied }) in times().into_iter().enumerate() {
+    for (index, Times { asked, multiplied }) in times(stages).into_iter().enumerate() {
         let (tile, k) = (index / ITERATIONS, index % ITERATIONS);
         let class = |light, strong| if tile == 0 { light } else { strong };
-        let stage = index % STAGES;
+        let stage = index % stages;
         bar(&mut drawing, class("a1", "a2"), 0, asked, asked + 1);
         let flight = bar(
             &mut drawing,
@@ -99,22 +101,24 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
         let product = bar(
             &mut drawing,
             class("c1", "c2"),
-            5,
+            consumers,
             multiplied,
             multiplied + MULTIPLIES,
         );
         label(&mut drawing, product, &format!("k {k}"));
         if k + 1 == ITERATIONS {
             let end = multiplied + MULTIPLIES;
-            let store = bar(&mut drawing, class("b1", "b2"), 5, end, end + STORES);
+            let store = bar(&mut drawing, class("b1", "b2"), consumers, end, end + STORES);
             label(&mut drawing, store, "C");
-            bar(
-                &mut drawing,
-                class("b1", "b2"),
-                6,
-                end + 1,
-                end + STORES + 3,
-            );
+            if engine_stores {
+                bar(
+                    &mut drawing,
+                    class("b1", "b2"),
+                    stores,
+                    end + 1,
+                    end + STORES + 3,
+                );
+            }
         }
     }
     let tile = variant.tile;
@@ -137,17 +141,17 @@ mod tests {
 
     #[test]
     fn there_are_as_many_stages_as_in_the_kernel() {
-        // Two barriers of 8 bytes for each.
-        let barriers = kernel("warp-specialized").unwrap().variants[0].static_shared_bytes;
-        assert_eq!(barriers as usize, 2 * 8 * STAGES);
+        for (name, count) in [("warp-specialized", 4), ("split-fp32", 3)] {
+            assert_eq!(stages(&kernel(name).unwrap().variants[0]), count);
+        }
     }
 
     #[test]
     fn a_stage_is_asked_for_when_it_has_been_read_and_multiplied_when_it_has_landed() {
-        let times = times();
+        let times = times(4);
         for (index, now) in times.iter().enumerate() {
             assert!(now.multiplied >= now.asked + LANDS);
-            if let Some(before) = index.checked_sub(STAGES).map(|index| times[index]) {
+            if let Some(before) = index.checked_sub(4).map(|index| times[index]) {
                 assert!(now.asked >= before.multiplied + MULTIPLIES);
             }
         }
