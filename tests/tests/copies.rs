@@ -1,10 +1,12 @@
 //! The operand copies, `transpose` and `pad`, on the simulator: they copy every element and put
-//! zeros around them, and both barriers are needed.
+//! zeros around them, and both barriers are needed. And those that split f32 into two f16.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
-use gpu_gemm::gpu_kernels::spec::CopyFn;
+use gpu_gemm::F16;
+use gpu_gemm::gpu_kernels::spec::{CopyFn, SplitFn};
+use gpu_gemm::gpu_kernels::split::{COLUMNS, ROW_THREADS, split_columns, split_rows};
 use gpu_gemm::gpu_kernels::transpose::{BLOCK_X, BLOCK_Y, TILE, pad, transpose};
 
 const ROWS: usize = 70;
@@ -119,5 +121,130 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
             copied(transpose, target, without).0 != right
         };
         assert!(ORDERS.iter().any(differs), "{site}");
+    }
+}
+
+/// Rows that are split, and their depth: more than a chunk, and no multiple of anything.
+const SPLIT: (usize, usize) = (35, 301);
+const SPLIT_DEPTH: usize = 320;
+
+/// Elements of all sizes, some of them special, as rows along K.
+fn to_split() -> Vec<f32> {
+    let (rows, depth) = SPLIT;
+    let mut elements: Vec<f32> = (0..rows * depth)
+        .map(|index| {
+            let fraction = (index * 7919 % 10_007) as f32 / 10_007.0 - 0.4;
+            fraction * 2f32.powi((index / depth * 8) as i32 - 140)
+        })
+        .collect();
+    elements[5] = f32::INFINITY;
+    elements[depth + 7] = f32::NAN;
+    elements[2 * depth + 1] = f32::MAX;
+    elements[2 * depth + 2] = -f32::from_bits(1);
+    elements[3 * depth..4 * depth].fill(0.0);
+    elements
+}
+
+/// The halves of each row, one after the other, and the scales; `None` where a kernel panics.
+fn split(
+    kernel: SplitFn,
+    is_transposed: bool,
+    configure: impl Fn(Launch) -> Launch,
+) -> Option<(Vec<F16>, Vec<f32>, Report)> {
+    let ((rows, depth), elements) = (SPLIT, to_split());
+    let source: Vec<f32> = match is_transposed {
+        false => elements,
+        true => (0..rows * depth)
+            .map(|index| elements[index % rows * depth + index / rows])
+            .collect(),
+    };
+    let (launch, leading) = match is_transposed {
+        false => (Launch::new(rows as u32, ROW_THREADS as u32), depth),
+        true => {
+            let ctas = rows.div_ceil(COLUMNS) as u32;
+            (Launch::new(ctas, (COLUMNS as u32, COLUMNS as u32)), rows)
+        }
+    };
+    let mut pairs = vec![u32::MAX; rows * SPLIT_DEPTH];
+    let mut scales = vec![f32::NAN; rows];
+    // Each thread writes to elements of its own.
+    let targets = (
+        AtomicPtr::new(pairs.as_mut_ptr()),
+        AtomicPtr::new(scales.as_mut_ptr()),
+    );
+    let report = configure(launch).run(|| {
+        let (pairs, scales) = (targets.0.load(Relaxed), targets.1.load(Relaxed));
+        // SAFETY: all are as large as these numbers say, and the launch has the shape.
+        unsafe { kernel(&source, rows, depth, leading, pairs, SPLIT_DEPTH, scales) }
+    });
+    let halves = pairs
+        .iter()
+        .flat_map(|pair| [*pair as u16, (pair >> 16) as u16]);
+    let halves = halves.map(F16::from_bits).collect();
+    Some((halves, scales, report.ok()?))
+}
+
+const SPLITS: [(SplitFn, bool); 2] = [(split_rows, false), (split_columns, true)];
+
+#[test]
+fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
+    let ((rows, depth), elements) = (SPLIT, to_split());
+    for (kernel, is_transposed) in SPLITS {
+        let (halves, scales, _) = split(kernel, is_transposed, |launch| launch).expect("no fault");
+        for row in 0..rows {
+            let (hi, lo) = halves[2 * row * SPLIT_DEPTH..][..2 * SPLIT_DEPTH].split_at(SPLIT_DEPTH);
+            let of_row = &elements[row * depth..][..depth];
+            let magnitudes = of_row.iter().map(|one| f64::from(one.abs()));
+            let largest = magnitudes.filter(|one| one.is_finite()).fold(0.0, f64::max);
+            let scale = f64::from(scales[row]);
+            assert_eq!(scale.log2().fract(), 0.0);
+            let scaled = largest / scale;
+            assert!(scaled < 32768.0 && (scaled >= 16384.0 || scale == 2f64.powi(-126)));
+            for k in 0..SPLIT_DEPTH {
+                let (hi, lo) = (f64::from(hi[k].to_f32()), f64::from(lo[k].to_f32()));
+                let element = of_row.get(k).copied().map_or(0.0, f64::from);
+                if !element.is_finite() {
+                    assert!(hi == element || hi.is_nan() && element.is_nan());
+                    assert_eq!(lo, 0.0);
+                    continue;
+                }
+                assert_eq!(
+                    hi == 0.0,
+                    element == 0.0,
+                    "row {row}, {k}: {element} is {hi}"
+                );
+                let error = ((hi + lo / 2048.0) * scale - element).abs();
+                let floor = largest.max(2f64.powi(-112)) * 2f64.powi(-49);
+                let bound = (element.abs() * 2f64.powi(-23)).max(floor);
+                assert!(
+                    error <= bound,
+                    "row {row}, {k}: {hi} and {lo} for {element}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_barrier_halves_are_wrong() {
+    for (kernel, is_transposed) in SPLITS {
+        let bits = |(halves, scales, _): (Vec<F16>, Vec<f32>, Report)| {
+            let halves = halves.iter().map(|half| u32::from(half.to_bits()));
+            let scales = scales.iter().map(|scale| scale.to_bits());
+            halves.chain(scales).collect::<Vec<u32>>()
+        };
+        let right = split(kernel, is_transposed, |launch| launch).expect("no fault");
+        let report = right.2.clone();
+        let right = Some(bits(right));
+        assert_eq!(report.barriers.len(), if is_transposed { 3 } else { 1 });
+        for site in report.barriers.keys() {
+            let differs = |order: &ThreadOrder| {
+                // SAFETY: what the barriers protect are elements, no addresses.
+                let without =
+                    |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
+                split(kernel, is_transposed, without).map(bits) != right
+            };
+            assert!(ORDERS.iter().any(differs), "{site}");
+        }
     }
 }

@@ -478,6 +478,40 @@ mod tests {
     }
 
     #[test]
+    fn split_elements_lose_what_an_interval_cuts_off_and_bits_below_the_largest() {
+        let u = 2f64.powi(-24);
+        let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Split).unwrap();
+        let lost = |k: f64, interval: f64, promotions: f64| {
+            2f64.powi(-21)
+                + 4.0 * (interval + 2.0) * u * (1.0 + 2f64.powi(-9))
+                + 2f64.powi(-10) * 4.0 * (2.0 * k + 2.0) * u
+                + promotions * u
+        };
+        for (k, interval, promotions) in [(1, 1.0, 5.0), (128, 128.0, 5.0), (1000, 128.0, 12.0)] {
+            let lost = lost(k as f64, interval, promotions);
+            assert_close(of(k).gamma, lost / (1.0 - lost), 1e-14);
+        }
+        // By the largest finite elements, here 4 of A and 8 of B, and alpha.
+        let of_one = |a, b, alpha| {
+            let matrix = |elements: [f32; 2], rows, columns| {
+                Matrix::from_elements(rows, columns, |row, col| elements[row + col]).unwrap()
+            };
+            let c = Matrix::from_elements(1, 1, |_, _| 0.0f32).unwrap();
+            let problem = Problem::new(alpha, 0.0, matrix(a, 1, 2), matrix(b, 2, 1), c).unwrap();
+            ErrorBound::of_model(&problem, ErrorModel::Split).unwrap()
+        };
+        let per_norms = 2.0 * 2f64.powi(-46) + 2f64.powi(-52);
+        let bound = of_one([-4.0, f32::INFINITY], [f32::NAN, 8.0], -3.0);
+        let expected = 3.0 * 32.0 * per_norms * (1.0 + bound.gamma);
+        assert_close(bound.normwise, expected, 1e-14);
+        // Scales end at 2^-112.
+        let bound = of_one([0.0, 0.0], [0.0, 1.0], 1.0);
+        let expected = 2f64.powi(-112) * per_norms * (1.0 + bound.gamma);
+        assert_close(bound.normwise, expected, 1e-14);
+        assert_eq!(of_one([1.0, 1.0], [1.0, 1.0], 0.0).normwise, 0.0);
+    }
+
+    #[test]
     fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
         let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Tf32);
         // p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, computed with fractions.

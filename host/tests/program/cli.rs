@@ -72,6 +72,24 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
     assert!(report.contains("tiled-32: proven right") && !report.contains("tensor-core"));
     let allowed = small("--kernel tensor-core --math tf32").succeeded();
     assert_contains(&allowed, &["tensor-core: proven right\n    exact: all"]);
+    let refused = small("--kernel tensor-core --math split");
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn f32_is_split_into_two_f16_only_where_that_is_allowed() {
+    let named = small("--kernel Split-FP32");
+    assert_eq!(named.code, Some(2));
+    let said = "Kernel `split-fp32` splits f32 into two f16, with bounds of their own: allow that by `--math split`.";
+    assert!(named.err.contains(said), "{}", named.err);
+    let matched = small("--kernel s*,tiled-32");
+    let said =
+        "not run: split-fp32, since f32 would be split into two f16; `--math split` allows it";
+    assert!(matched.err.contains(said), "{}", matched.err);
+    for math in ["split", "tf32"] {
+        let allowed = small(&format!("--kernel split-fp32 --math {math}")).succeeded();
+        assert_contains(&allowed, &["split-fp32: proven right\n    exact: all"]);
+    }
 }
 
 #[test]

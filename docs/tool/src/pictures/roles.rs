@@ -5,9 +5,11 @@ use gpu_kernels::spec::Variant;
 
 use super::drawing::{Area, Drawing};
 
-/// The stages of a kernel: its barriers are two of 8 bytes for each.
+/// The stages of a kernel's ring: as many as fit beside its boxes of C.
 fn stages(variant: &Variant) -> usize {
-    variant.static_shared_bytes as usize / 16
+    let tile = variant.tile;
+    let stage = (tile.m + tile.n) as usize * tile.k as usize * variant.types.a.bytes();
+    variant.ring_bytes() as usize / stage
 }
 
 /// k-iterations of a tile that are drawn.
@@ -108,7 +110,13 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
         label(&mut drawing, product, &format!("k {k}"));
         if k + 1 == ITERATIONS {
             let end = multiplied + MULTIPLIES;
-            let store = bar(&mut drawing, class("b1", "b2"), consumers, end, end + STORES);
+            let store = bar(
+                &mut drawing,
+                class("b1", "b2"),
+                consumers,
+                end,
+                end + STORES,
+            );
             label(&mut drawing, store, "C");
             if engine_stores {
                 bar(
