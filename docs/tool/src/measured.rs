@@ -8,10 +8,11 @@ use crate::ladder::of_floats;
 use crate::repository::{at_root, read};
 
 /// Where kernels were measured at M = N = K, and the cuBLAS that they are compared with there.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     (LADDER, "cublas-fp32"),
     ("results/h200-fp64.json", "cublas-fp64"),
     ("results/h100-tf32.json", "cublas-tf32"),
+    ("results/h200-split.json", "cublas-fp32"),
 ];
 
 const LADDER: &str = "results/h200.json";

@@ -72,6 +72,7 @@ pub const TOO_SLOW: &[&str] = &[
     "sides_that_16_bits_cannot_count",
     // Each would take minutes.
     "warp_specialized",
+    "split_fp32",
 ];
 
 /// Not mutated: tests, how many steps a progress bar has, and what only [`TOO_SLOW`] tests run.
@@ -79,6 +80,7 @@ pub const LEFT_OUT: &[&str] = &[
     "host/src/verify/tests.rs",
     "host/src/prove/steps.rs",
     "gpu-kernels/src/warp_specialized.rs",
+    "gpu-kernels/src/split_fp32.rs",
     "gpu-kernels/src/mapped_gemm.rs",
     "gpu-kernels/src/half.rs",
 ];
