@@ -3,8 +3,8 @@
 //! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power of
 //! two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is the
 //! scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to 11
-//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is too small
-//! for it has the smallest f16, 2^-24, which `lo` takes back.
+//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is too
+//! small for it has the smallest f16, 2^-24, which `lo` takes back.
 //!
 //! ```text
 //!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-49 of the largest one
