@@ -22,8 +22,8 @@
 /// the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
-/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`; `split_f32` is f32 that is split
-/// before.
+/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`; `split_f32`
+/// is f32 that is split before.
 macro_rules! kernel {
     (
         name: $kernel:literal,
