@@ -58,7 +58,7 @@ pub const INTERVAL: usize = 2;
 
 kernel! {
     name: "split-fp32",
-    idea: "fp32 results from tensor cores: two f16 for each f32, three products, promoted sums",
+    idea: "fp32 results from tensor cores: two f16 for each element, three products, promoted sums",
     variants: [
         "split-fp32" = fn split_fp32(gemm: split_f32; mapped)
             block(THREADS, 1) tile(BM, BN, BK)
