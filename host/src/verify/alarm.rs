@@ -196,6 +196,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cut_off_is_added_to_the_limit() {
+        let shape = Shape::new(3, 4, 98);
+        for (data, cut_off) in [(Data::Normal, 98f64.sqrt()), (Data::Positive, 98.0)] {
+            let layout = Layout::compact(shape);
+            let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+            let of = |model| Alarm::new(&problem, Some(data), model).unwrap().base;
+            let besides = of(ErrorModel::Truncated) - of(ErrorModel::Elementwise);
+            approx::assert_relative_eq!(besides, cut_off, max_relative = 1e-12);
+        }
+    }
+
+    #[test]
     fn what_was_split_has_the_limit_of_f32_and_that_of_an_interval() {
         for (k, terms) in [(98, 98.0f64), (1000, 128.0)] {
             let shape = Shape::new(3, 4, k);

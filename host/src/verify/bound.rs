@@ -268,10 +268,7 @@ impl ErrorBound {
         let gamma = lost / (1.0 - lost);
         let alpha = problem.alpha.to_f64().abs();
         let largest = |matrix| largest_finite(matrix).max(2f64.powi(-112));
-        let norms = match alpha == 0.0 || k == 0 {
-            true => 0.0,
-            false => largest(&problem.a) * largest(&problem.b),
-        };
+        let norms = largest(&problem.a) * largest(&problem.b);
         let of_terms = k as f64 * 2f64.powi(-46) + 2f64.powi(-52);
         Ok(ErrorBound {
             gamma,
@@ -730,7 +727,15 @@ mod tests {
         let bound = ErrorBound::of_model(&problem, ErrorModel::Truncated).unwrap();
         let u = 2f64.powi(-24);
         assert_close(bound.gamma, 64.0 * u / (1.0 - 64.0 * u), 1e-14);
-        assert_eq!((bound.unit_roundoff, bound.output.0), (u, 2f64.powi(-8)));
+        assert_eq!(bound.unit_roundoff, u);
+        assert_eq!(
+            bound.output,
+            (2f64.powi(-8), 0.5 * gpu_gemm::Bf16::SMALLEST)
+        );
+        assert_eq!(
+            ErrorBound::new(&of_sums(14, 1.0f32)).unwrap().output,
+            (0.0, 0.0)
+        );
     }
 
     const fn line_sum(got: f64, want: f64, magnitude: f64) -> LineSum {
@@ -758,6 +763,10 @@ mod tests {
             ..BOUND
         };
         assert_eq!(allowed(exact), own);
+        // What rounds elements once more, by their size and by the smallest there is.
+        let output = (0.125, 0.5);
+        let rounded = 0.125 * 16.0 + own + 4.0 * 0.5;
+        assert_close(allowed(ErrorBound { output, ..exact }), rounded, 1e-15);
     }
 
     #[test]
