@@ -56,7 +56,8 @@ impl Accumulator<f32> for Compensated {
         let term = a * b - self.excess;
         let sum = self.sum + term;
         let excess = (sum - self.sum) - term;
-        // Once the sum is infinite, the excess is infinity or NaN: an infinite sum must stay infinite.
+        // Once the sum is infinite, the excess is infinity or NaN: an infinite sum must stay
+        // infinite.
         self.excess = if excess.is_finite() { excess } else { 0.0 };
         self.sum = sum;
     }

@@ -1,10 +1,10 @@
 //! Splits f32 into two f16: `x = (hi + lo * 2^-11) * scale`, for tensor cores that multiply f16.
 //!
-//! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power of
-//! two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is the
-//! scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to 11
-//! bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is too
-//! small for it has the smallest f16, 2^-24, which `lo` takes back.
+//! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power
+//! of two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is
+//! the scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to
+//! 11 bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is
+//! too small for it has the smallest f16, 2^-24, which `lo` takes back.
 //!
 //! ```text
 //!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-49 of the largest one
@@ -174,8 +174,8 @@ pub unsafe fn split_rows(
     }
 }
 
-/// [`split_rows`] of the transpose: `source` has `depth` rows, one every `leading` elements, and its
-/// columns become the rows of `target`.
+/// [`split_rows`] of the transpose: `source` has `depth` rows, one every `leading` elements, and
+/// its columns become the rows of `target`.
 ///
 /// A launch has a CTA of `COLUMNS x COLUMNS` threads for each `COLUMNS` columns.
 ///

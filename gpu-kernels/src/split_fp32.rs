@@ -3,12 +3,12 @@
 //! Over `warp-specialized`, for elements of f32 and nearly their precision:
 //! - each element is split into two f16 with a scale for its row or column (`split.rs`): `a = hi +
 //!   lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, which tensor cores
-//!   make 15 times as fast as CUDA cores one of f32. The fourth, of `lo` and `lo`, is below 2^-22 of
-//!   the result;
-//! - tensor cores cut sums off instead of rounding them, which adds up along K. So the sums of `hi *
-//!   hi` are promoted: every 128 of K they are added to sums in registers, by additions that round
-//!   to nearest, and start again from zero. The products with `lo` are 2^-11 times as large, and so
-//!   is what is cut off of them: their sums run on to the end.
+//!   make 15 times as fast as CUDA cores one of f32. The fourth, of `lo` and `lo`, is below 2^-22
+//!   of the result;
+//! - tensor cores cut sums off instead of rounding them, which adds up along K. So the sums of
+//!   `hi * hi` are promoted: every 128 of K they are added to sums in registers, by additions that
+//!   round to nearest, and start again from zero. The products with `lo` are 2^-11 times as large,
+//!   and so is what is cut off of them: their sums run on to the end.
 //!
 //! ```text
 //!   stage    | hi_a | lo_a | hi_b | lo_b |                      from two f16 for each f32
@@ -18,8 +18,8 @@
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), of f32's size
 //! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 64, of which a consumer has 64 x 128
-//! and a thread 2 x 32 three times: the sums, those of an interval, and those with `lo`. Any M, N, K,
-//! any layout and alignment. For compute capability 9.0 alone.
+//! and a thread 2 x 32 three times: the sums, those of an interval, and those with `lo`. Any M, N,
+//! K, any layout and alignment. For compute capability 9.0 alone.
 //!
 //! Errors are relative to the sum of an element's terms, plus 2^-46 of the largest element of its
 //! row of A times the largest of its column of B for each term: elements much smaller than

@@ -25,9 +25,9 @@
 //! and a thread 2 x 64. A and B in any layout, rows at multiples of 16 bytes. Any M, N, K. For
 //! compute capability 9.0 alone.
 //!
-//! A small C has too few tiles for all SMs. For it there are smaller ones: 128 x 128, and 64 x 128 and
-//! 64 x 64 with one consumer. CTAs of the last two may also share a tile: those of a *cluster* take a
-//! part of K each, and send their sums to one of them through distributed shared memory.
+//! A small C has too few tiles for all SMs. For it there are smaller ones: 128 x 128, and 64 x 128
+//! and 64 x 64 with one consumer. CTAs of the last two may also share a tile: those of a *cluster*
+//! take a part of K each, and send their sums to one of them through distributed shared memory.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized --dtype bf16 --m 1000 --n 776 --k 120
@@ -321,9 +321,9 @@ fn iterations_of(part: usize, parts: usize, iterations: usize) -> (usize, usize)
     (first(part), first(part + 1))
 }
 
-/// Adds the sums of a cluster's CTAs, those of each box of C in a CTA of its own, always in the same
-/// order. They travel through distributed shared memory to its ring buffer: a cluster has one tile
-/// only, so that no other tiles are on their way there.
+/// Adds the sums of a cluster's CTAs, those of each box of C in a CTA of its own, always in the
+/// same order. They travel through distributed shared memory to its ring buffer: a cluster has one
+/// tile only, so that no other tiles are on their way there.
 #[inline(always)]
 unsafe fn add_parts<const SUMS: usize>(
     sums: &mut [f32; SUMS],

@@ -89,9 +89,9 @@ fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
-/// Small integers, most of them positive, so that long sums have more bits than elements of 16 bits.
-/// Those of A have more bits than f32 has where the type is wider than that, and as integers their
-/// sums wrap.
+/// Small integers, most of them positive, so that long sums have more bits than elements of 16
+/// bits. Those of A have more bits than f32 has where the type is wider than that, and as integers
+/// their sums wrap.
 fn a_value<T: Number>(number: usize) -> i32 {
     let small = scrambled(number) % 7 - 1;
     match T::TYPE {

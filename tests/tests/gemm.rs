@@ -291,8 +291,8 @@ fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), 
     Ok(())
 }
 
-/// Batches of one, three and seven products, at an edge of their tiles and beyond, transposed or not
-/// and with gaps, on all data.
+/// Batches of one, three and seven products, at an edge of their tiles and beyond, transposed or
+/// not and with gaps, on all data.
 fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
     let shapes = [

@@ -108,8 +108,8 @@ pub unsafe fn arrive(barrier: *mut Mbarrier) {
 ///
 /// # Safety
 ///
-/// As for [`arrive`], of that block's barrier. The cluster has a block `rank`, whose threads have not
-/// ended.
+/// As for [`arrive`], of that block's barrier. The cluster has a block `rank`, whose threads have
+/// not ended.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn arrive_at(barrier: *mut Mbarrier, rank: u32) {

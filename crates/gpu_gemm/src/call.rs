@@ -142,8 +142,8 @@ impl Batch {
     }
 }
 
-/// A product `C = alpha * op(A) * op(B) + beta * C` in memory, or a batch of such products. If alpha is 0, neither A nor B is
-/// read: this is `k = 0`.
+/// A product `C = alpha * op(A) * op(B) + beta * C` in memory, or a batch of such products. If
+/// alpha is 0, neither A nor B is read: this is `k = 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     pub shape: Shape,

@@ -152,8 +152,8 @@ impl<'device> Context<'device> {
         self.prepare_batch::<T>(shape, transpose_a, transpose_b, 1)
     }
 
-    /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed to
-    /// lie one after the other.
+    /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed
+    /// to lie one after the other.
     ///
     /// # Errors
     ///

@@ -18,8 +18,8 @@ pub struct Assembled {
     pub cubin: Vec<u8>,
     /// One for each kernel, in the order of ptxas's report.
     pub kernels: Vec<Resources>,
-    /// What it changed or warns of: a `wgmma` that waits for the one before it, since their sums are
-    /// used between them, say.
+    /// What it changed or warns of: a `wgmma` that waits for the one before it, since their sums
+    /// are used between them, say.
     pub remarks: Vec<String>,
 }
 
@@ -152,7 +152,8 @@ fn parse_report(report: &str) -> Vec<Resources> {
     kernels
 }
 
-/// Lines such as `ptxas info : (C7519) warpgroup.arrive is injected in around line 466`, and warnings.
+/// Lines such as `ptxas info : (C7519) warpgroup.arrive is injected in around line 466`, and
+/// warnings.
 fn remarks(report: &str) -> Vec<String> {
     let said = report
         .lines()

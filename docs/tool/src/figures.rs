@@ -55,8 +55,8 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 
 /// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS:
 /// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
-/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, with `bf16` before it
-/// in bf16, or with `h100` before it on an H100.
+/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, with `bf16` before
+/// it in bf16, or with `h100` before it on an H100.
 ///
 /// # Errors
 ///

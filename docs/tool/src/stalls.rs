@@ -1,10 +1,10 @@
 //! Why warps wait: what a profiler counted in one launch of each rung, from [`FILE`].
 //!
-//! The profiler counts, in every clock, the warps of a scheduler that wait for a *stall reason*, and
-//! divides by the instructions that it issues. That is the clocks that a warp waits for each of its
-//! instructions. So all reasons together, with the clock in which it is selected, are the time from
-//! one instruction of a warp to its next; times the share of the clocks in which a scheduler issues,
-//! they are the warps that it holds.
+//! The profiler counts, in every clock, the warps of a scheduler that wait for a *stall reason*,
+//! and divides by the instructions that it issues. That is the clocks that a warp waits for each of
+//! its instructions. So all reasons together, with the clock in which it is selected, are the time
+//! from one instruction of a warp to its next; times the share of the clocks in which a scheduler
+//! issues, they are the warps that it holds.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -219,7 +219,8 @@ pub fn waits(arguments: &str) -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// All kernels that multiplied a square: what is issued, beside what the law leaves for it, and the four largest reasons.
+/// All kernels that multiplied a square: what is issued, beside what the law leaves for it, and the
+/// four largest reasons.
 ///
 /// # Errors
 ///
@@ -255,8 +256,9 @@ pub fn all() -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT time`; `VARIANT
-/// instructions OTHER`, its instructions as a multiple of the other's; or `VARIANT REASON`.
+/// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT time`;
+/// `VARIANT instructions OTHER`, its instructions as a multiple of the other's; or `VARIANT
+/// REASON`.
 ///
 /// # Errors
 ///

@@ -254,8 +254,8 @@ impl<T: Random> Problem<T> {
         Problem::random_batch(1, shape, layout, data, seed, (alpha, beta))
     }
 
-    /// A batch of problems of this shape, of random `data`. Where `beta` or `alpha` is zero, what must not be read is
-    /// [`Number::POISON`].
+    /// A batch of problems of this shape, of random `data`. Where `beta` or `alpha` is zero, what
+    /// must not be read is [`Number::POISON`].
     ///
     /// # Errors
     ///

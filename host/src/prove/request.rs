@@ -99,8 +99,8 @@ impl Request {
         self.storage.call(self.shape_read(), element)
     }
 
-    /// Operations a second, of all products of a batch, if a run takes so long; `None` if no product is computed, since alpha
-    /// or k is 0.
+    /// Operations a second, of all products of a batch, if a run takes so long; `None` if no
+    /// product is computed, since alpha or k is 0.
     pub(super) fn flops_per_s(&self, seconds: f64) -> Option<f64> {
         let flops = self.shape_read().flops() * self.storage.batch as f64;
         (flops > 0.0).then_some(flops / seconds)

@@ -292,7 +292,8 @@ impl Record {
         [a, b, self.n]
     }
 
-    /// What is unusual about how its matrices lie, and how many there are, for people, after a comma; else empty.
+    /// What is unusual about how its matrices lie, and how many there are, for people, after a
+    /// comma; else empty.
     pub fn layout(&self) -> String {
         let transposed = match (self.transpose_a, self.transpose_b) {
             (false, false) => "",

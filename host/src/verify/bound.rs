@@ -238,18 +238,19 @@ impl ErrorBound {
     /// the FP32 theoretical peak performance", IJHPCA 36, 2022, of the same scheme). Of a term `a *
     /// b`, these parts may be lost:
     ///
-    /// - 2^-22, since hi + lo is off by 2^-23 of an element; and 2^-22, the product of both lo, which
-    ///   nobody computes;
+    /// - 2^-22, since hi + lo is off by 2^-23 of an element; and 2^-22, the product of both lo,
+    ///   which nobody computes;
     /// - 4u * (128 + 2), as [`ErrorBound::on_tensor_cores`] says, of sums of hi * hi over an
     ///   interval of 128, or over k if that is less; hi may be 2^-11 larger than the element;
-    /// - 2^-10 * 4u * (2k + 2), likewise, of the 2k products with lo, which is 2^-11 of the element;
+    /// - 2^-10 * 4u * (2k + 2), likewise, of the 2k products with lo, which is 2^-11 of the
+    ///   element;
     /// - u for each addition that promotes an interval, and 4u for adding the products with lo, and
     ///   for alpha, beta and the sum of the two.
     ///
-    /// Where an element is smaller than 2^-28 of the largest R of its row or C of its column, f16 has
-    /// no exponents left. Besides, then, lo is off by up to 2^-49 of R, and may itself be 2^-38 of
-    /// it: a term loses 2^-48 R C by the former, by the product of both lo 2^-49 (|a| C + R |b|) and
-    /// by what is cut off less than 2^-50 R C, in all less than 2^-46 R C. Scaling back may
+    /// Where an element is smaller than 2^-28 of the largest R of its row or C of its column, f16
+    /// has no exponents left. Besides, then, lo is off by up to 2^-49 of R, and may itself be 2^-38
+    /// of it: a term loses 2^-48 R C by the former, by the product of both lo 2^-49 (|a| C + R |b|)
+    /// and by what is cut off less than 2^-50 R C, in all less than 2^-46 R C. Scaling back may
     /// underflow by 2^-52 R C. R and C are not below 2^-112, where scales end; here they are the
     /// largest finite elements of the matrices, which is no less.
     fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {

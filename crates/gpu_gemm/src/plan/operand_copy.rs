@@ -43,8 +43,8 @@ pub struct OperandCopy {
     pub target: (usize, usize),
     /// Where the copy begins in the workspace, in bytes.
     pub offset_bytes: usize,
-    /// Whether it has two f16 for each f32, all upper ones of a row before all lower ones, and after
-    /// all rows a scale for each.
+    /// Whether it has two f16 for each f32, all upper ones of a row before all lower ones, and
+    /// after all rows a scale for each.
     pub is_split: bool,
 }
 

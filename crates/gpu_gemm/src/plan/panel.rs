@@ -260,8 +260,8 @@ impl Panel {
         ]
     }
 
-    /// Adds a launch of the kernel for a product, or for all products of a batch where it has an entry
-    /// point for that.
+    /// Adds a launch of the kernel for a product, or for all products of a batch where it has an
+    /// entry point for that.
     fn add_launch(
         &self,
         grid: (u32, u32),
