@@ -23,7 +23,7 @@
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
 /// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`; `split_f32`
-/// is f32 that is split before.
+/// is f32 that is split before, and `tf32` f32 that the copy engine rounds.
 macro_rules! kernel {
     (
         name: $kernel:literal,
@@ -143,6 +143,29 @@ macro_rules! entry_point {
             }
         }
     };
+    ($entry:ident ($gemm:ident: tf32; mapped) { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: f32,
+            #[grid_constant] a: &cuda_std::tma::TensorMap,
+            #[grid_constant] b: &cuda_std::tma::TensorMap,
+            beta: f32,
+            c: *mut f32,
+            ldc: usize,
+            #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
+        ) {
+            let $gemm = $crate::mapped_gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
+            if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
+                $($body)*
+            } else {
+                cuda_std::wgmma::fence() // a trap: no launch runs it there
+            }
+        }
+    };
     ($entry:ident ($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
@@ -216,6 +239,9 @@ macro_rules! function {
     };
     (f16) => {
         $crate::spec::Function::GemmF16
+    };
+    (tf32) => {
+        $crate::spec::Function::GemmTf32
     };
     (split_f32) => {
         $crate::spec::Function::GemmSplit

@@ -64,7 +64,9 @@ ladder! {
     tensor cores:
     fp64_tensor,
     tensor_core,
+    warpgroup,
     warp_specialized,
+    warp_specialized_tf32,
     split_fp32,
 }
 

@@ -1,15 +1,16 @@
 //! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
-//! elements of 16 bits, and of f32 that have been split into two of them.
+//! elements of 16 bits, of f32 that are rounded to tf32, and of f32 that have been split into two
+//! elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
 use crate::half::Half;
 
-/// A GEMM of elements of 16 bits whose A and B the copy engine reads, as tensor maps describe
-/// them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and `alpha == 0` reads
+/// A GEMM of elements of 16 bits, or of f32, whose A and B the copy engine reads, as tensor maps
+/// describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and `alpha == 0` reads
 /// neither `A` nor `B`.
 #[derive(Clone, Copy)]
-pub struct MappedGemm<'a> {
+pub struct MappedGemm<'a, C = u16> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -17,13 +18,13 @@ pub struct MappedGemm<'a> {
     pub a: &'a TensorMap,
     pub b: &'a TensorMap,
     pub beta: f32,
-    pub c: *mut u16,
+    pub c: *mut C,
     pub ldc: usize,
     /// C, for the copy engine, if it can write it.
     pub c_boxes: &'a TensorMap,
 }
 
-impl MappedGemm<'_> {
+impl<C> MappedGemm<'_, C> {
     /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
     #[inline(always)]
     pub fn depth(&self) -> usize {
@@ -38,10 +39,12 @@ impl MappedGemm<'_> {
     /// at multiples of 16 bytes.
     #[inline(always)]
     pub fn stores_boxes(&self) -> bool {
-        let alignment = self.c as usize | (2 * self.ldc);
+        let alignment = self.c as usize | (size_of::<C>() * self.ldc);
         self.beta == 0.0 && alignment.is_multiple_of(16)
     }
+}
 
+impl MappedGemm<'_> {
     /// `C[row][col] = alpha * sum + beta * C[row][col]`, rounded once, or nothing where C has
     /// no such element.
     ///
@@ -59,6 +62,26 @@ impl MappedGemm<'_> {
                 self.beta.times_plus(T::value(*c), product)
             };
             *c = T::pair(updated, 0.0) as u16;
+        }
+    }
+}
+
+impl MappedGemm<'_, f32> {
+    /// As for 16 bits.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches `C[row][col]`.
+    #[inline(always)]
+    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
+        if row < self.m && col < self.n {
+            let c = self.c.add(row * self.ldc + col);
+            let product = self.alpha.times(sum);
+            *c = if self.beta == 0.0 {
+                product
+            } else {
+                self.beta.times_plus(*c, product)
+            };
         }
     }
 }

@@ -121,6 +121,24 @@ pub type MappedFn = unsafe fn(
     c_boxes: &TensorMap,
 );
 
+/// [`MappedFn`] of f32, which the copy engine rounds to tf32 when it brings them.
+///
+/// # Safety
+///
+/// As for [`MappedFn`], with maps of A and B that round.
+pub type MappedTf32Fn = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    a: &TensorMap,
+    b: &TensorMap,
+    beta: f32,
+    c: *mut f32,
+    ldc: usize,
+    c_boxes: &TensorMap,
+);
+
 /// [`GemmFn`] of f32 that `split.rs` has split into two f16 each: the maps describe those of A and
 /// of B, along K, and each row of A and each column of B has a scale.
 ///
@@ -200,6 +218,7 @@ pub enum Function {
     BatchedF64(BatchedFn<f64>),
     GemmBf16(MappedFn),
     GemmF16(MappedFn),
+    GemmTf32(MappedTf32Fn),
     GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
     BatchedStreamK(BatchedStreamKFn<f32>),
@@ -570,7 +589,7 @@ pub enum Staging {
     Tiles,
     /// Tiles of A and B in a ring of stages, and boxes of C, in so many bytes of dynamic shared
     /// memory. Boxes have rows of 128 bytes, swizzled by 128 bytes: of K-major tiles as many as
-    /// the tile has along M or N, of MN-major ones BK, of C 64.
+    /// the tile has along M or N, of MN-major ones BK; boxes of C are square.
     Ring { bytes: u32 },
 }
 

@@ -1,10 +1,6 @@
 //! One warpgroup loads and two multiply: no thread ever waits for what it has asked for itself.
 //!
-//! Over `tensor-core`, for elements of 16 bits (bf16, f16) with sums in f32:
-//! - `wgmma`: the 128 threads of a warpgroup multiply 64 x 16 by 16 x 256 in one instruction,
-//!   which reads A and B from shared memory itself and runs on while they go on;
-//! - the copy engine (TMA) brings whole tiles: one thread names a corner, and no thread computes
-//!   an address or holds data. What lies outside a matrix arrives as zeros;
+//! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32:
 //! - warps are specialised: one warpgroup, the producer, only asks for tiles, two, the consumers,
 //!   only multiply. They meet at barriers in shared memory, two for each of four stages: `full`
 //!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
@@ -38,22 +34,16 @@ use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::mma;
 use cuda_std::prelude::*;
 use cuda_std::shared;
-use cuda_std::tma::{self, Swizzle, TensorMap};
-use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
+use cuda_std::tma::{self, Swizzle};
+use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
 use crate::raster;
+use crate::warpgroup::{layout, Tiles};
+pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
-/// Threads of a warpgroup: of the producer, and of each consumer.
-pub(crate) const WARPGROUP: usize = 128;
-/// Rows of C that a consumer computes.
-pub(crate) const WM: usize = 64;
-/// Depth of the tiles: 128 bytes.
-pub(crate) const BK: usize = 64;
-/// Columns of 16 bits of a box: 128 bytes, what a swizzle spreads over all banks.
-pub(crate) const BOX: usize = 64;
 /// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
 const BOX_BYTES: usize = WM * BOX * 2;
 /// A thread's sums of a box.
@@ -120,15 +110,6 @@ macro_rules! variants {
                 )*)*
             ],
         }
-    };
-}
-
-macro_rules! layout {
-    (KMajor) => {
-        OperandLayout::K_MAJOR_ALIGNED
-    };
-    (MnMajor) => {
-        OperandLayout::MN_MAJOR_ALIGNED
     };
 }
 
@@ -353,63 +334,6 @@ unsafe fn add_parts<const SUMS: usize>(
                 }
             }
         }
-    }
-}
-
-/// What a kernel needs to know of how a tile's rows run.
-trait Tiles: Major {
-    /// Asks for a tile of BK along K and `boxes` times 64 along M or N, from `mn` and `k` on.
-    unsafe fn load(
-        tile: *mut u8,
-        map: &TensorMap,
-        mn: u32,
-        k: u32,
-        boxes: usize,
-        full: *mut Mbarrier,
-    );
-
-    /// Describes a tile to the tensor cores.
-    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self>;
-}
-
-impl Tiles for KMajor {
-    #[inline(always)]
-    unsafe fn load(
-        tile: *mut u8, // (64 * boxes, BK)
-        map: &TensorMap,
-        mn: u32,
-        k: u32,
-        _boxes: usize,
-        full: *mut Mbarrier,
-    ) {
-        tma::load_2d(tile, map, k, mn, full);
-    }
-
-    #[inline(always)]
-    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self> {
-        Descriptor::new(tile)
-    }
-}
-
-impl Tiles for MnMajor {
-    #[inline(always)]
-    unsafe fn load(
-        tile: *mut u8, // (boxes, BK, 64)
-        map: &TensorMap,
-        mn: u32,
-        k: u32,
-        boxes: usize,
-        full: *mut Mbarrier,
-    ) {
-        for i in 0..boxes {
-            let box_of_tile = tile.add(i * BK * BOX * 2);
-            tma::load_2d(box_of_tile, map, mn + (i * BOX) as u32, k, full);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self> {
-        Descriptor::of_boxes(tile, (BK * BOX * 2) as u32)
     }
 }
 

@@ -67,6 +67,9 @@ pub struct Tiles {
     pub global: *const u8,
     /// 1, 2, 4 or 8.
     pub element_bytes: usize,
+    /// Whether elements are f32 that a load rounds to tf32, as
+    /// [`round_to_tf32`](crate::mma::round_to_tf32) does. Others are bits, and stay as they are.
+    pub rounds_to_tf32: bool,
     /// Elements of a row, and rows.
     pub width: usize,
     pub height: usize,
@@ -87,6 +90,11 @@ impl Tiles {
         let sides = [self.box_width, self.box_height];
         if !matches!(self.element_bytes, 1 | 2 | 4 | 8) {
             Some(format!("elements of {} bytes", self.element_bytes))
+        } else if self.rounds_to_tf32 && self.element_bytes != 4 {
+            Some(format!(
+                "elements of {} bytes to be rounded to tf32",
+                self.element_bytes
+            ))
         } else if !self.global.addr().is_multiple_of(16) || !self.row_bytes.is_multiple_of(16) {
             Some(format!(
                 "a matrix at {:p} with rows {} bytes apart; both must be multiples of 16",
@@ -139,6 +147,7 @@ impl Tiles {
             self.box_width,
             self.box_height,
             self.swizzle as usize,
+            self.rounds_to_tf32.into(),
         ];
         for (word, number) in words.iter_mut().zip(numbers) {
             *word = number as u64;
@@ -164,6 +173,7 @@ impl Tiles {
             box_width: numbers[6],
             box_height: numbers[7],
             swizzle: swizzles[numbers[8] % 4],
+            rounds_to_tf32: numbers[9] == 1,
         })
     }
 }

@@ -26,6 +26,11 @@
 //! | [`m64n256k16_bf16`], [`m64n256k16_f16`] | 64x16 by 16x256 | bf16 or f16 | 128 |
 //! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
 //! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
+//! | [`m64n256k8_tf32_of_registers`] | 64x8 in registers by 8x256 | f32, read as tf32 | 128 |
+//!
+//! Of elements of 32 bits, tiles in shared memory have rows along K only: the transpose is for 16
+//! bits. A may be in the threads' registers instead, as [`a_place`] says, whichever way it lay in
+//! shared memory. From the multiplication to the wait, these registers are the hardware's, too.
 //!
 //! All round as [`mma`](crate::mma) says. The instructions exist for `compute_90a` alone; compiled
 //! for another architecture, each is a `trap`.
@@ -41,7 +46,7 @@ use core::marker::PhantomData;
 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
 use crate::device::needs_architecture;
 #[cfg(not(cuda_device))]
-use crate::simulator::{Products, warpgroup_multiply, warpgroup_wait};
+use crate::simulator::{Operand, Products, warpgroup_multiply, warpgroup_wait};
 
 /// Which way the rows of a tile run: [`KMajor`] or [`MnMajor`].
 pub trait Major: sealed::Major + Copy {
@@ -223,8 +228,28 @@ pub const fn sum_place(thread: u32, i: u32) -> (u32, u32) {
     (row, 8 * (i / 4) + 2 * (lane % 4) + i % 2)
 }
 
+/// Row and k, in A of 64 x 8 elements of 32 bits, of the element in register `i` of the four that
+/// the thread with this number in its warpgroup has of it.
+///
+/// Each warp has 16 rows. They are those of [`Layout::a`](crate::mma::Layout::a) for tf32:
+///
+/// ```text
+///   k = 0 .. 3          4 .. 7
+///       +---------------+---------------+
+///   row | lane / 4:     |               |   warp 0: rows 0 to 15
+///       |  a[0]         |  a[2]         |   warp 1: rows 16 to 31
+///       +- - - - - - - -+- - - - - - - -+   ...
+///       |  a[1]  (+ 8)  |  a[3]         |
+///       +---------------+---------------+
+/// ```
+#[inline(always)]
+pub const fn a_place(thread: u32, i: u32) -> (u32, u32) {
+    let (warp, lane) = (thread / 32, thread % 32);
+    (16 * warp + lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2))
+}
+
 /// Orders the use of registers before and after: it must stand between any use of the sums by the
-/// thread and the first multiplication that adds to them.
+/// thread, or of registers that hold A, and the first multiplication that uses them.
 ///
 /// # Safety
 ///
@@ -330,6 +355,38 @@ macro_rules! instruction {
     };
 }
 
+/// The same with A in four registers.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! instruction_of_registers {
+    (
+        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal,
+        a $a_number:literal b $b_number:literal adds $adds_number:literal,
+        [$first:literal $($i:literal)*]
+    ) => {
+        asm!(
+            "{{",
+            ".reg .pred adds;",
+            concat!("setp.ne.b32 adds, {", $adds_number, ":e}, 0;"),
+            concat!(
+                "wgmma.mma_async.sync.aligned.", $instruction, " {{",
+                "{", $first, "}", $(", {", $i, "}",)*
+                "}}, {{{", $a_number, ":e}, {a1:e}, {a2:e}, {a3:e}}}, {", $b_number,
+                "}, adds, 1, 1;"
+            ),
+            "}}",
+            inout(xmm_reg) $sums[$first],
+            $(inout(xmm_reg) $sums[$i],)*
+            in(reg) $a[0],
+            in(reg) $b.0,
+            in(reg) u32::from($adds),
+            a1 = in(reg) $a[1],
+            a2 = in(reg) $a[2],
+            a3 = in(reg) $a[3],
+            options(nostack, preserves_flags)
+        )
+    };
+}
+
 /// The wait. The sums are operands, so that nobody uses them earlier.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! wait_instruction {
@@ -413,7 +470,8 @@ macro_rules! multiplications {
                     Products::$products,
                     ($columns, $depth),
                     sums,
-                    [a.tile(), b.tile()],
+                    Operand::Tile(a.tile()),
+                    b.tile(),
                     adds,
                 );
             }
@@ -430,6 +488,50 @@ multiplications! {
     m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
     m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
     m64n256k8_tf32[](Descriptor, Descriptor), 128, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+}
+
+/// `sums = A * B`, or `sums += A * B` if it `adds`: 64x8 by 8x256 of f32, read as tf32, with A in
+/// registers, where [`a_place`] says.
+///
+/// # Safety
+///
+/// All 128 threads of the warpgroup reach this call together, with the same arguments but the sums
+/// and A. The tile of B is complete, and stays as it is until a wait for the group of this
+/// multiplication. Between any other use of the sums, or what put A into registers, and this lies a
+/// [`fence`].
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn m64n256k8_tf32_of_registers(
+    sums: &mut [f32; 128],
+    a: [f32; 4],
+    b: Descriptor,
+    adds: bool,
+) {
+    let a = a.map(f32::to_bits);
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: the caller vouches for the threads and the tile.
+    unsafe {
+        with_128!(
+            instruction_of_registers,
+            sums,
+            a,
+            b,
+            adds,
+            "m64n256k8.f32.tf32.tf32"
+        );
+    }
+    #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
+    needs_architecture!("wgmma needs compute_90a", sums, a, b, adds);
+    #[cfg(not(cuda_device))]
+    warpgroup_multiply(
+        "wgmma::m64n256k8_tf32_of_registers",
+        Products::Tf32,
+        (256, 8),
+        sums,
+        Operand::Registers(a),
+        b.tile(),
+        adds,
+    );
 }
 
 /// Gives this warpgroup's threads `REGISTERS` registers each, a multiple of 8 up to 240: more than

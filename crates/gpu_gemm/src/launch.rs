@@ -55,6 +55,8 @@ pub enum Argument {
 pub struct Map {
     pub address: Address,
     pub element: ElementType,
+    /// Whether loads round f32 to tf32.
+    pub rounds_to_tf32: bool,
     /// Rows and columns, and elements from a row to the next, as stored.
     pub rows: usize,
     pub columns: usize,
@@ -77,6 +79,7 @@ impl Map {
         let tiles = Tiles {
             global: address,
             element_bytes: self.element.bytes(),
+            rounds_to_tf32: self.rounds_to_tf32,
             width: self.columns,
             height: self.rows,
             row_bytes: self.leading.checked_mul(self.element.bytes())?,

@@ -297,6 +297,8 @@ const INSTRUCTIONS: [(Version, &[&str]); 6] = [
              SUMS128, %rd1, %rd2, %p1, 1, 1, 1, 1",
             "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 SUMS64, %rd1, %rd2, %p1, 1, 1",
             "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 SUMS128, %rd1, %rd2, %p1, 1, 1",
+            "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 \
+             SUMS128, {%r1, %r2, %r3, %r4}, %rd2, %p1, 1, 1",
         ],
     ),
 ];

@@ -4,7 +4,7 @@
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::tma::{self, Swizzle};
-use cuda_std::wgmma::{self, Descriptor, Major, MnMajor, sum_place};
+use cuda_std::wgmma::{self, Descriptor, Major, MnMajor, a_place, sum_place};
 use cuda_std::{cluster, mma, shared, shared_array};
 
 #[cfg(not(cuda_device))]
@@ -60,6 +60,14 @@ pub(crate) static PROBES: &[Probe] = &[
         expected: |_, _| product(32),
     ),
     probe!(
+        a_warpgroup_multiplies_tf32_of_registers,
+        launch: TILES,
+        ptx: &["wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32"],
+        ptx_since: "compute_90a",
+        runs_since: "compute_90a",
+        expected: |_, _| product_of(32, 256),
+    ),
+    probe!(
         a_warpgroup_multiplies_tiles_with_rows_along_m_and_n,
         launch: TILES,
         ptx: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"],
@@ -89,10 +97,10 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// A warpgroup, with tiles of 64 and of 128 rows of 128 bytes.
+/// A warpgroup, with tiles of 64 and of 128 rows of 128 bytes, or one of 256.
 #[cfg(not(cuda_device))]
 const TILES: Launch = Launch {
-    dynamic_shared_bytes: (64 + 128) * 128,
+    dynamic_shared_bytes: 256 * 128,
     ..one_block(128)
 };
 
@@ -184,7 +192,13 @@ fn small(matrix: u32, row: u32, k: u32) -> i32 {
 /// A times the transpose of B, `(64, 128)`, plus 1000.
 #[cfg(not(cuda_device))]
 fn product(depth: u32) -> Vec<u32> {
-    let places = (0..64).flat_map(|row| (0..128).map(move |col| (row, col)));
+    product_of(depth, 128)
+}
+
+/// The same, `(64, columns)`.
+#[cfg(not(cuda_device))]
+fn product_of(depth: u32, columns: u32) -> Vec<u32> {
+    let places = (0..64).flat_map(|row| (0..columns).map(move |col| (row, col)));
     let sum = |(row, col)| -> i32 {
         let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
         products.sum::<i32>() + 1000
@@ -234,6 +248,41 @@ macro_rules! multiply {
 multiply! {
     a_warpgroup_multiplies_bf16: m64n128k16_bf16, u16, |value| ((value as f32).to_bits() >> 16) as u16;
     a_warpgroup_multiplies_tf32: m64n128k8_tf32, u32, |value| (value as f32).to_bits();
+}
+
+/// The same with A in registers, and B of 256 columns.
+#[kernel]
+pub unsafe fn a_warpgroup_multiplies_tf32_of_registers(_: &[u32], output: *mut u32) {
+    let thread = thread::thread_idx_x();
+    let b = shared::dynamic_shared_mem_aligned::<u8, 1024>(); // (256, 128 bytes)
+    for col in [thread, thread + 128] {
+        for k in 0..32 {
+            let at = Swizzle::Bytes128.place((col * 128 + k * 4) as usize);
+            *b.add(at).cast::<f32>() = small(77, col, k) as f32;
+        }
+    }
+    tma::fence_shared(); // what was written may be multiplied
+    let mut a = [[0.0_f32; 4]; 4];
+    for step in 0..4 {
+        for i in 0..4 {
+            let (row, k) = a_place(thread, i as u32);
+            a[step][i] = small(1, row, 8 * step as u32 + k) as f32;
+        }
+    }
+    thread::sync_threads(); // the tile is complete
+    let b = Descriptor::new(b);
+    let mut sums = [1000.0_f32; 128];
+    wgmma::fence(); // the sums, and A, may be used
+    for step in 0..4 {
+        let b = b.along_k(32 * step as u32);
+        wgmma::m64n256k8_tf32_of_registers(&mut sums, a[step], b, true);
+    }
+    wgmma::commit();
+    wgmma::wait_128::<0>(&mut sums);
+    for i in 0..128 {
+        let (row, col) = sum_place(thread, i as u32);
+        *output.add((256 * row + col) as usize) = sums[i] as i32 as u32;
+    }
 }
 
 /// The same with tiles whose rows run along M and N: A in one box of 64 columns, B in two.

@@ -91,7 +91,9 @@ pub(crate) use tma::{
     tma_commit, tma_fence, tma_load, tma_load_multicast, tma_store, tma_wait, tma_wait_read,
 };
 pub(crate) use warp::{WarpOperation, load_matrices, multiply, store_matrices, warp_exchange};
-pub(crate) use warpgroup::{warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait};
+pub(crate) use warpgroup::{
+    Operand, warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait,
+};
 
 /// Threads of a warp.
 pub(crate) const WARP_SIZE: u32 = 32;

@@ -4,6 +4,7 @@ use super::block::{Block, State};
 use super::pipeline::is_readable;
 use super::shared_memory::POISON;
 use super::{cluster, current};
+use crate::mma::round_to_tf32;
 use crate::tma::{TensorMap, Tiles};
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -67,6 +68,12 @@ impl Load {
                 let from = unsafe { global.add(row * row_bytes + byte) };
                 // SAFETY: as above.
                 unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(from, valid) };
+            }
+            if self.0.tiles.rounds_to_tf32 {
+                for element in piece.as_chunks_mut::<4>().0 {
+                    let rounded = round_to_tf32(f32::from_ne_bytes(*element));
+                    *element = rounded.to_ne_bytes();
+                }
             }
             shared.write_of_copy(place, &piece);
         }

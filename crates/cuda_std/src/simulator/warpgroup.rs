@@ -3,7 +3,7 @@
 use super::block::{Block, State, Thread};
 use super::mma::Products;
 use super::{Fault, Place, current};
-use crate::wgmma::{Tile, sum_place};
+use crate::wgmma::{Tile, a_place, sum_place};
 use std::collections::VecDeque;
 use std::panic::Location;
 
@@ -11,13 +11,23 @@ const THREADS: usize = 128;
 /// Sums of a thread, at most.
 const MOST_SUMS: usize = 128;
 
+/// Where A is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operand {
+    /// In shared memory.
+    Tile(Tile),
+    /// In registers, of which these are one thread's.
+    Registers([u32; 4]),
+}
+
 /// A multiplication that has been issued.
 #[derive(Clone, Copy, Debug)]
 struct Multiplication {
     products: Products,
     /// Columns of B, and K.
     shape: (u32, u32),
-    tiles: [Tile; 2],
+    a: Operand,
+    b: Tile,
     adds: bool,
     /// Where its sums are in [`PendingProducts::sums`].
     slot: usize,
@@ -121,7 +131,8 @@ pub(crate) fn warpgroup_multiply(
     products: Products,
     shape: (u32, u32),
     sums: &mut [f32],
-    tiles: [Tile; 2],
+    a: Operand,
+    b: Tile,
     adds: bool,
 ) {
     let (block, thread) = (current::block(), current::thread());
@@ -129,21 +140,26 @@ pub(crate) fn warpgroup_multiply(
         return;
     }
     let mut pending = thread.products.borrow_mut();
-    let slot = pending.slot_of(sums).unwrap_or_else(|| {
-        if !pending.is_fenced {
-            current::fail(Fault::InvalidWarpOperation {
-                block: block.index.get(),
-                thread: thread.index,
-                site: Location::caller().into(),
-                problem: format!("{function}() without a wgmma::fence() since the sums were used."),
-            });
-        }
-        pending.take(sums)
-    });
+    let known = pending.slot_of(sums);
+    let uses_registers = known.is_none() || matches!(a, Operand::Registers(_));
+    if uses_registers && !pending.is_fenced {
+        let used = match known {
+            None => "the sums were used",
+            Some(_) => "a wait, after which A came into registers",
+        };
+        current::fail(Fault::InvalidWarpOperation {
+            block: block.index.get(),
+            thread: thread.index,
+            site: Location::caller().into(),
+            problem: format!("{function}() without a wgmma::fence() since {used}."),
+        });
+    }
+    let slot = known.unwrap_or_else(|| pending.take(sums));
     pending.open.push(Multiplication {
         products,
         shape,
-        tiles,
+        a,
+        b,
         adds,
         slot,
     });
@@ -232,8 +248,11 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
         let Some(multiplications) = next[0].2.clone() else {
             return Ok(());
         };
-        for multiplication in multiplications {
-            let [a, b] = operands(&multiplication, &|place| shared.read_of_copy(place));
+        for (index, multiplication) in multiplications.into_iter().enumerate() {
+            let fragments = next.iter().filter_map(|one| one.2.as_ref());
+            let fragments = fragments.map(|group| group[index].a);
+            let read = |place| shared.read_of_copy(place);
+            let [a, b] = operands(&multiplication, fragments, &read);
             let depth = multiplication.shape.1 as usize;
             for &(thread, number, _) in &next {
                 let mut pending = thread.products.borrow_mut();
@@ -254,10 +273,14 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
     }
 }
 
-/// The elements of A, row by row, and of B, column by column, as bits.
-fn operands(multiplication: &Multiplication, read: &dyn Fn(usize) -> [u8; 2]) -> [Vec<u64>; 2] {
+/// The elements of A, row by row, and of B, column by column, as bits. `fragments` are A as each
+/// thread has it.
+fn operands(
+    multiplication: &Multiplication,
+    fragments: impl Iterator<Item = Operand>,
+    read: &dyn Fn(usize) -> [u8; 2],
+) -> [Vec<u64>; 2] {
     let (columns, depth) = multiplication.shape;
-    let [a, b] = multiplication.tiles;
     let element_bytes = 32 / depth;
     let element = |tile: Tile, row: u32, k: u32| {
         let halves = (0..element_bytes / 2).map(|half| {
@@ -270,5 +293,20 @@ fn operands(multiplication: &Multiplication, read: &dyn Fn(usize) -> [u8; 2]) ->
         let places = (0..rows).flat_map(|row| (0..depth).map(move |k| (row, k)));
         places.map(|(row, k)| element(tile, row, k)).collect()
     };
-    [matrix(a, 64), matrix(b, columns)]
+    let a = match multiplication.a {
+        Operand::Tile(tile) => matrix(tile, 64),
+        Operand::Registers(_) => {
+            let mut a = vec![0; 64 * depth as usize];
+            for (thread, fragment) in (0..).zip(fragments) {
+                if let Operand::Registers(registers) = fragment {
+                    for (i, bits) in (0..).zip(registers) {
+                        let (row, k) = a_place(thread, i);
+                        a[(row * depth + k) as usize] = bits.into();
+                    }
+                }
+            }
+            a
+        }
+    };
+    [a, matrix(multiplication.b, columns)]
 }

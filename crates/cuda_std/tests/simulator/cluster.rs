@@ -103,6 +103,7 @@ fn multicast(launch: &Launch) -> (Result<Vec<BarrierSite>, Fault>, Vec<Vec<u16>>
     let rows = Tiles {
         global: matrix.as_mut_ptr().cast(),
         element_bytes: 2,
+        rounds_to_tf32: false,
         width: 8,
         height: 16,
         row_bytes: 16,

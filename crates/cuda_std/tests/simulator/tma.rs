@@ -46,6 +46,7 @@ impl Matrix {
         Tiles {
             global: self.0.as_mut_ptr().cast(),
             element_bytes: 2,
+            rounds_to_tf32: false,
             width: Self::WIDTH,
             height: Self::HEIGHT,
             row_bytes: 2 * Self::LEADING,
@@ -111,6 +112,55 @@ fn a_box_lands_swizzled_and_is_zero_out_of_bounds() {
                 );
             }
         }
+    }
+}
+
+/// Rows of f32, of which the second is out of bounds: loaded as they are, and rounded to tf32.
+#[test]
+fn a_load_rounds_to_tf32_where_the_map_says_so() {
+    // 1 and less than half of tf32's last bit, half of it, more than half; half of it, negative;
+    // what becomes infinite; infinity; a subnormal number.
+    let bits = [
+        0x3F80_0FFF_u32,
+        0x3F80_1000,
+        0x3F80_1001,
+        0xBF80_1000,
+        0x7F7F_FFFF,
+        0xFF80_0000,
+        0x0000_1000,
+        0x3F80_0000,
+    ];
+    let rounded = [
+        0x3F80_0000_u32,
+        0x3F80_2000,
+        0x3F80_2000,
+        0xBF80_2000,
+        0x7F80_0000,
+        0xFF80_0000,
+        0x0000_2000,
+        0x3F80_0000,
+    ];
+    let halves = |words: [u32; 8]| {
+        let halves = words.map(|word| [word as u16, (word >> 16) as u16]);
+        halves.concat()
+    };
+    let row = halves(bits);
+    let pieces = [0, 8].map(|first| Aligned(std::array::from_fn(|i| row[first + i])));
+    for (rounds_to_tf32, expected) in [(false, bits), (true, rounded)] {
+        let tiles = Tiles {
+            global: pieces.as_ptr().cast(),
+            element_bytes: 4,
+            rounds_to_tf32,
+            width: 8,
+            height: 1,
+            row_bytes: 32,
+            box_width: 8,
+            box_height: 2,
+            swizzle: Swizzle::None,
+        };
+        let (seen, _) = load(Launch::new(1, 1), tiles.simulated().unwrap(), 32, [0, 0]);
+        assert_eq!(seen[..16], halves(expected), "{rounds_to_tf32}");
+        assert_eq!(seen[16..], [0; 16]);
     }
 }
 
@@ -230,6 +280,13 @@ fn what_no_gpu_copies_is_refused() {
             ..tiles
         })
         .contains("3 bytes")
+    );
+    assert!(
+        problem(Tiles {
+            rounds_to_tf32: true,
+            ..tiles
+        })
+        .contains("2 bytes to be rounded to tf32")
     );
     assert!(problem(Tiles { width: 0, ..tiles }).contains("without elements"));
 

@@ -168,6 +168,7 @@ impl Matrix {
         let tiles = Tiles {
             global: self.pieces.as_mut_ptr().cast(),
             element_bytes: 2,
+            rounds_to_tf32: false,
             width: self.cols,
             height: self.rows,
             row_bytes: 2 * self.cols,

@@ -7,7 +7,7 @@
 
 use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
 use cuda_std::tma::{self, Swizzle};
-use cuda_std::wgmma::{self, Descriptor, sum_place};
+use cuda_std::wgmma::{self, Descriptor, a_place, sum_place};
 use cuda_std::{shared, thread};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -126,6 +126,115 @@ fn every_element_is_one_sum_of_one_thread() {
     assert_eq!(sum_place(32 + 5, 0), (16 + 1, 2));
     assert_eq!(sum_place(32 + 5, 3), (16 + 1 + 8, 3));
     assert_eq!(sum_place(32 + 5, 6), (16 + 1 + 8, 8 + 2));
+}
+
+/// A of 64 x 8 in registers: element (row, k) of [`small`]'s matrix 1, from `k` on.
+fn a_of_thread(thread: u32, k: u32) -> [f32; 4] {
+    std::array::from_fn(|i| {
+        let (row, of_fragment) = a_place(thread, i as u32);
+        small(1, row, k + of_fragment) as f32
+    })
+}
+
+/// Multiplies by A in registers, and returns the sums of all threads, adding to sums of 1000.
+fn with_a_in_registers(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), String> {
+    let result = Mutex::new(vec![f32::NAN; 64 * 256]);
+    let report = launch.dynamic_shared_bytes(BYTES).run(|| {
+        let b = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+        unsafe { write_tile(b, 77, 256, TF32) };
+        tma::fence_shared(); // what was written may be multiplied
+        thread::sync_threads();
+        let thread = thread::thread_idx_x();
+        let mut sums = [1000.0_f32; 128];
+        let b = unsafe { Descriptor::new(b) };
+        unsafe { wgmma::fence() }; // the sums, and A, may be used
+        for step in 0..4 {
+            let a = a_of_thread(thread, 8 * step);
+            let b = b.along_k(32 * step);
+            unsafe { wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b, true) };
+        }
+        unsafe { wgmma::commit() };
+        unsafe { wgmma::wait_128::<0>(&mut sums) };
+        let mut result = result.lock().unwrap();
+        for (i, sum) in (0..).zip(sums) {
+            let (row, col) = sum_place(thread, i);
+            result[row as usize * 256 + col as usize] = sum;
+        }
+    });
+    let report = report.map_err(|fault| fault.to_string())?;
+    Ok((
+        result.into_inner().unwrap(),
+        report.waits.into_keys().collect(),
+    ))
+}
+
+#[test]
+fn a_may_be_in_registers() {
+    let expected = |row, col| {
+        let products = (0..32).map(|k| small(1, row, k) * small(77, col, k));
+        (1000 + products.sum::<i32>()) as f32
+    };
+    let (right, sites) = with_a_in_registers(Launch::new(1, 128)).unwrap();
+    for (row, col) in (0..64).flat_map(|row| (0..256).map(move |col| (row, col))) {
+        assert_eq!(
+            right[(row * 256 + col) as usize],
+            expected(row, col),
+            "({row}, {col})"
+        );
+    }
+    assert_eq!(sites.len(), 4, "{sites:?}");
+    for site in sites {
+        match with_a_in_registers(unsafe { Launch::new(1, 128).without_wait(site) }) {
+            Ok((sums, _)) => assert_ne!(sums, right, "{site}"),
+            Err(fault) => assert!(fault.contains("wgmma"), "{site}: {fault}"),
+        }
+    }
+}
+
+#[test]
+fn every_element_of_a_is_one_register_of_one_thread() {
+    let places = (0..128).flat_map(|thread| (0..4).map(move |i| a_place(thread, i)));
+    let all: BTreeSet<(u32, u32)> = places.collect();
+    assert_eq!(all.len(), 64 * 8);
+    assert_eq!(all.last(), Some(&(63, 7)));
+    // The picture of the PTX ISA, "Register fragments for wgmma.mma_async.m64nNk8": the second
+    // warp's lane 5.
+    let of_lane = [0, 1, 2, 3].map(|i| a_place(32 + 5, i));
+    assert_eq!(of_lane, [(17, 1), (25, 1), (17, 5), (25, 5)]);
+}
+
+/// After a wait, registers that hold A come after no fence, even while other sums are on their way.
+#[test]
+fn a_in_registers_needs_a_fence_of_its_own() {
+    let launch = |is_fenced: bool| {
+        let launch = Launch::new(1, 128).dynamic_shared_bytes(BYTES);
+        let report = launch.run(|| {
+            let b = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+            unsafe { write_tile(b, 77, 256, TF32) };
+            tma::fence_shared();
+            thread::sync_threads();
+            let b = unsafe { Descriptor::new(b) };
+            let (mut first, mut second) = ([0.0_f32; 128], [0.0_f32; 128]);
+            let a = a_of_thread(thread::thread_idx_x(), 0);
+            unsafe { wgmma::fence() };
+            unsafe { wgmma::m64n256k8_tf32_of_registers(&mut first, a, b, true) };
+            unsafe { wgmma::commit() };
+            unsafe { wgmma::m64n256k8_tf32_of_registers(&mut second, a, b, true) };
+            unsafe { wgmma::commit() };
+            unsafe { wgmma::wait_128::<1>(&mut first) };
+            let a = a_of_thread(thread::thread_idx_x(), 8);
+            if is_fenced {
+                unsafe { wgmma::fence() };
+            }
+            unsafe { wgmma::m64n256k8_tf32_of_registers(&mut second, a, b, true) };
+            unsafe { wgmma::commit() };
+            unsafe { wgmma::wait_128::<0>(&mut second) };
+        });
+        report.map(|_| ()).map_err(|fault| fault.to_string())
+    };
+    assert_eq!(launch(true), Ok(()));
+    let fault = launch(false).unwrap_err();
+    assert!(fault.contains("without a wgmma::fence()"), "{fault}");
 }
 
 /// Multiplies twice, with a tile of A that is written anew between the two, and returns the sums

@@ -151,6 +151,14 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             )
         };
     }
+    macro_rules! mapped {
+        ($kernel:ident) => {
+            thread!(
+                $kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
+                c pointer, ldc count, c_boxes map
+            )
+        };
+    }
     macro_rules! copy {
         ($kernel:ident) => {
             thread!(
@@ -165,10 +173,8 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::GemmI32(kernel) => gemm!(kernel),
         Function::BatchedF32(kernel) => batched!(kernel),
         Function::BatchedF64(kernel) => batched!(kernel),
-        Function::GemmBf16(kernel) | Function::GemmF16(kernel) => thread!(
-            kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
-            c pointer, ldc count, c_boxes map
-        ),
+        Function::GemmBf16(kernel) | Function::GemmF16(kernel) => mapped!(kernel),
+        Function::GemmTf32(kernel) => mapped!(kernel),
         Function::GemmSplit(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, a_scales slice, b map,
             b_scales slice, beta scalar, c pointer, ldc count

@@ -1,7 +1,7 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
 use gpu_kernels::fix_up::{self, FIX_UP};
-use gpu_kernels::spec::{ElementType, EntryPoint, Grid, Major, Variant};
+use gpu_kernels::spec::{ElementType, EntryPoint, Grid, Major, Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
 
 use super::bands::{MOST_CTAS_X, MOST_CTAS_Z, TooLarge, bands};
@@ -11,10 +11,9 @@ use super::operand_copy::{OperandCopy, View, copy};
 use crate::call::{Batch, Call, Factor, Shape};
 use crate::launch::{Address, Argument, Launch, Map, Memory, Waits};
 
-/// Bytes of a row of a box that the copy engine moves, and rows of a box of C
+/// Bytes of a row of a box that the copy engine moves
 /// ([`Staging::Ring`](gpu_kernels::spec::Staging::Ring)).
 const BOX_ROW_BYTES: usize = 128;
-const ROWS_OF_C: u32 = 64;
 
 /// Consecutive columns of C, and the kernel that computes them.
 #[derive(Clone, Debug)]
@@ -325,10 +324,12 @@ impl Panel {
         }
         let (variant, Shape { m, n, k }) = (self.variant, self.call.shape);
         let tile = variant.tile;
+        let rounds = variant.rounding == Rounding::Tf32;
         let map = |view: View, element: ElementType, (rows, columns), box_rows: u32| {
             Argument::Map(Map {
                 address: view.address,
                 element,
+                rounds_to_tf32: rounds && view.address.memory != Memory::C,
                 rows,
                 columns,
                 leading: view.leading,
@@ -367,6 +368,8 @@ impl Panel {
             Major::K => map(b, variant.types.b, (n, k), tile.n),
             Major::Mn => map(b, variant.types.b, (k, n), tile.k),
         };
+        // Boxes of C are square.
+        let rows_of_c = (BOX_ROW_BYTES / variant.types.c.bytes()) as u32;
         let c = View {
             address: self.c(0),
             extent: 0,
@@ -382,7 +385,7 @@ impl Panel {
             Argument::Beta,
             Argument::Pointer(c.address),
             Argument::Count(self.call.ldc),
-            map(c, variant.types.c, (m, n), ROWS_OF_C),
+            map(c, variant.types.c, (m, n), rows_of_c),
         ];
         let tiles = self.tiles().min((MOST_CTAS_X / MOST_PARTS) as usize) as u32;
         let launch = match self.parts() {

@@ -45,7 +45,9 @@ impl EncodeMap {
     /// The driver refuses them.
     pub fn map(&self, tiles: &Tiles) -> Result<TensorMap, CudaError> {
         // `CU_TENSOR_MAP_DATA_TYPE_UINT8` and those after it: bits are copied, and zeros are zeros.
+        // `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32` is the type that rounds.
         let data_type = match tiles.element_bytes {
+            4 if tiles.rounds_to_tf32 => 11,
             1 => 0,
             2 => 1,
             4 => 2,

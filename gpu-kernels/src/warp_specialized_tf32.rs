@@ -1,0 +1,359 @@
+//! f32 on Hopper's tensor cores, rounded to tf32, whichever way its rows run.
+//!
+//! Over `warp-specialized`, of which it has the producer, the two consumers and the ring, for
+//! elements of f32:
+//! - the copy engine rounds elements to tf32, to nearest, as it brings them: their tensor maps say
+//!   that they are tf32. So the error is that of `tensor-core`, and no thread rounds;
+//! - `wgmma` reads tiles of 32-bit elements only if their rows run along K: the transpose is for 16
+//!   bits. But its first operand may come from registers, into which threads can read a tile any
+//!   way they like. Of `A * B` with B's rows along N, the first operand is B: the kernel computes
+//!   the transpose, `C^T = B^T * A^T`, and stores it transposed again. No operand is copied.
+//!
+//! ```text
+//!   kernel | A's rows | B's rows | multiplies | left, 128 rows      | right, 256 columns
+//!   nt     | along K  | along K  | A * B      | A, shared memory    | B, shared memory
+//!   tt     | along M  | along K  | A * B      | A, by registers     | B, shared memory
+//!   nn     | along K  | along N  | B^T * A^T  | B^T, by registers   | A^T, shared memory
+//!   tn     | along M  | along N  | as nn, of a copy of A, transposed
+//! ```
+//!
+//! A thread's four registers of `left` are two pairs of neighbours in its tile. Which rows of the
+//! tile the instruction takes for its row 0, row 1 ... is free, as long as C is stored accordingly:
+//! [`left_row`] deals them so that each half of a warp reads from all 32 banks.
+//!
+//! Global-memory reads: M*N*K * (1/BM + 1/BN)
+//! Shared-memory reads: M*N*K * (1/64 + 1/256); 192 KiB of stages and 32 KiB of boxes of C a CTA
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 32, or 256 x 128 x 32 where it
+//! computes the transpose; a consumer has 64 rows of `left`, and a thread 2 x 64 sums. Rows at
+//! multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel warp-specialized-tf32 --math tf32 --m 1000 --n 776 --k 120
+//! ```
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::prelude::*;
+use cuda_std::shared;
+use cuda_std::tma::{self, Swizzle};
+use cuda_std::wgmma::{self, Descriptor};
+
+use crate::kernel::kernel;
+use crate::mapped_gemm::MappedGemm;
+use crate::raster;
+use crate::warp_specialized::{Ring, WARPGROUP, WM};
+
+const CONSUMERS: usize = 2;
+const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+/// Sums of a thread: a consumer has 64 x 256.
+const SUMS: usize = 128;
+/// Rows of the left tile, columns of the right one, and their depth: 128 bytes.
+const LEFT: usize = CONSUMERS * WM;
+const RIGHT: usize = 2 * SUMS;
+const BK: usize = 32;
+/// Columns of a box of 32 bits: 128 bytes, what a swizzle spreads over all banks. Boxes of C are
+/// square.
+const BOX: usize = 32;
+const BOX_BYTES: usize = BOX * BOX * 4;
+/// Bytes of a stage: a left tile and a right one.
+const LEFT_BYTES: usize = LEFT * BK * 4;
+const STAGE_BYTES: usize = LEFT_BYTES + RIGHT * BK * 4;
+/// Stages of the ring buffer: as many as there is shared memory for.
+const STAGES: usize = 4;
+/// Each two warps store C by boxes of 32 x 32, of which two can be on their way.
+const PAIRS: usize = CONSUMERS * 2;
+/// The dynamic shared memory: the ring buffer, and the boxes of C.
+const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
+/// A thread's sums of a box.
+const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
+
+/// The variants: whether the left operand goes through registers, and whether it is B.
+macro_rules! variants {
+    ($(
+        $name:literal $entry:ident a $a:ident b $b:ident tile $m:ident $n:ident
+        by_registers $by_registers:literal transposed $transposed:literal;
+    )*) => {
+        kernel! {
+            name: "warp-specialized-tf32",
+            idea: "the same for f32 that is rounded to 11 bits: the copy engine rounds, registers transpose",
+            variants: [
+                $(
+                    $name = fn $entry(gemm: tf32; mapped)
+                        block(THREADS, 1) tile($m, $n, BK)
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        launch_bounds(1)
+                        {
+                            unit: Unit::TensorCores { warp_tile: if $transposed {
+                                (RIGHT as u32, 16)
+                            } else {
+                                (16, RIGHT as u32)
+                            } },
+                            least_capability: 90,
+                            one_capability: true,
+                            grid: Grid::Persistent,
+                            thread_tile: if $transposed {
+                                (RIGHT as u32 / 4, 2)
+                            } else {
+                                (2, RIGHT as u32 / 4)
+                            },
+                            staging: Staging::Ring { bytes: BYTES as u32 },
+                            a: OperandLayout::$a,
+                            b: OperandLayout::$b,
+                            rounding: Rounding::Tf32,
+                        }
+                        => multiply::<$by_registers, $transposed>(gemm, full, empty);
+                )*
+            ],
+        }
+    };
+}
+
+variants! {
+    "warp-specialized-tf32" warp_specialized_tf32 a K_MAJOR_ALIGNED b MN_MAJOR_ALIGNED
+        tile RIGHT LEFT by_registers true transposed true;
+    "warp-specialized-tf32-nt" warp_specialized_tf32_nt a K_MAJOR_ALIGNED b K_MAJOR_ALIGNED
+        tile LEFT RIGHT by_registers false transposed false;
+    "warp-specialized-tf32-tt" warp_specialized_tf32_tt a MN_MAJOR_ALIGNED b K_MAJOR_ALIGNED
+        tile LEFT RIGHT by_registers true transposed false;
+}
+
+/// Which row of a consumer's 64 the instruction's rows are, where they come through registers: of
+/// the row that a lane of a warp has first in its registers (8 to a warp, `row`), that of the
+/// tile; the lane's second row, 8 further on for the instruction, is the next one of the tile.
+///
+/// A row of the tile is a column of its boxes, of which a thread reads two neighbours at a time, 8
+/// bytes, from the rows `lane % 4` of the box, or from those four further on. Half of a warp does
+/// so at a time:
+///
+/// ```text
+///   k = 0 | pieces of 16 bytes: 0 1 2 3  4 5 6 7      lanes / 4 = 0 and 1 read piece 0, as (0, 1)
+///   k = 1 |                     1 0 3 2  5 4 7 6      and (2, 3), 2 and 3 piece 4: swizzled by k,
+///   k = 2 |                     2 3 0 1  6 7 4 5      the pieces 0 and 4 of four rows are all
+///   k = 3 |                     3 2 1 0  7 6 5 4      eight places of a row, all banks
+/// ```
+#[inline(always)]
+const fn left_row(warp: usize, row: usize) -> usize {
+    BOX * (warp / 2) + 16 * (row / 2 % 2) + 8 * (warp % 2) + 4 * (row / 4) + 2 * (row % 2)
+}
+
+/// Two neighbours of a row, at a multiple of 8 bytes, each read and written as an f32 of its own,
+/// as those of a [`Float4`](crate::float4::Float4).
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Pair([f32; 2]);
+
+/// The body. The barriers are in shared memory.
+#[inline(always)]
+unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+    gemm: MappedGemm<'_, f32>,
+    full: *mut Mbarrier,  // (STAGES)
+    empty: *mut Mbarrier, // (STAGES)
+) {
+    const { assert!(BY_REGISTERS || !TRANSPOSED, "a tile in shared memory is as it lies") }
+    let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+    let thread = thread::thread_idx_x() as usize;
+    if thread == 0 {
+        for stage in 0..STAGES {
+            mbarrier::init(full.add(stage), 1);
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+
+    let (bm, bn) = if TRANSPOSED { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
+    let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
+    // Where a tile begins: in `left`, and in `right`.
+    let corner = |tile: usize| {
+        let (row, col) = raster::tile_position(tile, rows, cols);
+        if TRANSPOSED {
+            (col * bn, row * bm)
+        } else {
+            (row * bm, col * bn)
+        }
+    };
+    let mut tile = thread::block_idx_x() as usize;
+    let ctas = thread::grid_dim_x() as usize;
+    let iterations = gemm.depth().div_ceil(BK);
+    if thread < WARPGROUP {
+        wgmma::decrease_registers::<24>();
+        if thread == 0 {
+            let (of_left, of_right) = if TRANSPOSED {
+                (gemm.b, gemm.a)
+            } else {
+                (gemm.a, gemm.b)
+            };
+            let mut at = Ring {
+                stage: 0,
+                parity: 1,
+            };
+            while tile < rows * cols {
+                let (left, right) = corner(tile);
+                for iteration in 0..iterations {
+                    let full = full.add(at.stage);
+                    mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
+                    mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
+                    let left_tile = ring.add(at.stage * STAGE_BYTES);
+                    let right_tile = left_tile.add(LEFT_BYTES); // (RIGHT, BK)
+                    let k = (iteration * BK) as u32;
+                    if BY_REGISTERS {
+                        // (LEFT / 32, BK, 32)
+                        for i in 0..LEFT / BOX {
+                            let left = (left + i * BOX) as u32;
+                            let of_box = left_tile.add(i * BK * BOX * 4);
+                            tma::load_2d(of_box, of_left, left, k, full);
+                        }
+                    } else {
+                        tma::load_2d(left_tile, of_left, k, left as u32, full); // (LEFT, BK)
+                    }
+                    tma::load_2d(right_tile, of_right, k, right as u32, full);
+                    at.advance(STAGES);
+                }
+                tile += ctas;
+            }
+        }
+        return;
+    }
+
+    wgmma::increase_registers::<240>();
+    let consumer = thread / WARPGROUP - 1;
+    let thread = thread % WARPGROUP;
+    let (warp, lane) = (thread / 32, thread % 32);
+    // What this thread reads of a left tile that goes through registers: two neighbours from row
+    // lane % 4 of a box on, and two from four rows further on, where bit 2 of the row is set.
+    let neighbours = left_row(warp, lane / 4);
+    let in_left = {
+        let in_box = lane % 4 * BOX * 4 + neighbours % BOX * 4;
+        (consumer * WM + neighbours) / BOX * BK * BOX * 4 + Swizzle::Bytes128.place(in_box)
+    };
+    let boxes = ring.add(STAGES * STAGE_BYTES);
+    let mut at = Ring {
+        stage: 0,
+        parity: 0,
+    };
+    while tile < rows * cols {
+        let mut sums = [0.0_f32; SUMS];
+        for iteration in 0..iterations {
+            mbarrier::wait(full.add(at.stage), at.parity); // the tiles have landed
+            let left_tile = ring.add(at.stage * STAGE_BYTES);
+            let right = Descriptor::new(left_tile.add(LEFT_BYTES));
+            if BY_REGISTERS {
+                let mut left = [[0.0_f32; 4]; BK / 8];
+                for step in 0..BK / 8 {
+                    let low = left_tile.add(in_left + step * 8 * BOX * 4);
+                    let high = left_tile.add((in_left ^ 64) + (step * 8 + 4) * BOX * 4);
+                    let (low, high) = (low.cast::<Pair>(), high.cast::<Pair>());
+                    left[step] = [(*low).0[0], (*low).0[1], (*high).0[0], (*high).0[1]];
+                }
+                wgmma::fence(); // the sums, and the left operand, may be used
+                for step in 0..BK / 8 {
+                    let right = right.along_k(32 * step as u32);
+                    let adds = iteration > 0 || step > 0;
+                    wgmma::m64n256k8_tf32_of_registers(&mut sums, left[step], right, adds);
+                }
+            } else {
+                let left = Descriptor::new(left_tile.add(consumer * WM * BK * 4));
+                wgmma::fence(); // the sums may be used
+                for step in 0..BK / 8 {
+                    let (left, right) =
+                        (left.along_k(32 * step as u32), right.along_k(32 * step as u32));
+                    wgmma::m64n256k8_tf32(&mut sums, left, right, iteration > 0 || step > 0);
+                }
+            }
+            wgmma::commit();
+            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
+            if thread == 0 {
+                mbarrier::arrive(empty.add(at.stage));
+            }
+            at.advance(STAGES);
+        }
+        let (left, right) = corner(tile);
+        let place = Place {
+            left: left + consumer * WM,
+            right,
+            warp,
+            lane,
+        };
+        if gemm.stores_boxes() {
+            let pair = consumer * 2 + warp / 2;
+            store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, &sums, place, boxes, pair);
+        } else {
+            for i in 0..SUMS {
+                let (left, right) = place.of_sum::<BY_REGISTERS>(i);
+                let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+                gemm.update(row, col, sums[i]);
+            }
+        }
+        tile += ctas;
+    }
+}
+
+/// Where a thread's sums are: those of a consumer's 64 rows of `left` and 256 columns of `right`.
+#[derive(Clone, Copy)]
+struct Place {
+    left: usize,
+    right: usize,
+    warp: usize,
+    lane: usize,
+}
+
+impl Place {
+    /// The row of `left` and the column of `right` of sum `i`.
+    #[inline(always)]
+    fn of_sum<const BY_REGISTERS: bool>(&self, i: usize) -> (usize, usize) {
+        let thread = (32 * self.warp + self.lane) as u32;
+        let (row, col) = wgmma::sum_place(thread, i as u32);
+        let row = if BY_REGISTERS {
+            left_row(self.warp, self.lane / 4) + i / 2 % 2
+        } else {
+            row as usize
+        };
+        (self.left + row, self.right + col as usize)
+    }
+}
+
+/// Stores the sums of two warps, 32 rows of `left`, by the copy engine: box after box is written to
+/// shared memory, and copied while the next is written. Two neighbours of a row of C are one
+/// thread's: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
+#[inline(always)]
+unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+    gemm: &MappedGemm<'_, f32>,
+    sums: &[f32; SUMS],
+    place: Place,
+    boxes: *mut u8, // (PAIRS, 2, 32, 32)
+    pair: usize,
+) {
+    let leads = place.warp % 2 == 0 && place.lane == 0;
+    for part in 0..RIGHT / BOX {
+        let target = boxes.add((pair * 2 + part % 2) * BOX_BYTES);
+        if leads {
+            tma::wait_group_read::<1>(); // the box before the last has been read
+        }
+        thread::named_barrier(1 + pair as u32, 64); // the box may be written
+        for four in 0..SUMS_OF_BOX / 4 {
+            for neighbours in 0..2 {
+                let i = SUMS_OF_BOX * part + 4 * four;
+                let (first, second) = if TRANSPOSED {
+                    (i + neighbours, i + neighbours + 2)
+                } else {
+                    (i + 2 * neighbours, i + 2 * neighbours + 1)
+                };
+                let (left, right) = place.of_sum::<BY_REGISTERS>(first);
+                let (left, right) = (left % BOX, right % BOX);
+                let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+                let at = Swizzle::Bytes128.place((row * BOX + col) * 4);
+                let at = target.add(at).cast::<Pair>();
+                (*at).0[0] = gemm.alpha * sums[first];
+                (*at).0[1] = gemm.alpha * sums[second];
+            }
+        }
+        tma::fence_shared(); // the copy engine sees the box
+        thread::named_barrier(1 + pair as u32, 64); // the box is complete
+        if leads {
+            let left = (place.left + place.warp / 2 * BOX) as u32;
+            let right = (place.right + part * BOX) as u32;
+            let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+            tma::store_2d(gemm.c_boxes, col, row, target);
+            tma::commit_group();
+        }
+    }
+}

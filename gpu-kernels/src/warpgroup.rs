@@ -1,0 +1,229 @@
+//! Hopper's tensor cores: a warpgroup multiplies tiles that the copy engine brings.
+//!
+//! Over `tensor-core`, for elements of 16 bits (bf16, f16) with sums in f32:
+//! - `wgmma`: the 128 threads of a warpgroup multiply 64 x 16 by 16 x 256 in one instruction,
+//!   which reads A and B from shared memory itself. No fragment of them passes through registers,
+//!   which are left to the sums: half of a thread's;
+//! - the copy engine (TMA) brings whole tiles: one thread names a corner, and no thread computes
+//!   an address or holds data. What lies outside a matrix arrives as zeros;
+//! - tiles arrive at a barrier in shared memory (`mbarrier`), which counts their bytes, and threads
+//!   wait there for the phase in which all have arrived.
+//!
+//! ```text
+//!   copy engine | tiles 0 -> stage 0 | tiles 1 -> stage 1 |      | tiles 2 -> stage 0 | ...
+//!                                     \ full[0]            \ full[1]
+//!   warpgroup                          | multiply stage 0  | multiply stage 1 | ...
+//! ```
+//!
+//! Global-memory reads: M*N*K * (1/BM + 1/BN)
+//! Shared-memory reads: M*N*K * (1/64 + 1/256), by the tensor cores; 80 KiB of stages a CTA
+//! Block: 128 threads, one warpgroup, block tile 64 x 256 x 64, of which a thread has 2 x 64. A and
+//! B in any layout, rows at multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//!
+//! Two CTAs fit an SM: while one waits or stores C, the other multiplies. Each takes one tile of C
+//! after the other.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel warpgroup --dtype bf16 --m 1000 --n 776 --k 120
+//! ```
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::prelude::*;
+use cuda_std::shared;
+use cuda_std::tma::{self, TensorMap};
+use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
+
+use crate::half::{Bf16, Half, Sums, F16};
+use crate::kernel::kernel;
+use crate::mapped_gemm::MappedGemm;
+use crate::raster;
+
+/// Threads of a warpgroup.
+pub(crate) const WARPGROUP: usize = 128;
+/// Rows of C that a warpgroup computes.
+pub(crate) const WM: usize = 64;
+/// Depth of the tiles: 128 bytes.
+pub(crate) const BK: usize = 64;
+/// Columns of 16 bits of a box: 128 bytes, what a swizzle spreads over all banks.
+pub(crate) const BOX: usize = 64;
+/// The block tile is BM x BN x 64.
+const BM: usize = WM;
+const BN: usize = 256;
+/// A thread's sums.
+const SUMS: usize = BM * BN / WARPGROUP;
+/// Tiles of A, and of B, in shared memory: one is multiplied, the other arrives.
+const STAGES: usize = 2;
+/// Bytes of a tile of A, and of a stage: a tile of A and one of B.
+const A_BYTES: usize = BM * BK * 2;
+const STAGE_BYTES: usize = A_BYTES + BN * BK * 2;
+
+/// The variants: names, for bf16 and f16, and along what the rows of A and of B run.
+macro_rules! variants {
+    ($($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*) => {
+        kernel! {
+            name: "warpgroup",
+            idea: "128 threads multiply at once, on Hopper's tensor cores, what the copy engine brings",
+            variants: [
+                $(
+                    $name = fn $bf16(gemm: bf16; mapped)
+                        block(WARPGROUP, 1) tile(BM, BN, BK)
+                        shared(full: [Mbarrier; STAGES])
+                        launch_bounds(2)
+                        {
+                            staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<Bf16, $a, $b>(gemm, full);
+                    $name = fn $f16(gemm: f16; mapped)
+                        block(WARPGROUP, 1) tile(BM, BN, BK)
+                        shared(full: [Mbarrier; STAGES])
+                        launch_bounds(2)
+                        {
+                            staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<F16, $a, $b>(gemm, full);
+                )*
+            ],
+        }
+    };
+}
+
+/// The layout of an operand whose rows run along K, or along M or N.
+macro_rules! layout {
+    (KMajor) => {
+        OperandLayout::K_MAJOR_ALIGNED
+    };
+    (MnMajor) => {
+        OperandLayout::MN_MAJOR_ALIGNED
+    };
+}
+pub(crate) use layout;
+
+variants! {
+    "warpgroup" warpgroup_bf16 warpgroup_f16 KMajor MnMajor;
+    "warpgroup-nt" warpgroup_nt_bf16 warpgroup_nt_f16 KMajor KMajor;
+    "warpgroup-tn" warpgroup_tn_bf16 warpgroup_tn_f16 MnMajor MnMajor;
+    "warpgroup-tt" warpgroup_tt_bf16 warpgroup_tt_f16 MnMajor KMajor;
+}
+
+/// The body. The barriers are in shared memory.
+#[inline(always)]
+unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
+    gemm: MappedGemm<'_>,
+    full: *mut Mbarrier, // (STAGES)
+) {
+    const { assert!(STAGES == 2, "a stage is the lowest bit of the tiles' number") }
+    let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+    let thread = thread::thread_idx_x() as usize;
+    if thread == 0 {
+        for stage in 0..STAGES {
+            mbarrier::init(full.add(stage), 1); // the thread that asks for tiles
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+
+    let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
+    let iterations = gemm.depth().div_ceil(BK);
+    let mut tile = thread::block_idx_x() as usize;
+    let mut number = 0; // of the tiles of A and B that have been multiplied, in all tiles of C
+    while tile < rows * cols {
+        let (row, col) = raster::tile_position(tile, rows, cols);
+        let (row, col) = (row * BM, col * BN);
+        // Asks for the tiles of an iteration, by one thread.
+        let load = |number: usize, iteration: usize| {
+            if thread == 0 && iteration < iterations {
+                let full = full.add(number % STAGES);
+                mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
+                let a_tile = ring.add(number % STAGES * STAGE_BYTES); // (BM, BK)
+                let b_tile = a_tile.add(A_BYTES); // (BN, BK)
+                let k = (iteration * BK) as u32;
+                A::load(a_tile, gemm.a, row as u32, k, BM / BOX, full);
+                B::load(b_tile, gemm.b, col as u32, k, BN / BOX, full);
+            }
+        };
+        let mut sums = [0.0_f32; SUMS];
+        load(number, 0);
+        for iteration in 0..iterations {
+            load(number + 1, iteration + 1);
+            // The tiles have landed: a stage's phases alternate between 0 and 1.
+            mbarrier::wait(full.add(number % STAGES), (number / STAGES % 2) as u32);
+            let a_tile = ring.add(number % STAGES * STAGE_BYTES);
+            let (a, b) = (A::descriptor(a_tile), B::descriptor(a_tile.add(A_BYTES)));
+            wgmma::fence(); // the sums may be used
+            for step in 0..(BK / 16) as u32 {
+                let a = a.along_k(step * A::BYTES_OF_16);
+                let b = b.along_k(step * B::BYTES_OF_16);
+                sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
+            }
+            wgmma::commit();
+            sums.wait::<0>(); // the tiles have been read: others may take their place
+            number += 1;
+        }
+        for i in 0..SUMS {
+            let (m, n) = wgmma::sum_place(thread as u32, i as u32);
+            gemm.update::<T>(row + m as usize, col + n as usize, sums[i]);
+        }
+        tile += thread::grid_dim_x() as usize;
+    }
+}
+
+/// What a kernel needs to know of how a tile's rows run.
+pub(crate) trait Tiles: Major {
+    /// Asks for a tile of BK along K and `boxes` times 64 along M or N, from `mn` and `k` on.
+    unsafe fn load(
+        tile: *mut u8,
+        map: &TensorMap,
+        mn: u32,
+        k: u32,
+        boxes: usize,
+        full: *mut Mbarrier,
+    );
+
+    /// Describes a tile to the tensor cores.
+    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self>;
+}
+
+impl Tiles for KMajor {
+    #[inline(always)]
+    unsafe fn load(
+        tile: *mut u8, // (64 * boxes, BK)
+        map: &TensorMap,
+        mn: u32,
+        k: u32,
+        _boxes: usize,
+        full: *mut Mbarrier,
+    ) {
+        tma::load_2d(tile, map, k, mn, full);
+    }
+
+    #[inline(always)]
+    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self> {
+        Descriptor::new(tile)
+    }
+}
+
+impl Tiles for MnMajor {
+    #[inline(always)]
+    unsafe fn load(
+        tile: *mut u8, // (boxes, BK, 64)
+        map: &TensorMap,
+        mn: u32,
+        k: u32,
+        boxes: usize,
+        full: *mut Mbarrier,
+    ) {
+        for i in 0..boxes {
+            let box_of_tile = tile.add(i * BK * BOX * 2);
+            tma::load_2d(box_of_tile, map, mn + (i * BOX) as u32, k, full);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn descriptor(tile: *const u8) -> Descriptor<Self> {
+        Descriptor::of_boxes(tile, (BK * BOX * 2) as u32)
+    }
+}
