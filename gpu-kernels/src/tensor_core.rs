@@ -69,6 +69,7 @@ kernel! {
                 a: OperandLayout::K_MAJOR_ALIGNED,
                 b: OperandLayout::MN_MAJOR_ALIGNED,
                 rounding: Rounding::Tf32,
+                rate: Some(Rate::h200(150.0, 0.7, 2)),
             }
             => multiply(gemm, stages);
     ],

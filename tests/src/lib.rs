@@ -22,11 +22,11 @@ pub fn on_simulator(
 }
 
 /// Whether the simulator runs this variant, and not another that stands for it. Products of
-/// warpgroups take it a while, and two of their eight variants read A and B in all ways that there
-/// are, and have both types.
+/// warpgroups take it a while, and of 16 bits two of their eight variants read A and B in all ways
+/// that there are, and have both types.
 pub fn stands_for_itself(variant: &Variant) -> bool {
     let is_first = match variant.a.major {
-        Major::K if variant.splits_operands() => true,
+        _ if variant.types.c == ElementType::F32 => true,
         Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
     };

@@ -365,6 +365,7 @@ fn on_devices(
         ))
     })?;
     let several = opened.len() > 1;
+    let math = arguments.running.math;
     let mut devices = Vec::new();
     for (index, (opened, label)) in opened.into_iter().zip(labels).enumerate() {
         let baseline = match several {
@@ -376,7 +377,7 @@ fn on_devices(
         let asked = asked.iter().copied();
         let asked = asked.filter(|asked| index == 0 || !asked.is_native());
         devices.push(OnDevice {
-            chooser: noted(Chooser::of(&opened.device), notes),
+            chooser: math.chooser(noted(Chooser::of(&opened.device), notes)),
             asked: running::runnable(asked.collect(), &opened.device, label.as_deref(), notes)?,
             baseline,
             opened,

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::exit::{PROVEN, Stop, failed, finish, noted, usage};
+use super::running::Math;
 use super::sizes::dimension;
 use super::values;
 use crate::cpu::RUNGS;
@@ -47,6 +48,10 @@ pub(super) struct Arguments {
     /// The type of the elements
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
     dtype: ElementType,
+
+    /// The arithmetic that `auto` may use for f32
+    #[arg(long, value_enum, default_value_t = Math::Ieee)]
+    math: Math,
 
     /// The factor of the C that was there; 0 does not read it
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
@@ -131,6 +136,7 @@ pub(super) fn explain(
         false => None,
         true => {
             let chooser = chooser(arguments, here.as_ref().map(|(found, _)| *found), notes)?;
+            let chooser = arguments.math.chooser(chooser);
             chooser.reasoned(arguments.dtype, shape)
         }
     };

@@ -76,7 +76,7 @@ pub(super) fn multiply(
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type);
     let asked = running::runnable(asked, &opened.device, None, notes)?;
-    let rungs = rungs_for(&asked, &opened.device, data_type, call, notes);
+    let rungs = rungs_for(&asked, &opened.device, math, data_type, call, notes);
     let request = Request {
         rungs,
         data_type,
@@ -115,6 +115,7 @@ pub(super) fn multiply(
 fn rungs_for(
     asked: &[Asked],
     device: &Device,
+    math: Math,
     data_type: ElementType,
     call: Call,
     notes: &mut dyn Write,
@@ -126,7 +127,7 @@ fn rungs_for(
     if let Some(rungs) = asked.iter().map(fixed).collect() {
         return rungs;
     }
-    let chooser = noted(Chooser::of(device), notes);
+    let chooser = math.chooser(noted(Chooser::of(device), notes));
     let rung = |asked: &Asked| asked.rung(&chooser, data_type, call);
     asked.iter().filter_map(rung).collect()
 }

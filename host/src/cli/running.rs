@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use gpu_gemm::gpu_kernels::spec::Rounding;
-use gpu_gemm::{Device, DeviceChoice, DeviceError, ElementType};
+use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, ElementType};
 
 use super::exit::{Stop, failed, note, usage};
 use crate::measure::{Effort, Origin, clblast};
@@ -65,6 +65,16 @@ pub(super) enum Math {
     Split,
     /// And tensor cores, for which elements are rounded to tf32 (11 of 24 bits)
     Tf32,
+}
+
+impl Math {
+    /// What chooses kernels where this is allowed. `auto` never splits.
+    pub(super) fn chooser(self, chooser: Chooser) -> Chooser {
+        match self {
+            Math::Ieee | Math::Split => chooser,
+            Math::Tf32 => chooser.allowing_tf32(),
+        }
+    }
 }
 
 impl Running {

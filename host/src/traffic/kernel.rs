@@ -120,11 +120,15 @@ impl Traffic {
                 // What is read for one product, and for all others of who reads it.
                 let (reader_m, reader_n) = match variant.unit {
                     Unit::CudaCores => (thread_m, thread_n),
-                    // The four warps of a warpgroup are read for together.
+                    // The four warps of a warpgroup are read for together: below each other, or,
+                    // where they compute the transpose, beside each other.
                     Unit::TensorCores { warp_tile: (m, n) }
                         if matches!(variant.staging, Staging::Ring { .. }) =>
                     {
-                        (4 * u128::from(m), n.into())
+                        match m <= n {
+                            true => (4 * u128::from(m), n.into()),
+                            false => (m.into(), 4 * u128::from(n)),
+                        }
                     }
                     Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
                 };
@@ -239,11 +243,15 @@ mod tests {
                             let threads = variant.block.threads();
                             let (readers, (reader_m, reader_n)) = match variant.unit {
                                 Unit::CudaCores => (threads, variant.thread_tile),
-                                // All warpgroups multiply but one.
+                                // All warpgroups multiply but one, if there are several.
                                 Unit::TensorCores { warp_tile: (m, n) }
                                     if matches!(variant.staging, Staging::Ring { .. }) =>
                                 {
-                                    (threads / 128 - 1, (4 * m, n))
+                                    let reader = match (m, n) {
+                                        (16, n) => (64, n),
+                                        (m, _) => (m, 64),
+                                    };
+                                    ((threads / 128 - 1).max(1), reader)
                                 }
                                 Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
                             };

@@ -9,7 +9,11 @@ use crate::gpu::DeviceFacts;
 use crate::plan::clusters::clocks;
 
 /// The clocks of an SM in a second.
-const CLOCK_HZ: f64 = 1.98e9;
+pub(super) const CLOCK_HZ: f64 = 1.98e9;
+
+/// Threads of a warpgroup. A kernel of one alone multiplies only while it does not wait for tiles,
+/// and is never the fastest.
+const WARPGROUP: u32 = 128;
 
 /// The kernels for this type that read A and B as they lie, with the seconds that each is predicted
 /// to take, the fastest first.
@@ -22,6 +26,7 @@ pub(super) fn predictions(
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let mut predictions: Vec<(Choice, f64)> = variants
         .filter(|one| one.types.c == element && [one.a.major, one.b.major] == lies)
+        .filter(|one| one.block.threads() > WARPGROUP)
         .map(|one| {
             let clocks = clocks(one, call.shape, facts.ctas_at_once(one));
             (Choice::even(one), clocks / CLOCK_HZ)

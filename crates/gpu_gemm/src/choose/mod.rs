@@ -6,6 +6,7 @@
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
 //! | `mapped.rs` | the same for elements of 16 bits |
+//! | `tf32.rs` | the same for f32 that may be rounded to tf32 |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
 //! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
@@ -15,6 +16,7 @@ mod candidates;
 mod choice;
 mod mapped;
 pub mod model;
+mod tf32;
 pub mod tuned;
 
 use std::collections::HashMap;
@@ -56,6 +58,7 @@ pub fn choose(
 pub struct Chooser {
     facts: DeviceFacts,
     tuned: Option<Tuned>,
+    allows_tf32: bool,
     /// Earlier choices, each by the type of the elements, the call and the size of the workspace:
     /// choosing takes longer than a small product.
     known: Mutex<HashMap<(ElementType, Call, usize), Arc<Plan>>>,
@@ -110,7 +113,18 @@ impl Chooser {
         Chooser {
             facts,
             tuned: None,
+            allows_tf32: false,
             known: Mutex::default(),
+        }
+    }
+
+    /// The same chooser where f32 may be rounded to tf32, which has 11 of its 24 bits: it chooses
+    /// kernels that do so wherever they are predicted to be faster.
+    pub fn allowing_tf32(self) -> Chooser {
+        Chooser {
+            allows_tf32: true,
+            known: Mutex::default(),
+            ..self
         }
     }
 
@@ -139,7 +153,7 @@ impl Chooser {
             return Ok(Arc::clone(plan));
         }
         let plan = Arc::new(match element {
-            ElementType::F32 => choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes)?,
+            ElementType::F32 => self.of_f32(call, workspace_bytes)?,
             _ => self.predicted(element, call, workspace_bytes)?,
         });
         let mut known = known();
@@ -148,6 +162,29 @@ impl Chooser {
         }
         known.insert(key, Arc::clone(&plan));
         Ok(plan)
+    }
+
+    /// [`Chooser::plan`] for f32.
+    fn of_f32(&self, call: Call, workspace_bytes: usize) -> Result<Plan, usize> {
+        let plan = choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes);
+        let rounding = match self.allows_tf32 {
+            true => tf32::predictions(call, &self.facts),
+            false => Vec::new(),
+        };
+        let mut affordable = rounding
+            .into_iter()
+            .filter(|(plan, _)| plan.workspace_bytes() <= workspace_bytes);
+        let Some((rounding, seconds)) = affordable.next() else {
+            return plan;
+        };
+        let is_slower = |plan: &Plan| {
+            let other = model::seconds(plan, &self.facts);
+            other.is_none_or(|other| seconds < other)
+        };
+        match plan {
+            Ok(plan) if !is_slower(&plan) => Ok(plan),
+            _ => Ok(rounding),
+        }
     }
 
     /// [`Chooser::plan`] for a type other than f32.
@@ -215,7 +252,12 @@ impl Chooser {
         }
         let tuned = self.tuned.as_ref().and_then(|tuned| tuned.entry(call));
         let mut candidates: Vec<(Choice, f64)> = Vec::new();
-        for (plan, seconds) in predictions(call, &self.facts) {
+        let mut plans = predictions(call, &self.facts);
+        if self.allows_tf32 {
+            plans.extend(tf32::predictions(call, &self.facts));
+            plans.sort_by(|one, other| one.1.total_cmp(&other.1));
+        }
+        for (plan, seconds) in plans {
             let is_of_plan =
                 |(known, _): &(Choice, f64)| std::ptr::eq(known.variant, plan.variant());
             if !candidates.iter().any(is_of_plan) {
@@ -378,6 +420,52 @@ mod tests {
         assert_eq!(name(usize::MAX), "fp64-tensor");
         assert_eq!(name(4096 * 4096 * 8), "fp64-tensor");
         assert_eq!(name(4096 * 4096 * 8 - 1), "tiled-32");
+    }
+
+    #[test]
+    fn f32_is_rounded_to_tf32_only_where_that_is_allowed_and_faster() {
+        let ieee = Chooser::untuned(h200());
+        let chooser = Chooser::untuned(h200()).allowing_tf32();
+        let name = |chooser: &Chooser, call| {
+            let choice = chooser.choose_for(ElementType::F32, call);
+            choice.unwrap().variant.name
+        };
+        let (no, yes) = (Transpose::No, Transpose::Yes);
+        for (a, b, expected) in [
+            (no, no, "warp-specialized-tf32"),
+            (no, yes, "warp-specialized-tf32-nt"),
+            (yes, yes, "warp-specialized-tf32-tt"),
+        ] {
+            let call = Call::compact(Shape::cube(4096), a, b, ElementType::F32);
+            assert_eq!(name(&chooser, call), expected);
+            let choice = chooser.choose_for(ElementType::F32, call).unwrap();
+            assert_eq!(choice.plan(call, &h200()).unwrap().workspace_bytes(), 0);
+            let rounding = ieee.choose_for(ElementType::F32, call).unwrap();
+            assert_eq!(rounding.variant.unit, Unit::CudaCores);
+        }
+        // No kernel reads both along M and N: one is copied.
+        let call = Call::compact(Shape::cube(4096), yes, no, ElementType::F32);
+        let plan = chooser.plan(ElementType::F32, call, usize::MAX).unwrap();
+        assert!(plan.variant().name.starts_with("warp-specialized-tf32"));
+        assert_eq!(plan.panels()[0].copies().count(), 1);
+        // Without a workspace for the copy, none of those kernels.
+        let in_place = chooser.plan(ElementType::F32, call, 0).unwrap();
+        assert_eq!(in_place.variant().unit, Unit::CudaCores);
+        // A tile of 256 x 128 is too large for a small C; a row is a matter of memory.
+        for shape in [Shape::new(64, 64, 64), Shape::new(1, 4096, 4096)] {
+            let unit = chooser.choose(ElementType::F32, shape).unwrap().variant.unit;
+            assert_eq!(unit, Unit::CudaCores, "{shape}");
+        }
+        // Another GPU has no such instructions, but tensor cores.
+        let ampere = DeviceFacts {
+            capability: 80,
+            ..h200()
+        };
+        let ampere = Chooser::untuned(ampere).allowing_tf32();
+        assert_eq!(name(&ampere, compact(Shape::cube(4096))), "tensor-core");
+        let reasoned = chooser.reasoned(ElementType::F32, Shape::cube(4096)).unwrap();
+        assert_eq!(reasoned.why, Why::Predicted);
+        assert!(reasoned.candidates[0].0 == reasoned.choice);
     }
 
     #[test]

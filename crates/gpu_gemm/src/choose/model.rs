@@ -84,7 +84,7 @@ fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
 }
 
 /// The operand copies: each is read once and written once.
-fn copies(panel: &Panel, facts: &DeviceFacts) -> f64 {
+pub(super) fn copies(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let bytes_per_element = panel.variant().types.a.bytes() as f64;
     let copies = panel.copies().map(|copy| {
         let elements = copy.source.0 as f64 * copy.source.1 as f64 + copy.elements() as f64;

@@ -5,7 +5,7 @@
 //! [`Rate`]. Other GPUs are assumed to differ in their multiply-add
 //! rate, in their memory bandwidth, and in how many CTAs an SM holds.
 
-use gpu_kernels::spec::{ElementType, Rate, Variant};
+use gpu_kernels::spec::{ElementType, Rate, Staging, Variant};
 
 use super::capability::Capability;
 use super::model::Gpu;
@@ -86,9 +86,9 @@ impl DeviceFacts {
     }
 
     /// The number of CTAs of a kernel that an SM holds at once: as many as on the GPU where its
-    /// rate was measured, unless this GPU has room for fewer; one for a kernel without a rate.
+    /// rate was measured, unless this GPU has room for fewer. Of a kernel without a rate one, or, of
+    /// one with a ring of stages, as many as have room for that.
     pub fn resident(&self, variant: &Variant) -> u32 {
-        let measured = variant.rate.map_or(1, |rate| rate.ctas_per_sm);
         let needs = Needs {
             threads: variant.block.threads(),
             // Registers set no further limit: the compiler was held to what the measured number
@@ -97,6 +97,11 @@ impl DeviceFacts {
             shared_bytes: variant.static_shared_bytes + variant.ring_bytes(),
         };
         let room = self.sm.map(|sm| Occupancy::of(sm, needs).ctas);
+        let measured = match (variant.rate, variant.staging) {
+            (Some(rate), _) => rate.ctas_per_sm,
+            (None, Staging::Ring { .. }) => room.unwrap_or(1),
+            (None, _) => 1,
+        };
         measured
             .min(self.ctas_per_sm)
             .min(room.unwrap_or(u32::MAX))
