@@ -7,8 +7,8 @@ use crate::element::Element;
 use crate::half::Half;
 
 /// A GEMM of elements of 16 bits, or of f32, whose A and B the copy engine reads, as tensor maps
-/// describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and `alpha == 0` reads
-/// neither `A` nor `B`.
+/// describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and
+/// `alpha == 0` reads neither `A` nor `B`.
 #[derive(Clone, Copy)]
 pub struct MappedGemm<'a, C = u16> {
     pub m: usize,

@@ -74,7 +74,7 @@ macro_rules! variants {
     )*) => {
         kernel! {
             name: "warp-specialized-tf32",
-            idea: "the same for f32 that is rounded to 11 bits: the copy engine rounds, registers transpose",
+            idea: "warp specialisation for f32: the copy engine rounds to 11 bits, and registers transpose",
             variants: [
                 $(
                     $name = fn $entry(gemm: tf32; mapped)
@@ -135,6 +135,17 @@ const fn left_row(warp: usize, row: usize) -> usize {
     BOX * (warp / 2) + 16 * (row / 2 % 2) + 8 * (warp % 2) + 4 * (row / 4) + 2 * (row % 2)
 }
 
+/// What belongs to rows of C and to columns of C, from what belongs to `left` and to `right`; or
+/// the other way round.
+#[inline(always)]
+fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
+    if TRANSPOSED {
+        (second, first)
+    } else {
+        (first, second)
+    }
+}
+
 /// Two neighbours of a row, at a multiple of 8 bytes, each read and written as an f32 of its own,
 /// as those of a [`Float4`](crate::float4::Float4).
 #[derive(Clone, Copy)]
@@ -148,7 +159,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
-    const { assert!(BY_REGISTERS || !TRANSPOSED, "a tile in shared memory is as it lies") }
+    const { assert!(BY_REGISTERS || !TRANSPOSED, "B along K is as it must be") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
     let thread = thread::thread_idx_x() as usize;
     if thread == 0 {
@@ -160,16 +171,12 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     }
     thread::sync_threads(); // the barriers may be used
 
-    let (bm, bn) = if TRANSPOSED { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
+    let (bm, bn) = swapped_if::<_, TRANSPOSED>((LEFT, RIGHT));
     let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
     // Where a tile begins: in `left`, and in `right`.
     let corner = |tile: usize| {
         let (row, col) = raster::tile_position(tile, rows, cols);
-        if TRANSPOSED {
-            (col * bn, row * bm)
-        } else {
-            (row * bm, col * bn)
-        }
+        swapped_if::<_, TRANSPOSED>((row * bm, col * bn))
     };
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
@@ -177,11 +184,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     if thread < WARPGROUP {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
-            let (of_left, of_right) = if TRANSPOSED {
-                (gemm.b, gemm.a)
-            } else {
-                (gemm.a, gemm.b)
-            };
+            let (of_left, of_right) = swapped_if::<_, TRANSPOSED>((gemm.a, gemm.b));
             let mut at = Ring {
                 stage: 0,
                 parity: 1,
@@ -254,8 +257,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 let left = Descriptor::new(left_tile.add(consumer * WM * BK * 4));
                 wgmma::fence(); // the sums may be used
                 for step in 0..BK / 8 {
-                    let (left, right) =
-                        (left.along_k(32 * step as u32), right.along_k(32 * step as u32));
+                    let [left, right] = [left, right].map(|tile| tile.along_k(32 * step as u32));
                     wgmma::m64n256k8_tf32(&mut sums, left, right, iteration > 0 || step > 0);
                 }
             }
@@ -278,8 +280,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, &sums, place, boxes, pair);
         } else {
             for i in 0..SUMS {
-                let (left, right) = place.of_sum::<BY_REGISTERS>(i);
-                let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+                let (row, col) = swapped_if::<_, TRANSPOSED>(place.of_sum::<BY_REGISTERS>(i));
                 gemm.update(row, col, sums[i]);
             }
         }
@@ -338,8 +339,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                     (i + 2 * neighbours, i + 2 * neighbours + 1)
                 };
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
-                let (left, right) = (left % BOX, right % BOX);
-                let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+                let (row, col) = swapped_if::<_, TRANSPOSED>((left % BOX, right % BOX));
                 let at = Swizzle::Bytes128.place((row * BOX + col) * 4);
                 let at = target.add(at).cast::<Pair>();
                 (*at).0[0] = gemm.alpha * sums[first];
@@ -351,7 +351,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         if leads {
             let left = (place.left + place.warp / 2 * BOX) as u32;
             let right = (place.right + part * BOX) as u32;
-            let (row, col) = if TRANSPOSED { (right, left) } else { (left, right) };
+            let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
             tma::store_2d(gemm.c_boxes, col, row, target);
             tma::commit_group();
         }

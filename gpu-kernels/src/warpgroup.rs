@@ -62,7 +62,7 @@ macro_rules! variants {
     ($($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*) => {
         kernel! {
             name: "warpgroup",
-            idea: "128 threads multiply at once, on Hopper's tensor cores, what the copy engine brings",
+            idea: "one instruction of 128 threads multiplies tiles that TMA brings, on Hopper",
             variants: [
                 $(
                     $name = fn $bf16(gemm: bf16; mapped)

@@ -168,7 +168,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "source" => excerpts::quote(part.arguments).map(Some),
         "ranks" => many_ranks::figure(part.arguments).map(Some),
         "by-opencl" => by_opencl::table(part.arguments).map(Some),
-        "halves" => halves::table().map(Some),
+        "halves" => halves::table(part.arguments).map(Some),
         "ideas" => ideas::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),

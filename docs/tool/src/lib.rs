@@ -28,7 +28,7 @@
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
-//! | `halves` | elements of 16 bits beside cuBLAS | `halves.rs` |
+//! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
 //! | `ideas RUNG` | what each of its ideas gains | `ideas.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!

@@ -14,7 +14,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use gpu_gemm::{ElementType, Shape};
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::Kernel;
+use gpu_kernels::spec::{Grid, Kernel, Rounding, Variant};
 use host::cli;
 use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
@@ -119,11 +119,15 @@ fn every_kernel_has_its_chapter_in_order(chapters: &[Chapter]) -> Result<(), Fai
 
 fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
     let (name, source) = (kernel.name, kernel.source);
-    // Kernels of 16 bits alone have a table of their own.
-    let is_of_16_bits = kernel.variants.iter().all(|one| one.types.c.bytes() == 2);
-    let speed = match is_of_16_bits {
-        true => "<!-- halves -->".to_string(),
-        false => format!("<!-- measured {name} -->"),
+    // Kernels of 16 bits alone, and those with a variant for each layout, have tables of their own.
+    let mut variants = kernel.variants.iter();
+    let has_layouts = |one: &Variant| {
+        one.types.c.bytes() == 2 || one.grid == Grid::Persistent && one.rounding == Rounding::Tf32
+    };
+    let speed = match (variants.all(has_layouts), name) {
+        (true, "warp-specialized") => "<!-- halves -->".to_string(),
+        (true, _) => format!("<!-- halves {name} -->"),
+        (false, _) => format!("<!-- measured {name} -->"),
     };
     [
         ("its title", format!("# {name}\n")),

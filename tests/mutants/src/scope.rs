@@ -71,6 +71,7 @@ pub const TOO_SLOW: &[&str] = &[
     "is_proven_on_awkward_shapes",
     "sides_that_16_bits_cannot_count",
     // Each would take minutes.
+    "warpgroup",
     "warp_specialized",
     "split_fp32",
 ];
@@ -79,7 +80,9 @@ pub const TOO_SLOW: &[&str] = &[
 pub const LEFT_OUT: &[&str] = &[
     "host/src/verify/tests.rs",
     "host/src/prove/steps.rs",
+    "gpu-kernels/src/warpgroup.rs",
     "gpu-kernels/src/warp_specialized.rs",
+    "gpu-kernels/src/warp_specialized_tf32.rs",
     "gpu-kernels/src/split_fp32.rs",
     "gpu-kernels/src/mapped_gemm.rs",
     "gpu-kernels/src/half.rs",

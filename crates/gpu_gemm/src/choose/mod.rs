@@ -453,7 +453,11 @@ mod tests {
         assert_eq!(in_place.variant().unit, Unit::CudaCores);
         // A tile of 256 x 128 is too large for a small C; a row is a matter of memory.
         for shape in [Shape::new(64, 64, 64), Shape::new(1, 4096, 4096)] {
-            let unit = chooser.choose(ElementType::F32, shape).unwrap().variant.unit;
+            let unit = chooser
+                .choose(ElementType::F32, shape)
+                .unwrap()
+                .variant
+                .unit;
             assert_eq!(unit, Unit::CudaCores, "{shape}");
         }
         // Another GPU has no such instructions, but tensor cores.
@@ -463,7 +467,9 @@ mod tests {
         };
         let ampere = Chooser::untuned(ampere).allowing_tf32();
         assert_eq!(name(&ampere, compact(Shape::cube(4096))), "tensor-core");
-        let reasoned = chooser.reasoned(ElementType::F32, Shape::cube(4096)).unwrap();
+        let reasoned = chooser
+            .reasoned(ElementType::F32, Shape::cube(4096))
+            .unwrap();
         assert_eq!(reasoned.why, Why::Predicted);
         assert!(reasoned.candidates[0].0 == reasoned.choice);
     }

@@ -34,7 +34,10 @@ fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
         return model::seconds(plan, facts);
     }
     let clocks = clocks(variant, plan.call().shape, facts.ctas_at_once(variant));
-    let copies = plan.panels().iter().map(|panel| model::copies(panel, facts));
+    let copies = plan
+        .panels()
+        .iter()
+        .map(|panel| model::copies(panel, facts));
     let of_one = clocks / CLOCK_HZ + copies.sum::<f64>();
     Some(of_one * plan.repeats() as f64)
 }

@@ -1,5 +1,6 @@
-//! Who does what, and when, in a kernel whose warpgroups are specialised: the producer, the ring of
-//! stages, two consumers and the copy engine that stores C.
+//! Who does what, and when, in a kernel of warpgroups: who asks for tiles, the stages, who
+//! multiplies and, where it does, the copy engine that stores C. One warpgroup alone does all in
+//! turn; where warpgroups are specialised, a producer asks and two consumers multiply.
 
 use gpu_kernels::spec::Variant;
 
@@ -29,13 +30,18 @@ struct Times {
     multiplied: usize,
 }
 
-/// The k-iterations of two tiles of C.
-fn times(stages: usize) -> Vec<Times> {
+/// The k-iterations of two tiles of C. One warpgroup alone asks for tiles when it begins to
+/// multiply those before, and for the first of a tile of C when the last is stored.
+fn times(stages: usize, is_alone: bool) -> Vec<Times> {
     let mut times: Vec<Times> = Vec::new();
     for index in 0..2 * ITERATIONS {
         let before = |back: usize| index.checked_sub(back).map(|index| times[index]);
         let free = before(stages).map_or(0, |times| times.multiplied + MULTIPLIES);
-        let asked = free.max(before(1).map_or(0, |times| times.asked + 1));
+        let mut asked = free.max(before(1).map_or(0, |times| times.asked + 1));
+        if is_alone && index == ITERATIONS {
+            let last = times[index - 1].multiplied + MULTIPLIES;
+            asked = last + STORES;
+        }
         let stored = if index == ITERATIONS { STORES } else { 0 };
         let done = before(1).map_or(0, |times| times.multiplied + MULTIPLIES + stored);
         times.push(Times {
@@ -61,12 +67,17 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
         area
     };
     let stages = stages(variant);
+    let is_alone = variant.block.threads() == 128;
     let (consumers, stores) = (1 + stages, 2 + stages);
     // Threads store from registers where the copy engine does not.
-    let engine_stores = !variant.splits_operands();
-    let mut lines = vec!["producer".to_owned()];
+    let engine_stores = !variant.splits_operands() && !is_alone;
+    let (asks, multiplies) = match is_alone {
+        true => ("one thread asks", "warpgroup"),
+        false => ("producer", "consumers"),
+    };
+    let mut lines = vec![asks.to_owned()];
     lines.extend((0..stages).map(|stage| format!("stage {stage}")));
-    lines.push("consumers".to_owned());
+    lines.push(multiplies.to_owned());
     lines.extend(engine_stores.then(|| "stores".to_owned()));
     for (line, name) in lines.iter().enumerate() {
         drawing.text("small", 16.0, 68.0 + line as f64 * row, name);
@@ -79,7 +90,7 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
             text,
         );
     };
-    for (index, Times { asked, multiplied }) in times(stages).into_iter().enumerate() {
+    for (index, Times { asked, multiplied }) in times(stages, is_alone).into_iter().enumerate() {
         let (tile, k) = (index / ITERATIONS, index % ITERATIONS);
         let class = |light, strong| if tile == 0 { light } else { strong };
         let stage = index % stages;
@@ -130,13 +141,20 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
         }
     }
     let tile = variant.tile;
-    let captions = [
-        format!(
-            "Two tiles of C, {} x {}, of {ITERATIONS} k-iterations each, faint and strong. The producer asks for a stage as soon as it is empty,",
-            tile.m, tile.n
-        ),
-        "and goes on to the next tile while the consumers still write the last one; the tiles of that are there when they are done.".to_owned(),
-    ];
+    let tiles = format!(
+        "Two tiles of C, {} x {}, of {ITERATIONS} k-iterations each, faint and strong.",
+        tile.m, tile.n
+    );
+    let captions = match is_alone {
+        true => [
+            format!("{tiles} A stage is asked for when its products are done, while the other is multiplied;"),
+            "nobody asks for the next tile's before this one is stored.".to_owned(),
+        ],
+        false => [
+            format!("{tiles} The producer asks for a stage as soon as it is empty,"),
+            "and goes on to the next tile while the consumers still write the last one; the tiles of that are there when they are done.".to_owned(),
+        ],
+    };
     let captions: Vec<&str> = captions.iter().map(String::as_str).collect();
     drawing.lines((16.0, 308.0), 16.0, &captions);
     drawing
@@ -149,14 +167,26 @@ mod tests {
 
     #[test]
     fn there_are_as_many_stages_as_in_the_kernel() {
-        for (name, count) in [("warp-specialized", 4), ("split-fp32", 3)] {
+        for (name, count) in [
+            ("warpgroup", 2),
+            ("warp-specialized", 4),
+            ("warp-specialized-tf32", 4),
+            ("split-fp32", 3),
+        ] {
             assert_eq!(stages(&kernel(name).unwrap().variants[0]), count);
         }
     }
 
     #[test]
+    fn one_warpgroup_asks_for_no_tiles_of_the_next_c_before_it_has_stored_this_one() {
+        let times = times(2, true);
+        let stored = times[ITERATIONS - 1].multiplied + MULTIPLIES + STORES;
+        assert!(times[ITERATIONS].asked >= stored, "{times:?}");
+    }
+
+    #[test]
     fn a_stage_is_asked_for_when_it_has_been_read_and_multiplied_when_it_has_landed() {
-        let times = times(4);
+        let times = times(4, false);
         for (index, now) in times.iter().enumerate() {
             assert!(now.multiplied >= now.asked + LANDS);
             if let Some(before) = index.checked_sub(4).map(|index| times[index]) {
