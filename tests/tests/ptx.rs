@@ -112,7 +112,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// spills, by architecture. Its bounds are tuned on Hopper; no Blackwell has run it yet.
 /// What the warp-specialised kernels keep there, they read between tiles: their consumers are held
 /// to the registers that the compiler counts for the producer, too.
-const SPILLS: [(&str, NvvmArch, u32); 9] = [
+const SPILLS: [(&str, NvvmArch, u32); 12] = [
     ("few_rows_4x64", NvvmArch::Compute100, 32),
     ("warp_specialized_bf16", NvvmArch::Compute90a, 156),
     ("warp_specialized_nt_bf16", NvvmArch::Compute90a, 88),
@@ -122,6 +122,9 @@ const SPILLS: [(&str, NvvmArch, u32); 9] = [
     ("warp_specialized_nt_f16", NvvmArch::Compute90a, 88),
     ("warp_specialized_tn_f16", NvvmArch::Compute90a, 156),
     ("warp_specialized_tt_f16", NvvmArch::Compute90a, 88),
+    ("warp_specialized_tf32", NvvmArch::Compute90a, 164),
+    ("warp_specialized_tf32_nt", NvvmArch::Compute90a, 96),
+    ("warp_specialized_tf32_tt", NvvmArch::Compute90a, 164),
 ];
 
 /// `ptxas` accepts each kernel in a module of its own, as drivers get it, keeps all its values in
