@@ -72,7 +72,7 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     // Threads store from registers where the copy engine does not.
     let engine_stores = !variant.splits_operands() && !is_alone;
     let (asks, multiplies) = match is_alone {
-        true => ("one thread asks", "warpgroup"),
+        true => ("one thread", "warpgroup"),
         false => ("producer", "consumers"),
     };
     let mut lines = vec![asks.to_owned()];
@@ -147,7 +147,7 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     );
     let captions = match is_alone {
         true => [
-            format!("{tiles} A stage is asked for when its products are done, while the other is multiplied;"),
+            format!("{tiles} One thread asks for a stage once it has been read;"),
             "nobody asks for the next tile's before this one is stored.".to_owned(),
         ],
         false => [
