@@ -116,9 +116,8 @@ variants! {
         tile LEFT RIGHT by_registers true transposed false;
 }
 
-/// Which row of a consumer's 64 the instruction's rows are, where they come through registers: of
-/// the row that a lane of a warp has first in its registers (8 to a warp, `row`), that of the
-/// tile; the lane's second row, 8 further on for the instruction, is the next one of the tile.
+/// The row of the tile, of a consumer's 64, that a lane has in its registers 0 and 2 where they go
+/// through registers; `row` is `lane / 4`. Registers 1 and 3 have the row that follows.
 ///
 /// A row of the tile is a column of its boxes, of which a thread reads two neighbours at a time, 8
 /// bytes, from the rows `lane % 4` of the box, or from those four further on. Half of a warp does
@@ -131,8 +130,19 @@ variants! {
 ///   k = 3 |                     3 2 1 0  7 6 5 4      eight places of a row, all banks
 /// ```
 #[inline(always)]
-const fn left_row(warp: usize, row: usize) -> usize {
+pub const fn left_row(warp: usize, row: usize) -> usize {
     BOX * (warp / 2) + 16 * (row / 2 % 2) + 8 * (warp % 2) + 4 * (row / 4) + 2 * (row % 2)
+}
+
+/// Where a thread reads a left tile that goes through registers, in bytes: two neighbours of row
+/// `lane % 4` of a box, first of all. Further on, each eight rows, it reads them of a row and of
+/// the one four below it, where the swizzle places them 64 bytes before or behind.
+#[inline(always)]
+pub const fn in_left(consumer: usize, warp: usize, lane: usize) -> usize {
+    let neighbours = left_row(warp, lane / 4);
+    let in_box = lane % 4 * BOX * 4 + neighbours % BOX * 4;
+    let of_box = (consumer * WM + neighbours) / BOX * BK * BOX * 4;
+    of_box + Swizzle::Bytes128.place(in_box)
 }
 
 /// What belongs to rows of C and to columns of C, from what belongs to `left` and to `right`; or
@@ -221,13 +231,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let consumer = thread / WARPGROUP - 1;
     let thread = thread % WARPGROUP;
     let (warp, lane) = (thread / 32, thread % 32);
-    // What this thread reads of a left tile that goes through registers: two neighbours from row
-    // lane % 4 of a box on, and two from four rows further on, where bit 2 of the row is set.
-    let neighbours = left_row(warp, lane / 4);
-    let in_left = {
-        let in_box = lane % 4 * BOX * 4 + neighbours % BOX * 4;
-        (consumer * WM + neighbours) / BOX * BK * BOX * 4 + Swizzle::Bytes128.place(in_box)
-    };
+    let in_left = in_left(consumer, warp, lane);
     let boxes = ring.add(STAGES * STAGE_BYTES);
     let mut at = Ring {
         stage: 0,

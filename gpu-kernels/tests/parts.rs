@@ -8,6 +8,7 @@ use gpu_kernels::gemm::Gemm;
 use gpu_kernels::raster::{lane_position, serpentine, tile_position};
 use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::tile_loader::distance;
+use gpu_kernels::warp_specialized_tf32::{in_left, left_row};
 
 /// 16 bytes to which others are aligned.
 #[repr(align(16))]
@@ -115,6 +116,26 @@ fn the_lanes_of_a_quarter_warp_are_two_by_four() {
         let lanes = (8 * quarter..8 * quarter + 8).map(lane_position);
         let (rows, cols): (BTreeSet<_>, BTreeSet<_>) = lanes.unzip();
         assert_eq!((rows.len(), cols.len()), (2, 4), "quarter {quarter}");
+    }
+}
+
+/// Shared memory serves half a warp at a time where each lane reads 8 bytes: from each of the 32
+/// banks four.
+#[test]
+fn registers_for_tf32_are_read_from_all_banks_at_once() {
+    let rows = (0..4).flat_map(|warp| (0..8).map(move |row| left_row(warp, row)));
+    let rows: BTreeSet<usize> = rows.collect();
+    assert_eq!(rows, (0..64).step_by(2).collect(), "each pair of rows once");
+    for (consumer, warp) in (0..2).flat_map(|consumer| (0..4).map(move |warp| (consumer, warp))) {
+        for (half, four_below) in [(0, false), (0, true), (16, false), (16, true)] {
+            let banks = (half..half + 16).flat_map(|lane| {
+                let at = in_left(consumer, warp, lane);
+                let at = if four_below { (at ^ 64) + 4 * 128 } else { at };
+                [at / 4 % 32, at / 4 % 32 + 1]
+            });
+            let banks: BTreeSet<usize> = banks.collect();
+            assert_eq!(banks, (0..32).collect(), "warp {warp}, lanes from {half}");
+        }
     }
 }
 
