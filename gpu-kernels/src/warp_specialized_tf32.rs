@@ -327,7 +327,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     boxes: *mut u8, // (PAIRS, 2, 32, 32)
     pair: usize,
 ) {
-    let leads = place.warp % 2 == 0 && place.lane == 0;
+    let leads = place.warp.is_multiple_of(2) && place.lane == 0;
     for part in 0..RIGHT / BOX {
         let target = boxes.add((pair * 2 + part % 2) * BOX_BYTES);
         if leads {

@@ -262,26 +262,25 @@ pub unsafe fn a_warpgroup_multiplies_tf32_of_registers(_: &[u32], output: *mut u
         }
     }
     tma::fence_shared(); // what was written may be multiplied
-    let mut a = [[0.0_f32; 4]; 4];
-    for step in 0..4 {
-        for i in 0..4 {
+    let of_step = |step: u32| -> [f32; 4] {
+        core::array::from_fn(|i| {
             let (row, k) = a_place(thread, i as u32);
-            a[step][i] = small(1, row, 8 * step as u32 + k) as f32;
-        }
-    }
+            small(1, row, 8 * step + k) as f32
+        })
+    };
+    let a = [0, 1, 2, 3].map(of_step);
     thread::sync_threads(); // the tile is complete
     let b = Descriptor::new(b);
     let mut sums = [1000.0_f32; 128];
     wgmma::fence(); // the sums, and A, may be used
-    for step in 0..4 {
-        let b = b.along_k(32 * step as u32);
-        wgmma::m64n256k8_tf32_of_registers(&mut sums, a[step], b, true);
+    for (step, a) in (0..).zip(a) {
+        wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b.along_k(32 * step), true);
     }
     wgmma::commit();
     wgmma::wait_128::<0>(&mut sums);
-    for i in 0..128 {
-        let (row, col) = sum_place(thread, i as u32);
-        *output.add((256 * row + col) as usize) = sums[i] as i32 as u32;
+    for (i, sum) in (0..).zip(sums) {
+        let (row, col) = sum_place(thread, i);
+        *output.add((256 * row + col) as usize) = sum as i32 as u32;
     }
 }
 
