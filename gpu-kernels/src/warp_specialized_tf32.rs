@@ -74,7 +74,7 @@ macro_rules! variants {
     )*) => {
         kernel! {
             name: "warp-specialized-tf32",
-            idea: "warp specialisation for f32: the copy engine rounds to 11 bits, and registers transpose",
+            idea: "warp specialisation for 32 bits: the copy engine rounds to 11, and registers transpose",
             variants: [
                 $(
                     $name = fn $entry(gemm: tf32; mapped)
