@@ -6,6 +6,7 @@ use std::env;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -22,8 +23,9 @@ pub const LAUNCH_FAILED: u32 = 719;
 pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
-/// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 22] = [
+/// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
+/// which NCCL's ranks, each a process, send each other messages.
+const SETTINGS: [(&str, u64); 24] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -44,6 +46,9 @@ const SETTINGS: [(&str, u64); 22] = [
     ("memory_mhz", 3201),
     ("power_mw", 689_500),
     ("celsius", 62),
+    // NCCL's version, and whether an MPI library that says what it takes would take GPUs' memory.
+    ("nccl", 22_105),
+    ("mpi", 0),
     // What calls return: nvmlInit_v2 (by default that there is no driver for it), cuInit,
     // cuModuleLoadDataEx, launches, cuBLAS's products.
     ("nvml", 9),
@@ -69,6 +74,11 @@ const ALIGNMENT: usize = 256;
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
+    /// Where NCCL's messages are.
+    pub ranks: PathBuf,
+    /// NCCL's communicators, by handle, and the messages of a group that has begun.
+    pub communicators: BTreeMap<usize, crate::nccl::Communicator>,
+    pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
     /// The current context: a GPU's number plus 1.
@@ -175,6 +185,10 @@ impl Gpu {
                 gpu.log = Some(file.expect("a log that can be written"));
                 continue;
             }
+            if name == "ranks" {
+                gpu.ranks = value.into();
+                continue;
+            }
             let value = value.parse().expect("a number");
             let known = gpu.settings.insert(name.into(), value);
             assert!(known.is_some(), "FAKE_GPU has no setting `{name}`");
@@ -202,7 +216,9 @@ impl Gpu {
 
     pub fn log(&mut self, line: impl Display) {
         if let Some(log) = &mut self.log {
-            writeln!(log, "{line}").expect("the log can be written");
+            // At once: other processes may write to it, too.
+            let written = log.write_all(format!("{line}\n").as_bytes());
+            written.expect("the log can be written");
         }
     }
 
@@ -381,6 +397,8 @@ impl Gpu {
     }
 
     pub fn wait(&mut self, stream: usize) {
+        let context = self.current;
+        self.log(format_args!("wait context={context}"));
         self.run_pending();
         let waits = self.setting("waits") == 1;
         let stream = self.stream(stream);
@@ -389,6 +407,13 @@ impl Gpu {
             thread::sleep(Duration::from_nanos(stream.now_ns - stream.waited_ns));
             stream.waited_ns = stream.now_ns;
         }
+    }
+
+    pub fn wait_for_event(&mut self, event: usize) {
+        let context = self.current;
+        self.log(format_args!("wait context={context}"));
+        self.run_pending();
+        assert!(self.events[&event].is_some(), "event {event} was recorded");
     }
 
     pub fn new_event(&mut self) -> usize {
