@@ -34,7 +34,11 @@ impl Version {
     /// As `ncclGetVersion` returns it.
     pub fn number(self) -> u32 {
         let Version(major, minor, patch) = self;
-        let unit = if self < Version(2, 9, 0) { 1000 } else { 10_000 };
+        let unit = if self < Version(2, 9, 0) {
+            1000
+        } else {
+            10_000
+        };
         major * unit + minor * 100 + patch
     }
 }

@@ -103,14 +103,14 @@ pub enum TransportError {
 }
 
 /// What one rank knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+#[derive(Clone, Debug)]
+struct Facts {
     /// The same for two ranks exactly if they have the same GPU.
-    pub gpu: u64,
+    gpu: u64,
     /// Of its NCCL; `None` if it has none.
-    pub nccl: Option<Version>,
+    nccl: Option<Version>,
     /// Whether its MPI takes GPUs' memory; `None` if it does not say.
-    pub mpi: Option<bool>,
+    mpi: Option<bool>,
 }
 
 /// Whether the MPI library that this program runs on takes memory of GPUs; `None` if it does not
@@ -174,9 +174,7 @@ pub fn transport(
     Ok(Some(Transport {
         way,
         reason,
-        nccl: loaded
-            .and_then(Result::ok)
-            .filter(|_| way == Way::Nccl),
+        nccl: loaded.and_then(Result::ok).filter(|_| way == Way::Nccl),
     }))
 }
 
@@ -194,7 +192,9 @@ fn identity(ordinal: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     host_name().hash(&mut hasher);
     // A driver that does not say the place still numbers its GPUs.
-    place().unwrap_or([-1, -1, ordinal as i32]).hash(&mut hasher);
+    place()
+        .unwrap_or([-1, -1, ordinal as i32])
+        .hash(&mut hasher);
     hasher.finish()
 }
 
@@ -213,11 +213,15 @@ fn choose(
     let shared = shared(ranks);
     let no_mpi = ranks.iter().find(|rank| rank.mpi != Some(true));
     let no_mpi = no_mpi.map(|rank| match rank.mpi {
-        None => "this MPI does not say that it takes GPUs' memory (it has no \
-                 MPIX_Query_cuda_support)",
+        None => {
+            "this MPI does not say that it takes GPUs' memory (it has no \
+                 MPIX_Query_cuda_support)"
+        }
         _ => "this MPI does not take GPUs' memory (MPIX_Query_cuda_support returns 0)",
     });
-    let version = ranks[0].nccl.map_or(String::new(), |version| version.to_string());
+    let version = ranks[0]
+        .nccl
+        .map_or(String::new(), |version| version.to_string());
     let chosen = |way| (way, "asked for with --transport".to_string());
     match asked {
         Asked::Nccl => match (no_nccl, shared) {

@@ -39,9 +39,7 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::transport::Way;
 use crate::comm::{Outgoing, OutgoingCopy, Piece, Ranks, Request};
-use crate::local::gpu::{
-    BlockOfC, Direction, Gpu, Line, Locked, OnGpu, Room, after, wait_on_host,
-};
+use crate::local::gpu::{BlockOfC, Direction, Gpu, Line, Locked, OnGpu, Room, after, wait_on_host};
 use crate::nccl::{Communicator, Nccl, NcclError, UniqueId};
 use crate::share_out::{Block, Grid, owner, share};
 use crate::volume::Volume;
@@ -60,7 +58,11 @@ pub(super) fn scatter_and_multiply<T: Element>(
     let needed = |rank| {
         let Block { rows, columns } = grid.block(job.case.shape, rank);
         // Ranks without elements of C get nothing.
-        let depth = if rows.is_empty() || columns.is_empty() { 0 } else { k };
+        let depth = if rows.is_empty() || columns.is_empty() {
+            0
+        } else {
+            k
+        };
         let of_a = Block {
             rows,
             columns: 0..depth,
@@ -233,8 +235,10 @@ fn finish<T: Element>(
     let multiplied = gpu.wait_for(&c)?;
     let all = started.elapsed();
     job.clock.add(Phase::Compute, multiplied.min(all));
-    job.clock
-        .add(Phase::Wait, all.saturating_sub(multiplied).max(Duration::ZERO));
+    job.clock.add(
+        Phase::Wait,
+        all.saturating_sub(multiplied).max(Duration::ZERO),
+    );
     let fetched = job
         .clock
         .time(Phase::Collect, || gpu.fetch(&c, product.block()));
@@ -329,7 +333,10 @@ fn give<'g, T: Element>(
         None => {
             let send = |rank| {
                 let (of_a, of_b) = needed(rank);
-                let parts = [a.part(of_a.rows, of_a.columns), b.part(of_b.rows, of_b.columns)];
+                let parts = [
+                    a.part(of_a.rows, of_a.columns),
+                    b.part(of_b.rows, of_b.columns),
+                ];
                 job.ranks.start_send(&parts, rank)
             };
             let under_way: Vec<Outgoing<'_, T>> = others.map(send).collect();
@@ -515,7 +522,8 @@ impl<'j, T: Element> Scattered<'j, '_, T> {
     fn others(&self) -> Vec<(usize, Range<usize>)> {
         let others = self.blocks.iter().enumerate().skip(1);
         let busy = others.filter(|(_, block)| !block.is_empty());
-        busy.map(|(rank, block)| (rank, block.rows.clone())).collect()
+        busy.map(|(rank, block)| (rank, block.rows.clone()))
+            .collect()
     }
 
     /// Rank 0 copies a panel to its GPU, for itself or for all, and sends it to the others.

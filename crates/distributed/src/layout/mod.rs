@@ -32,8 +32,8 @@ use crate::comm::Ranks;
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Cost, Machine, Memory};
-use crate::share_out::{Block, Grid};
 use crate::nccl::NcclError;
+use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
 
 /// A way to share out a product. All of it is a pure function of shape and rank count.

@@ -382,9 +382,8 @@ impl Gpu {
         b: OnGpu<T>,
         shape: Shape,
     ) -> Result<Rc<Plan>, LocalError> {
-        let operand = |part: OnGpu<T>| {
-            Operand::at(part.start as usize, part.leading, T::TYPE, Transpose::No)
-        };
+        let operand =
+            |part: OnGpu<T>| Operand::at(part.start as usize, part.leading, T::TYPE, Transpose::No);
         let call = Call {
             shape,
             a: operand(a),
@@ -463,7 +462,10 @@ pub enum Direction {
 
 /// Takes the smallest of what has so much room.
 fn smallest<M>(free: &mut Vec<M>, bytes: usize, room: impl Fn(&M) -> usize) -> Option<M> {
-    let suits = free.iter().enumerate().filter(|(_, free)| room(free) >= bytes);
+    let suits = free
+        .iter()
+        .enumerate()
+        .filter(|(_, free)| room(free) >= bytes);
     let (index, _) = suits.min_by_key(|(_, free)| room(free))?;
     Some(free.swap_remove(index))
 }
@@ -488,9 +490,7 @@ fn wait_on(stream: &Stream, event: Event) -> Result<(), DeviceError> {
 ///
 /// The driver fails.
 pub fn wait_on_host(event: Event) -> Result<(), DeviceError> {
-    event
-        .synchronize()
-        .map_err(during("Waiting for an event"))
+    event.synchronize().map_err(during("Waiting for an event"))
 }
 
 /// Memory of a GPU. When it is dropped, another part may get it: so no stream may still use it.
@@ -514,7 +514,11 @@ impl<T: Element> Room<'_, T> {
     /// If it does not fit.
     pub fn part_at(&self, first: usize, rows: usize, columns: usize) -> OnGpu<T> {
         let bytes = (first + rows * columns) * size_of::<T>();
-        assert!(self.memory.as_ref().is_some_and(|memory| bytes <= memory.len()));
+        assert!(
+            self.memory
+                .as_ref()
+                .is_some_and(|memory| bytes <= memory.len())
+        );
         OnGpu::compact(self.start.wrapping_add(first), rows, columns)
     }
 }

@@ -6,6 +6,7 @@ mod fake;
 #[path = "../mpi/job.rs"]
 mod job;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use gpu_gemm::device::ptx;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         nccl_sends_the_bytes_of_the_formulas,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
         the_next_panel_is_on_its_way_before_this_one_is_waited_for,
+        each_rank_broadcasts_a_then_b_panel_after_panel,
         the_way_is_chosen_said_and_recorded,
         a_way_that_cannot_be_has_a_sentence_and_an_exit_code,
         a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason,
@@ -118,7 +120,7 @@ fn every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams() 
 }
 
 fn other_types_travel_as_well() {
-    for (dtype, kernel) in [("f64", "tiled_16_f64"), ("i32", "tiled_16_i32")] {
+    for (dtype, kernel) in [("f64", "tiled"), ("i32", "tiled")] {
         for way in ["nccl", "pinned"] {
             let arguments = format!(
                 "--layout all --shapes 33x65x17 --panel 4 --dtype {dtype} --kernel {kernel} \
@@ -180,12 +182,24 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
         });
         let launches = own.count() as u64;
         assert!(launches >= 2 * PRODUCTS * panels, "{layout}: {launches}");
-        let fetched = with("host ").into_iter().filter(|line| line.contains("to=1"));
+        let fetched = with("host ")
+            .into_iter()
+            .filter(|line| line.contains("to=1"));
         let bytes: u64 = fetched.map(|line| number(&line, "bytes")).sum();
-        assert_eq!(bytes, PRODUCTS * 4 * 16 * 16, "{layout}: all of C a product");
-        let copied = with("host ").into_iter().filter(|line| line.contains("to=0"));
+        assert_eq!(
+            bytes,
+            PRODUCTS * 4 * 16 * 16,
+            "{layout}: all of C a product"
+        );
+        let copied = with("host ")
+            .into_iter()
+            .filter(|line| line.contains("to=0"));
         let bytes: u64 = copied.map(|line| number(&line, "bytes")).sum();
-        assert_eq!(bytes, PRODUCTS * 2 * 4 * 16 * 16, "{layout}: A and B a product");
+        assert_eq!(
+            bytes,
+            PRODUCTS * 2 * 4 * 16 * 16,
+            "{layout}: A and B a product"
+        );
     };
     of_layout("scatter-rows", 1);
     of_layout("overlapped", 4);
@@ -225,6 +239,26 @@ fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
     }
 }
 
+/// In another order on one rank than on others, NCCL's ranks may wait for each other forever.
+fn each_rank_broadcasts_a_then_b_panel_after_panel() {
+    let arguments = "--layout summa --shapes 16x16x16 --panel 4 --kernel naive --runs 1";
+    let ran = ranks(4, Nccl::Here, "gpus=4", arguments);
+    assert_eq!(ran.ended.code, Some(0), "{}", ran.ended.notes);
+    let mut of_processes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for line in ran.log.iter().filter(|line| line.starts_with("broadcast ")) {
+        let communicators = of_processes.entry(number(line, "process")).or_default();
+        communicators.push(number(line, "communicator"));
+    }
+    assert_eq!(of_processes.len(), 4);
+    for communicators in of_processes.values() {
+        assert_eq!(communicators.len() as u64, PRODUCTS * 4 * 2);
+        // The row's was made first, so its number is the lower one.
+        let pairs = communicators.chunks(2);
+        assert!(pairs.clone().all(|pair| pair == &communicators[..2]));
+        assert!(communicators[0] < communicators[1], "{communicators:?}");
+    }
+}
+
 fn the_way_is_chosen_said_and_recorded() {
     let small = "--size 8 --kernel naive --runs 1 --layout summa";
     for (nccl, settings, arguments, way, parts) in [
@@ -240,28 +274,40 @@ fn the_way_is_chosen_said_and_recorded() {
             "gpus=1",
             "",
             "pinned",
-            ["2 ranks share 1 GPU, which NCCL does not take", "MPIX_Query_cuda_support returns 0"],
+            [
+                "2 ranks share 1 GPU, which NCCL does not take",
+                "MPIX_Query_cuda_support returns 0",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=2",
             "--device cuda:1",
             "pinned",
-            ["2 ranks share 1 GPU", "page-locked memory of the host and MPI"],
+            [
+                "2 ranks share 1 GPU",
+                "page-locked memory of the host and MPI",
+            ],
         ),
         (
             Nccl::Missing,
             "gpus=2",
             "",
             "pinned",
-            ["there is no NCCL on this machine (libnccl.so.2)", "not MPI alone"],
+            [
+                "there is no NCCL on this machine (libnccl.so.2)",
+                "not MPI alone",
+            ],
         ),
         (
             Nccl::Missing,
             "gpus=2 mpi=1",
             "",
             "mpi",
-            ["MPI, which takes GPUs' memory", "there is no NCCL on this machine"],
+            [
+                "MPI, which takes GPUs' memory",
+                "there is no NCCL on this machine",
+            ],
         ),
         (
             Nccl::Here,
@@ -282,7 +328,10 @@ fn the_way_is_chosen_said_and_recorded() {
         let arguments = format!("{small} {arguments}");
         let table = ranks(2, nccl, settings, &arguments).ended;
         assert_eq!(table.code, Some(0), "{name}: {}", table.notes);
-        let line = table.out.lines().find(|line| line.starts_with("between GPUs: "));
+        let line = table
+            .out
+            .lines()
+            .find(|line| line.starts_with("between GPUs: "));
         let line = line.unwrap_or_else(|| panic!("{name}: {}", table.out));
         let report = ranks(2, nccl, settings, &format!("{arguments} --format json"));
         let transport = &report.ended.report()["transport"];
@@ -305,42 +354,60 @@ fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
             "gpus=2",
             format!("{kernel} --transport nccl"),
             1,
-            ["there is no NCCL on this machine (libnccl.so.2)", "Install NCCL 2"],
+            [
+                "there is no NCCL on this machine (libnccl.so.2)",
+                "Install NCCL 2",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=2 nccl=2604",
             format!("{kernel} --transport nccl"),
             1,
-            ["this is NCCL 2.6.4, but messages take NCCL 2 from 2.7.0 on", "Install NCCL 2"],
+            [
+                "this is NCCL 2.6.4, but messages take NCCL 2 from 2.7.0 on",
+                "Install NCCL 2",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=1",
             format!("{kernel} --transport nccl"),
             1,
-            ["2 ranks share 1 GPU", "Start as many ranks as there are GPUs"],
+            [
+                "2 ranks share 1 GPU",
+                "Start as many ranks as there are GPUs",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=2",
             format!("{kernel} --transport mpi"),
             1,
-            ["this MPI does not take GPUs' memory", "Use an Open MPI that was built with CUDA"],
+            [
+                "this MPI does not take GPUs' memory",
+                "Use an Open MPI that was built with CUDA",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=2",
             "--kernel cpu-rows --transport nccl".to_string(),
             2,
-            ["--transport nccl is for parts in GPUs' memory", "name a GPU kernel with --kernel"],
+            [
+                "--transport nccl is for parts in GPUs' memory",
+                "name a GPU kernel with --kernel",
+            ],
         ),
         (
             Nccl::Here,
             "gpus=2",
             format!("{kernel} --device sim --transport pinned"),
             2,
-            ["--transport pinned is for parts in GPUs' memory", "name a GPU kernel with --kernel"],
+            [
+                "--transport pinned is for parts in GPUs' memory",
+                "name a GPU kernel with --kernel",
+            ],
         ),
     ] {
         let ended = ranks(2, nccl, settings, &format!("--size 8 {arguments}")).ended;
@@ -355,8 +422,14 @@ fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
 fn a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason() {
     let small = "--size 16 --panel 4 --kernel naive --runs 1 --layout summa";
     for (settings, parts) in [
-        ("gpus=2 launch=701", ["error: rank ", "`naive` cannot be launched"]),
-        ("gpus=2 memory_bytes=100", ["error: rank ", "The GPU is out of memory"]),
+        (
+            "gpus=2 launch=701",
+            ["error: rank ", "`naive` cannot be launched"],
+        ),
+        (
+            "gpus=2 memory_bytes=100",
+            ["error: rank ", "The GPU is out of memory"],
+        ),
     ] {
         let ended = ranks(2, Nccl::Here, settings, small).ended;
         ended.assert_failed(&parts);

@@ -35,9 +35,10 @@ const SETTINGS: [(&str, u64); 24] = [
     // GPUs, and whether they have peer access to each other.
     ("gpus", 1),
     ("peers", 1),
-    // 0: whatever a stream gets is done at once. Else it is done only when something waits, as
-    // far as events let it, by the stream that was made first (1) or last (2) before others: what
-    // runs too early, because no event holds it back, finds its operands unwritten.
+    // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
+    // What waits for all streams lets them go on as far as events let them, the stream that was
+    // made first (1) or last (2) before others: what runs too early, because no event holds it
+    // back, finds its operands unwritten, and what runs too late finds them overwritten.
     ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
@@ -346,25 +347,49 @@ impl Gpu {
             order.reverse();
         }
         while let Some(&stream) = order.iter().find(|&&stream| self.can_go_on(stream)) {
-            let on = self.stream(stream);
-            let (next, context) = (on.pending.pop_front(), on.context);
-            match next {
-                Some(Pending::Work(work)) => {
-                    self.only = Some(context);
-                    work(self);
-                    self.only = None;
-                }
-                Some(Pending::Reach(recording)) => {
-                    self.reached.insert(recording);
-                }
-                Some(Pending::Wait(_)) | None => {}
-            }
+            self.go_on(stream);
         }
         let is_idle = |stream: &Stream| stream.pending.is_empty();
         assert!(
             self.streams.values().all(is_idle),
             "streams wait for each other"
         );
+    }
+
+    /// Does the next thing that a stream has to do.
+    fn go_on(&mut self, stream: usize) {
+        let on = self.stream(stream);
+        let (next, context) = (on.pending.pop_front(), on.context);
+        match next {
+            Some(Pending::Work(work)) => {
+                self.only = Some(context);
+                work(self);
+                self.only = None;
+            }
+            Some(Pending::Reach(recording)) => {
+                self.reached.insert(recording);
+            }
+            Some(Pending::Wait(_)) | None => {}
+        }
+    }
+
+    /// Does what a stream has to do, to the end or until it reaches a recording, and of other
+    /// streams only what it waits for.
+    fn run_stream(&mut self, stream: usize, until: Option<u64>) {
+        while until.is_none_or(|recording| !self.reached.contains(&recording)) {
+            match self.streams[&stream].pending.front() {
+                None => return,
+                Some(&Pending::Wait(recording)) if !self.reached.contains(&recording) => {
+                    let reaches = |pending: &Pending| matches!(pending, Pending::Reach(at) if *at == recording);
+                    let mut streams = self.streams.iter();
+                    let other = streams.find(|(_, other)| other.pending.iter().any(reaches));
+                    let other = *other.expect("an event that was recorded").0;
+                    assert_ne!(other, stream, "a stream waits for itself");
+                    self.run_stream(other, Some(recording));
+                }
+                Some(_) => self.go_on(stream),
+            }
+        }
     }
 
     fn can_go_on(&self, stream: usize) -> bool {
@@ -399,7 +424,7 @@ impl Gpu {
     pub fn wait(&mut self, stream: usize) {
         let context = self.current;
         self.log(format_args!("wait context={context}"));
-        self.run_pending();
+        self.run_stream(stream, None);
         let waits = self.setting("waits") == 1;
         let stream = self.stream(stream);
         stream.waited = stream.recorded;
@@ -412,8 +437,8 @@ impl Gpu {
     pub fn wait_for_event(&mut self, event: usize) {
         let context = self.current;
         self.log(format_args!("wait context={context}"));
-        self.run_pending();
-        assert!(self.events[&event].is_some(), "event {event} was recorded");
+        let moment = self.events[&event].expect("an event that was recorded");
+        self.run_stream(moment.stream, Some(moment.recording));
     }
 
     pub fn new_event(&mut self) -> usize {

@@ -221,6 +221,8 @@ extern "C" fn ncclBroadcast(
     call(|gpu| {
         let Communicator { rank, ranks, .. } = gpu.communicators[&communicator];
         let root = root as usize;
+        let process = process::id();
+        gpu.log(format_args!("broadcast process={process} communicator={communicator} root={root}"));
         let part = |receiver, start| Message {
             communicator,
             header: format!("broadcast of {count} of type {kind}"),
