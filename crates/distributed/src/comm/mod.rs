@@ -5,7 +5,7 @@
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
 //! digests, whether a result is right) is some bytes for each rank, and is not counted. What NCCL
-//! sends from one GPU to another (`layout/between_gpus.rs`) is counted here, too, by the same rules.
+//! sends from one GPU to another (`layout/between_gpus`) is counted here, too, by the same rules.
 //!
 //! | file | what it does |
 //! | --- | --- |

@@ -1,10 +1,15 @@
 //! How parts of matrices travel between the GPUs of ranks, and why so.
 //!
-//! | way | from one GPU to another | what it takes |
-//! | --- | --- | --- |
-//! | NCCL | on a stream, over NVLink, PCIe or the network, without the host | NCCL 2 on every rank, and a GPU for each |
-//! | MPI | MPI reads and writes the GPUs' memory | an MPI library that was built for it ("CUDA-aware") |
-//! | page-locked memory | the GPU copies to the host's memory, MPI sends that, the other GPU copies it back | nothing |
+//! ```text
+//!                      from one GPU to another              what it takes
+//! NCCL                 on a stream, over NVLink, PCIe or    NCCL 2 on every host, and a GPU for
+//!                      the network, without the host        each rank
+//! MPI                  MPI reads and writes the GPUs'       an MPI that was built for it
+//!                      memory                               ("CUDA-aware")
+//! page-locked memory   the GPU copies to the host, MPI      nothing
+//!                      sends that, the other copies it
+//!                      to its GPU
+//! ```
 //!
 //! The choice is a pure function of what all ranks say, so all make the same one.
 

@@ -12,7 +12,7 @@
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
 //!
 //! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
-//! in the GPUs' memory and send the same elements in as many messages: `between_gpus.rs`.
+//! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 
 mod between_gpus;
 pub mod overlapped;

@@ -3,7 +3,7 @@
 //!
 //! | file | where the parts of A, B and C lie |
 //! | --- | --- |
-//! | `in_host_memory.rs` | in the host's memory; of a device, they are copied there for each product |
+//! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
 //! | `gpu.rs` | in the rank's GPU's memory, from one product to the next |
 
 pub mod gpu;
