@@ -195,7 +195,7 @@ impl<T: Element> Panels<T> for Scattered<'_, '_, T> {
         let (rows, columns) = (block.rows.clone(), block.columns.len());
         for (of_a, of_b) in self.under_way[stage].drain(..) {
             self.free.push(of_a.wait());
-            drop(of_b);
+            of_b.wait();
         }
         let [slot_a, slot_b] = &mut self.slots[stage];
         let a = slot_a.take(self.gpu, rows.len(), panel.len())?;

@@ -109,7 +109,7 @@ fn give<'g, T: Element>(
                 job.ranks.start_send(&parts, rank)
             };
             let under_way: Vec<Outgoing<'_, T>> = others.map(send).collect();
-            drop(under_way);
+            under_way.into_iter().for_each(Outgoing::wait);
         }
     }
     Ok(Parts {
