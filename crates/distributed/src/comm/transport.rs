@@ -84,7 +84,7 @@ pub struct Transport {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransportError {
     #[error(
-        "--transport nccl cannot be: {why}. Install NCCL 2 (Debian's package libnccl2) where \
+        "--transport nccl cannot be: {why}. Install NCCL 2 (the package libnccl2) where \
          libraries are found, on every host, or leave --transport out."
     )]
     NoNccl { why: String },

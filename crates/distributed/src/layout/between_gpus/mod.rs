@@ -113,8 +113,8 @@ trait Panels<T: Element> {
     ) -> Result<(OnGpu<T>, OnGpu<T>), LayoutError>;
 }
 
-/// Panel after panel: the next one travels while this one is multiplied. Returns when the first
-/// one began to be multiplied or waited for; it counts as `first`.
+/// Panel after panel: the next one travels while this one is multiplied. The wait for the first
+/// one counts as `first`. Returns the moment from which on products and waits are to be timed.
 fn multiply_panels<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
