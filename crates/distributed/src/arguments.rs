@@ -10,6 +10,7 @@ use host::cli::native::NativeArguments;
 use host::cli::sizes::size;
 use host::report::Format;
 
+use crate::comm::transport::Asked as Transport;
 use crate::layout::{Layout, layouts};
 
 /// The panel width by default.
@@ -59,6 +60,10 @@ pub struct Arguments {
     /// `cuda:NUMBER` or `sim`
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub device: DeviceChoice,
+
+    /// How parts of matrices travel between the GPUs of ranks
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Transport::Auto)]
+    pub transport: Transport,
 
     #[command(flatten)]
     pub matrices: MatrixArguments,
@@ -279,6 +284,7 @@ mod tests {
             "--latency 3",
             "--predict --latency -3",
             "--runs 0",
+            "--transport tcp",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

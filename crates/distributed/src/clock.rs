@@ -74,10 +74,15 @@ impl Clock {
     pub fn time<R>(&self, phase: Phase, work: impl FnOnce() -> R) -> R {
         let started = Instant::now();
         let result = work();
-        let mut spent = self.spent.get();
-        spent[phase as usize] += started.elapsed();
-        self.spent.set(spent);
+        self.add(phase, started.elapsed());
         result
+    }
+
+    /// Adds a time that another clock has measured.
+    pub fn add(&self, phase: Phase, time: Duration) {
+        let mut spent = self.spent.get();
+        spent[phase as usize] += time;
+        self.spent.set(spent);
     }
 
     /// What was spent so far.

@@ -13,8 +13,9 @@
 //! | [`share_out`] | who gets what: pure functions of shape and rank count |
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
 //! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
-//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU |
-//! | [`nccl`] | messages between the GPUs of ranks, by NCCL; the layouts keep matrices in host memory, and do not use it |
+//! | [`comm::transport`] | how parts travel between the GPUs of ranks, and why so |
+//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory the parts stay |
+//! | [`nccl`] | messages between the GPUs of ranks, by NVIDIA's library |
 //! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |

@@ -1,5 +1,9 @@
 //! What a model needs to know about this machine, measured: messages between two ranks in several
 //! sizes, memory that is asked for, and the products that layouts compute.
+//!
+//! Messages go from host memory to host memory, and products begin and end there. Where ranks keep
+//! their parts on GPUs (`comm/transport.rs`), that is not what they do, and a prediction does not
+//! hold.
 
 use std::time::Instant;
 

@@ -30,6 +30,17 @@ impl Version {
         let unit = if number < 10_000 { 1000 } else { 10_000 };
         Version(number / unit, number % unit / 100, number % 100)
     }
+
+    /// As `ncclGetVersion` returns it.
+    pub fn number(self) -> u32 {
+        let Version(major, minor, patch) = self;
+        let unit = if self < Version(2, 9, 0) {
+            1000
+        } else {
+            10_000
+        };
+        major * unit + minor * 100 + patch
+    }
 }
 
 impl fmt::Display for Version {
@@ -362,17 +373,6 @@ impl Drop for Communicator {
     }
 }
 
-/// Whether the MPI library that this program runs on takes memory of GPUs; `None` if it does not
-/// say. Open MPI has a function for it.
-pub fn mpi_takes_gpu_memory() -> Option<bool> {
-    let this = libloading::os::unix::Library::this();
-    // SAFETY: the type is that of Open MPI's extension, which has no requirements.
-    let query =
-        unsafe { this.get::<unsafe extern "C" fn() -> c_int>(b"MPIX_Query_cuda_support\0") };
-    // SAFETY: as above.
-    query.ok().map(|query| unsafe { query() } == 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,5 +384,8 @@ mod tests {
         assert_eq!(Version::of(20901), Version(2, 9, 1));
         assert_eq!(Version::of(22105).to_string(), "2.21.5");
         assert!(Version::of(2604) < OLDEST && OLDEST < Version::of(22105));
+        for number in [2604, 2708, 20901, 22105] {
+            assert_eq!(Version::of(number).number(), number);
+        }
     }
 }

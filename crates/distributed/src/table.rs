@@ -37,6 +37,9 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "device  {}", report.device)?;
     writeln!(out, "why     {}", report.reason)?;
+    if let Some(transport) = &report.transport {
+        writeln!(out, "between GPUs: {}", transport.description)?;
+    }
     if let Some(first) = report.records.first() {
         let Record {
             dtype,

@@ -10,14 +10,16 @@ use mpi::{Address, Count};
 
 use host::cpu::view::{View, ViewMut};
 
+use super::Piece;
+
 /// Where the elements of a message lie.
 pub(super) struct Message {
-    /// Of absolute addresses, to be used with `MPI_BOTTOM`.
+    /// Of absolute addresses, to be used with `MPI_BOTTOM`; [`Message::within`]'s are relative.
     pub datatype: UserDatatype,
     pub elements: u64,
 }
 
-/// One part: where its first element is, and how the others lie.
+/// One part: where its first element is, as an address, and how the others lie.
 struct Part {
     first: Address,
     rows: usize,
@@ -26,6 +28,17 @@ struct Part {
 }
 
 impl Message {
+    /// Of pieces of one buffer, one after the other, to be used with the address of the buffer:
+    /// MPI looks at it to see whose memory it is. `None` if they have no elements.
+    pub fn within<T: Equivalence>(pieces: &[Piece]) -> Option<Message> {
+        Message::of::<T>(pieces.iter().map(|piece| Part {
+            first: (piece.first * size_of::<T>()) as Address,
+            rows: piece.rows,
+            columns: piece.columns,
+            leading: piece.columns,
+        }))
+    }
+
     /// Of parts to read, one after the other; `None` if they have no elements.
     pub fn reading<T: Equivalence>(parts: &[View<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter().map(|part| Part {

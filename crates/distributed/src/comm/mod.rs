@@ -4,13 +4,15 @@
 //! A message is counted by the rank that it starts from, when it is sent. A broadcast to `s` ranks
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
-//! digests, whether a result is right) is some bytes for each rank, and is not counted.
+//! digests, whether a result is right) is some bytes for each rank, and is not counted. What NCCL
+//! sends from one GPU to another (`layout/between_gpus`) is counted here, too, by the same rules.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `over_mpi.rs` | ranks that `mpirun` started |
 //! | `message.rs` | parts of matrices as one derived datatype |
 //! | `pending.rs` | messages under way |
+//! | `transport.rs` | how parts travel between GPUs: NCCL, MPI or page-locked memory, and why |
 //! | `alone.rs` | without the feature `mpi`: one rank, and nobody to send to |
 
 #[cfg(not(feature = "mpi"))]
@@ -20,6 +22,7 @@ mod message;
 #[cfg(feature = "mpi")]
 mod over_mpi;
 mod pending;
+pub mod transport;
 
 #[cfg(not(feature = "mpi"))]
 pub use alone::{
@@ -33,10 +36,18 @@ pub use over_mpi::{
 };
 
 #[cfg(not(feature = "mpi"))]
-use alone::Request;
+pub(crate) use alone::Request;
 #[cfg(feature = "mpi")]
-use over_mpi::Request;
+pub(crate) use over_mpi::Request;
 pub(crate) use pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
+
+/// A compact matrix at some place of a buffer: its first element there, its rows and columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub first: usize,
+    pub rows: usize,
+    pub columns: usize,
+}
 
 /// The largest number of rows or columns, and the largest leading dimension, that a message can
 /// describe: MPI counts with 32-bit integers.

@@ -34,6 +34,7 @@ use crate::clock::{Clock, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
 use crate::layout::{Job, Multiply, layouts};
+use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
 use crate::model::{Case, Machine};
@@ -134,6 +135,7 @@ pub fn evaluate<T: Element>(
             T::TYPE
         ));
     };
+    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
     let mut known: Option<Knowledge<T>> = None;
@@ -161,6 +163,7 @@ pub fn evaluate<T: Element>(
                 task,
                 gathers,
                 local: &*local,
+                gpu: gpu.as_ref(),
                 threads: place.team.threads(),
                 data: source.description(),
             };
@@ -181,6 +184,7 @@ struct Evaluation<'a, T> {
     task: &'a Task,
     gathers: bool,
     local: &'a dyn LocalProduct<T>,
+    gpu: Option<&'a Gpu>,
     threads: usize,
     data: String,
 }
@@ -431,6 +435,7 @@ impl<T: Element> Evaluation<'_, T> {
             operands,
             gathers: self.gathers,
             local: self.local,
+            gpu: self.gpu,
             clock: &clock,
             sent: &sent,
         };

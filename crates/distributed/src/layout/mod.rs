@@ -10,7 +10,11 @@
 //! | [`scatter_blocks`] | about q M K + p K N, P = p q | P-1, in one collective |
 //! | [`overlapped`] | as `scatter_rows` | 2 (P-1) a panel |
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
+//!
+//! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
+//! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 
+mod between_gpus;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -18,15 +22,17 @@ pub mod scatter_blocks;
 pub mod scatter_rows;
 pub mod summa;
 
-use gpu_gemm::Shape;
+use gpu_gemm::{DeviceError, Shape};
 use host::cpu::view::{View, ViewMut};
 use thiserror::Error;
 
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
+use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Cost, Machine, Memory};
+use crate::nccl::NcclError;
 use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
 
@@ -87,6 +93,10 @@ pub enum LayoutError {
     Local(#[from] LocalError),
     #[error("There is no memory for a part of {elements} elements ({bytes} bytes).")]
     OutOfMemory { elements: usize, bytes: usize },
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Nccl(#[from] NcclError),
 }
 
 /// What a rank needs to know to do its part.
@@ -98,6 +108,8 @@ pub struct Job<'a, T> {
     /// Whether rank 0 collects C.
     pub gathers: bool,
     pub local: &'a dyn LocalProduct<T>,
+    /// If the ranks multiply on GPUs.
+    pub gpu: Option<&'a Gpu>,
     pub clock: &'a Clock,
     /// Told what this rank has sent, by phase.
     pub sent: &'a std::cell::Cell<Sent>,

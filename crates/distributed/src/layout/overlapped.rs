@@ -27,7 +27,7 @@ use host::cpu::view::View;
 
 use super::product::{Product, collected};
 use super::scatter_rows::{collecting, scattered};
-use super::{Job, Layout, LayoutError, Multiply};
+use super::{Job, Layout, LayoutError, Multiply, between_gpus};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Incoming, Outgoing, OutgoingCopy};
@@ -134,6 +134,9 @@ impl Layout for Overlapped {
 
 impl<T: Element> Multiply<T> for Overlapped {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+        if let Some(gpu) = job.gpu {
+            return between_gpus::overlapped(self.grid(&job.case), &panels_of(&job.case), job, gpu);
+        }
         let mut product = Product::new(job, self.grid(&job.case))?;
         match job.operands {
             Some((a, b)) => first_rank(self, job, a, b, &mut product)?,

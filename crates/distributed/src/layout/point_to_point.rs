@@ -13,6 +13,9 @@
 //! 2 M N K / (P-1)). Rank 0 sends all that they receive, one blocking message after the other:
 //! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others'
 //! B.
+//!
+//! Also of ranks with GPUs each part travels through the host's memory, and to the GPU for its one
+//! product: it is the ladder's first step, which the others are compared with.
 
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};

@@ -17,7 +17,7 @@ use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
 use super::product::{Product, collected};
-use super::{Job, Layout, LayoutError, Multiply};
+use super::{Job, Layout, LayoutError, Multiply, between_gpus};
 use crate::Element;
 use crate::clock::Phase;
 use crate::model::{Case, Cost, Lie, Machine, Memory};
@@ -132,6 +132,9 @@ pub(super) fn scatter_and_multiply<T: Element>(
     grid: Grid,
     job: &Job<'_, T>,
 ) -> Result<Option<Vec<T>>, LayoutError> {
+    if let Some(gpu) = job.gpu {
+        return between_gpus::scatter_and_multiply(grid, job, gpu);
+    }
     let (shape, rank) = (job.case.shape, job.ranks.rank());
     let k = shape.k;
     let block = grid.block(shape, rank);

@@ -29,7 +29,7 @@ use host::cpu::view::{View, ViewMut};
 
 use super::product::{Product, collected};
 use super::scatter_rows::collecting;
-use super::{Job, Layout, LayoutError, Multiply};
+use super::{Job, Layout, LayoutError, Multiply, between_gpus};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
@@ -170,6 +170,10 @@ impl Layout for Summa {
 impl<T: Element> Multiply<T> for Summa {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
         let grid = self.grid(&job.case);
+        if let Some(gpu) = job.gpu {
+            let held = |rank| held(&job.case, grid, rank);
+            return between_gpus::summa(grid, &panels_of(&job.case, grid), held, job, gpu);
+        }
         let mut product = Product::new(job, grid)?;
         let blocks = distribute(job, grid)?;
         let (of_a, of_b) = match (&blocks, job.operands) {

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use gpu_gemm::{ElementType, Shape};
 use host::bench::Provenance;
-use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, finish, note, usage};
+use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
 use host::cpu;
 use host::memory;
@@ -27,6 +27,7 @@ use place::{hosts, place};
 
 use crate::Element;
 use crate::arguments::{Arguments, ModelArguments};
+use crate::comm::transport::{TransportError, transport};
 use crate::comm::{self, Ranks};
 use crate::evaluate::{Request, evaluate, local_products};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
@@ -35,7 +36,7 @@ use crate::local::{Place, local_product};
 use crate::machine;
 use crate::model::{Case, Machine};
 use crate::predict::Question;
-use crate::record::Report;
+use crate::record::{Report, TransportRecord};
 
 /// Runs this process as one rank of the job that `mpirun` started, or as the only one.
 pub fn main() -> ExitCode {
@@ -121,7 +122,13 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
             note(&mut notes, text);
         }
     }
-    let (place, reason) = place(world, arguments, &request);
+    let (mut place, reason) = place(world, arguments, &request);
+    let is_native = request.asked.is_native();
+    place.transport = match transport(world, arguments.transport, &place.device, is_native) {
+        Ok(transport) => transport,
+        Err(why @ TransportError::NoGpu { .. }) => return stop(usage(why)),
+        Err(why) => return stop(failed(why)),
+    };
     match request.data_type {
         ElementType::F32 => multiply::<f32>(world, arguments, &request, &place, reason, &matrices),
         ElementType::F64 => multiply::<f64>(world, arguments, &request, &place, reason, &matrices),
@@ -176,6 +183,7 @@ fn multiply<T: Element>(
             false => place.device.description(),
         },
         reason,
+        transport: place.transport.as_ref().map(TransportRecord::of),
         records,
         output: None,
     };

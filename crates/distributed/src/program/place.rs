@@ -16,7 +16,6 @@ use crate::comm::{Ranks, host_name, rank_on_host};
 use crate::evaluate::Request;
 use crate::faults::end_the_job;
 use crate::local::Place;
-use crate::nccl::{Nccl, Version, mpi_takes_gpu_memory};
 
 /// Where this rank multiplies, and why there. A rank that cannot ends the job.
 pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> (Place, String) {
@@ -40,6 +39,7 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
         device: Arc::new(opened.device),
         chooser: Arc::new(chooser),
         team: Arc::new(team),
+        transport: None,
     };
     (place, opened.reason)
 }
@@ -56,39 +56,20 @@ fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
     }
     let (rank, ranks) = rank_on_host();
     let opened = Device::open(DeviceChoice::Cuda((rank % gpus) as u32))?;
-    let nccl = Nccl::load().ok().map(|nccl| nccl.version());
-    let reason = on_gpu(ranks, gpus, nccl, mpi_takes_gpu_memory());
+    let reason = on_gpu(ranks, gpus);
     Ok(Opened { reason, ..opened })
 }
 
-/// Why ranks of a host are on these GPUs, and how matrices get there.
-fn on_gpu(
-    ranks: usize,
-    gpus: usize,
-    nccl: Option<Version>,
-    mpi_takes_gpu_memory: Option<bool>,
-) -> String {
-    let which = match ranks > gpus {
+/// Why ranks of a host are on these GPUs.
+fn on_gpu(ranks: usize, gpus: usize) -> String {
+    match ranks > gpus {
         true => format!(
             "the rank's number on its host, modulo the number of GPUs: {} share {}",
             plural(ranks, "rank"),
             plural(gpus, "GPU")
         ),
         false => "the GPU with the rank's number on its host".to_string(),
-    };
-    let nccl = match nccl {
-        Some(version) => format!("NCCL ({version} is here)"),
-        None => "NCCL (there is none here)".to_string(),
-    };
-    let mpi = match mpi_takes_gpu_memory {
-        Some(true) => "takes",
-        Some(false) => "does not take",
-        None => "does not say that it takes",
-    };
-    format!(
-        "{which}; matrices travel by MPI through the host's memory, where all layouts keep them: \
-         neither {nccl} nor an MPI that takes GPUs' memory (this one {mpi} it) is used"
-    )
+    }
 }
 
 /// The names of the hosts, each once, in the order of ranks.
@@ -114,28 +95,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gpu_that_ranks_share_is_said_and_so_is_the_way_of_the_matrices() {
-        let version = |number| Some(Version::of(number));
-        let shared = on_gpu(4, 2, version(22105), Some(false));
-        assert!(shared.contains("4 ranks share 2 GPUs"), "{shared}");
-        let one_each = on_gpu(2, 2, None, None);
-        assert!(!one_each.contains("share"), "{one_each}");
-        for (said, parts) in [
-            (
-                shared,
-                ["NCCL (2.21.5 is here)", "(this one does not take it)"],
-            ),
-            (
-                one_each,
-                ["NCCL (there is none here)", "does not say that it takes it"],
-            ),
-        ] {
-            for part in parts
-                .into_iter()
-                .chain(["through the host's memory, where all layouts"])
-            {
-                assert!(said.contains(part), "{said}");
-            }
-        }
+    fn a_gpu_that_ranks_share_is_said() {
+        assert!(on_gpu(4, 2).contains("4 ranks share 2 GPUs"));
+        assert!(!on_gpu(2, 2).contains("share"));
     }
 }

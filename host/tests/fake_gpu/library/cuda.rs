@@ -27,14 +27,14 @@ driver! {
         put(name, *b"Fake GPU\0")
     };
     fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: i32) |gpu| put(bytes, gpu.free_and_total().1);
-    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, _device: i32) |gpu| {
+    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) |gpu| {
         // An H200's, besides the L2.
         put(value, match attribute {
             13 => 1_980_000, // the SMs' clock in kHz
             16 => 132,       // SMs
             36 => 3_201_000, // the memory's clock in kHz
             33 => 0x4f,      // the bus, the device there, and the domain
-            34 => 0,
+            34 => device,
             50 => 1,
             37 => 6144,      // the memory's width in bits
             38 => gpu.setting("l2_bytes") as i32,
@@ -111,6 +111,9 @@ driver! {
     fn cuMemcpy2DAsync_v2(rectangle: *const Rectangle, stream: usize) |gpu| {
         // SAFETY: the function's documentation asks for one.
         let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
+        if from.memory == HOST || to.memory == HOST {
+            return copy_with_host(gpu, (from, to), (width, height), stream);
+        }
         let here = gpu.context_of(stream);
         let from = PeerSide::of(from.device, here, from.pitch);
         let to = PeerSide::of(to.device, here, to.pitch);
@@ -163,6 +166,42 @@ fn copy_rows(
             let source = gpu.memory_of(from.context, from.row(row), width);
             let target = gpu.memory_of(to.context, to.row(row), width);
             copy(source, target, width).expect("a copy does not fail");
+        }
+    });
+    Ok(())
+}
+
+/// Copies rows from the host or to it when their stream gets there: the host's memory must live,
+/// and must not be touched, until then.
+fn copy_with_host(
+    gpu: &mut Gpu,
+    (from, to): (Side, Side),
+    (width, height): (usize, usize),
+    stream: usize,
+) -> Outcome {
+    assert_eq!(gpu.context_of(stream), gpu.current);
+    // A pointer cannot be sent to whoever runs the stream; an address can.
+    let exposed = |side: Side| (side.memory, side.host.expose_provenance(), side.device, side.pitch);
+    let (from, to) = (exposed(from), exposed(to));
+    gpu.log(format_args!(
+        "host to={} bytes={} stream={stream}",
+        u32::from(to.0 == HOST),
+        width * height
+    ));
+    gpu.enqueue(stream, move |gpu| {
+        let side = |(memory, host, device, pitch): (u32, usize, u64, usize)| Side {
+            x_bytes: 0,
+            y: 0,
+            memory,
+            host: ptr::with_exposed_provenance_mut(host),
+            device,
+            array: 0,
+            pitch,
+        };
+        let (from, to) = (side(from), side(to));
+        for row in 0..height {
+            let copied = copy(from.row(gpu, row, width), to.row(gpu, row, width), width);
+            copied.expect("a copy does not fail");
         }
     });
     Ok(())
@@ -247,12 +286,15 @@ struct Side {
     pitch: usize,
 }
 
+/// `CU_MEMORYTYPE_HOST`.
+const HOST: u32 = 1;
+
 impl Side {
     fn row(&self, gpu: &Gpu, row: usize, width: usize) -> *mut u8 {
         assert!((self.x_bytes, self.y, self.array) == (0, 0, 0));
         let offset = row * self.pitch;
         match self.memory {
-            1 => self.host.wrapping_add(offset),
+            HOST => self.host.wrapping_add(offset),
             2 => gpu.memory(self.device + offset as u64, width),
             other => panic!("memory of type {other} is not known"),
         }
@@ -277,6 +319,10 @@ driver! {
     };
     fn cuStreamWaitEvent(stream: usize, event: usize, _flags: u32) |gpu| {
         gpu.hold_back(stream, event);
+        Ok(())
+    };
+    fn cuEventSynchronize(event: usize) |gpu| {
+        gpu.wait_for_event(event);
         Ok(())
     };
     fn cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) |gpu| {

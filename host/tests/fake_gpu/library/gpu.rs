@@ -6,6 +6,7 @@ use std::env;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -22,8 +23,9 @@ pub const LAUNCH_FAILED: u32 = 719;
 pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
-/// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 22] = [
+/// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
+/// which NCCL's ranks, each a process, send each other messages.
+const SETTINGS: [(&str, u64); 24] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -33,9 +35,10 @@ const SETTINGS: [(&str, u64); 22] = [
     // GPUs, and whether they have peer access to each other.
     ("gpus", 1),
     ("peers", 1),
-    // 0: whatever a stream gets is done at once. Else it is done only when something waits, as
-    // far as events let it, by the stream that was made first (1) or last (2) before others: what
-    // runs too early, because no event holds it back, finds its operands unwritten.
+    // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
+    // What waits for all streams lets them go on as far as events let them, the stream that was
+    // made first (1) or last (2) before others: what runs too early, because no event holds it
+    // back, finds its operands unwritten, and what runs too late finds them overwritten.
     ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
@@ -44,6 +47,9 @@ const SETTINGS: [(&str, u64); 22] = [
     ("memory_mhz", 3201),
     ("power_mw", 689_500),
     ("celsius", 62),
+    // NCCL's version, and whether an MPI library that says what it takes would take GPUs' memory.
+    ("nccl", 22_105),
+    ("mpi", 0),
     // What calls return: nvmlInit_v2 (by default that there is no driver for it), cuInit,
     // cuModuleLoadDataEx, launches, cuBLAS's products.
     ("nvml", 9),
@@ -69,6 +75,11 @@ const ALIGNMENT: usize = 256;
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
+    /// Where NCCL's messages are.
+    pub ranks: PathBuf,
+    /// NCCL's communicators, by handle, and the messages of a group that has begun.
+    pub communicators: BTreeMap<usize, crate::nccl::Communicator>,
+    pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
     /// The current context: a GPU's number plus 1.
@@ -175,6 +186,10 @@ impl Gpu {
                 gpu.log = Some(file.expect("a log that can be written"));
                 continue;
             }
+            if name == "ranks" {
+                gpu.ranks = value.into();
+                continue;
+            }
             let value = value.parse().expect("a number");
             let known = gpu.settings.insert(name.into(), value);
             assert!(known.is_some(), "FAKE_GPU has no setting `{name}`");
@@ -202,7 +217,9 @@ impl Gpu {
 
     pub fn log(&mut self, line: impl Display) {
         if let Some(log) = &mut self.log {
-            writeln!(log, "{line}").expect("the log can be written");
+            // At once: other processes may write to it, too.
+            let written = log.write_all(format!("{line}\n").as_bytes());
+            written.expect("the log can be written");
         }
     }
 
@@ -330,25 +347,49 @@ impl Gpu {
             order.reverse();
         }
         while let Some(&stream) = order.iter().find(|&&stream| self.can_go_on(stream)) {
-            let on = self.stream(stream);
-            let (next, context) = (on.pending.pop_front(), on.context);
-            match next {
-                Some(Pending::Work(work)) => {
-                    self.only = Some(context);
-                    work(self);
-                    self.only = None;
-                }
-                Some(Pending::Reach(recording)) => {
-                    self.reached.insert(recording);
-                }
-                Some(Pending::Wait(_)) | None => {}
-            }
+            self.go_on(stream);
         }
         let is_idle = |stream: &Stream| stream.pending.is_empty();
         assert!(
             self.streams.values().all(is_idle),
             "streams wait for each other"
         );
+    }
+
+    /// Does the next thing that a stream has to do.
+    fn go_on(&mut self, stream: usize) {
+        let on = self.stream(stream);
+        let (next, context) = (on.pending.pop_front(), on.context);
+        match next {
+            Some(Pending::Work(work)) => {
+                self.only = Some(context);
+                work(self);
+                self.only = None;
+            }
+            Some(Pending::Reach(recording)) => {
+                self.reached.insert(recording);
+            }
+            Some(Pending::Wait(_)) | None => {}
+        }
+    }
+
+    /// Does what a stream has to do, to the end or until it reaches a recording, and of other
+    /// streams only what it waits for.
+    fn run_stream(&mut self, stream: usize, until: Option<u64>) {
+        while until.is_none_or(|recording| !self.reached.contains(&recording)) {
+            match self.streams[&stream].pending.front() {
+                None => return,
+                Some(&Pending::Wait(recording)) if !self.reached.contains(&recording) => {
+                    let reaches = |pending: &Pending| matches!(pending, Pending::Reach(at) if *at == recording);
+                    let mut streams = self.streams.iter();
+                    let other = streams.find(|(_, other)| other.pending.iter().any(reaches));
+                    let other = *other.expect("an event that was recorded").0;
+                    assert_ne!(other, stream, "a stream waits for itself");
+                    self.run_stream(other, Some(recording));
+                }
+                Some(_) => self.go_on(stream),
+            }
+        }
     }
 
     fn can_go_on(&self, stream: usize) -> bool {
@@ -381,7 +422,9 @@ impl Gpu {
     }
 
     pub fn wait(&mut self, stream: usize) {
-        self.run_pending();
+        let context = self.current;
+        self.log(format_args!("wait context={context}"));
+        self.run_stream(stream, None);
         let waits = self.setting("waits") == 1;
         let stream = self.stream(stream);
         stream.waited = stream.recorded;
@@ -389,6 +432,13 @@ impl Gpu {
             thread::sleep(Duration::from_nanos(stream.now_ns - stream.waited_ns));
             stream.waited_ns = stream.now_ns;
         }
+    }
+
+    pub fn wait_for_event(&mut self, event: usize) {
+        let context = self.current;
+        self.log(format_args!("wait context={context}"));
+        let moment = self.events[&event].expect("an event that was recorded");
+        self.run_stream(moment.stream, Some(moment.recording));
     }
 
     pub fn new_event(&mut self) -> usize {

@@ -1,6 +1,7 @@
-//! A CUDA driver, a cuBLAS and an NVML without a GPU, for tests of whatever uses one: the functions
-//! of `libcuda.so.1`, `libcublas.so` and `libnvidia-ml.so.1` that the host calls, in one library.
-//! `main.rs`, one folder up, compiles it and runs the host on it.
+//! A CUDA driver, a cuBLAS, an NVML and an NCCL without a GPU, for tests of whatever uses one: the
+//! functions of `libcuda.so.1`, `libcublas.so`, `libnvidia-ml.so.1` and `libnccl.so.2` that the host
+//! and `gemm-mpi` call, in one library. `main.rs`, one folder up, compiles it and runs the host on
+//! it; `crates/distributed/tests/gpus` does so with `gemm-mpi`.
 //!
 //! - Memory is the host's. Whatever lies outside of an allocation is an abort, and so is everything
 //!   else that this library does not know.
@@ -16,6 +17,7 @@
 //! | `cuda.rs` | the driver's functions |
 //! | `cublas.rs` | cuBLAS's functions |
 //! | `nvml.rs` | NVML's functions |
+//! | `nccl.rs` | NCCL's functions: messages are files, and streams wait for them |
 
 #![allow(non_snake_case)] // NVIDIA's names
 
@@ -23,4 +25,5 @@ mod cublas;
 mod cuda;
 mod gemm;
 mod gpu;
+mod nccl;
 mod nvml;

@@ -69,6 +69,34 @@ pub unsafe fn copy(from: Side, to: Side, width: usize, height: usize) -> Result<
     checked(status as u32).map_err(during("Copying rows to or from the GPU"))
 }
 
+/// Starts to copy `height` rows of `width` bytes on a stream, where at most one side is the
+/// host's. From or to memory of the host that is not page-locked, it returns when the copy is done
+/// or staged.
+///
+/// # Errors
+///
+/// The driver fails.
+///
+/// # Safety
+///
+/// Both sides have that much until the stream has done it, nothing writes the source or touches
+/// the target meanwhile, and the context of the device's side, which is the stream's, is current.
+pub unsafe fn copy_on(
+    stream: &Stream,
+    from: Side,
+    to: Side,
+    width: usize,
+    height: usize,
+) -> Result<(), DeviceError> {
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let rectangle = rectangle(from, to, width, height);
+    // SAFETY: the caller vouches for both sides.
+    let status = unsafe { cuMemcpy2DAsync_v2(&rectangle, stream.as_inner()) };
+    checked(status as u32).map_err(during("Copying rows to or from the GPU"))
+}
+
 /// Starts to copy `height` rows of `width` bytes from one GPU's memory to another's, or within
 /// that of one, on a stream of the target.
 ///

@@ -1,18 +1,28 @@
 //! The product that one rank computes of what it was given: by a rung of the CPU's ladder, in the
 //! simulator or on a GPU.
+//!
+//! | file | where the parts of A, B and C lie |
+//! | --- | --- |
+//! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
+//! | `gpu.rs` | in the rank's GPU's memory, from one product to the next |
+
+pub mod gpu;
+mod in_host_memory;
 
 use std::sync::Arc;
 
-use gpu_gemm::{Chooser, Device, Shape};
+use gpu_gemm::{Chooser, Device, DeviceError, Shape};
 use host::cpu::view::{View, ViewMut};
-use host::cpu::{self, CpuNumber, Team};
-use host::data::{Matrix, Placement, Problem, ProblemError, Storage};
+use host::cpu::{CpuNumber, Team};
+use host::data::ProblemError;
 use host::run::RunError;
 use host::rung::Rung;
 use host::select::Asked;
 use thiserror::Error;
 
 use crate::Element;
+use crate::comm::transport::Transport;
+use in_host_memory::{Native, OnDevice};
 
 /// Why a rank has no product.
 #[derive(Debug, Error)]
@@ -21,6 +31,8 @@ pub enum LocalError {
     Run(#[from] RunError),
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     #[error("No kernel multiplies a part of {0} on this device.")]
     NoKernel(Shape),
 }
@@ -44,79 +56,14 @@ pub trait LocalProduct<T> {
     fn rows_of_a_strip(&self) -> Option<usize>;
 }
 
-/// A rung of the CPU's ladder.
-struct Native<T> {
-    multiply: cpu::Multiply<T>,
-    team: Arc<Team>,
-}
-
-impl<T: Element> LocalProduct<T> for Native<T> {
-    fn add_product(
-        &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
-        c: ViewMut<'_, T>,
-    ) -> Result<(), LocalError> {
-        (self.multiply)(a, b, c, &self.team);
-        Ok(())
-    }
-
-    fn rows_of_a_strip(&self) -> Option<usize> {
-        Some(512)
-    }
-}
-
-/// A GPU kernel, on a GPU or in the simulator. Parts travel between the host's memory and the
-/// device's with each product.
-struct OnDevice {
-    device: Arc<Device>,
-    asked: Asked,
-    chooser: Arc<Chooser>,
-    team: Arc<Team>,
-}
-
-impl<T: Element> LocalProduct<T> for OnDevice {
-    fn add_product(
-        &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
-        mut c: ViewMut<'_, T>,
-    ) -> Result<(), LocalError> {
-        let shape = Shape::new(a.rows(), b.columns(), a.columns());
-        let call = Storage::default().call(shape, T::TYPE);
-        let rung = self.asked.rung(&self.chooser, T::TYPE, call);
-        let rung: Rung = rung.ok_or(LocalError::NoKernel(shape))?;
-        let one = T::from_integer(1);
-        let so_far = Matrix::from_rows(shape.m, shape.n, Placement::compact(shape.n), |_, _| ())?;
-        let mut problem = Problem::new(one, one, compact(a)?, compact(b)?, so_far)?;
-        for row in 0..shape.m {
-            problem.c.row_mut(row).copy_from_slice(c.row_mut(row));
-        }
-        let run = rung.run(&self.device, &self.team, &problem, &|| ())?;
-        for row in 0..shape.m {
-            c.row_mut(row).copy_from_slice(run.c.row(row));
-        }
-        Ok(())
-    }
-
-    fn rows_of_a_strip(&self) -> Option<usize> {
-        None
-    }
-}
-
-fn compact<T: Element>(view: View<'_, T>) -> Result<Matrix<T>, ProblemError> {
-    let placement = Placement::compact(view.columns());
-    Matrix::from_rows(view.rows(), view.columns(), placement, |row, elements| {
-        elements.copy_from_slice(view.row(row));
-    })
-}
-
 /// Where products are computed.
 #[derive(Clone)]
 pub struct Place {
     pub device: Arc<Device>,
     pub chooser: Arc<Chooser>,
     pub team: Arc<Team>,
+    /// Between the GPUs of ranks; `None` where parts lie in the host's memory.
+    pub transport: Option<Transport>,
 }
 
 /// What computes products of these elements; `None` if it does not multiply the type.
@@ -143,6 +90,7 @@ mod tests {
     use super::*;
     use gpu_gemm::Choice;
     use gpu_gemm::{DeviceChoice, gpu_kernels};
+    use host::cpu;
 
     fn place() -> Place {
         let device = Device::open(DeviceChoice::Simulator).unwrap().device;
@@ -150,6 +98,7 @@ mod tests {
             chooser: Arc::new(Chooser::of(&device).0),
             device: Arc::new(device),
             team: Arc::new(Team::new(cpu::Settings::default()).unwrap()),
+            transport: None,
         }
     }
 

@@ -1,0 +1,281 @@
+//! `summa` between GPUs: whoever has a panel broadcasts it along its row, or column, of the grid.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use cust::event::Event;
+use gpu_gemm::DeviceError;
+
+use super::parts::distribute;
+use super::{Panels, STAGES, Slot, finish, join, multiply_panels};
+use crate::Element;
+use crate::clock::Phase;
+use crate::comm::Ranks;
+use crate::comm::transport::Way;
+use crate::layout::product::Product;
+use crate::layout::{Job, LayoutError};
+use crate::local::gpu::{Direction, Gpu, Line, OnGpu, wait_on_host};
+use crate::nccl::Communicator;
+use crate::share_out::{Block, Grid, owner, share};
+use crate::volume::Volume;
+
+/// `summa`: ranks hold blocks, and panels of them are broadcast along rows and columns of the
+/// grid.
+pub(in crate::layout) fn summa<T: Element>(
+    grid: Grid,
+    panels: &[Range<usize>],
+    held: impl Fn(usize) -> (Block, Block),
+    job: &Job<'_, T>,
+    gpu: &Gpu,
+) -> Result<Option<Vec<T>>, LayoutError> {
+    let product = Product::new(job, grid)?;
+    let parts = distribute(grid, job, gpu, held)?;
+    let (row, column) = grid.place(job.ranks.rank());
+    let widest = panels.iter().map(Range::len).max().unwrap_or(0);
+    let mut broadcasts = Broadcasts {
+        gpu,
+        k: job.case.shape.k,
+        along_row: Side::new(
+            job,
+            gpu,
+            (Line::Row(grid.rows, grid.columns), row, grid.columns),
+            parts.a,
+            Cut::Columns,
+            parts.a.rows * widest,
+        )?,
+        along_column: Side::new(
+            job,
+            gpu,
+            (Line::Column(grid.rows, grid.columns), column, grid.rows),
+            parts.b,
+            Cut::Rows,
+            widest * parts.b.columns,
+        )?,
+        read: Default::default(),
+    };
+    let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
+    let started = multiply_panels(job, gpu, panels, &mut broadcasts, Phase::Wait, &mut c)?;
+    finish(job, gpu, c, product, started)
+}
+
+/// Which way a block is cut into panels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// A's, of which a panel is columns.
+    Columns,
+    /// B's, of which it is rows.
+    Rows,
+}
+
+/// The ranks that panels of A, or of B, are broadcast among.
+struct Side<'j, 'g, T: Element> {
+    ranks: &'j Ranks,
+    /// Those of this row or column, where MPI broadcasts.
+    along: Option<Ranks>,
+    /// The same, where NCCL does.
+    communicator: Option<Rc<Communicator>>,
+    /// This rank's number among them, and how many shares k has along them.
+    number: usize,
+    parts: usize,
+    block: OnGpu<T>,
+    cut: Cut,
+    slots: Vec<Slot<'g, T>>,
+}
+
+impl<'j, 'g, T: Element> Side<'j, 'g, T> {
+    /// All ranks of the job call it, those of this line with the same number `color` of it.
+    fn new(
+        job: &'j Job<'_, T>,
+        gpu: &'g Gpu,
+        (line, color, parts): (Line, usize, usize),
+        block: OnGpu<T>,
+        cut: Cut,
+        elements: usize,
+    ) -> Result<Self, LayoutError> {
+        let split = || job.ranks.split(Some(color)).expect("a color is given");
+        let (mut along, mut communicator) = (None, None);
+        // A line of one sends nothing.
+        if parts > 1 {
+            match gpu.way {
+                Way::Nccl => {
+                    let joined = gpu.communicator(line, |nccl| join(nccl, &split()))?;
+                    communicator = Some(joined);
+                }
+                Way::Mpi | Way::Pinned => along = Some(split()),
+            }
+        }
+        let slots = match parts {
+            1 => 0,
+            _ => STAGES,
+        };
+        let slots = (0..slots).map(|_| Slot::new(gpu, elements, true));
+        let grid_place = match line {
+            Line::Row(_, columns) => job.ranks.rank() % columns,
+            Line::Column(_, columns) => job.ranks.rank() / columns,
+            Line::All(_) => job.ranks.rank(),
+        };
+        Ok(Side {
+            ranks: job.ranks,
+            along,
+            communicator,
+            number: grid_place,
+            parts,
+            block,
+            cut,
+            slots: slots.collect::<Result<_, DeviceError>>()?,
+        })
+    }
+
+    /// This rank's own panel, where it lies, if the panel is its own.
+    fn own(&self, k: usize, panel: &Range<usize>) -> Option<OnGpu<T>> {
+        if owner(k, self.parts, panel.start) != self.number {
+            return None;
+        }
+        let from = share(k, self.parts, self.number).start;
+        let panel = panel.start - from..panel.end - from;
+        Some(match self.cut {
+            Cut::Columns => self.block.part(0..self.block.rows, panel),
+            Cut::Rows => self.block.part(panel, 0..self.block.columns),
+        })
+    }
+
+    /// The rows and columns of a panel.
+    fn size(&self, panel: &Range<usize>) -> (usize, usize) {
+        match self.cut {
+            Cut::Columns => (self.block.rows, panel.len()),
+            Cut::Rows => (panel.len(), self.block.columns),
+        }
+    }
+
+    /// Starts the broadcast of a panel. A panel whose rows lie apart is packed in its slot first.
+    fn start(
+        &mut self,
+        gpu: &Gpu,
+        k: usize,
+        panel: &Range<usize>,
+        stage: usize,
+    ) -> Result<(), LayoutError> {
+        let (rows, columns) = self.size(panel);
+        if self.parts == 1 || rows * columns == 0 {
+            return Ok(());
+        }
+        let root = owner(k, self.parts, panel.start);
+        let own = self.own(k, panel);
+        let slot = &mut self.slots[stage];
+        let room = slot.room.part(rows, columns);
+        if let Some(communicator) = &self.communicator {
+            let from = match own {
+                Some(own) if !own.is_compact() => {
+                    // SAFETY: the block lives as long as this; what reads the slot, earlier
+                    // broadcasts, is on the same stream.
+                    unsafe { gpu.pack(own, room)? };
+                    room
+                }
+                Some(own) => own,
+                None => room,
+            };
+            if own.is_some() {
+                let others = self.parts as u64 - 1;
+                let volume = Volume::of(others, from.elements() as u64);
+                self.ranks.count_by_nccl(volume);
+            }
+            let stream = gpu.copies().as_inner().cast();
+            let (start, count) = (from.start, from.elements());
+            // SAFETY: the memory lives until the stream has been waited for, and the stream waits
+            // for the product that last read the slot. On the root, where it is in place, it is
+            // only read.
+            unsafe { communicator.broadcast(start.cast_const(), start, count, root, stream)? };
+            return Ok(());
+        }
+        let Some(along) = &self.along else {
+            return Ok(());
+        };
+        // SAFETY of the copies: as above; the host waits for them.
+        let buffer = match (own, gpu.way) {
+            (Some(own), Way::Mpi) if own.is_compact() => own.start,
+            (Some(own), Way::Mpi) => {
+                // SAFETY: the last broadcast from this slot is complete: `arrive` waited for it.
+                unsafe { gpu.pack(own, room)? };
+                gpu.finish_copies()?;
+                room.start
+            }
+            (Some(own), _) => {
+                let target = slot.target()?;
+                // SAFETY: as above.
+                unsafe { gpu.copy_locked(target, own, Direction::ToHost)? };
+                gpu.finish_copies()?;
+                target
+            }
+            (None, _) => slot.target()?,
+        };
+        // SAFETY: the slot, or the block, keeps the memory until the request is complete; nobody
+        // else uses a slot meanwhile, and a block is only read.
+        let request = unsafe { along.start_broadcast_at(root, buffer, rows, columns) };
+        slot.request = Some(request);
+        Ok(())
+    }
+
+    /// Waits for MPI if it broadcasts, and says where the panel is.
+    fn arrive(
+        &mut self,
+        gpu: &Gpu,
+        k: usize,
+        panel: &Range<usize>,
+        stage: usize,
+    ) -> Result<OnGpu<T>, DeviceError> {
+        let (rows, columns) = self.size(panel);
+        match self.own(k, panel) {
+            Some(own) => {
+                let slot = self.slots.get_mut(stage);
+                if let Some(mut request) = slot.and_then(|slot| slot.request.take()) {
+                    request.wait();
+                }
+                Ok(own)
+            }
+            None => self.slots[stage].take(gpu, rows, columns),
+        }
+    }
+}
+
+/// The panels of `summa`.
+struct Broadcasts<'j, 'g, T: Element> {
+    gpu: &'g Gpu,
+    k: usize,
+    along_row: Side<'j, 'g, T>,
+    along_column: Side<'j, 'g, T>,
+    /// Of each stage, until copies to it are started.
+    read: [Option<Event>; STAGES],
+}
+
+impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
+    fn start(
+        &mut self,
+        panel: &Range<usize>,
+        stage: usize,
+        read: Option<Event>,
+    ) -> Result<(), LayoutError> {
+        match (self.gpu.way, read) {
+            (_, None) => {}
+            (Way::Nccl, Some(read)) => self.gpu.copies_wait_for(read)?,
+            (Way::Mpi, Some(read)) => wait_on_host(read)?,
+            // MPI writes to other memory than the product reads.
+            (Way::Pinned, Some(read)) => self.read[stage] = Some(read),
+        }
+        self.along_row.start(self.gpu, self.k, panel, stage)?;
+        self.along_column.start(self.gpu, self.k, panel, stage)
+    }
+
+    fn arrive(
+        &mut self,
+        panel: &Range<usize>,
+        stage: usize,
+    ) -> Result<(OnGpu<T>, OnGpu<T>), LayoutError> {
+        if let Some(read) = self.read[stage].take() {
+            self.gpu.copies_wait_for(read)?;
+        }
+        let a = self.along_row.arrive(self.gpu, self.k, panel, stage)?;
+        let b = self.along_column.arrive(self.gpu, self.k, panel, stage)?;
+        self.gpu.products_wait_for_copies()?;
+        Ok((a, b))
+    }
+}

@@ -1,0 +1,437 @@
+//! Ranks with GPUs, without a GPU: the real program under a real `mpirun`, on a fake driver and a
+//! fake NCCL, in every order of streams that events allow.
+
+mod fake;
+#[allow(dead_code)] // this does not need all of it
+#[path = "../mpi/job.rs"]
+mod job;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use gpu_gemm::device::ptx;
+use libtest_mimic::{Arguments, Trial};
+use serde_json::Value;
+
+use fake::{Nccl, Ran, number, ranks};
+
+/// Tests, each by its name.
+macro_rules! trials {
+    ($($test:ident),* $(,)?) => {
+        vec![$(Trial::test(stringify!($test), || {
+            $test();
+            Ok(())
+        })),*]
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = trials![
+        every_layout_is_exact_by_nccl_in_every_order_of_streams,
+        every_layout_is_exact_by_mpi_in_every_order_of_streams,
+        every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams,
+        other_types_travel_as_well,
+        blocks_are_proven_where_they_lie,
+        nccl_sends_the_bytes_of_the_formulas,
+        c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
+        the_next_panel_is_on_its_way_before_this_one_is_waited_for,
+        each_rank_broadcasts_a_then_b_panel_after_panel,
+        the_way_is_chosen_said_and_recorded,
+        a_way_that_cannot_be_has_a_sentence_and_an_exit_code,
+        a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason,
+    ];
+    let why_not = job::why_not().or(ptx::why_absent().map(String::from));
+    if let Some(reason) = &why_not {
+        println!("these tests are ignored here: {reason}");
+    }
+    let trials = trials
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(why_not.is_some()));
+    let mut arguments = Arguments::from_args();
+    // Jobs have more ranks than there are cores already.
+    arguments.test_threads = arguments.test_threads.or(Some(1));
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// Uneven shares, shares that are no multiple of anything, fewer rows or columns than ranks, no
+/// elements, and nothing to add.
+const SHAPES: &str = "33x65x17,7x5x3,1x9x4,9x1x4,2x3x40,2x2x0,0x3x2";
+
+/// What is in a stream is done at once, or as late as possible, by the stream that was made first
+/// before others or by the last.
+const ORDERS: [&str; 3] = ["deferred=0", "deferred=1", "deferred=2"];
+
+/// Rows of C where `a[i][l] = i + l` and `b[l][j] = l + j`.
+fn index_sums(m: usize, n: usize, k: usize) -> Vec<Vec<f64>> {
+    let element = |i, j| (0..k).map(|l| ((i + l) * (l + j)) as f64).sum();
+    (0..m)
+        .map(|i| (0..n).map(|j| element(i, j)).collect())
+        .collect()
+}
+
+fn records(ran: &Ran) -> Vec<Value> {
+    let report = ran.ended.report();
+    report["records"].as_array().unwrap().clone()
+}
+
+/// Checks each record: C, where it was gathered, and what was sent.
+fn check(records: &[Value], name: &str) {
+    for record in records {
+        let [m, n, k] = ["m", "n", "k"].map(|key| record[key].as_u64().unwrap() as usize);
+        let name = format!(
+            "{name}: {} {m} x {n} x {k} on {}",
+            record["layout"], record["ranks"]
+        );
+        assert_eq!(record["proven"], true, "{name}: {}", record["verification"]);
+        if record["gathered"] == true {
+            let corner: Vec<Vec<f64>> = serde_json::from_value(record["corner"].clone()).unwrap();
+            assert_eq!(corner, index_sums(m, n, k), "{name}");
+        }
+        for rank in record["per_rank"].as_array().unwrap() {
+            assert_eq!(rank["sent"], rank["formula"], "{name}");
+        }
+    }
+}
+
+fn exact(way: &str, more: &str) {
+    for order in ORDERS {
+        let arguments = format!(
+            "--layout all --scaling 1,2,3,4 --shapes {SHAPES} --panel 4 --kernel naive \
+             --data index-sum --show 65 --runs 1 --format json --transport {way}"
+        );
+        let settings = format!("gpus=4 {order} {more}");
+        let ran = ranks(4, Nccl::Here, &settings, &arguments);
+        let records = records(&ran);
+        assert_eq!(records.len(), 5 * 4 * 7);
+        check(&records, &format!("{way} {order}"));
+    }
+}
+
+fn every_layout_is_exact_by_nccl_in_every_order_of_streams() {
+    exact("nccl", "");
+}
+
+fn every_layout_is_exact_by_mpi_in_every_order_of_streams() {
+    exact("mpi", "mpi=1");
+}
+
+fn every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams() {
+    exact("pinned", "");
+}
+
+fn other_types_travel_as_well() {
+    for (dtype, kernel) in [("f64", "tiled"), ("i32", "tiled")] {
+        for way in ["nccl", "pinned"] {
+            let arguments = format!(
+                "--layout all --shapes 33x65x17 --panel 4 --dtype {dtype} --kernel {kernel} \
+                 --data index-sum --show 65 --runs 1 --format json --transport {way}"
+            );
+            let ran = ranks(4, Nccl::Here, "gpus=4 deferred=1", &arguments);
+            check(&records(&ran), dtype);
+        }
+    }
+}
+
+fn blocks_are_proven_where_they_lie() {
+    let arguments = "--layout all --shapes 33x65x17 --panel 4 --kernel naive --runs 1 \
+                     --format json --proof distributed";
+    let records = records(&ranks(4, Nccl::Here, "gpus=4 deferred=2", arguments));
+    assert!(records.iter().all(|record| record["gathered"] == false));
+    check(&records, "distributed");
+}
+
+/// Products of a call with `--runs 1`: two that are proven, and one that is timed.
+const PRODUCTS: u64 = 3;
+
+fn nccl_sends_the_bytes_of_the_formulas() {
+    for layout in ["scatter-rows", "scatter-blocks", "overlapped", "summa"] {
+        for number_of_ranks in 2..=4 {
+            let arguments = format!(
+                "--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive --runs 1 --format json"
+            );
+            let ran = ranks(number_of_ranks, Nccl::Here, "gpus=4", &arguments);
+            let record = &records(&ran)[0];
+            let of_formula = |phase: &str| {
+                let ranks = record["per_rank"].as_array().unwrap().iter();
+                let elements = ranks.map(|rank| rank["formula"][phase]["elements"].as_u64());
+                elements.map(Option::unwrap).sum::<u64>()
+            };
+            let formula = 4 * (of_formula("distribute") + of_formula("multiply"));
+            let sent = ran.log.iter().filter(|line| line.starts_with("nccl "));
+            let bytes: u64 = sent.map(|line| number(line, "bytes")).sum();
+            assert!(formula > 0);
+            assert_eq!(bytes, PRODUCTS * formula, "{layout} on {number_of_ranks}");
+        }
+    }
+}
+
+fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
+    let of_layout = |layout: &str, panels: u64| {
+        let arguments = format!(
+            "--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive --runs 1 --format json"
+        );
+        let ran = ranks(2, Nccl::Here, "gpus=2", &arguments);
+        let with = |start: &str| {
+            let lines = ran.log.iter().filter(|line| line.starts_with(start));
+            lines.cloned().collect::<Vec<String>>()
+        };
+        // What the model measures is multiplied by way of the host, with guards around A.
+        let own = with("launch ").into_iter().filter(|line| {
+            let size = ["m", "n", "k"].map(|name| number(line, name));
+            size == [8, 16, 16 / panels]
+        });
+        let launches = own.count() as u64;
+        assert!(launches >= 2 * PRODUCTS * panels, "{layout}: {launches}");
+        let fetched = with("host ")
+            .into_iter()
+            .filter(|line| line.contains("to=1"));
+        let bytes: u64 = fetched.map(|line| number(&line, "bytes")).sum();
+        assert_eq!(
+            bytes,
+            PRODUCTS * 4 * 16 * 16,
+            "{layout}: all of C a product"
+        );
+        let copied = with("host ")
+            .into_iter()
+            .filter(|line| line.contains("to=0"));
+        let bytes: u64 = copied.map(|line| number(&line, "bytes")).sum();
+        assert_eq!(
+            bytes,
+            PRODUCTS * 2 * 4 * 16 * 16,
+            "{layout}: A and B a product"
+        );
+    };
+    of_layout("scatter-rows", 1);
+    of_layout("overlapped", 4);
+    of_layout("summa", 4);
+}
+
+fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
+    for layout in ["overlapped", "summa"] {
+        let arguments = format!(
+            "--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive --runs 1 --format json"
+        );
+        let ran = ranks(2, Nccl::Here, "gpus=2 deferred=1", &arguments);
+        // What one rank's GPU is told, in order; its log also has the other's, by context.
+        let own = ran.log.iter().filter_map(|line| {
+            let is_launch = line.starts_with("launch ") && number(line, "k") == 4;
+            let is_wait = line.starts_with("wait ");
+            let is_message = line.starts_with("nccl ");
+            let is_own = |name| number(line, name) == 1;
+            match (is_launch, is_wait, is_message) {
+                (true, ..) if is_own("context") => Some('m'),
+                (_, true, _) if is_own("context") => Some('w'),
+                (_, _, true) if number(line, "from") == 0 => Some('s'),
+                _ => None,
+            }
+        });
+        let told: String = own.collect();
+        // Four panels are multiplied without a wait by the host between them.
+        let between: Vec<&str> = told.split('w').collect();
+        let products = between.iter().filter(|part| part.matches('m').count() == 4);
+        assert_eq!(products.count() as u64, PRODUCTS, "{layout}: {told}");
+        // And something is sent after the first launch, in the same breath.
+        let overlaps = between.iter().filter(|part| {
+            let first = part.find('m');
+            part.matches('m').count() == 4 && first.is_some_and(|first| part[first..].contains('s'))
+        });
+        assert_eq!(overlaps.count() as u64, PRODUCTS, "{layout}: {told}");
+    }
+}
+
+/// In another order on one rank than on others, NCCL's ranks may wait for each other forever.
+fn each_rank_broadcasts_a_then_b_panel_after_panel() {
+    let arguments = "--layout summa --shapes 16x16x16 --panel 4 --kernel naive --runs 1";
+    let ran = ranks(4, Nccl::Here, "gpus=4", arguments);
+    assert_eq!(ran.ended.code, Some(0), "{}", ran.ended.notes);
+    let mut of_processes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for line in ran.log.iter().filter(|line| line.starts_with("broadcast ")) {
+        let communicators = of_processes.entry(number(line, "process")).or_default();
+        communicators.push(number(line, "communicator"));
+    }
+    assert_eq!(of_processes.len(), 4);
+    for communicators in of_processes.values() {
+        assert_eq!(communicators.len() as u64, PRODUCTS * 4 * 2);
+        // The row's was made first, so its number is the lower one.
+        let pairs = communicators.chunks(2);
+        assert!(pairs.clone().all(|pair| pair == &communicators[..2]));
+        assert!(communicators[0] < communicators[1], "{communicators:?}");
+    }
+}
+
+fn the_way_is_chosen_said_and_recorded() {
+    let small = "--size 8 --kernel naive --runs 1 --layout summa";
+    for (nccl, settings, arguments, way, parts) in [
+        (
+            Nccl::Here,
+            "gpus=2",
+            "",
+            "nccl",
+            ["NCCL (2.21.5 is here", "each rank has a GPU of its own)"],
+        ),
+        (
+            Nccl::Here,
+            "gpus=1",
+            "",
+            "pinned",
+            [
+                "2 ranks share 1 GPU, which NCCL does not take",
+                "MPIX_Query_cuda_support returns 0",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            "--device cuda:1",
+            "pinned",
+            [
+                "2 ranks share 1 GPU",
+                "page-locked memory of the host and MPI",
+            ],
+        ),
+        (
+            Nccl::Missing,
+            "gpus=2",
+            "",
+            "pinned",
+            [
+                "there is no NCCL on this machine (libnccl.so.2)",
+                "not MPI alone",
+            ],
+        ),
+        (
+            Nccl::Missing,
+            "gpus=2 mpi=1",
+            "",
+            "mpi",
+            [
+                "MPI, which takes GPUs' memory",
+                "there is no NCCL on this machine",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=1 mpi=1",
+            "",
+            "mpi",
+            ["MPI, which takes GPUs' memory", "2 ranks share 1 GPU"],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            "--transport pinned",
+            "pinned",
+            ["page-locked memory", "asked for with --transport"],
+        ),
+    ] {
+        let name = format!("{settings} {arguments}");
+        let arguments = format!("{small} {arguments}");
+        let table = ranks(2, nccl, settings, &arguments).ended;
+        assert_eq!(table.code, Some(0), "{name}: {}", table.notes);
+        let line = table
+            .out
+            .lines()
+            .find(|line| line.starts_with("between GPUs: "));
+        let line = line.unwrap_or_else(|| panic!("{name}: {}", table.out));
+        let report = ranks(2, nccl, settings, &format!("{arguments} --format json"));
+        let transport = &report.ended.report()["transport"];
+        assert_eq!(transport["way"], way, "{name}");
+        let description = transport["description"].as_str().unwrap();
+        assert!(line.ends_with(description), "{line}");
+        for part in parts {
+            assert!(description.contains(part), "no `{part}` in {description}");
+        }
+    }
+    let native = ranks(2, Nccl::Here, "gpus=2", "--size 8 --runs 1 --format json");
+    assert_eq!(native.ended.report()["transport"], Value::Null);
+}
+
+fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
+    let kernel = "--kernel naive";
+    for (nccl, settings, arguments, code, parts) in [
+        (
+            Nccl::Missing,
+            "gpus=2",
+            format!("{kernel} --transport nccl"),
+            1,
+            [
+                "there is no NCCL on this machine (libnccl.so.2)",
+                "Install NCCL 2",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2 nccl=2604",
+            format!("{kernel} --transport nccl"),
+            1,
+            [
+                "this is NCCL 2.6.4, but messages take NCCL 2 from 2.7.0 on",
+                "Install NCCL 2",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=1",
+            format!("{kernel} --transport nccl"),
+            1,
+            [
+                "2 ranks share 1 GPU",
+                "Start as many ranks as there are GPUs",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            format!("{kernel} --transport mpi"),
+            1,
+            [
+                "this MPI does not take GPUs' memory",
+                "Use an Open MPI that was built with CUDA",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            "--kernel cpu-rows --transport nccl".to_string(),
+            2,
+            [
+                "--transport nccl is for parts in GPUs' memory",
+                "name a GPU kernel with --kernel",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            format!("{kernel} --device sim --transport pinned"),
+            2,
+            [
+                "--transport pinned is for parts in GPUs' memory",
+                "name a GPU kernel with --kernel",
+            ],
+        ),
+    ] {
+        let ended = ranks(2, nccl, settings, &format!("--size 8 {arguments}")).ended;
+        assert_eq!(ended.code, Some(code), "{arguments}: {}", ended.notes);
+        for part in parts {
+            let said = ended.notes.matches(part).count();
+            assert_eq!(said, 1, "`{part}` in {}", ended.notes);
+        }
+    }
+}
+
+fn a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason() {
+    let small = "--size 16 --panel 4 --kernel naive --runs 1 --layout summa";
+    for (settings, parts) in [
+        (
+            "gpus=2 launch=701",
+            ["error: rank ", "`naive` cannot be launched"],
+        ),
+        (
+            "gpus=2 memory_bytes=100",
+            ["error: rank ", "The GPU is out of memory"],
+        ),
+    ] {
+        let ended = ranks(2, Nccl::Here, settings, small).ended;
+        ended.assert_failed(&parts);
+    }
+}
