@@ -115,24 +115,62 @@ pub unsafe fn fix_up(
     let tile = (tile_m, tile_n);
     let size = (m, n, depth);
     let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
+    reduce(&gemm, partials, tile, &stream_k, groups);
+}
+
+/// What the sums belong to.
+pub(crate) trait Sink {
+    /// Rows and columns.
+    fn size(&self) -> (usize, usize);
+
+    /// `C[row][col..col + 4] = alpha * sums + beta * C[row][col..col + 4]`, where C has them.
+    unsafe fn update4(&self, row: usize, col: usize, sums: Float4);
+}
+
+impl Sink for Gemm<'_, f32> {
+    #[inline(always)]
+    fn size(&self) -> (usize, usize) {
+        (self.m, self.n)
+    }
+
+    #[inline(always)]
+    unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
+        if self.c_is_float4_aligned() && col + 4 <= self.n {
+            Gemm::update4::<false>(self, row, col, sums);
+        } else {
+            Gemm::update4::<true>(self, row, col, sums);
+        }
+    }
+}
+
+/// The work of a block.
+#[inline(always)]
+pub(crate) unsafe fn reduce(
+    c: &impl Sink,
+    partials: *const f32,
+    tile: (usize, usize),
+    stream_k: &StreamK,
+    groups: usize,
+) {
     if groups == 1 {
-        reduce::<FLOAT4S>(&gemm, partials, tile, &stream_k, 1);
+        reduce_bands::<FLOAT4S>(c, partials, tile, stream_k, 1);
     } else {
-        reduce::<1>(&gemm, partials, tile, &stream_k, groups);
+        reduce_bands::<1>(c, partials, tile, stream_k, groups);
     }
 }
 
 /// The work of a block. Each thread sums FLOAT4S float4s of C, one in each of as many equal bands
 /// of the tile's rows; more than one only where there is one group.
 #[inline(always)]
-unsafe fn reduce<const FLOAT4S: usize>(
-    gemm: &Gemm<'_, f32>,
+unsafe fn reduce_bands<const FLOAT4S: usize>(
+    c: &impl Sink,
     partials: *const f32,
     (tile_m, tile_n): (usize, usize),
     stream_k: &StreamK,
     groups: usize,
 ) {
     const { assert!(AT_ONCE.is_multiple_of(FLOAT4S), "loads split evenly") }
+    let (m, n) = c.size();
     let tile = thread::block_idx_y() as usize;
     let first = stream_k.cta_of(tile * stream_k.k_iterations);
     let last = stream_k.cta_of((tile + 1) * stream_k.k_iterations - 1);
@@ -148,7 +186,7 @@ unsafe fn reduce<const FLOAT4S: usize>(
     let band = tile_m / FLOAT4S;
     let row = tile_row * tile_m + row_of_tile;
     let col = tile_col * tile_n + element - row_of_tile * tile_n;
-    let in_bounds = |i: usize| row_of_tile < band && row + i * band < gemm.m && col < gemm.n;
+    let in_bounds = |i: usize| row_of_tile < band && row + i * band < m && col < n;
 
     // Only the work of the first CTA can begin in an earlier tile: each has a k-iteration at
     // least.
@@ -205,16 +243,9 @@ unsafe fn reduce<const FLOAT4S: usize>(
             }
         }
     }
-    let aligned = gemm.c_is_float4_aligned() && col + 4 <= gemm.n;
     for i in 0..FLOAT4S {
-        let row = row + i * band;
-        if !in_bounds(i) {
-            continue;
-        }
-        if aligned {
-            gemm.update4::<false>(row, col, Float4(sums[i]));
-        } else {
-            gemm.update4::<true>(row, col, Float4(sums[i]));
+        if in_bounds(i) {
+            c.update4(row + i * band, col, Float4(sums[i]));
         }
     }
 }

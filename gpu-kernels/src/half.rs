@@ -3,6 +3,8 @@
 use cuda_std::mma;
 use cuda_std::wgmma::{self, Descriptor, Major};
 
+use crate::element::Element;
+
 /// A type of 16 bits. Kernels see only its bits.
 pub trait Half: Copy {
     /// Two numbers, each rounded to nearest; `low` in the lower half.
@@ -99,6 +101,22 @@ sums! {
     32, multiply_64, wait_32;
     64, multiply_128, wait_64;
     128, multiply_256, wait_128;
+}
+
+/// `*c = alpha * sum + beta * *c`, rounded once; `beta == 0` does not read it.
+///
+/// # Safety
+///
+/// `c` is valid for reading and writing, and no other thread touches it.
+#[inline(always)]
+pub unsafe fn update<T: Half>(c: *mut u16, alpha: f32, beta: f32, sum: f32) {
+    let product = alpha * sum;
+    let updated = if beta == 0.0 {
+        product
+    } else {
+        beta.times_plus(T::value(*c), product)
+    };
+    *c = T::pair(updated, 0.0) as u16;
 }
 
 /// f32 without its lower 16 bits: as wide a range, 8 bits of precision.

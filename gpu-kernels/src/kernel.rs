@@ -22,8 +22,9 @@
 /// the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
-/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`; `split_f32`
-/// is f32 that is split before, and `tf32` f32 that the copy engine rounds.
+/// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`, and as a
+/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; `split_f32` is f32 that is split
+/// before, and `tf32` f32 that the copy engine rounds.
 macro_rules! kernel {
     (
         name: $kernel:literal,
@@ -143,30 +144,27 @@ macro_rules! entry_point {
             }
         }
     };
-    ($entry:ident ($gemm:ident: tf32; mapped) { $($body:tt)* }) => {
-        #[cuda_std::kernel]
-        #[allow(clippy::too_many_arguments)] // BLAS's own
-        pub unsafe fn $entry(
-            m: usize,
-            n: usize,
-            k: usize,
-            alpha: f32,
-            #[grid_constant] a: &cuda_std::tma::TensorMap,
-            #[grid_constant] b: &cuda_std::tma::TensorMap,
-            beta: f32,
-            c: *mut f32,
-            ldc: usize,
-            #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
-        ) {
-            let $gemm = $crate::mapped_gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
-            if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
-                $($body)*
-            } else {
-                cuda_std::wgmma::fence() // a trap: no launch runs it there
+    ($entry:ident ($gemm:ident: tf32; mapped) $body:tt) => {
+        $crate::kernel::mapped_entry_point! { $entry $gemm f32 [] $body }
+    };
+    ($entry:ident ($gemm:ident: $element:ident; mapped) $body:tt) => {
+        $crate::kernel::mapped_entry_point! { $entry $gemm u16 [] $body }
+    };
+    ($entry:ident ($gemm:ident: $element:ident, $division:ident; mapped) $body:tt) => {
+        $crate::kernel::mapped_entry_point! {
+            $entry $gemm u16 [partials: *mut f32, data_parallel_waves: usize,] {
+                let $division = $crate::stream_k::Division { partials, data_parallel_waves };
+                $body
             }
         }
     };
-    ($entry:ident ($gemm:ident: $element:ident; mapped) { $($body:tt)* }) => {
+}
+pub(crate) use entry_point;
+
+/// Writes an entry point whose tiles the copy engine brings; what holds an element of C, and
+/// further parameters.
+macro_rules! mapped_entry_point {
+    ($entry:ident $gemm:ident $element:ident [$($parameters:tt)*] $body:tt) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
         pub unsafe fn $entry(
@@ -177,20 +175,23 @@ macro_rules! entry_point {
             #[grid_constant] a: &cuda_std::tma::TensorMap,
             #[grid_constant] b: &cuda_std::tma::TensorMap,
             beta: f32,
-            c: *mut u16,
+            c: *mut $element,
             ldc: usize,
             #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
+            $($parameters)*
         ) {
-            let $gemm = $crate::mapped_gemm::MappedGemm { m, n, k, alpha, a, b, beta, c, ldc, c_boxes };
+            let $gemm = $crate::mapped_gemm::MappedGemm {
+                m, n, k, alpha, a, b, beta, c, ldc, c_boxes
+            };
             if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
-                $($body)*
+                $body
             } else {
                 cuda_std::wgmma::fence() // a trap: no launch runs it there
             }
         }
     };
 }
-pub(crate) use entry_point;
+pub(crate) use mapped_entry_point;
 
 /// Writes the entry point for batches: the same body, on the matrices of the product that the
 /// CTA's place along z says.
@@ -248,6 +249,12 @@ macro_rules! function {
     };
     (f32, $partials:ident) => {
         $crate::spec::Function::StreamK
+    };
+    (bf16, $division:ident) => {
+        $crate::spec::Function::StreamKBf16
+    };
+    (f16, $division:ident) => {
+        $crate::spec::Function::StreamKF16
     };
 }
 pub(crate) use function;

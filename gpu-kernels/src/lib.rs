@@ -66,18 +66,20 @@ ladder! {
     tensor_core,
     warpgroup,
     warp_specialized,
+    persistent,
     warp_specialized_tf32,
     split_fp32,
 }
 
 compat::unless_published! {
+    pub mod fix_up_half;
     mod half;
     pub mod mapped_gemm;
     pub mod split;
 
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.
-    pub static HELPERS: [&spec::EntryPoint; 10] = [
+    pub static HELPERS: [&spec::EntryPoint; 12] = [
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,
         &transpose::TRANSPOSE_16,
@@ -87,6 +89,8 @@ compat::unless_published! {
         &split::SPLIT_ROWS,
         &split::SPLIT_COLUMNS,
         &fix_up::FIX_UP,
+        &fix_up_half::FIX_UP_BF16,
+        &fix_up_half::FIX_UP_F16,
         &reference::KERNEL.variants[0].entry,
     ];
 

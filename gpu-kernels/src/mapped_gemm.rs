@@ -4,7 +4,7 @@
 
 use crate::compat::TensorMap;
 use crate::element::Element;
-use crate::half::Half;
+use crate::half::{self, Half};
 
 /// A GEMM of elements of 16 bits, or of f32, whose A and B the copy engine reads, as tensor maps
 /// describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and
@@ -55,13 +55,7 @@ impl MappedGemm<'_> {
     pub unsafe fn update<T: Half>(&self, row: usize, col: usize, sum: f32) {
         if row < self.m && col < self.n {
             let c = self.c.add(row * self.ldc + col);
-            let product = self.alpha * sum;
-            let updated = if self.beta == 0.0 {
-                product
-            } else {
-                self.beta.times_plus(T::value(*c), product)
-            };
-            *c = T::pair(updated, 0.0) as u16;
+            half::update::<T>(c, self.alpha, self.beta, sum);
         }
     }
 }

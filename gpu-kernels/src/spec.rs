@@ -121,6 +121,27 @@ pub type MappedFn = unsafe fn(
     c_boxes: &TensorMap,
 );
 
+/// [`MappedFn`] of a stream-K kernel ([`Grid::PersistentStreamK`]): `partials` holds `2 * G` block
+/// tiles, in which CTAs leave partial sums for `fix_up`.
+///
+/// # Safety
+///
+/// As for [`MappedFn`]; nothing else touches `partials`.
+pub type MappedStreamKFn = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f32,
+    a: &TensorMap,
+    b: &TensorMap,
+    beta: f32,
+    c: *mut u16,
+    ldc: usize,
+    c_boxes: &TensorMap,
+    partials: *mut f32,
+    data_parallel_waves: usize,
+);
+
 /// [`MappedFn`] of f32, which the copy engine rounds to tf32 when it brings them.
 ///
 /// # Safety
@@ -182,16 +203,17 @@ pub type CopyFn<T> = unsafe fn(
     target_leading: usize,
 );
 
-/// `fix_up` (`fix_up.rs`): the reduction of partial sums after a stream-K kernel.
+/// `fix_up` (`fix_up.rs`): the reduction of partial sums after a stream-K kernel. `T` holds the bits
+/// of an element of C.
 pub type FixUpFn<T> = unsafe fn(
     m: usize,
     n: usize,
     k: usize,
-    alpha: T,
-    beta: T,
+    alpha: f32,
+    beta: f32,
     c: *mut T,
     ldc: usize,
-    partials: *const T,
+    partials: *const f32,
     tile_m: usize,
     tile_n: usize,
     tile_k: usize,
@@ -221,12 +243,15 @@ pub enum Function {
     GemmTf32(MappedTf32Fn),
     GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
+    StreamKBf16(MappedStreamKFn),
+    StreamKF16(MappedStreamKFn),
     BatchedStreamK(BatchedStreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
     Copy16(CopyFn<u16>),
     Split(SplitFn),
     FixUp(FixUpFn<f32>),
+    FixUp16(FixUpFn<u16>),
 }
 
 /// A rung of the ladder: one idea, in one file, with the variants that it is built in.
@@ -267,9 +292,6 @@ pub struct Variant {
     pub grid: Grid,
     /// Threads of a CTA along x (columns of C) and y (rows of C).
     pub block: Block,
-    /// CTAs of a cluster along x, at most: they share a tile, each with a part of K. 1 without
-    /// clusters.
-    pub cluster: u32,
     /// The block tile: what a CTA computes, and stages, at a time.
     pub tile: Tile,
     /// The thread tile, TM x TN: rows and columns of C that a thread computes of a block tile.
@@ -319,8 +341,8 @@ impl Variant {
         let element = match entry.function {
             Function::GemmF64(_) => ElementType::F64,
             Function::GemmI32(_) => ElementType::I32,
-            Function::GemmBf16(_) => ElementType::Bf16,
-            Function::GemmF16(_) => ElementType::F16,
+            Function::GemmBf16(_) | Function::StreamKBf16(_) => ElementType::Bf16,
+            Function::GemmF16(_) | Function::StreamKF16(_) => ElementType::F16,
             _ => ElementType::F32,
         };
         let plain = Variant {
@@ -333,7 +355,6 @@ impl Variant {
             one_capability: false,
             grid: Grid::Tiles,
             block,
-            cluster: 1,
             tile,
             thread_tile: (tile.m / block.y, tile.n / block.x),
             k_slices: 1,
@@ -395,7 +416,7 @@ impl Variant {
         assert!(self.block.threads() > 0 && self.block.threads() <= 1024);
         assert!(self.tile.m > 0 && self.tile.n > 0 && self.tile.k > 0);
         assert!(self.static_shared_bytes <= 48 * 1024);
-        assert!(self.k_slices > 0 && self.cluster > 0);
+        assert!(self.k_slices > 0);
         if matches!(self.grid, Grid::Tiles | Grid::StreamK) {
             let computed = tm * tn * self.block.threads();
             assert!(computed == self.tile.m * self.tile.n * self.k_slices);
@@ -576,6 +597,21 @@ pub enum Grid {
     /// As many CTAs along x as fit the GPU at once, or fewer if there are fewer tiles: each takes
     /// one tile after the other.
     Persistent,
+    /// `G` CTAs along x, each of which takes a tile in each of `W` waves and then a part of the
+    /// rest, for any `G` and `W`: see `stream_k.rs`.
+    PersistentStreamK,
+}
+
+impl Grid {
+    /// Whether a CTA takes one tile after the other, which the copy engine brings.
+    pub const fn is_persistent(self) -> bool {
+        matches!(self, Grid::Persistent | Grid::PersistentStreamK)
+    }
+
+    /// Whether CTAs may have parts of tiles, whose sums `fix_up` adds.
+    pub const fn is_stream_k(self) -> bool {
+        matches!(self, Grid::StreamK | Grid::PersistentStreamK)
+    }
 }
 
 /// What a CTA stages in shared memory.

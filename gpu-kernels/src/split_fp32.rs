@@ -106,10 +106,7 @@ unsafe fn multiply(
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let lower = (iterations * BK) as u32; // where a row's lower halves begin
-            let mut at = Ring {
-                stage: 0,
-                parity: 1,
-            };
+            let mut at = Ring::PRODUCER;
             while tile < rows * cols {
                 let (row, col) = raster::tile_position(tile, rows, cols);
                 let (row, col) = ((row * BM) as u32, (col * BN) as u32);
@@ -134,10 +131,7 @@ unsafe fn multiply(
     wgmma::increase_registers::<240>();
     let consumer = thread / WARPGROUP - 1;
     let thread = thread % WARPGROUP;
-    let mut at = Ring {
-        stage: 0,
-        parity: 0,
-    };
+    let mut at = Ring::CONSUMER;
     while tile < rows * cols {
         let (row, col) = raster::tile_position(tile, rows, cols);
         let mut sums = [0.0_f32; SUMS];

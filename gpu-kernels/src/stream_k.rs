@@ -100,7 +100,8 @@ impl StreamK {
     /// Tiles after the data-parallel waves, whose k-iterations the CTAs divide.
     #[inline(always)]
     pub fn stream_k_tiles(&self) -> usize {
-        self.tile_rows * self.tile_cols - self.first_stream_k_tile()
+        // The last wave of persistent CTAs may have fewer tiles than CTAs.
+        (self.tile_rows * self.tile_cols).saturating_sub(self.first_stream_k_tile())
     }
 
     /// The first k-iteration of `cta`, counted from the first of the stream-K tiles; its last is
@@ -175,5 +176,87 @@ impl StreamK {
     #[inline(always)]
     pub fn tile_position(&self, tile: usize) -> (usize, usize) {
         raster::tile_position(tile, self.tile_rows, self.tile_cols)
+    }
+}
+
+/// What a launch of persistent CTAs is told besides its grid, which has G CTAs along x.
+#[derive(Clone, Copy)]
+pub struct Division {
+    /// Where CTAs leave the sums of segments: 2 * G block tiles.
+    pub partials: *mut f32,
+    /// W. The last wave may have fewer tiles than CTAs: then no tile is split.
+    pub data_parallel_waves: usize,
+}
+
+/// The segments of a persistent CTA: a tile of each data-parallel wave, and its part of the other
+/// tiles.
+pub struct Segments {
+    pub stream_k: StreamK,
+    tile_elements: usize,
+    partials: *mut f32,
+    cta: usize,
+}
+
+impl Segments {
+    /// Those of the calling thread's CTA.
+    #[inline(always)]
+    pub fn of_launch(
+        size: (usize, usize, usize),
+        tile: (usize, usize, usize),
+        division: Division,
+    ) -> Segments {
+        let ctas = thread::grid_dim_x() as usize;
+        Segments {
+            stream_k: StreamK::new(size, tile, ctas, division.data_parallel_waves),
+            tile_elements: tile.0 * tile.1,
+            partials: division.partials,
+            cta: thread::block_idx_x() as usize,
+        }
+    }
+
+    /// The one after `index` others, if there is one. Nothing is kept from one to the next:
+    /// registers are for sums.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<Segment> {
+        let stream_k = self.stream_k;
+        let (waves, k_iterations) = (stream_k.data_parallel_waves, stream_k.k_iterations);
+        if index < waves {
+            let tile = index * stream_k.ctas + self.cta;
+            let is_tile = tile < stream_k.tile_rows * stream_k.tile_cols;
+            return is_tile.then_some(Segment {
+                tile,
+                from: 0,
+                to: k_iterations,
+            });
+        }
+        let work = stream_k.work(self.cta, waves);
+        let tile = work.begin / k_iterations + (index - waves);
+        let first = tile * k_iterations;
+        let from = if index == waves {
+            work.begin - first
+        } else {
+            0
+        };
+        if first + from >= work.end {
+            return None;
+        }
+        Some(Segment {
+            tile: work.first_tile + tile,
+            from,
+            to: if work.end - first < k_iterations {
+                work.end - first
+            } else {
+                k_iterations
+            },
+        })
+    }
+
+    /// Where the sums of the segment after `index` others go, if it is a part of a tile: the first
+    /// and the last can be.
+    #[inline(always)]
+    pub fn partial(&self, index: usize) -> *mut f32 {
+        let is_last = index > self.stream_k.data_parallel_waves;
+        let tile = 2 * self.cta + is_last as usize;
+        self.partials.wrapping_add(tile * self.tile_elements)
     }
 }

@@ -195,10 +195,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let (of_left, of_right) = swapped_if::<_, TRANSPOSED>((gemm.a, gemm.b));
-            let mut at = Ring {
-                stage: 0,
-                parity: 1,
-            };
+            let mut at = Ring::PRODUCER;
             while tile < rows * cols {
                 let (left, right) = corner(tile);
                 for iteration in 0..iterations {
@@ -233,10 +230,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let (warp, lane) = (thread / 32, thread % 32);
     let in_left = in_left(consumer, warp, lane);
     let boxes = ring.add(STAGES * STAGE_BYTES);
-    let mut at = Ring {
-        stage: 0,
-        parity: 0,
-    };
+    let mut at = Ring::CONSUMER;
     while tile < rows * cols {
         let mut sums = [0.0_f32; SUMS];
         for iteration in 0..iterations {
@@ -359,5 +353,10 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             tma::store_2d(gemm.c_boxes, col, row, target);
             tma::commit_group();
         }
+    }
+    // Both have been read, which are gone when the CTA ends. Waiting after the last tile alone costs
+    // registers, and `ptxas` then makes each product wait for the one before.
+    if leads {
+        tma::wait_group_read::<0>();
     }
 }

@@ -9,7 +9,7 @@ pub mod probes;
 use std::process::ExitCode;
 
 use gpu_gemm::ElementType;
-use gpu_gemm::gpu_kernels::spec::{Grid, Major, Variant};
+use gpu_gemm::gpu_kernels::spec::{Major, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -30,7 +30,7 @@ pub fn stands_for_itself(variant: &Variant) -> bool {
         Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
     };
-    variant.grid != Grid::Persistent || is_first
+    !variant.grid.is_persistent() || is_first
 }
 
 /// A test on the GPU, reported as ignored where there is none.

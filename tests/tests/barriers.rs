@@ -65,7 +65,9 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     let k_iterations = match variant.grid {
         Grid::StreamK => 38,
         // The whole ring of stages, and one more.
-        Grid::Persistent => 1 + variant.ring_bytes() as usize / (element_bytes * (m + n) * k),
+        Grid::Persistent | Grid::PersistentStreamK => {
+            1 + variant.ring_bytes() as usize / (element_bytes * (m + n) * k)
+        }
         _ => 3,
     };
     // Some leave the N remainder to another kernel.
@@ -87,15 +89,17 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     let mut sites = Sites::default();
     // Exact tiles, and tiles that cross every edge, of which stream-K CTAs have segments of
     // several.
-    let mut shapes = vec![Shape::new(m, n, k_iterations * k), ragged];
-    if variant.grid == Grid::Persistent {
+    let exact = Shape::new(m, n, k_iterations * k);
+    let shapes = match variant.grid {
         // The first of 6 CTAs has two tiles, and all boxes of C are stored twice.
-        shapes.push(Shape::new(7 * m, n, k));
-    }
-    if variant.cluster > 1 {
-        // So long a sum that the CTAs of a cluster divide it.
-        shapes.push(Shape::new(m, n, 60 * k));
-    }
+        Grid::Persistent => vec![exact, ragged, Shape::new(7 * m, n, k)],
+        // Each of 6 CTAs has a little more than a tile, or than two.
+        Grid::PersistentStreamK => vec![
+            Shape::new(7 * m, n, k_iterations * k),
+            Shape::new(13 * m, n, k),
+        ],
+        _ => vec![exact, ragged],
+    };
     for shape in shapes {
         let layout = Layout::compact(shape);
         // The lower halves of small integers are zeros.
@@ -147,7 +151,7 @@ fn look_at<T: Element>(
         sites.all.insert((what, site));
         if caught {
             sites.needed.insert((what, site));
-        } else if !matches!(variant.grid, Grid::StreamK | Grid::Persistent) {
+        } else if !(variant.grid.is_stream_k() || variant.grid.is_persistent()) {
             return Err(format!("{shape}: nothing changes without the {what:?} at {site}").into());
         }
     }

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::fix_up::{self, fix_up};
-use gpu_gemm::gpu_kernels::{spec::Grid, variants};
+use gpu_gemm::gpu_kernels::fix_up_half::{fix_up_bf16, fix_up_f16};
+use gpu_gemm::gpu_kernels::spec::FixUpFn;
+use gpu_gemm::gpu_kernels::variants;
+use gpu_gemm::{Bf16, F16};
 use tests::bits;
 
 /// A launch of a stream-K kernel, of which only the partial sums matter.
@@ -62,8 +65,6 @@ impl Divided {
         before: &[f32],
         configure: impl Fn(Launch) -> Launch,
     ) -> (Vec<u64>, Report) {
-        let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
-        let blocks = (tile_m * tile_n).div_ceil(fix_up::elements_of_block(self.groups));
         // Float4s may be stored where C begins at a multiple of one.
         let mut memory = vec![0.0; before.len() + 3];
         let start = memory.as_ptr().align_offset(16);
@@ -71,33 +72,47 @@ impl Divided {
         c.copy_from_slice(before);
         // Each thread writes to elements of its own.
         let target = AtomicPtr::new(c.as_mut_ptr());
-        let launch = Launch::new(
-            (blocks as u32, self.stream_k_tiles() as u32),
-            (fix_up::THREADS as u32, 1),
-        );
-        let report = configure(launch).run(|| {
+        let report = configure(self.launch()).run(|| {
             // SAFETY: C and the partial sums are as large as these numbers say, and the launch
             // has the shape.
-            unsafe {
-                fix_up(
-                    m,
-                    n,
-                    self.k_iterations * TILE_K,
-                    ALPHA,
-                    BETA,
-                    target.load(Relaxed),
-                    self.ldc,
-                    partials.as_ptr(),
-                    tile_m,
-                    tile_n,
-                    TILE_K,
-                    self.ctas,
-                    self.data_parallel_waves,
-                    self.groups,
-                )
-            }
+            unsafe { self.fix_up(fix_up, target.load(Relaxed), partials) }
         });
         (bits(c), report.expect("no fault"))
+    }
+
+    fn launch(&self) -> Launch {
+        let elements = self.tile.0 * self.tile.1;
+        let blocks = elements.div_ceil(fix_up::elements_of_block(self.groups));
+        Launch::new(
+            (blocks as u32, self.stream_k_tiles() as u32),
+            (fix_up::THREADS as u32, 1),
+        )
+    }
+
+    /// # Safety
+    ///
+    /// As for `fix_up`.
+    unsafe fn fix_up<T>(&self, fix_up: FixUpFn<T>, c: *mut T, partials: &[f32]) {
+        let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
+        // SAFETY: the caller vouches for it.
+        unsafe {
+            fix_up(
+                m,
+                n,
+                self.k_iterations * TILE_K,
+                ALPHA,
+                BETA,
+                c,
+                self.ldc,
+                partials.as_ptr(),
+                tile_m,
+                tile_n,
+                TILE_K,
+                self.ctas,
+                self.data_parallel_waves,
+                self.groups,
+            );
+        }
     }
 }
 
@@ -242,6 +257,32 @@ fn another_order_would_give_other_sums() {
 }
 
 #[test]
+fn a_c_of_16_bits_is_the_same_sums_rounded_once() {
+    fn is_rounded<T: Copy>(fix_up: FixUpFn<u16>, rounded: fn(f32) -> T, bits: fn(T) -> u16) {
+        for divided in CASES {
+            let (partials, before) = (partials(&divided), before(&divided));
+            let (expected, _) = divided.run(&partials, &before, |launch| launch);
+            let to_bits = |value: &f32| bits(rounded(*value));
+            let expected: Vec<u16> = expected
+                .into_iter()
+                .map(|bits| to_bits(&f32::from_bits(bits as u32)))
+                .collect();
+            let mut c: Vec<u16> = before.iter().map(to_bits).collect();
+            let target = AtomicPtr::new(c.as_mut_ptr());
+            let report = divided.launch().run(|| {
+                // SAFETY: C and the partial sums are as large as these numbers say, and the launch
+                // has the shape.
+                unsafe { divided.fix_up(fix_up, target.load(Relaxed), &partials) }
+            });
+            report.expect("no fault");
+            assert!(c == expected, "{divided:?}");
+        }
+    }
+    is_rounded(fix_up_bf16, Bf16::from_f32, Bf16::to_bits);
+    is_rounded(fix_up_f16, F16::from_f32, F16::to_bits);
+}
+
+#[test]
 fn groups_wait_for_each_other() {
     for divided in CASES {
         let (partials, before) = (partials(&divided), before(&divided));
@@ -262,7 +303,7 @@ fn groups_wait_for_each_other() {
 #[test]
 fn the_rows_of_a_tile_divide_evenly_among_the_float4s_of_a_thread() {
     let float4s = fix_up::elements_of_block(1) / (4 * fix_up::THREADS);
-    for variant in variants().filter(|variant| variant.grid == Grid::StreamK) {
+    for variant in variants().filter(|variant| variant.grid.is_stream_k()) {
         let elements = (variant.tile.m * variant.tile.n) as usize;
         if fix_up::groups(elements, 2) == 1 {
             let rows = variant.tile.m as usize;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use gpu_gemm::device::opencl::source;
-use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
+use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator, Transpose};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
@@ -95,7 +95,7 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     let mut entries = entries.map(|variant| variant.entry.name);
     let in_opencl = entries.all(|entry| source::of(entry).is_ok());
     let mut trials = Vec::new();
-    let is_mapped = variant.grid == Grid::Persistent;
+    let is_mapped = variant.grid.is_persistent();
     for case in cases::<T>(ErrorModel::of(variant.rounding)) {
         if tests::stands_for_itself(variant) {
             trials.push(trial(Backend::Simulator, case));
@@ -187,7 +187,7 @@ impl Bench {
     /// Whether a run takes parts of a second: of warpgroups in the simulator.
     fn takes_a_while(&self) -> bool {
         let choice = self.rung.choice();
-        let is_mapped = choice.is_some_and(|choice| choice.variant.grid == Grid::Persistent);
+        let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_persistent());
         is_mapped && matches!(self.device, Device::Simulator(_))
     }
 

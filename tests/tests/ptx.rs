@@ -11,8 +11,10 @@ use device_kernels::PROBES;
 use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::ptx::{header, with_one_kernel};
+use gpu_gemm::gpu_kernels::fix_up::FIX_UP;
+use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
-use gpu_gemm::gpu_kernels::{self, fix_up::FIX_UP, variants};
+use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptx_version, ptxas};
@@ -112,16 +114,24 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// spills, by architecture. Its bounds are tuned on Hopper; no Blackwell has run it yet.
 /// What the warp-specialised kernels keep there, they read between tiles: their consumers are held
 /// to the registers that the compiler counts for the producer, too.
-const SPILLS: [(&str, NvvmArch, u32); 12] = [
+const SPILLS: [(&str, NvvmArch, u32); 20] = [
     ("few_rows_4x64", NvvmArch::Compute100, 32),
-    ("warp_specialized_bf16", NvvmArch::Compute90a, 156),
-    ("warp_specialized_nt_bf16", NvvmArch::Compute90a, 88),
-    ("warp_specialized_tn_bf16", NvvmArch::Compute90a, 164),
-    ("warp_specialized_tt_bf16", NvvmArch::Compute90a, 88),
-    ("warp_specialized_f16", NvvmArch::Compute90a, 156),
-    ("warp_specialized_nt_f16", NvvmArch::Compute90a, 88),
-    ("warp_specialized_tn_f16", NvvmArch::Compute90a, 156),
-    ("warp_specialized_tt_f16", NvvmArch::Compute90a, 88),
+    ("warp_specialized_bf16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_nt_bf16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_tn_bf16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_tt_bf16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_f16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_nt_f16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_tn_f16", NvvmArch::Compute90a, 16),
+    ("warp_specialized_tt_f16", NvvmArch::Compute90a, 16),
+    ("persistent_bf16", NvvmArch::Compute90a, 124),
+    ("persistent_nt_bf16", NvvmArch::Compute90a, 124),
+    ("persistent_tn_bf16", NvvmArch::Compute90a, 124),
+    ("persistent_tt_bf16", NvvmArch::Compute90a, 124),
+    ("persistent_f16", NvvmArch::Compute90a, 124),
+    ("persistent_nt_f16", NvvmArch::Compute90a, 124),
+    ("persistent_tn_f16", NvvmArch::Compute90a, 124),
+    ("persistent_tt_f16", NvvmArch::Compute90a, 124),
     ("warp_specialized_tf32", NvvmArch::Compute90a, 164),
     ("warp_specialized_tf32_nt", NvvmArch::Compute90a, 96),
     ("warp_specialized_tf32_tt", NvvmArch::Compute90a, 164),
@@ -268,8 +278,9 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
 /// kernel that lets the next one begin early is one that the next one waits for.
 fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
-    let is_stream_k = variant.is_some_and(|variant| variant.grid == Grid::StreamK);
-    let follows = is_stream_k || entry.name == FIX_UP.name;
+    let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
+    let fix_ups = [FIX_UP, FIX_UP_BF16, FIX_UP_F16];
+    let follows = is_stream_k || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
     let can = built.arch >= NvvmArch::Compute90;
     let wait = entry.text.find("griddepcontrol.wait");
     let name = entry.name;

@@ -139,6 +139,7 @@ fn decompositions(variant: &Variant) -> Vec<Decomposition> {
             },
         ],
         Grid::Persistent => vec![Decomposition::stream_k(2)],
+        Grid::PersistentStreamK => vec![Decomposition::stream_k(3)],
         _ => vec![Decomposition::DATA_PARALLEL],
     }
 }

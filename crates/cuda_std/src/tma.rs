@@ -37,8 +37,9 @@
 //!
 //! The simulator lets a load land as late as it may: when a thread waits for the phase of the
 //! barrier that it arrives at; until then its target is filled with the byte 0xFF. A store reads
-//! shared memory when the issuing thread waits for that, and writes global memory when it waits for
-//! that or ends. What threads wrote to shared memory, a store sees only after a [`fence_shared`].
+//! shared memory when the issuing thread waits for that, or at once in some orders of the threads
+//! (`ThreadOrder::Random`), and writes global memory when that thread waits for it or ends; what it
+//! has not read by then is gone. What threads wrote to shared memory, a store sees only after a [`fence_shared`].
 
 use crate::mbarrier::Mbarrier;
 
@@ -314,8 +315,8 @@ pub unsafe fn load_2d_multicast<T>(
 ///
 /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
 /// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and
-/// this. No thread writes there until this thread has waited with [`wait_group_read`]. The map
-/// describes memory that nobody else reads or writes.
+/// this. No thread writes there, and this thread does not end, until it has waited with
+/// [`wait_group_read`]. The map describes memory that nobody else reads or writes.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {

@@ -17,8 +17,6 @@ pub struct Launch {
     pub products: u32,
     /// Threads of a CTA along x and y.
     pub block: (u32, u32),
-    /// CTAs of a cluster along x; 1 without clusters.
-    pub cluster: u32,
     /// Dynamic shared memory of a CTA, in bytes.
     pub dynamic_shared_bytes: u32,
     /// The kernel's parameters, in order.

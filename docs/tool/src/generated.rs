@@ -10,8 +10,8 @@ use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    by_opencl, excerpts, figures, halves, ideas, ladder, listings, machine_code, many_ranks,
-    mutants, overviews, pictures, plots, stalls, trace, traffic,
+    by_opencl, divided, excerpts, figures, halves, ideas, ladder, listings, machine_code,
+    many_ranks, mutants, overviews, pictures, plots, stalls, trace, traffic,
 };
 
 /// The command that writes every generated file.
@@ -168,6 +168,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "source" => excerpts::quote(part.arguments).map(Some),
         "ranks" => many_ranks::figure(part.arguments).map(Some),
         "by-opencl" => by_opencl::table(part.arguments).map(Some),
+        "divided" => divided::table().map(Some),
         "halves" => halves::table(part.arguments).map(Some),
         "ideas" => ideas::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),

@@ -28,6 +28,7 @@
 //! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
+//! | `divided` | products in rounds and divided, beside cuBLAS | `divided.rs` |
 //! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
 //! | `ideas RUNG` | what each of its ideas gains | `ideas.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
@@ -37,6 +38,7 @@
 
 mod by_opencl;
 pub mod chapters;
+mod divided;
 mod excerpts;
 mod figures;
 pub mod generated;

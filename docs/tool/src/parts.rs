@@ -23,8 +23,9 @@ const INLINE: [&str; 8] = [
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 24] = [
+const BLOCKS: [&str; 25] = [
     "by-opencl",
+    "divided",
     "halves",
     "ideas",
     "many-ranks",

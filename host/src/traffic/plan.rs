@@ -87,7 +87,12 @@ impl Partials {
             // The first segment of a tile represents it.
             partials.tiles += usize::from(segment.from == 0);
             partials.segments += 1;
-            partials.written += (rows * tile.n as usize) as u128;
+            // Threads that copy nothing to shared memory do not know where C ends.
+            let written = match panel.variant().grid.is_persistent() {
+                true => tile.m as usize,
+                false => rows,
+            };
+            partials.written += (written * tile.n as usize) as u128;
             // A float4 at a time.
             partials.read += (rows * columns.next_multiple_of(4)) as u128;
         }

@@ -73,6 +73,7 @@ pub const TOO_SLOW: &[&str] = &[
     // Each would take minutes.
     "warpgroup",
     "warp_specialized",
+    "persistent",
     "split_fp32",
 ];
 
@@ -82,6 +83,7 @@ pub const LEFT_OUT: &[&str] = &[
     "host/src/prove/steps.rs",
     "gpu-kernels/src/warpgroup.rs",
     "gpu-kernels/src/warp_specialized.rs",
+    "gpu-kernels/src/persistent.rs",
     "gpu-kernels/src/warp_specialized_tf32.rs",
     "gpu-kernels/src/split_fp32.rs",
     "gpu-kernels/src/mapped_gemm.rs",

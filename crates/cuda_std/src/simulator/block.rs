@@ -99,6 +99,8 @@ pub(super) struct Block {
     pub barrier: Barrier,
     pub mbarriers: Mbarriers,
     pub waits: Waits,
+    /// Whether stores of the copy engine read as early as they may, and not as late.
+    pub stores_read_early: bool,
     /// The addresses that asynchronous copies may read: all if `None`.
     pub readable_by_copies: Option<Vec<Range<usize>>>,
     pub shared_memory: RefCell<SharedMemory>,
@@ -133,6 +135,7 @@ impl Block {
             barrier: Barrier::default(),
             mbarriers: Mbarriers::default(),
             waits: Waits::new(&launch.waits_left_out),
+            stores_read_early: launch.order.stores_read_early(),
             readable_by_copies: launch.readable_by_copies.clone(),
             shared_memory: RefCell::new(shared_memory),
             is_unwinding: Cell::new(false),

@@ -215,6 +215,7 @@ impl Number {
     fn truncated(&self, unit: i32) -> i64 {
         let shift = self.exponent - self.fraction_bits.cast_signed() - unit;
         let magnitude = match u32::try_from(shift) {
+            _ if self.significand == 0 => 0, // its exponent says nothing
             Ok(left) => self.significand << left,
             Err(_) => self
                 .significand

@@ -10,8 +10,16 @@ pub enum ThreadOrder {
     Forward,
     /// From the last thread to the first.
     Reverse,
-    /// Shuffled at each barrier, in a way that depends only on the seed and the block.
+    /// Shuffled at each barrier, in a way that depends only on the seed and the block. If the seed
+    /// is odd, the copy engine reads what it stores as early as it may, otherwise as late.
     Random(u64),
+}
+
+impl ThreadOrder {
+    /// Whether the copy engine reads what it stores as early as it may.
+    pub(super) fn stores_read_early(self) -> bool {
+        matches!(self, ThreadOrder::Random(seed) if seed % 2 == 1)
+    }
 }
 
 /// The schedule of one block.

@@ -133,9 +133,12 @@ impl PendingStores {
         self.groups.clear();
     }
 
-    /// What becomes of them when the thread ends: they are performed, as late as that.
+    /// What becomes of them when the thread ends: they are performed, as late as that. What they
+    /// have not read by then may be gone: they write ones.
     pub fn write_all(&mut self, block: &Block) {
-        for store in self.groups.drain(..).flatten().chain(self.open.drain(..)) {
+        for mut store in self.groups.drain(..).flatten().chain(self.open.drain(..)) {
+            let gone = || store.tile.pieces().map(|_| [0xFF; 16]).collect();
+            store.read = Some(store.read.take().unwrap_or_else(gone));
             store.write(block);
         }
     }
@@ -230,7 +233,10 @@ pub(crate) fn tma_store(map: &TensorMap, at: [u32; 2], shared: *const u8) {
         return;
     }
     let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
-    let store = Store { tile, read: None };
+    let mut store = Store { tile, read: None };
+    if block.stores_read_early {
+        store.read(block);
+    }
     current::thread().stores.borrow_mut().open.push(store);
 }
 

@@ -36,6 +36,9 @@ impl Choice {
             let ctas = facts.ctas_at_once(self.variant);
             match self.variant.grid {
                 Grid::Persistent => Decomposition::stream_k(ctas),
+                Grid::PersistentStreamK => {
+                    Decomposition::persistent(tiles(call.shape, self.variant.tile), ctas)
+                }
                 _ => Decomposition::even(tiles(call.shape, self.variant.tile), ctas),
             }
         };

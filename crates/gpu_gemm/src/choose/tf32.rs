@@ -4,12 +4,11 @@ use gpu_kernels::spec::{Grid, Rounding, Variant};
 use gpu_kernels::variants;
 
 use super::Choice;
-use super::mapped::CLOCK_HZ;
+use super::mapped::{CLOCK_HZ, fastest};
 use super::model;
 use crate::call::Call;
 use crate::gpu::DeviceFacts;
 use crate::plan::Plan;
-use crate::plan::clusters::clocks;
 
 /// The plans of kernels that round to tf32 and run on this device, with the seconds that each is
 /// predicted to take, the fastest first.
@@ -33,7 +32,7 @@ fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
     if variant.grid != Grid::Persistent {
         return model::seconds(plan, facts);
     }
-    let clocks = clocks(variant, plan.call().shape, facts.ctas_at_once(variant));
+    let (_, clocks) = fastest(variant, plan.call().shape, facts.ctas_at_once(variant));
     let copies = plan
         .panels()
         .iter()

@@ -99,7 +99,6 @@ impl Backend for Observed<'_> {
             .ok_or(DeviceError::WrongArguments { kernel })?;
         let (x, y) = launch.grid;
         let simulated = simulator::Launch::new((x, y, launch.products), launch.block)
-            .cluster(launch.cluster)
             .dynamic_shared_bytes(launch.dynamic_shared_bytes as usize)
             .readable_by_copies(arguments.slices);
         let simulated = (self.simulator.configure)(simulated);
@@ -167,6 +166,15 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             )
         };
     }
+    macro_rules! fix_up {
+        ($kernel:ident) => {
+            thread!(
+                $kernel: m count, n count, k count, alpha scalar, beta scalar, c pointer, ldc count,
+                partials pointer, tile_m count, tile_n count, tile_k count, ctas count,
+                waves count, groups count
+            )
+        };
+    }
     match launch.kernel.function {
         Function::GemmF32(kernel) => gemm!(kernel),
         Function::GemmF64(kernel) => gemm!(kernel),
@@ -175,6 +183,10 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::BatchedF64(kernel) => batched!(kernel),
         Function::GemmBf16(kernel) | Function::GemmF16(kernel) => mapped!(kernel),
         Function::GemmTf32(kernel) => mapped!(kernel),
+        Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => thread!(
+            kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
+            c pointer, ldc count, c_boxes map, partials pointer, waves count
+        ),
         Function::GemmSplit(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, a_scales slice, b map,
             b_scales slice, beta scalar, c pointer, ldc count
@@ -188,11 +200,8 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::CopyF32(kernel) => copy!(kernel),
         Function::CopyF64(kernel) => copy!(kernel),
         Function::Copy16(kernel) => copy!(kernel),
-        Function::FixUp(kernel) => thread!(
-            kernel: m count, n count, k count, alpha scalar, beta scalar, c pointer, ldc count,
-            partials pointer, tile_m count, tile_n count, tile_k count, ctas count, waves count,
-            groups count
-        ),
+        Function::FixUp(kernel) => fix_up!(kernel),
+        Function::FixUp16(kernel) => fix_up!(kernel),
     }
 }
 

@@ -52,7 +52,7 @@ impl Decomposition {
 
     /// The decomposition limited to the work in a product of this shape, whose C is not empty,
     /// and to the maximum grid.
-    pub(super) fn limited(self, shape: Shape, tile: Tile) -> Decomposition {
+    pub(crate) fn limited(self, shape: Shape, tile: Tile) -> Decomposition {
         let tiles = tiles(shape, tile);
         let one_each = Decomposition::stream_k(tiles.min(MOST_X) as u32);
         if self == Decomposition::DATA_PARALLEL {
@@ -80,6 +80,35 @@ impl Decomposition {
         }
     }
 
+    /// The decomposition of `tiles` for so many persistent CTAs: in rounds where the last has tiles
+    /// for three CTAs of four at least, else with that one divided evenly.
+    pub fn persistent(tiles: usize, ctas: u32) -> Decomposition {
+        let ctas = ctas.max(1);
+        let waves = tiles / ctas as usize;
+        let rest = tiles - waves * ctas as usize;
+        if rest == 0 || 4 * rest >= 3 * ctas as usize {
+            return Decomposition::rounds(tiles, ctas);
+        }
+        Decomposition {
+            ctas,
+            data_parallel_waves: u32::try_from(waves).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Rounds of so many persistent CTAs, the last of which may have fewer tiles: none is split.
+    pub fn rounds(tiles: usize, ctas: u32) -> Decomposition {
+        let ctas = (ctas.max(1) as usize).min(tiles.max(1));
+        Decomposition {
+            ctas: ctas as u32,
+            data_parallel_waves: u32::try_from(tiles.div_ceil(ctas)).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether these are rounds of persistent CTAs, which take whole tiles only.
+    pub(super) fn is_rounds(self, tiles: usize) -> bool {
+        self == Decomposition::rounds(tiles, self.ctas)
+    }
+
     /// The decomposition in the form that the kernel takes.
     pub fn of(self, shape: Shape, tile: Tile) -> StreamK {
         StreamK::new(
@@ -98,7 +127,7 @@ pub fn tiles(shape: Shape, tile: Tile) -> usize {
 }
 
 /// Whether any tile is computed by several CTAs.
-pub(super) fn splits(stream_k: &StreamK) -> bool {
+pub(crate) fn splits(stream_k: &StreamK) -> bool {
     let splits_a_tile = |cta| {
         let iteration = stream_k.first_iteration(cta);
         !iteration.is_multiple_of(stream_k.k_iterations)

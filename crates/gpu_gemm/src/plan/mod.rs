@@ -17,7 +17,6 @@
 //! are a second panel: the same launches follow for them, with the existing copy of A.
 
 pub(crate) mod bands;
-pub(crate) mod clusters;
 pub mod decomposition;
 mod operand_copy;
 mod panel;

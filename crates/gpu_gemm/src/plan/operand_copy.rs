@@ -96,7 +96,6 @@ impl OperandCopy {
             grid: (ctas.min(MOST_CTAS_X as usize) as u32, 1),
             products: 1,
             block: (block.0 as u32, block.1 as u32),
-            cluster: 1,
             dynamic_shared_bytes: 0,
             arguments: vec![
                 Argument::Slice(source.address, source.extent),
@@ -134,7 +133,6 @@ impl OperandCopy {
             ),
             products: 1,
             block: (transpose::BLOCK_X as u32, transpose::BLOCK_Y as u32),
-            cluster: 1,
             dynamic_shared_bytes: 0,
             arguments: vec![
                 Argument::Slice(source.address, source.extent),

@@ -1,11 +1,11 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
 use gpu_kernels::fix_up::{self, FIX_UP};
+use gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_kernels::spec::{ElementType, EntryPoint, Grid, Major, Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
 
-use super::bands::{MOST_CTAS_X, MOST_CTAS_Z, TooLarge, bands};
-use super::clusters::{self, MOST_PARTS};
+use super::bands::{MOST_CTAS_Z, TooLarge, bands};
 use super::decomposition::{Decomposition, splits, tiles};
 use super::operand_copy::{OperandCopy, View, copy};
 use crate::call::{Batch, Call, Factor, Shape};
@@ -62,13 +62,18 @@ impl Panel {
             partials_offset,
             workspace_bytes: partials_offset,
         };
-        if variant.grid == Grid::StreamK && !call.shape.is_empty() {
+        if variant.grid.is_stream_k() && !call.shape.is_empty() {
             // The products of a batch fill the GPU: no tile is split.
             let decomposition = match panel.batched() {
                 Some(_) => Decomposition::DATA_PARALLEL,
                 None => decomposition,
             };
-            let decomposition = decomposition.limited(call.shape, variant.tile);
+            let rounds = variant.grid == Grid::PersistentStreamK
+                && decomposition.is_rounds(tiles(call.shape, variant.tile));
+            let decomposition = match rounds {
+                true => decomposition,
+                false => decomposition.limited(call.shape, variant.tile),
+            };
             panel.decomposition = Some(decomposition);
             panel.is_split = splits(&decomposition.of(call.shape, variant.tile));
             if panel.is_split {
@@ -150,11 +155,6 @@ impl Panel {
         self.workspace_bytes
     }
 
-    /// The CTAs that share a tile of a kernel whose clusters split K.
-    fn parts(&self) -> u32 {
-        clusters::parts(self.variant, self.call.shape, self.ctas)
-    }
-
     /// The entry point that computes all products of a batch in one launch, if this is a batch and
     /// there is one. Operand copies are made for one product after the other.
     pub fn batched(&self) -> Option<EntryPoint> {
@@ -183,7 +183,7 @@ impl Panel {
             Some(copy) => copy.view(),
             None => self.stored(factor, product),
         });
-        if self.variant.grid == Grid::Persistent {
+        if self.variant.grid.is_persistent() {
             return self.add_mapped_launch(a, b, launches);
         }
         let Some(decomposition) = self.decomposition else {
@@ -375,7 +375,7 @@ impl Panel {
             extent: 0,
             leading: self.call.ldc,
         };
-        let arguments = vec![
+        let mut arguments = vec![
             Argument::Count(m),
             Argument::Count(n),
             Argument::Count(k),
@@ -387,16 +387,18 @@ impl Panel {
             Argument::Count(self.call.ldc),
             map(c, variant.types.c, (m, n), rows_of_c),
         ];
-        let tiles = self.tiles().min((MOST_CTAS_X / MOST_PARTS) as usize) as u32;
-        let launch = match self.parts() {
-            1 => self.launch((tiles.min(self.ctas), 1), arguments, Waits::ForTheStream),
-            // Each cluster computes one tile.
-            parts => Launch {
-                cluster: parts,
-                ..self.launch((tiles * parts, 1), arguments, Waits::ForTheStream)
-            },
-        };
-        launches.push(launch);
+        if let Some(stream_k) = self.stream_k() {
+            arguments.push(Argument::Pointer(self.partials()));
+            arguments.push(Argument::Count(stream_k.data_parallel_waves));
+            let grid = (stream_k.ctas as u32, 1);
+            launches.push(self.launch(grid, arguments, Waits::InTheKernel));
+            if self.is_split {
+                launches.push(self.fix_up_launch(&stream_k));
+            }
+            return Ok(());
+        }
+        let ctas = self.tiles().min(self.ctas as usize) as u32;
+        launches.push(self.launch((ctas, 1), arguments, Waits::ForTheStream));
         Ok(())
     }
 
@@ -407,7 +409,6 @@ impl Panel {
             grid,
             products: 1,
             block: (variant.block.x, variant.block.y),
-            cluster: 1,
             dynamic_shared_bytes: variant.dynamic_shared_bytes(self.call.shape.k),
             arguments,
             waits,
@@ -436,11 +437,14 @@ impl Panel {
             &[tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count),
         ];
         Launch {
-            kernel: FIX_UP,
+            kernel: match self.variant.types.c {
+                ElementType::Bf16 => FIX_UP_BF16,
+                ElementType::F16 => FIX_UP_F16,
+                _ => FIX_UP,
+            },
             grid: (ctas as u32, stream_k.stream_k_tiles() as u32),
             products: 1,
             block: (fix_up::THREADS as u32, 1),
-            cluster: 1,
             dynamic_shared_bytes: 0,
             arguments: arguments.concat(),
             waits: Waits::InTheKernel,

@@ -36,6 +36,7 @@ pub fn of(kernel: &Kernel) -> Result<String, String> {
         Grid::Rows => rows::draw(&title, first),
         Grid::Linear => elements::draw(&title, &variants)?,
         Grid::Persistent => roles::draw(&title, first),
+        Grid::PersistentStreamK => stream_k::of_persistent(&title),
     };
     Ok(drawing.finish())
 }

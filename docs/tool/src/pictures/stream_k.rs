@@ -1,12 +1,19 @@
 //! Which CTA does which k-iterations under stream-K, as [`StreamK`] assigns them.
 
+use std::collections::BTreeSet;
+
 use gpu_kernels::stream_k::{CtaWork, StreamK};
 
 use super::drawing::{Area, Drawing};
 
-/// The example of the kernel's source: 11 tiles of 8 k-iterations on 4 CTAs.
+/// Tiles of C on 4 CTAs.
+struct Example {
+    tiles: usize,
+    /// Waves in which no tile is divided, of the second panel.
+    whole_waves: usize,
+}
+
 const CTAS: usize = 4;
-const TILES: usize = 11;
 const ITERATIONS: usize = 8;
 
 const CELL: f64 = 13.0;
@@ -15,39 +22,75 @@ const LEFT: f64 = 110.0;
 /// Fills of tiles, one after the other.
 const FILLS: [&str; 4] = ["c2", "b2", "a2", "c1"];
 
-/// Draws the same work twice: data-parallel, and with the last waves under stream-K.
+/// The example of `stream_k.rs`.
 pub fn draw() -> Drawing {
-    let title = format!("{TILES} tiles of {ITERATIONS} k-iterations on {CTAS} CTAs");
-    let mut drawing = Drawing::new(&title, 620, 420);
-    let waves = TILES.div_ceil(CTAS);
-    let all = |data_parallel_waves| StreamK {
-        tile_rows: TILES,
-        tile_cols: 1,
-        k_iterations: ITERATIONS,
-        ctas: CTAS,
-        data_parallel_waves,
+    let example = Example {
+        tiles: 11,
+        whole_waves: 1,
     };
-
-    let data_parallel = all(waves);
-    let tile_by_tile = |cta: usize| {
-        let work = (0..waves).map(move |wave| data_parallel.work(cta, wave));
-        work.filter(|work| work.first_tile < TILES).collect()
-    };
-    let heading = "data-parallel: one tile per CTA and wave";
-    panel(&mut drawing, 64.0, heading, data_parallel, tile_by_tile);
-
-    let stream_k = all(1);
-    let evenly = |cta: usize| vec![stream_k.work(cta, 0), stream_k.work(cta, 1)];
-    let heading = "stream-K: one data-parallel wave, all other k-iterations divided evenly";
-    panel(&mut drawing, 234.0, heading, stream_k, evenly);
-
-    let after = format!(
-        "Each square is a k-iteration; numbers are tiles. Strong edges enclose a segment. {} tiles are split: fix_up adds their segments.",
-        split(&stream_k)
+    let title = format!(
+        "{} tiles of {ITERATIONS} k-iterations on {CTAS} CTAs",
+        example.tiles
     );
-    let lines: Vec<&str> = after.split_inclusive(". ").map(str::trim_end).collect();
-    drawing.lines((16.0, 376.0), 16.0, &lines);
-    drawing
+    example.draw(
+        &title,
+        "data-parallel: one tile per CTA and wave",
+        "stream-K: one data-parallel wave, all other k-iterations divided evenly",
+    )
+}
+
+/// Persistent CTAs, of which one would have a tile more than the others.
+pub fn of_persistent(title: &str) -> Drawing {
+    let example = Example {
+        tiles: 9,
+        whole_waves: 2,
+    };
+    example.draw(
+        title,
+        "in rounds: while CTA 0 has the last tile, the others have nothing to do",
+        "divided: two whole tiles each, and a quarter of the last one",
+    )
+}
+
+impl Example {
+    /// Draws the same work twice: data-parallel, and with the last waves under stream-K.
+    fn draw(&self, title: &str, whole: &str, divided: &str) -> Drawing {
+        let tiles = self.tiles;
+        let mut drawing = Drawing::new(title, 620, 420);
+        let waves = tiles.div_ceil(CTAS);
+        let all = |data_parallel_waves| StreamK {
+            tile_rows: tiles,
+            tile_cols: 1,
+            k_iterations: ITERATIONS,
+            ctas: CTAS,
+            data_parallel_waves,
+        };
+
+        let data_parallel = all(waves);
+        let tile_by_tile = |cta: usize| {
+            let work = (0..waves).map(move |wave| data_parallel.work(cta, wave));
+            work.filter(|work| work.first_tile < tiles).collect()
+        };
+        panel(&mut drawing, 64.0, whole, data_parallel, tile_by_tile);
+
+        let stream_k = all(self.whole_waves);
+        let evenly = |cta: usize| {
+            let waves = 0..=stream_k.data_parallel_waves;
+            waves.map(|wave| stream_k.work(cta, wave)).collect()
+        };
+        panel(&mut drawing, 234.0, divided, stream_k, evenly);
+
+        let split = match split(&stream_k) {
+            1 => "One tile is split: fix_up adds its segments.".to_owned(),
+            tiles => format!("{tiles} tiles are split: fix_up adds their segments."),
+        };
+        let after = format!(
+            "Each square is a k-iteration; numbers are tiles. Strong edges enclose a segment. {split}"
+        );
+        let lines: Vec<&str> = after.split_inclusive(". ").map(str::trim_end).collect();
+        drawing.lines((16.0, 376.0), 16.0, &lines);
+        drawing
+    }
 }
 
 /// A line for each CTA: its k-iterations, one after the other.
@@ -85,7 +128,7 @@ fn panel(
 /// Tiles that a CTA begins in the middle of.
 fn split(stream_k: &StreamK) -> usize {
     let firsts = (1..stream_k.ctas).map(|cta| stream_k.first_iteration(cta));
-    firsts
-        .filter(|first| first % stream_k.k_iterations != 0)
-        .count()
+    let inside = firsts.filter(|first| first % stream_k.k_iterations != 0);
+    let tiles: BTreeSet<usize> = inside.map(|first| first / stream_k.k_iterations).collect();
+    tiles.len()
 }

@@ -39,11 +39,6 @@ impl Attribute {
     pub fn programmatic_stream_serialization() -> Attribute {
         Attribute::new(6, [1, 0, 0])
     }
-
-    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`, along x.
-    pub fn cluster(ctas: u32) -> Attribute {
-        Attribute::new(4, [ctas.cast_signed(), 1, 1])
-    }
 }
 
 /// The driver's function.

@@ -93,22 +93,16 @@ impl CudaStream<'_> {
     ) -> Result<(), CudaError> {
         let early = launch.waits == Waits::InTheKernel
             && self.device.properties().architecture() >= FIRST_WITH_EARLY_LAUNCHES;
-        let mut attributes = Vec::new();
-        if early {
-            attributes.push(Attribute::programmatic_stream_serialization());
-        }
-        if launch.cluster > 1 {
-            attributes.push(Attribute::cluster(launch.cluster));
-        }
         match &self.device.extended {
-            Some(extended) if !attributes.is_empty() => {
+            Some(extended) if early => {
+                let mut attribute = Attribute::programmatic_stream_serialization();
                 let config = Config {
                     grid: [launch.grid.0, launch.grid.1, launch.products],
                     block: [launch.block.0, launch.block.1, 1],
                     shared_bytes: launch.dynamic_shared_bytes,
                     stream: stream.cast(),
-                    attributes: attributes.as_mut_ptr(),
-                    attribute_count: attributes.len() as u32,
+                    attributes: &raw mut attribute,
+                    attribute_count: 1,
                 };
                 // SAFETY: all pointers outlive the call; the caller vouches for the kernel and
                 // its parameters. A kernel that begins early itself waits for the one before it.
@@ -212,7 +206,6 @@ mod tests {
             grid: (1, 1),
             products: 1,
             block: (1, 1),
-            cluster: 1,
             dynamic_shared_bytes: 0,
             arguments: vec![
                 Argument::Slice(Memory::B.start().after(8), 5),

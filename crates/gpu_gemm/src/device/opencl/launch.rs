@@ -39,12 +39,6 @@ impl Backend for OpenClDevice {
 impl OpenClDevice {
     /// Whether the device has room for a work-group.
     fn check(&self, launch: &Launch, compiled: &Compiled) -> Result<(), DeviceError> {
-        if launch.cluster > 1 {
-            return Err(DeviceError::NotInOpenCl {
-                kernel: launch.kernel.name.to_owned(),
-                reason: "OpenCL has no clusters of work-groups".to_owned(),
-            });
-        }
         let group = WorkGroup {
             threads: launch.block.0 as usize * launch.block.1 as usize,
             local_bytes: compiled.local_bytes + launch.dynamic_shared_bytes as usize,

@@ -1,0 +1,54 @@
+//! Products whose tiles do not come out even, in rounds and divided, from what `rust-gemm bench`
+//! wrote to `results/`.
+
+use host::bench::{Results, Size};
+use host::report::Record;
+
+use crate::measured::proven;
+use crate::repository::at_root;
+
+/// `warp-specialized` and all tiles of `persistent`, in one process with cuBLAS, on an H200.
+const FILE: &str = "results/h200-persistent.json";
+
+/// A row for each shape: in rounds, by the fastest tile that divides, and by cuBLAS. No table as
+/// long as nothing was measured.
+///
+/// # Errors
+///
+/// The results are not right.
+pub fn table() -> Result<String, String> {
+    if !at_root(FILE).exists() {
+        return Ok("\n".to_string());
+    }
+    let results: Results = proven(FILE)?;
+    let mut table =
+        "\n| m × n × k | in rounds of 128 × 256 | the fastest of `persistent` | | cuBLAS | ratio |\n\
+         | --- | ---: | --- | ---: | ---: | ---: |\n"
+            .to_string();
+    for size in &results.sizes {
+        table += &row(size).ok_or_else(|| format!("{FILE}: a row that lacks something"))?;
+    }
+    Ok(table + "\n")
+}
+
+fn row(size: &Size) -> Option<String> {
+    let of_kernel = |prefix: &str| {
+        let records = size.results.iter();
+        let times = records.filter(|one| one.kernel.starts_with(prefix));
+        times.min_by(|one, other| {
+            let [one, other] = [one, other].map(|one| one.time_median_s.unwrap_or(f64::INFINITY));
+            one.total_cmp(&other)
+        })
+    };
+    let (rounds, divided) = (of_kernel("warp-specialized")?, of_kernel("persistent")?);
+    let Record { m, n, k, .. } = divided;
+    let (fastest, cublas) = (divided.time_median_s?, divided.cublas_time_median_s?);
+    Some(format!(
+        "| {m} × {n} × {k} | {:.1} µs | `{}` | {:.1} µs | {:.1} µs | {:.2} |\n",
+        rounds.time_median_s? * 1e6,
+        divided.kernel,
+        fastest * 1e6,
+        cublas * 1e6,
+        cublas / fastest
+    ))
+}

@@ -1,0 +1,91 @@
+//! Stream-K fix-up (`fix_up.rs`) of a C of 16 bits, after a kernel of [`crate::persistent`].
+
+use core::marker::PhantomData;
+
+use cuda_std::prelude::*;
+
+use crate::compat::launch_bounds;
+use crate::fix_up::{reduce, Sink, THREADS};
+use crate::float4::Float4;
+use crate::half::{self, Bf16, Half, F16};
+use crate::spec::{EntryPoint, Function};
+use crate::stream_k::StreamK;
+
+/// The entry point for a C of bf16.
+pub static FIX_UP_BF16: EntryPoint = EntryPoint {
+    name: stringify!(fix_up_bf16),
+    function: Function::FixUp16(fix_up_bf16),
+};
+
+/// The entry point for a C of f16.
+pub static FIX_UP_F16: EntryPoint = EntryPoint {
+    name: stringify!(fix_up_f16),
+    function: Function::FixUp16(fix_up_f16),
+};
+
+/// [`fix_up`](crate::fix_up::fix_up) of a C of 16 bits.
+///
+/// # Safety
+///
+/// As for [`fix_up`](crate::fix_up::fix_up).
+#[kernel(instantiate(fix_up_bf16 = fix_up_half::<Bf16>, fix_up_f16 = fix_up_half::<F16>))]
+#[allow(clippy::too_many_arguments)] // those of two kernels
+pub unsafe fn fix_up_half<T: Half>(
+    m: usize,
+    n: usize,
+    depth: usize,
+    alpha: f32,
+    beta: f32,
+    c: *mut u16,
+    ldc: usize,
+    partials: *const f32, // (2 * ctas, tile_m, tile_n)
+    tile_m: usize,
+    tile_n: usize,
+    tile_k: usize,
+    ctas: usize,
+    data_parallel_waves: usize,
+    groups: usize,
+) {
+    launch_bounds::<{ THREADS as u32 }, 1>();
+    let c = HalfC::<T> {
+        m,
+        n,
+        alpha,
+        beta,
+        c,
+        ldc,
+        element: PhantomData,
+    };
+    let tile = (tile_m, tile_n);
+    let size = (m, n, depth);
+    let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
+    reduce(&c, partials, tile, &stream_k, groups);
+}
+
+/// C of 16 bits, with its `alpha` and `beta`.
+struct HalfC<T> {
+    m: usize,
+    n: usize,
+    alpha: f32,
+    beta: f32,
+    c: *mut u16,
+    ldc: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Half> Sink for HalfC<T> {
+    #[inline(always)]
+    fn size(&self) -> (usize, usize) {
+        (self.m, self.n)
+    }
+
+    #[inline(always)]
+    unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
+        for i in 0..4 {
+            if row < self.m && col + i < self.n {
+                let c = self.c.add(row * self.ldc + col + i);
+                half::update::<T>(c, self.alpha, self.beta, sums.0[i]);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Persistent CTAs that divide all k-iterations evenly, so that no SM waits for the last tile.
+//!
+//! Over `warp-specialized`, whose CTAs take whole tiles: a C of 512 tiles is four rounds of 132
+//! CTAs, of which the last has 116, and a C of eight tiles leaves 124 SMs idle however long K is.
+//! Here CTAs take whole tiles as long as there is one for each, and divide the k-iterations of the
+//! other tiles evenly (stream-K, `stream_k.rs`), where that saves more than it costs. A CTA that
+//! has a part of a tile leaves its sums in f32 in a workspace, and `fix_up` adds them, always in
+//! the same order:
+//!
+//! ```text
+//!   5 tiles of 8 k-iterations, 4 CTAs       in rounds        divided
+//!                               CTA 0   |0.......|4.......|  |0.......|4.|
+//!                               CTA 1   |1.......|           |1.......|4.|
+//!                               CTA 2   |2.......|           |2.......|4.|  fix_up: tile 4
+//!                               CTA 3   |3.......|           |3.......|4.|
+//! ```
+//!
+//! So smaller tiles pay, too: a small C has more of them, and a part of one is less to add. One
+//! consumer alone computes those of 64 rows. It keeps one product in flight, as there is nobody to
+//! take turns with.
+//!
+//! Global-memory reads: M*N*K * (1/BM + 1/BN); partial sums: written and read, 2 * 4 * BM * BN
+//! bytes a CTA at most, twice
+//! Shared-memory reads: M*N*K * (1/64 + 1/BN), by the tensor cores
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 64 or 128 x 128 x 64; or 256 threads
+//! in 2, block tile 64 x 128 x 64 or 64 x 64 x 64. A and B in any layout, rows at multiples of 16
+//! bytes. Any M, N, K. For compute capability 9.0 alone.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel persistent --dtype bf16 --m 1000 --n 776 --k 1200
+//! ```
+
+use cuda_std::mbarrier::Mbarrier;
+use cuda_std::prelude::*;
+use cuda_std::tma;
+use cuda_std::wgmma::{self, KMajor, MnMajor};
+
+use crate::compat::grid_dependency;
+use crate::half::{Bf16, Half, Sums, F16};
+use crate::kernel::kernel;
+use crate::mapped_gemm::MappedGemm;
+use crate::stream_k::{Division, Segments};
+use crate::warp_specialized::{Cta, Ring, Stages, BK, WARPGROUP, WM};
+use crate::warpgroup::{layout, Tiles};
+
+/// The variants of each tile: names, for bf16 and f16, and along what the rows of A and of B run.
+macro_rules! variants {
+    ($(
+        consumers $consumers:literal sums $sums:literal:
+        $($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*
+    )*) => {
+        kernel! {
+            name: "persistent",
+            idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
+            variants: [
+                $($(
+                    $name = fn $bf16(gemm: bf16, division; mapped)
+                        block(Cta::<$consumers, $sums>::THREADS, 1)
+                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                        shared(
+                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        )
+                        launch_bounds(1)
+                        {
+                            grid: Grid::PersistentStreamK,
+                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<Bf16, $a, $b, $consumers, $sums>(gemm, division, full, empty);
+                    $name = fn $f16(gemm: f16, division; mapped)
+                        block(Cta::<$consumers, $sums>::THREADS, 1)
+                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                        shared(
+                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        )
+                        launch_bounds(1)
+                        {
+                            grid: Grid::PersistentStreamK,
+                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                            a: layout!($a),
+                            b: layout!($b),
+                        }
+                        => multiply::<F16, $a, $b, $consumers, $sums>(gemm, division, full, empty);
+                )*)*
+            ],
+        }
+    };
+}
+
+variants! {
+    consumers 2 sums 128:
+        "persistent" persistent_bf16 persistent_f16 KMajor MnMajor;
+        "persistent-nt" persistent_nt_bf16 persistent_nt_f16 KMajor KMajor;
+        "persistent-tn" persistent_tn_bf16 persistent_tn_f16 MnMajor MnMajor;
+        "persistent-tt" persistent_tt_bf16 persistent_tt_f16 MnMajor KMajor;
+    consumers 2 sums 64:
+        "persistent-128x128" persistent_128x128_bf16 persistent_128x128_f16 KMajor MnMajor;
+        "persistent-128x128-nt" persistent_128x128_nt_bf16 persistent_128x128_nt_f16 KMajor KMajor;
+        "persistent-128x128-tn" persistent_128x128_tn_bf16 persistent_128x128_tn_f16 MnMajor MnMajor;
+        "persistent-128x128-tt" persistent_128x128_tt_bf16 persistent_128x128_tt_f16 MnMajor KMajor;
+    consumers 1 sums 64:
+        "persistent-64x128" persistent_64x128_bf16 persistent_64x128_f16 KMajor MnMajor;
+        "persistent-64x128-nt" persistent_64x128_nt_bf16 persistent_64x128_nt_f16 KMajor KMajor;
+        "persistent-64x128-tn" persistent_64x128_tn_bf16 persistent_64x128_tn_f16 MnMajor MnMajor;
+        "persistent-64x128-tt" persistent_64x128_tt_bf16 persistent_64x128_tt_f16 MnMajor KMajor;
+    consumers 1 sums 32:
+        "persistent-64x64" persistent_64x64_bf16 persistent_64x64_f16 KMajor MnMajor;
+        "persistent-64x64-nt" persistent_64x64_nt_bf16 persistent_64x64_nt_f16 KMajor KMajor;
+        "persistent-64x64-tn" persistent_64x64_tn_bf16 persistent_64x64_tn_f16 MnMajor MnMajor;
+        "persistent-64x64-tt" persistent_64x64_tt_bf16 persistent_64x64_tt_f16 MnMajor KMajor;
+}
+
+/// The body. The barriers are in shared memory.
+#[inline(always)]
+unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const CONSUMERS: usize, const SUMS: usize>(
+    gemm: MappedGemm<'_>,
+    division: Division,
+    full: *mut Mbarrier,  // (STAGES)
+    empty: *mut Mbarrier, // (STAGES)
+) where
+    [f32; SUMS]: Sums,
+{
+    let stages = Stages::<CONSUMERS, SUMS>::new(full, empty);
+    thread::sync_threads(); // the barriers may be used
+    grid_dependency::wait(); // for copies of A and B
+    grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
+
+    let tile = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN, BK);
+    let depth = gemm.depth();
+    let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, division);
+    let thread = thread::thread_idx_x() as usize;
+    if thread < WARPGROUP {
+        if SUMS > 64 {
+            wgmma::decrease_registers::<24>();
+        }
+        if thread == 0 && depth > 0 {
+            let mut at = Ring::PRODUCER;
+            let mut index = 0;
+            while let Some(segment) = segments.get(index) {
+                let place = segments.stream_k.tile_position(segment.tile);
+                stages.load::<A, B>(&gemm, place, (segment.from, segment.to), &mut at);
+                index += 1;
+            }
+        }
+        return;
+    }
+
+    if SUMS > 64 {
+        wgmma::increase_registers::<240>();
+    }
+    let (consumer, thread) = (thread / WARPGROUP - 1, thread % WARPGROUP);
+    let mut at = Ring::CONSUMER;
+    let mut index = 0;
+    while let Some(segment) = segments.get(index) {
+        let iterations = if depth == 0 {
+            0
+        } else {
+            segment.to - segment.from
+        };
+        let mut sums = [0.0_f32; SUMS];
+        stages.add_products::<T, A, B>(&mut sums, iterations, consumer, thread, &mut at);
+        if segments.stream_k.covers_tile(segment) {
+            let place = segments.stream_k.tile_position(segment.tile);
+            stages.store::<T>(&gemm, &sums, place, consumer, thread);
+        } else {
+            let partial = segments.partial(index).add(consumer * WM * tile.1);
+            store_partial(&sums, partial, thread);
+        }
+        index += 1;
+    }
+    tma::wait_group_read::<0>(); // the boxes have been read, which are gone when the CTA ends
+}
+
+/// Stores a consumer's sums of a part of a tile's k-iterations in the workspace, for `fix_up`.
+#[inline(always)]
+unsafe fn store_partial<const SUMS: usize>(
+    sums: &[f32; SUMS],
+    partial: *mut f32, // (64, 2 * SUMS)
+    thread: usize,
+) {
+    for i in 0..SUMS / 2 {
+        let (m, n) = wgmma::sum_place(thread as u32, 2 * i as u32);
+        let pair = Float2([sums[2 * i], sums[2 * i + 1]]);
+        pair.write(partial.add(m as usize * 2 * SUMS + n as usize));
+    }
+}
+
+/// Two sums that lie next to each other: one store of 64 bits.
+#[repr(C, align(8))]
+struct Float2([f32; 2]);
+
+impl Float2 {
+    #[inline(always)]
+    unsafe fn write(self, target: *mut f32) {
+        let target = target.cast::<Self>();
+        (*target).0[0] = self.0[0];
+        (*target).0[1] = self.0[1];
+    }
+}
