@@ -40,7 +40,7 @@ use crate::warpgroup::{layout, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
 /// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
-pub(crate) const BOX_BYTES: usize = WM * BOX * 2;
+const BOX_BYTES: usize = WM * BOX * 2;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = WM * BOX / WARPGROUP;
 

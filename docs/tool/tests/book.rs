@@ -126,6 +126,7 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
     };
     let speed = match (variants.all(has_layouts), name) {
         (true, "warp-specialized") => "<!-- halves -->".to_string(),
+        (true, "persistent") => "<!-- divided -->".to_string(),
         (true, _) => format!("<!-- halves {name} -->"),
         (false, _) => format!("<!-- measured {name} -->"),
     };
