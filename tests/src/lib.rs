@@ -9,7 +9,7 @@ pub mod probes;
 use std::process::ExitCode;
 
 use gpu_gemm::ElementType;
-use gpu_gemm::gpu_kernels::spec::{Major, Variant};
+use gpu_gemm::gpu_kernels::spec::{Grid, Major, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -22,15 +22,21 @@ pub fn on_simulator(
 }
 
 /// Whether the simulator runs this variant, and not another that stands for it. Products of
-/// warpgroups take it a while, and of 16 bits two of their eight variants read A and B in all ways
-/// that there are, and have both types.
+/// warpgroups take it a while. Of 16 bits two of their eight variants read A and B in all ways
+/// that there are, and have both types; and square stream-K tiles have the code of those that are
+/// twice as wide.
 pub fn stands_for_itself(variant: &Variant) -> bool {
     let is_first = match variant.a.major {
         _ if variant.types.c == ElementType::F32 => true,
         Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
     };
-    !variant.grid.is_persistent() || is_first
+    let is_square = variant.tile.m == variant.tile.n;
+    match variant.grid {
+        Grid::Persistent => is_first,
+        Grid::PersistentStreamK => is_first && is_square,
+        _ => true,
+    }
 }
 
 /// A test on the GPU, reported as ignored where there is none.
