@@ -14,7 +14,7 @@
 //! driver takes longer than a small product, and page-locked memory longer than a large one.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
@@ -46,7 +46,9 @@ const ALIGNMENT: usize = 64;
 /// The GPU that a rank multiplies on.
 pub struct Gpu {
     // Dropped in this order: what belongs to the context before the device.
-    communicators: RefCell<HashMap<Line, Rc<Communicator>>>,
+    /// In the same order on all ranks: NCCL ends a communicator only when all of its ranks end it,
+    /// so ranks that ended two in different orders would wait for each other forever.
+    communicators: RefCell<BTreeMap<Line, Rc<Communicator>>>,
     copies: Stream,
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
@@ -60,7 +62,7 @@ pub struct Gpu {
 }
 
 /// Ranks of a job that are a communicator of NCCL's, as each of them names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
     /// All of so many ranks.
     All(usize),

@@ -129,7 +129,11 @@ extern "C" fn ncclCommInitRank(handle: *mut usize, ranks: c_int, id: UniqueId, r
 extern "C" fn ncclCommDestroy(communicator: usize) -> u32 {
     call(|gpu| {
         gpu.run_pending();
-        assert!(gpu.communicators.remove(&communicator).is_some());
+        let left = gpu.communicators.remove(&communicator).expect("a communicator");
+        // As NCCL does, it returns only when all ranks have called it.
+        let file = |rank: usize| left.folder.join(format!("left-{rank}"));
+        publish(&file(left.rank), &[]);
+        (0..left.ranks).for_each(|rank| wait_for("the end of a rank", || file(rank).exists().then_some(())));
         Ok(())
     })
 }
