@@ -1006,7 +1006,7 @@ fn on_wide_data_split_elements_meet_the_bound_of_rows_and_columns_and_no_other()
     }
     let split = multiplied_split(&wide, ScaledBy::RowOrColumn, true);
     let proof = proven_split(&wide, &split, Data::Wide, Coverage::Full).unwrap();
-    // Thousands of times those of f32.
+    // Those of f32 are below 32.
     let units = proof.errors.unwrap().units;
     assert!((300.0..100_000.0).contains(&units), "{units}");
     let elementwise = proven(&wide, &split, TILE, Data::Wide, Coverage::Full);
