@@ -691,6 +691,43 @@ pub enum Rounding {
     Wrapping,
 }
 
+impl Rounding {
+    /// What the errors of a result are in proportion to.
+    pub const fn error_scale(self) -> ErrorScale {
+        match self {
+            Rounding::Nearest | Rounding::Compensated | Rounding::Tf32 | Rounding::Truncated => {
+                ErrorScale::Terms
+            }
+            Rounding::Split => ErrorScale::RowsAndColumns,
+            Rounding::Wrapping => ErrorScale::Nothing,
+        }
+    }
+}
+
+/// What the error of an element of C is in proportion to, whatever A and B hold: its error model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorScale {
+    /// There is no error.
+    Nothing,
+    /// The sum of the magnitudes of its own terms.
+    Terms,
+    /// That, and the largest element of its row of A times the largest of its column of B: rows and
+    /// columns may be of any size, but an element much smaller than the largest one of its row or
+    /// its column loses bits.
+    RowsAndColumns,
+}
+
+impl ErrorScale {
+    /// A word for it, in lists and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorScale::Nothing => "exact",
+            ErrorScale::Terms => "elementwise",
+            ErrorScale::RowsAndColumns => "row-column",
+        }
+    }
+}
+
 /// How fast a kernel was measured to be on one NVIDIA H200, where nothing but its own instructions
 /// limits it.
 #[derive(Clone, Copy, Debug, PartialEq)]

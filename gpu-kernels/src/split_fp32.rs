@@ -22,8 +22,8 @@
 //! K, any layout and alignment. For compute capability 9.0 alone.
 //!
 //! Errors are relative to the sum of an element's terms, plus 2^-46 of the largest element of its
-//! row of A times the largest of its column of B for each term: elements much smaller than
-//! those two lose bits. Infinities and NaNs are what IEEE 754 makes of them.
+//! row of A times the largest of its column of B for each of up to 1024 terms: elements smaller
+//! than 2^-26 of those two lose bits. Infinities and NaNs are what IEEE 754 makes of them.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel split-fp32 --math split --m 1000 --n 777 --k 123

@@ -29,6 +29,11 @@ pub enum Filling {
     Uniform,
     /// Random, uniform over [0, 1)
     Positive,
+    /// Random, normal, each row of A and each column of B times a power of two, 2^-40 to 2^40
+    Graded,
+    /// Random, normal, each column of A times a power of two, 2^-20 to 2^20, by which the row of B
+    /// that it meets is divided
+    Wide,
     /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
     Integers,
     /// The sum of an element's row and column, counted from 0
@@ -42,6 +47,8 @@ impl Filling {
             Filling::Normal => "normal",
             Filling::Uniform => "uniform",
             Filling::Positive => "positive",
+            Filling::Graded => "graded",
+            Filling::Wide => "wide",
             Filling::Integers => "integers",
             Filling::IndexSum => "index-sum",
         }
@@ -53,6 +60,8 @@ impl Filling {
             Filling::Normal => Some(Data::Normal),
             Filling::Uniform => Some(Data::Uniform),
             Filling::Positive => Some(Data::Positive),
+            Filling::Graded => Some(Data::Graded),
+            Filling::Wide => Some(Data::Wide),
             Filling::Integers => {
                 Some(verify::small_integers::<T>(k).unwrap_or(Data::SmallIntegers { largest: 1 }))
             }

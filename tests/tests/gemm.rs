@@ -62,6 +62,9 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
         multiplies_each_product_of_a_batch,
     ];
     let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
+    if floats {
+        cases.extend(claims![is_proven_on_data_of_all_sizes]);
+    }
     // Strassen's algorithm spreads infinities and NaNs over C.
     let spreads = matches!(model, ErrorModel::Strassen { .. });
     if !floats || !spreads {
@@ -349,6 +352,20 @@ fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> 
         (256, 384, 64),
     ] {
         bench.all_gates::<T>(Shape { m, n, k }, 11)?;
+    }
+    Ok(())
+}
+
+/// Rows and columns that powers of two scale, and rows of a wide range.
+fn is_proven_on_data_of_all_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let shape = Shape::new(37, 41, 203);
+    for data in [Data::Graded, Data::Wide] {
+        for beta in [0, 1] {
+            let scalars = [1, beta].map(T::from_integer);
+            let layout = Layout::compact(shape);
+            let problem = Problem::random(shape, layout, data, 7, scalars[0], scalars[1])?;
+            bench.proven(&problem, data)?;
+        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use gpu_kernels::spec::ElementType;
 use crate::backend::run;
 use crate::buffer::{Buffer, Space};
 use crate::call::{Batch, Call, Shape, Transpose};
-use crate::choose::Chooser;
+use crate::choose::{self, Chooser};
 use crate::device::cuda::status::during;
 use crate::device::opencl::OpenClBuffer;
 use crate::device::{CudaDevice, CudaStream, Device, DeviceError, OpenClDevice, Simulator};
@@ -113,6 +113,26 @@ impl<'device> Context<'device> {
             place,
             chooser,
         })
+    }
+
+    /// The same context where f32 may be split into two f16 ([`Chooser::allowing_split`]). The split
+    /// copies need as much workspace as A and B, and [`Context::prepare`] provides it.
+    ///
+    /// ```
+    /// # use gpu_gemm::{Context, Device, Simulator};
+    /// # let device = Device::Simulator(Simulator::default());
+    /// let context = Context::new(&device, 0)?.allowing_split();
+    /// # Ok::<(), gpu_gemm::DeviceError>(())
+    /// ```
+    pub fn allowing_split(mut self) -> Context<'device> {
+        self.chooser.allow(choose::SPLIT);
+        self
+    }
+
+    /// The same context where f32 may be rounded to tf32 or split ([`Chooser::allowing_tf32`]).
+    pub fn allowing_tf32(mut self) -> Context<'device> {
+        self.chooser.allow(choose::TF32);
+        self
     }
 
     /// The chooser of its kernels: it uses what `rust-gemm tune` measured on this GPU, if anything,
@@ -494,4 +514,24 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
     context.place.enter()?;
     // SAFETY: the caller vouches for the matrices, whose extents have been checked.
     unsafe { context.enqueue(&product) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_splits_f32_or_rounds_it_to_tf32_only_where_that_is_allowed() {
+        let device = Device::Simulator(Simulator::default());
+        let context = || Context::new(&device, 0).unwrap();
+        let name = |context: Context<'_>| {
+            let choice = context
+                .chooser()
+                .choose(ElementType::F32, Shape::cube(4096));
+            choice.unwrap().variant.name
+        };
+        assert_eq!(name(context()), "wide-thread-tile");
+        assert_eq!(name(context().allowing_split()), "split-fp32");
+        assert_eq!(name(context().allowing_tf32()), "warp-specialized-tf32");
+    }
 }

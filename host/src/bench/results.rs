@@ -409,6 +409,8 @@ pub(super) mod tests {
                 time_stddev_s: Some(flops / speed * 0.004),
                 outliers: Some(0),
                 times_s: Vec::new(),
+                frobenius_error: None,
+                largest_error_units: None,
                 flops_per_s: speed,
             };
             Size {

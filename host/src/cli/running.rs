@@ -68,10 +68,11 @@ pub(super) enum Math {
 }
 
 impl Math {
-    /// What chooses kernels where this is allowed. `auto` never splits.
+    /// What chooses kernels where this is allowed.
     pub(super) fn chooser(self, chooser: Chooser) -> Chooser {
         match self {
-            Math::Ieee | Math::Split => chooser,
+            Math::Ieee => chooser,
+            Math::Split => chooser.allowing_split(),
             Math::Tf32 => chooser.allowing_tf32(),
         }
     }

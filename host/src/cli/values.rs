@@ -57,6 +57,11 @@ values! {
         Normal "normal" "Random, normal with mean 0 and variance 1",
         Uniform "uniform" "Random, uniform over [-1, 1)",
         Positive "positive" "Random, uniform over [0, 1)",
+        Graded "graded" "Random, normal, each row of A and each column of B times a power of two of \
+            its own, 2^-40 to 2^40 (f16: 2^-2 to 2^2; integers: none)",
+        Wide "wide" "Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 \
+            (f16: 2^-1 to 2; integers: none), by which the row of B that it meets is divided: a wide \
+            range within rows of A and columns of B, of terms of one size",
         Integers "integers" "Random integers from -4 to 4, or fewer where k is so large that their \
             sums would round",
         IndexSum "index-sum" "The sum of an element's row and column, counted from 0";

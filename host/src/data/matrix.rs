@@ -327,10 +327,10 @@ impl<T: Random> Matrix<T> {
         data: Data,
         seed: u64,
     ) -> Result<Self, ProblemError> {
-        Matrix::random_at(rows, columns, placement, seed, |_, _| data)
+        Matrix::random_at(rows, columns, placement, seed, |_, _| (data, 0))
     }
 
-    /// The same, with random `data` for each row and column.
+    /// The same, with random `data` for each row and column, times a power of two.
     ///
     /// # Errors
     ///
@@ -340,14 +340,15 @@ impl<T: Random> Matrix<T> {
         columns: usize,
         placement: Placement,
         seed: u64,
-        data: impl Fn(usize, usize) -> Data + Sync,
+        data: impl Fn(usize, usize) -> (Data, i32) + Sync,
     ) -> Result<Self, ProblemError> {
         Matrix::from_rows(rows, columns, placement, |row, elements| {
             // A sequence of random numbers for each row, so that rows can be filled in any
             // order.
             let mut generator = Pcg64::new(seed.into(), row as u128);
             for (column, element) in elements.iter_mut().enumerate() {
-                *element = T::random(data(row, column), &mut generator);
+                let (data, power) = data(row, column);
+                *element = T::random_scaled(data, power, &mut generator);
             }
         })
     }

@@ -11,7 +11,7 @@ use gpu_gemm::{Call, ElementType, Shape, Transpose};
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
-use super::random::{Data, Random};
+use super::random::{Data, Powers, Random};
 
 /// Where the three matrices of a problem lie in their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,16 +276,24 @@ impl<T: Random> Problem<T> {
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let poison =
             |rows, columns, placement| Matrix::from_rows(rows, columns, placement, |_, _| ());
+        let powers = Powers::new::<T>(data, seed, [m, n, depth]);
         let (a, b) = match alpha == zero {
             true => (poison(m, depth, layout.a)?, poison(k, n, layout.b)?),
             false => (
-                Matrix::random_at(m, depth, layout.a, a, |_, index| data.of_a(index))?,
-                Matrix::random_at(k, n, layout.b, b, |row, _| data.of_b(row % depth))?,
+                Matrix::random_at(m, depth, layout.a, a, |row, index| {
+                    (data.of_a(index), powers.of_a(row, index))
+                })?,
+                Matrix::random_at(k, n, layout.b, b, |row, column| {
+                    let index = row % depth;
+                    (data.of_b(index), powers.of_b(index, column))
+                })?,
             ),
         };
         let c = match beta == zero {
             true => poison(m, n, layout.c)?,
-            false => Matrix::random(m, n, layout.c, data, c)?,
+            false => Matrix::random_at(m, n, layout.c, c, |row, column| {
+                (data, powers.of_c(row, column))
+            })?,
         };
         Problem::of_batch(batch, (alpha, beta), [a, b, c])
     }

@@ -32,6 +32,16 @@ pub enum Data {
     Positive,
     /// Normal with mean 0 and variance 1: what a benchmark should multiply.
     Normal,
+    /// Normal, with each row of A and each column of B times a power of two of its own, from
+    /// `2^-P` to `2^P` ([`Random::LARGEST_POWER`]), and C times both: a large C with elements of
+    /// any size, none of which is less accurate than that of normal data, as powers of two do not
+    /// round.
+    Graded,
+    /// Normal, with each column of A times a power of two of its own, from `2^-P/2` to `2^P/2`, by
+    /// which the row of B with the same index along k is divided. So a row of A, and a column of B,
+    /// has a wide range, but all terms are as those of normal data: what is lost of small elements
+    /// is not hidden by the products of large ones.
+    Wide,
 }
 
 impl Data {
@@ -70,15 +80,81 @@ impl Data {
                 Some(sign(generator) * (2 * half + 1))
             }
             Data::Signs => Some(sign(generator)),
-            Data::Uniform | Data::Positive | Data::Normal => None,
+            Data::Uniform | Data::Positive | Data::Normal | Data::Graded | Data::Wide => None,
         }
     }
 }
 
+/// The powers of two that scale the rows of A, the columns of B, and what has an index along k in
+/// both. They depend on the seed and the index alone, whatever part of a matrix is filled.
+#[derive(Default)]
+pub(super) struct Powers {
+    rows: Vec<i32>,
+    columns: Vec<i32>,
+    along_k: Vec<i32>,
+}
+
+impl Powers {
+    /// Those of `data`, for so many rows of A, columns of B, and indices along k.
+    pub fn new<T: Random>(data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
+        let random = |largest: i32, count: usize, of: u64| {
+            let mut generator = Pcg64::new(seed.into(), 0x9a3d_ed00 | u128::from(of));
+            let power = |_| generator.random_range(-largest..=largest);
+            (0..count).map(power).collect()
+        };
+        match data {
+            Data::Graded => Powers {
+                rows: random(T::LARGEST_POWER, m, 0),
+                columns: random(T::LARGEST_POWER, n, 1),
+                along_k: Vec::new(),
+            },
+            Data::Wide => Powers {
+                along_k: random(T::LARGEST_POWER / 2, k, 2),
+                ..Powers::default()
+            },
+            _ => Powers::default(),
+        }
+    }
+
+    /// Of an element of A.
+    pub fn of_a(&self, row: usize, index: usize) -> i32 {
+        power(&self.rows, row) + power(&self.along_k, index)
+    }
+
+    /// Of an element of B.
+    pub fn of_b(&self, index: usize, column: usize) -> i32 {
+        power(&self.columns, column) - power(&self.along_k, index)
+    }
+
+    /// Of an element of C.
+    pub fn of_c(&self, row: usize, column: usize) -> i32 {
+        power(&self.rows, row) + power(&self.columns, column)
+    }
+}
+
+/// What is not scaled has no powers.
+fn power(powers: &[i32], index: usize) -> i32 {
+    powers.get(index).copied().unwrap_or(0)
+}
+
 /// A number that can be random.
 pub trait Random: Number {
-    /// One of random `data`.
+    /// The largest power of two by which [`Data::Graded`] scales: 40, so that products lie between
+    /// `2^-80` and `2^80`, and sums of them are in range; 2 for `f16`, which ends at 65504; 0 for
+    /// integers, which are not scaled.
+    const LARGEST_POWER: i32 = 40;
+
+    /// One of random `data`, as it is before it is scaled.
     fn random(data: Data, generator: &mut Pcg64) -> Self;
+
+    /// One of random `data`, times a power of two.
+    fn random_scaled(data: Data, power: i32, generator: &mut Pcg64) -> Self {
+        let element = Self::random(data, generator);
+        match power {
+            0 => element,
+            power => Self::nearest(element.to_f64() * 2f64.powi(power)),
+        }
+    }
 }
 
 impl Random for f32 {
@@ -86,7 +162,9 @@ impl Random for f32 {
         match data {
             Data::Uniform => 2.0 * generator.random::<f32>() - 1.0,
             Data::Positive => generator.random(),
-            Data::Normal => generator.sample::<f64, _>(StandardNormal) as f32,
+            Data::Normal | Data::Graded | Data::Wide => {
+                generator.sample::<f64, _>(StandardNormal) as f32
+            }
             // Of at most 24 bits.
             integers => integers.integer(generator).unwrap_or_default() as f32,
         }
@@ -98,16 +176,18 @@ impl Random for f64 {
         match data {
             Data::Uniform => 2.0 * generator.random::<f64>() - 1.0,
             Data::Positive => generator.random(),
-            Data::Normal => generator.sample(StandardNormal),
+            Data::Normal | Data::Graded | Data::Wide => generator.sample(StandardNormal),
             integers => integers.integer(generator).unwrap_or_default().into(),
         }
     }
 }
 
 macro_rules! half {
-    ($($half:ident),*) => {
+    ($($half:ident: $largest:literal),*) => {
         $(
             impl Random for $half {
+                const LARGEST_POWER: i32 = $largest;
+
                 fn random(data: Data, generator: &mut Pcg64) -> $half {
                     $half::from_f32(f32::random(data, generator))
                 }
@@ -116,13 +196,15 @@ macro_rules! half {
     };
 }
 
-half!(Bf16, F16);
+half!(Bf16: 40, F16: 2);
 
 impl Random for i32 {
+    const LARGEST_POWER: i32 = 0;
+
     fn random(data: Data, generator: &mut Pcg64) -> i32 {
         match data {
             Data::Positive => generator.random_range(0..=i32::MAX),
-            Data::Uniform | Data::Normal => generator.random(),
+            Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
             integers => integers.integer(generator).unwrap_or_default(),
         }
     }

@@ -31,7 +31,6 @@ pub use steps::steps;
 use crate::cpu::{self, Team};
 use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::Cublas;
-use crate::measure::gpu::Measured;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -39,6 +38,7 @@ use crate::rung::Element;
 use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
 use gates::GATES;
+use timing::OfYardsticks;
 
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
@@ -140,16 +140,22 @@ fn evaluate_as<T: Element>(
             let candidates = &mut candidates;
             timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
-    let (Measured { timings, state }, result) = match outcome {
+    let (measured, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
-        Err(error) => (Measured::default(), Err(error)),
+        Err(error) => (OfYardsticks::default(), Err(error)),
     };
+    let OfYardsticks {
+        timings,
+        errors,
+        state,
+    } = measured;
     report.gpu_state = state;
     report.yardsticks = yardsticks
         .names()
         .into_iter()
         .zip(&timings)
-        .map(|(name, timing)| Yardstick {
+        .zip(errors)
+        .map(|((name, timing), errors)| Yardstick {
             name: name.to_string(),
             device_label: None,
             runs: timing.runs(),
@@ -160,6 +166,8 @@ fn evaluate_as<T: Element>(
             time_stddev_s: timing.standard_deviation(),
             outliers: Some(timing.outliers()),
             times_s: timing.samples().to_vec(),
+            frobenius_error: errors.map(|errors| errors.frobenius),
+            largest_error_units: errors.map(|errors| errors.units),
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         })
         .collect();

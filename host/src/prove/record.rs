@@ -1,6 +1,9 @@
 //! What a report says about a rung.
 
-use gpu_gemm::{Call, Choice, Device, Devices, Launch, Plan, PlanError, Shape, Split, Transpose};
+use gpu_gemm::gpu_kernels::spec::ErrorScale;
+use gpu_gemm::{
+    Call, Choice, Device, Devices, ElementType, Launch, Plan, PlanError, Shape, Split, Transpose,
+};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -36,6 +39,11 @@ pub(super) fn record(
     let bounded = proofs
         .iter()
         .find(|proof| ["proven", "sampled"].contains(&proof.gate));
+    let errors = bounded.and_then(|proof| proof.errors);
+    let error_model = match request.data_type {
+        ElementType::I32 => ErrorScale::Nothing.name(),
+        _ => rung.error_model(machine.team).scale(),
+    };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
@@ -69,6 +77,9 @@ pub(super) fn record(
         coverage: failure.is_none().then(|| coverage.to_string()),
         largest_error: bounded.map(|proof| proof.largest_error),
         error_bound: bounded.map(|proof| proof.bound),
+        error_model: Some(error_model.to_string()),
+        frobenius_error: errors.map(|errors| errors.frobenius),
+        largest_error_units: errors.map(|errors| errors.units),
         runs: timing.as_ref().map(Timing::runs),
         warmup: timing.as_ref().map(|timing| timing.warmup),
         launches_per_run: timing.as_ref().map(|timing| timing.launches_per_run),
@@ -162,9 +173,9 @@ mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
     use crate::data::Storage;
-    use crate::verify::Proof;
+    use crate::verify::{Errors, Proof};
+    use gpu_gemm::DeviceChoice;
     use gpu_gemm::gpu_kernels::{naive, tiled};
-    use gpu_gemm::{DeviceChoice, ElementType};
 
     #[test]
     fn speed_and_ratio_follow_from_the_median_times() {
@@ -237,9 +248,22 @@ mod tests {
             statement: "2 of 3 elements".to_string(),
             largest_error: 1.0,
             bound: 2.0,
+            errors: None,
         }];
         let sampled = super::record(machine, &request, &candidate, None).unwrap();
         assert_eq!(sampled.verdict(), "sampled");
         assert_eq!(sampled.error_bound, Some(2.0));
+        assert_eq!(sampled.error_model.as_deref(), Some("elementwise"));
+        assert_eq!(sampled.frobenius_error, None);
+        candidate.proofs[0].gate = "proven";
+        candidate.proofs[0].errors = Some(Errors {
+            frobenius: 0.5,
+            units: 3.0,
+        });
+        let full = super::record(machine, &request, &candidate, None).unwrap();
+        assert_eq!(
+            (full.frobenius_error, full.largest_error_units),
+            (Some(0.5), Some(3.0))
+        );
     }
 }

@@ -15,16 +15,26 @@ use super::request::Request;
 use crate::data::Matrix;
 use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::{Cublas, Precision};
-use crate::measure::gpu::{self, Contender, Measured};
+use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
+use crate::measure::nvml::GpuState;
 use crate::measure::{self, Effort, Timing, opencl, several};
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::run;
 use crate::rung::{Element, Rung};
-use crate::verify::{ErrorModel, Failure, Proof};
+use crate::verify::{ErrorModel, Errors, Failure, Proof};
 
-/// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a
+/// What is known of the yardsticks, one of each for each of them, and what the GPU did.
+#[derive(Default)]
+pub(super) struct OfYardsticks {
+    pub timings: Vec<Timing>,
+    /// Of the C that its timed launches left, by the comparison that proves kernels right.
+    pub errors: Vec<Option<Errors>>,
+    pub state: Option<GpuState>,
+}
+
+/// Times what is right, and returns what is known of the yardsticks and what the GPU did. On the simulator a
 /// run that was proven counts as the first.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
@@ -33,13 +43,13 @@ pub(super) fn time<T: Element>(
     yardsticks: &Yardsticks<'_>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Measured, EvaluateError> {
+) -> Result<OfYardsticks, EvaluateError> {
     let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
         .partition(|candidate| candidate.rung.choice().is_none());
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
-        return Ok(Measured::default());
+        return Ok(OfYardsticks::default());
     }
     let effort = request.effort;
     for candidate in native {
@@ -53,7 +63,7 @@ pub(super) fn time<T: Element>(
             for (choice, candidate) in kernels {
                 time_simulated(machine, effort, judge, choice, candidate, progress)?;
             }
-            Ok(Measured::default())
+            Ok(OfYardsticks::default())
         }
         Device::OpenCl(device) => {
             let mut kernels: Vec<_> = kernels.collect();
@@ -75,7 +85,7 @@ pub(super) fn time<T: Element>(
                 )?;
             }
             progress.step();
-            Ok(Measured::default())
+            Ok(OfYardsticks::default())
         }
         Device::Cuda(device) => {
             let mut kernels: Vec<_> = kernels.collect();
@@ -254,7 +264,7 @@ fn time_on_gpu<T: Element>(
     yardsticks: &[Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<Measured, EvaluateError> {
+) -> Result<OfYardsticks, EvaluateError> {
     progress.doing("timing".to_string());
     let contenders: Vec<Contender<'_>> = kernels
         .iter()
@@ -262,20 +272,25 @@ fn time_on_gpu<T: Element>(
         .chain(yardsticks.iter().map(Contender::Cublas))
         .collect();
     if contenders.is_empty() {
-        return Ok(Measured::default());
+        return Ok(OfYardsticks::default());
     }
     let mut wrong_yardstick = None;
+    let mut errors = vec![None; yardsticks.len()];
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
         None => {
-            let yardstick = &yardsticks[index - kernels.len()];
+            let index = index - kernels.len();
+            let yardstick = &yardsticks[index];
             let model = match yardstick.precision() {
                 Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
                 Precision::Bf16 | Precision::F16 => ErrorModel::Truncated,
             };
-            if let Err(failure) = judge_yardstick(judge, model, &c) {
-                wrong_yardstick.get_or_insert((yardstick, failure));
+            match judge_yardstick(judge, model, &c) {
+                Ok(proof) => errors[index] = proof.errors,
+                Err(failure) => {
+                    wrong_yardstick.get_or_insert((yardstick, failure));
+                }
             }
         }
     };
@@ -292,9 +307,10 @@ fn time_on_gpu<T: Element>(
     for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    Ok(Measured {
+    Ok(OfYardsticks {
         timings: of_yardsticks,
-        ..measured
+        errors,
+        state: measured.state,
     })
 }
 
@@ -308,9 +324,9 @@ fn time_by_opencl<T: Element>(
     yardstick: Option<&ClBlast<'_>>,
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<Measured, EvaluateError> {
+) -> Result<OfYardsticks, EvaluateError> {
     if kernels.is_empty() && yardstick.is_none() {
-        return Ok(Measured::default());
+        return Ok(OfYardsticks::default());
     }
     progress.doing("timing".to_string());
     let chosen = kernels.iter().map(|(choice, _)| *choice);
@@ -318,10 +334,13 @@ fn time_by_opencl<T: Element>(
         .map(opencl::Contender::Kernel)
         .chain(yardstick.map(opencl::Contender::ClBlast))
         .collect();
-    let mut wrong = None;
+    let (mut wrong, mut errors) = (None, None);
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
-        None => wrong = judge_yardstick(judge, ErrorModel::Elementwise, &c).err(),
+        None => match judge_yardstick(judge, ErrorModel::Elementwise, &c) {
+            Ok(proof) => errors = proof.errors,
+            Err(failure) => wrong = Some(failure),
+        },
     };
     let mut timings = opencl::measure(device, &contenders, &judge.problem, effort, &mut check)?;
     progress.step();
@@ -336,7 +355,8 @@ fn time_by_opencl<T: Element>(
     for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    Ok(Measured {
+    Ok(OfYardsticks {
+        errors: vec![errors; of_yardsticks.len()],
         timings: of_yardsticks,
         state: None,
     })
@@ -347,14 +367,14 @@ fn judge_yardstick<T: Element>(
     judge: &Judge<T>,
     model: ErrorModel,
     c: &Matrix<T>,
-) -> Result<(), Failure> {
+) -> Result<Proof, Failure> {
     /// How it cuts C is not known.
     const TILE: Tile = Tile {
         m: 128,
         n: 128,
         k: 32,
     };
-    judge.judge(c, TILE, model).map(|_| ())
+    judge.judge(c, TILE, model)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use gpu_gemm::ElementType;
-use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
+use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
 use serde::Serialize;
 
 use super::Format;
@@ -48,6 +48,8 @@ pub struct ListedVariant {
     pub least_capability: u32,
     /// Whether it computes all products of a batch in one launch, where A and B need no copies.
     pub batched: bool,
+    /// What errors are in proportion to: as in the records of reports.
+    pub error_model: &'static str,
 }
 
 /// A rung of the CPU's ladder.
@@ -78,6 +80,7 @@ struct Line {
     unit: Option<&'static str>,
     least_capability: Option<u32>,
     batched: Option<bool>,
+    error_model: Option<&'static str>,
 }
 
 /// The width of what is written to no terminal, and limits for terminals: names need the first,
@@ -108,6 +111,7 @@ impl List {
             unit: variant.unit.name(),
             least_capability: variant.least_capability,
             batched: variant.batched.is_some(),
+            error_model: variant.rounding.error_scale().name(),
         };
         let kernel = |kernel: &&Kernel| ListedKernel {
             family: kernel.name,
@@ -181,13 +185,19 @@ impl List {
                 writeln!(out, "{}", row(&cells))?;
             }
         }
-        let variants = self.kernels.iter().flat_map(|kernel| &kernel.variants);
-        let batched = variants.filter(|variant| variant.batched);
-        let mut names: Vec<&str> = batched.map(|variant| variant.kernel).collect();
-        names.dedup();
         let text = format!(
             "One launch can compute a batch of products (--batch) by {}.",
-            names.join(", ")
+            self.names(|variant| variant.batched)
+        );
+        writeln!(out, "\n{}", wrapped(&text, width))?;
+        let by_maxima = ErrorScale::RowsAndColumns.name();
+        let text = format!(
+            "Error model: {}, in proportion to the magnitudes of an element's own terms; {by_maxima}, to \
+             those and to the largest elements of its row of A and its column of B, of {}; {} of \
+             integers.",
+            ErrorScale::Terms.name(),
+            self.names(|variant| variant.error_model == by_maxima),
+            ErrorScale::Nothing.name()
         );
         writeln!(out, "\n{}", wrapped(&text, width))?;
         writeln!(out, "\nCPU rungs, each with its types and its threads:")?;
@@ -198,6 +208,15 @@ impl List {
             writeln!(out, "    {types}; threads: {threads}")?;
         }
         Ok(())
+    }
+
+    /// The names of some variants, each once.
+    fn names(&self, of: impl Fn(&ListedVariant) -> bool) -> String {
+        let variants = self.kernels.iter().flat_map(|kernel| &kernel.variants);
+        let some = variants.filter(|variant| of(variant));
+        let mut names: Vec<&str> = some.map(|variant| variant.kernel).collect();
+        names.dedup();
+        names.join(", ")
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -217,6 +236,7 @@ impl List {
                 unit: Some(variant.unit),
                 least_capability: Some(variant.least_capability),
                 batched: Some(variant.batched),
+                error_model: Some(variant.error_model),
             })
         });
         let of_rungs = self.cpu_rungs.iter().flat_map(|rung| {
@@ -235,6 +255,7 @@ impl List {
                 unit: None,
                 least_capability: None,
                 batched: None,
+                error_model: None,
             })
         });
         of_kernels.chain(of_rungs).collect()
@@ -309,6 +330,23 @@ mod tests {
                 assert!(all.contains(&format!("{}: {}", rung.name, rung.idea)));
             }
         }
+    }
+
+    #[test]
+    fn every_variant_has_an_error_model_and_the_text_names_those_that_have_another() {
+        let list = list();
+        let variants = list.kernels.iter().flat_map(|kernel| &kernel.variants);
+        for variant in variants {
+            let expected = match (variant.kernel, variant.dtype) {
+                ("split-fp32", _) => "row-column",
+                (_, "i32") => "exact",
+                _ => "elementwise",
+            };
+            assert_eq!(variant.error_model, expected, "{}", variant.kernel);
+        }
+        let text = written(Format::Table, WIDTH).replace("\n  ", " ");
+        assert!(text.contains("its column of B, of split-fp32; exact of integers."));
+        assert!(written(Format::Json, WIDTH).contains("\"error_model\": \"row-column\""));
     }
 
     #[test]

@@ -54,6 +54,12 @@ pub struct Yardstick {
     /// The time of each run, in the order of running; absent in older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_s: Vec<f64>,
+    /// As those of a [`Record`], of the C after the timed launches; absent if not every element
+    /// was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frobenius_error: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_error_units: Option<f64>,
     /// `2 * m * n * k` over the median time; 0, and null in JSON, if no product is computed, since
     /// alpha or k is 0.
     #[serde(serialize_with = "or_null", deserialize_with = "or_zero")]
@@ -99,6 +105,8 @@ impl Yardstick {
             time_stddev_s: self.time_stddev_s,
             outliers: self.outliers,
             times_s: self.times_s.clone(),
+            frobenius_error: self.frobenius_error,
+            largest_error_units: self.largest_error_units,
             flops_per_s: Some(self.flops_per_s).filter(|speed| *speed > 0.0),
             ratio_to_cublas: ratio.filter(|_| !is_clblast),
             ratio_to_clblast: ratio.filter(|_| is_clblast),
@@ -209,6 +217,16 @@ pub struct Record {
     /// The same kernel's median time on the first of several devices over that on this one: above
     /// 1 it is faster here. Null on the first.
     pub ratio_to_first_device: Option<f64>,
+    /// What errors are in proportion to, whatever the matrices hold: `elementwise` (the sum of the
+    /// magnitudes of an element's terms), `row-column` (that, and the largest elements of its row
+    /// of A and its column of B), `matrix` (the largest of A and of B) or `exact` (none). Null in
+    /// older reports.
+    pub error_model: Option<String>,
+    /// The Frobenius norm of the errors over that of the right result, and the largest error of an
+    /// element in units of rounding of the sum of its terms' magnitudes; null if not every element
+    /// was compared with a number.
+    pub frobenius_error: Option<f64>,
+    pub largest_error_units: Option<f64>,
     /// The time of each run, in the order of running; absent if it was not timed, in older files
     /// and in CSV.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -314,6 +332,14 @@ impl Record {
     /// The number of products.
     pub fn products(&self) -> usize {
         self.batch.unwrap_or(1)
+    }
+
+    /// Its errors in a clause, if every element was compared.
+    pub fn errors(&self) -> Option<String> {
+        let (frobenius, units) = self.frobenius_error.zip(self.largest_error_units)?;
+        Some(format!(
+            "{frobenius:.2e} in the Frobenius norm, at most {units:.1} units of rounding"
+        ))
     }
 
     /// Whether it is a GPU kernel that was launched for one product of a batch after the other.

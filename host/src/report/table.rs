@@ -95,8 +95,16 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         for statement in record.verification.split("; ") {
             writeln!(out, "    {statement}")?;
         }
+        if let Some(errors) = record.errors() {
+            writeln!(out, "    errors: {errors}")?;
+        }
         if let Some(rows) = &record.corner {
             corner::write(rows, out)?;
+        }
+    }
+    for yardstick in &yardsticks {
+        if let Some(errors) = yardstick.errors() {
+            writeln!(out, "{}\n    errors: {errors}", yardstick.kernel)?;
         }
     }
     if let Some(path) = &report.output {

@@ -29,6 +29,9 @@ pub struct Alarm {
     base: f64,
     /// More for an element as large as its terms together.
     slope: f64,
+    /// Whether elements of a row are of one size, and those of a column, so that their errors
+    /// partly cancel in a sum.
+    is_even: bool,
 }
 
 impl Alarm {
@@ -40,8 +43,19 @@ impl Alarm {
     ) -> Option<Alarm> {
         let shape = problem.shape();
         let known = data.and_then(|data| limit_of(data, shape.k));
-        let constant = |base| Some(Alarm { base, slope: 0.0 });
+        let constant = |base| {
+            Some(Alarm {
+                base,
+                slope: 0.0,
+                is_even: data != Some(Data::Graded),
+            })
+        };
         match (model, known) {
+            // Elements that are much smaller than the largest are off by as much as these.
+            (ErrorModel::Strassen { .. }, _) if matches!(data, Some(Data::Graded | Data::Wide)) => {
+                None
+            }
+            (ErrorModel::Split, _) if data == Some(Data::Wide) => None,
             (ErrorModel::Tf32, _)
             | (
                 ErrorModel::RoundedTf32
@@ -72,6 +86,7 @@ impl Alarm {
                 Some(Alarm {
                     base: (32.0 + terms.sqrt()).max(4.0 * sequential(problem)),
                     slope: 9.0 * terms.sqrt(),
+                    is_even: true,
                 })
             }
         }
@@ -87,8 +102,9 @@ impl Alarm {
     /// The limit of a sum of `count` elements with random signs, in units of rounding of their
     /// magnitudes together; `None` where these may be anything. Errors of either sign add up like
     /// their root mean square times `sqrt(count)`, and the root mean square is far below the
-    /// limit.
+    /// limit; but not where a few elements are larger than all others together.
     pub fn limit_of_sum(self, count: usize) -> Option<f64> {
+        let count = if self.is_even { count } else { 1 };
         (self.slope == 0.0).then(|| self.base / (count as f64).sqrt().max(1.0))
     }
 }
@@ -96,7 +112,8 @@ impl Alarm {
 /// The error that sums over such data never reached.
 fn limit_of(data: Data, k: usize) -> Option<f64> {
     match data {
-        Data::Uniform | Data::Normal => Some(32.0),
+        // Powers of two do not round: errors are those of normal data.
+        Data::Uniform | Data::Normal | Data::Graded | Data::Wide => Some(32.0),
         Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
         _ => None,
     }
@@ -273,9 +290,36 @@ mod tests {
     #[test]
     fn a_sum_of_no_elements_has_the_limit_of_one() {
         let (base, slope) = (32.0, 0.0);
-        let alarm = Alarm { base, slope };
+        let is_even = true;
+        let alarm = Alarm {
+            base,
+            slope,
+            is_even,
+        };
         assert_eq!(alarm.limit_of_sum(0), Some(32.0));
         assert_eq!(alarm.limit_of_sum(1), Some(32.0));
+    }
+
+    #[test]
+    fn where_elements_have_many_sizes_a_sum_is_off_as_its_largest_one() {
+        let shape = Shape::new(3, 4, 98);
+        let of = |data, model| {
+            let layout = Layout::compact(shape);
+            let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+            Alarm::new(&problem, Some(data), model)
+        };
+        let normal = of(Data::Normal, ErrorModel::Split).unwrap();
+        let graded = of(Data::Graded, ErrorModel::Split).unwrap();
+        assert_eq!(normal.base, graded.base);
+        assert_eq!(normal.limit_of_sum(100), Some(normal.base / 10.0));
+        assert_eq!(graded.limit_of_sum(100), Some(graded.base));
+        let wide = of(Data::Wide, ErrorModel::Elementwise).unwrap();
+        assert_eq!(wide.limit_of_sum(100), Some(3.2));
+        // Small elements lose bits beside large ones.
+        assert_eq!(of(Data::Wide, ErrorModel::Split), None);
+        for data in [Data::Graded, Data::Wide] {
+            assert_eq!(of(data, ErrorModel::Strassen { cutoff: 2 }), None);
+        }
     }
 
     /// One element, of one term: `a * a + beta * c`.

@@ -38,6 +38,8 @@ pub fn each_product<T: Number>(
             failure: Box::new(failure),
         })
     })?;
+    let errors = checked.iter().map(|proof| proof.errors);
+    let errors = errors.reduce(|one, other| Some(one?.or(other?))).flatten();
     let by_share = |one: &Proof, other: &Proof| one.share().total_cmp(&other.share());
     let worst = checked.into_iter().max_by(by_share);
     let worst = worst.ok_or(Failure::Unprovable("the batch is empty.".to_string()))?;
@@ -47,14 +49,18 @@ pub fn each_product<T: Number>(
     };
     let (count, of_worst) = (problem.batch, &worst.statement);
     let statement = format!("in each of {count} products{figures}: {of_worst}");
-    Ok(Proof { statement, ..worst })
+    Ok(Proof {
+        statement,
+        errors,
+        ..worst
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
-    use crate::verify::{self, Coverage, Mismatch};
+    use crate::verify::{self, Coverage, Errors, Mismatch};
     use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::spec::Tile;
 
@@ -133,10 +139,19 @@ mod tests {
                 statement: format!("of {index}"),
                 largest_error: figures[index].0,
                 bound: figures[index].1,
+                errors: Some(Errors {
+                    frobenius: 4.0 - index as f64,
+                    units: index as f64,
+                }),
             })
         };
         let proof = each_product(&problem, &c, check).unwrap();
         assert_eq!((proof.largest_error, proof.gate), (0.3, "proven"));
+        let largest = Errors {
+            frobenius: 4.0,
+            units: 3.0,
+        };
+        assert_eq!(proof.errors, Some(largest));
         assert_eq!(
             proof.statement,
             "in each of 4 products (figures of the worst): of 1"

@@ -26,7 +26,7 @@ use super::reference::Expected;
 use super::rounds_sums;
 use super::signed_sums::LineSum;
 use super::strassen::Growth;
-use gpu_gemm::gpu_kernels::spec::Rounding;
+use gpu_gemm::gpu_kernels::spec::{ErrorScale, Rounding};
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
@@ -47,8 +47,8 @@ pub enum ErrorModel {
     /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
     /// the result is rounded once.
     Truncated,
-    /// Each element against the terms of its own sum and the largest elements of A and B, which are
-    /// split into two of 16 bits; tensor cores' sums are promoted.
+    /// Each element against the terms of its own sum and the largest elements of its row of A and
+    /// its column of B, which are split into two of 16 bits; tensor cores' sums are promoted.
     Split,
     /// Each element against the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
@@ -68,6 +68,21 @@ impl ErrorModel {
             Rounding::Tf32 => ErrorModel::RoundedTf32,
             Rounding::Truncated => ErrorModel::Truncated,
             Rounding::Split => ErrorModel::Split,
+        }
+    }
+
+    /// What errors are in proportion to, in a word: as kernels say it
+    /// ([`ErrorScale`](gpu_gemm::gpu_kernels::spec::ErrorScale)), and `matrix` for the largest
+    /// elements of A and B.
+    pub fn scale(self) -> &'static str {
+        match self {
+            ErrorModel::Elementwise
+            | ErrorModel::Compensated
+            | ErrorModel::Tf32
+            | ErrorModel::RoundedTf32
+            | ErrorModel::Truncated => ErrorScale::Terms.name(),
+            ErrorModel::Split => ErrorScale::RowsAndColumns.name(),
+            ErrorModel::Strassen { .. } => "matrix",
         }
     }
 
@@ -93,17 +108,45 @@ impl ErrorModel {
 }
 
 /// The error bound of one problem.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ErrorBound {
     gamma: f64,
     underflow: f64,
-    /// What does not depend on the terms of the sum: 0 but for Strassen's algorithm.
+    /// What depends on nothing but A and B: 0 but for Strassen's algorithm.
     normwise: f64,
+    /// What depends on an element's row and column: of split elements alone.
+    maxima: Option<Maxima>,
     unit_roundoff: f64,
     largest: f64,
     /// The relative and the absolute error of rounding a sum to an element: 0 where sums are
     /// elements.
     output: (f64, f64),
+}
+
+/// A part of a bound that is in proportion to the largest elements of a row of A and of a column
+/// of B.
+#[derive(Clone, Debug, PartialEq)]
+struct Maxima {
+    factor: f64,
+    rows: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+impl Maxima {
+    /// Of an element of C.
+    fn of_element(&self, row: usize, col: usize) -> f64 {
+        self.factor * self.rows[row] * self.columns[col]
+    }
+
+    /// Of the elements of each row of C together, or of each column.
+    fn of_lines(&self, line: Line) -> Vec<f64> {
+        let (each, others) = match line {
+            Line::Row => (&self.rows, &self.columns),
+            Line::Column => (&self.columns, &self.rows),
+        };
+        let factor = self.factor * others.iter().sum::<f64>();
+        each.iter().map(|largest| factor * largest).collect()
+    }
 }
 
 impl ErrorBound {
@@ -153,6 +196,7 @@ impl ErrorBound {
             gamma,
             underflow,
             normwise: 0.0,
+            maxima: None,
             unit_roundoff,
             largest,
             output,
@@ -247,12 +291,13 @@ impl ErrorBound {
     /// - u for each addition that promotes an interval, and 4u for adding the products with lo, and
     ///   for alpha, beta and the sum of the two.
     ///
-    /// Where an element is smaller than 2^-28 of the largest R of its row or C of its column, f16
-    /// has no exponents left. Besides, then, lo is off by up to 2^-49 of R, and may itself be 2^-38
-    /// of it: a term loses 2^-48 R C by the former, by the product of both lo 2^-49 (|a| C + R |b|)
-    /// and by what is cut off less than 2^-50 R C, in all less than 2^-46 R C. Scaling back may
-    /// underflow by 2^-52 R C. R and C are not below 2^-112, where scales end; here they are the
-    /// largest finite elements of the matrices, which is no less.
+    /// Where an element is smaller than 2^-28 of R, the largest finite one of its row of A, or of C,
+    /// that of its column of B, f16 has no exponents left. Besides, then, lo is off by up to 2^-49
+    /// of R, and may itself be 2^-38 of it: a term loses 2^-48 R C by the former, 2^-49 R C by the
+    /// product of both lo, and 2^-49 R C at most by what is cut off of hi * hi; the 2k products with
+    /// such lo are cut off by 4u * (2k + 2) of 2^-38 R C each. In all that is less than 2^-47 + k *
+    /// 2^-57 of R C for each term. Scaling back may underflow by 2^-52 R C. R and C are not below
+    /// 2^-112, where scales end.
     fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {
         /// The k of an interval: 2 tiles of 64.
         const INTERVAL: usize = 128;
@@ -268,12 +313,16 @@ impl ErrorBound {
         }
         let gamma = lost / (1.0 - lost);
         let alpha = problem.alpha.to_f64().abs();
-        let largest = |matrix| largest_finite(matrix).max(2f64.powi(-112));
-        let norms = largest(&problem.a) * largest(&problem.b);
-        let of_terms = k as f64 * 2f64.powi(-46) + 2f64.powi(-52);
+        let of_term = 2f64.powi(-47) + k as f64 * 2f64.powi(-57);
+        let of_terms = k as f64 * of_term + 2f64.powi(-52);
+        let maxima = Maxima {
+            factor: alpha * of_terms * (1.0 + gamma),
+            rows: largest_of_rows(&problem.a),
+            columns: largest_of_columns(&problem.b),
+        };
         Ok(ErrorBound {
             gamma,
-            normwise: alpha * of_terms * norms * (1.0 + gamma),
+            maxima: Some(maxima),
             ..self
         })
     }
@@ -283,9 +332,11 @@ impl ErrorBound {
         self.gamma * magnitude + self.underflow + self.normwise
     }
 
-    /// The bound for an element: that of its sum, and of what rounds it.
-    pub fn of_element(&self, expected: Expected) -> f64 {
-        let sum = self.of(expected.magnitude);
+    /// The bound for an element: that of its sum, of its row and column, and of what rounds it.
+    pub fn of_element(&self, row: usize, col: usize, expected: Expected) -> f64 {
+        let maxima = self.maxima.as_ref();
+        let of_maxima = maxima.map_or(0.0, |maxima| maxima.of_element(row, col));
+        let sum = self.of(expected.magnitude) + of_maxima;
         sum + self.of_rounding(expected.want.abs() + sum)
     }
 
@@ -344,6 +395,7 @@ impl ErrorBound {
         let reference = (terms + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
         let limit = alarm.and_then(|alarm| alarm.limit_of_sum(count));
         let units = limit.map_or(f64::INFINITY, |limit| limit * self.unit_roundoff);
+        let of_maxima = self.maxima.as_ref().map(|maxima| maxima.of_lines(line));
         let mut checked = 0;
         for (index, LineSum { got, expected }) in lines.iter().enumerate() {
             let Expected { want, magnitude } = *expected;
@@ -355,7 +407,8 @@ impl ErrorBound {
             let (output, smallest) = self.output;
             let of_each = self.underflow + self.normwise + smallest;
             let rounding = self.gamma.min(units) + output + reference;
-            let bound = rounding * magnitude + count as f64 * of_each;
+            let of_maxima = of_maxima.as_ref().map_or(0.0, |lines| lines[index]);
+            let bound = rounding * magnitude + count as f64 * of_each + of_maxima;
             if !abs_diff_eq!(*got, want, epsilon = bound) {
                 return Err(Failure::Sum {
                     line,
@@ -384,13 +437,47 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
     of_rows.into_iter().fold(0.0, larger)
 }
 
-/// The largest finite magnitude in a matrix.
-fn largest_finite<T: Number>(matrix: &Matrix<T>) -> f64 {
-    let of_rows = parallel::map(matrix.rows(), |row| {
-        let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
-        magnitudes.filter(|one| one.is_finite()).fold(0.0, f64::max)
+/// Where the scales of split elements end: no largest element counts less.
+const LEAST_LARGEST: f64 = 1.0 / (1u128 << 112) as f64;
+
+/// The magnitude of an element that has a scale; an infinity or a NaN has none.
+fn finite_magnitude<T: Number>(element: &T) -> f64 {
+    let magnitude = element.to_f64().abs();
+    if magnitude.is_finite() {
+        magnitude
+    } else {
+        0.0
+    }
+}
+
+/// The largest finite magnitude in each row of a matrix, by which it is scaled.
+fn largest_of_rows<T: Number>(matrix: &Matrix<T>) -> Vec<f64> {
+    parallel::map(matrix.rows(), |row| {
+        let magnitudes = matrix.row(row).iter().map(finite_magnitude);
+        magnitudes.fold(LEAST_LARGEST, f64::max)
+    })
+}
+
+/// The largest finite magnitude in each column of a matrix, by which it is scaled.
+fn largest_of_columns<T: Number>(matrix: &Matrix<T>) -> Vec<f64> {
+    const PIECES: usize = 64;
+    let of_piece = matrix.rows().div_ceil(PIECES).max(1);
+    let none = || vec![LEAST_LARGEST; matrix.columns()];
+    let pieces = parallel::map(matrix.rows().div_ceil(of_piece), |piece| {
+        let rows = piece * of_piece..matrix.rows().min((piece + 1) * of_piece);
+        rows.fold(none(), |largest, row| {
+            larger(largest, matrix.row(row).iter().map(finite_magnitude))
+        })
     });
-    of_rows.into_iter().fold(0.0, f64::max)
+    pieces.into_iter().fold(none(), larger)
+}
+
+/// The larger of each two.
+fn larger(mut largest: Vec<f64>, others: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    for (largest, other) in largest.iter_mut().zip(others) {
+        *largest = largest.max(other);
+    }
+    largest
 }
 
 #[cfg(test)]
@@ -461,7 +548,7 @@ mod tests {
             (1 << 22, 0.333_333_624_733_865_24),
         ] {
             let bound = bound(k, 1.0).unwrap();
-            let rounded = bound.with_another_rounding();
+            let rounded = bound.clone().with_another_rounding();
             assert_close(rounded.gamma, gamma, 1e-14);
             let gamma = bound.gamma;
             assert_eq!(ErrorBound { gamma, ..rounded }, bound);
@@ -489,24 +576,70 @@ mod tests {
             let lost = lost(k as f64, interval, promotions);
             assert_close(of(k).gamma, lost / (1.0 - lost), 1e-14);
         }
-        // By the largest finite elements, here 4 of A and 8 of B, and alpha.
-        let of_one = |a, b, alpha| {
-            let matrix = |elements: [f32; 2], rows, columns| {
-                Matrix::from_elements(rows, columns, |row, col| elements[row + col]).unwrap()
-            };
-            let c = Matrix::from_elements(1, 1, |_, _| 0.0f32).unwrap();
-            let problem = Problem::new(alpha, 0.0, matrix(a, 1, 2), matrix(b, 2, 1), c).unwrap();
+        // By the largest finite elements of row and column, and alpha.
+        const A: [[f32; 2]; 3] = [[-4.0, f32::INFINITY], [0.0, 0.0], [0.5, 0.25]];
+        const B: [[f32; 2]; 2] = [[f32::NAN, 1.0], [8.0, -2.0]];
+        let of = |alpha| {
+            let problem = product(
+                Shape::new(3, 2, 2),
+                alpha,
+                |row, l| A[row][l],
+                |l, col| B[l][col],
+            );
             ErrorBound::of_model(&problem, ErrorModel::Split).unwrap()
         };
-        let per_norms = 2.0 * 2f64.powi(-46) + 2f64.powi(-52);
-        let bound = of_one([-4.0, f32::INFINITY], [f32::NAN, 8.0], -3.0);
-        let expected = 3.0 * 32.0 * per_norms * (1.0 + bound.gamma);
-        assert_close(bound.normwise, expected, 1e-14);
+        let nothing = Expected::default();
+        let per_maxima = 2.0 * (2f64.powi(-47) + 2f64.powi(-56)) + 2f64.powi(-52);
+        let bound = of(-3.0);
         // Scales end at 2^-112.
-        let bound = of_one([0.0, 0.0], [0.0, 1.0], 1.0);
-        let expected = 2f64.powi(-112) * per_norms * (1.0 + bound.gamma);
-        assert_close(bound.normwise, expected, 1e-14);
-        assert_eq!(of_one([1.0, 1.0], [1.0, 1.0], 0.0).normwise, 0.0);
+        for (row, largest) in [(0, 4.0), (1, 2f64.powi(-112)), (2, 0.5)] {
+            for (col, other) in [(0, 8.0), (1, 2.0)] {
+                let expected = 3.0 * largest * other * per_maxima * (1.0 + bound.gamma);
+                let allowed = bound.of_element(row, col, nothing) - bound.underflow;
+                // Of the second row, underflow is hundreds of times as large.
+                assert_close(allowed, expected, 1e-12);
+            }
+        }
+        assert_eq!(of(0.0).of_element(0, 0, nothing), of(0.0).underflow);
+    }
+
+    /// Sums of a row may be off by what all of its elements may, and no more.
+    #[test]
+    fn the_sums_of_split_elements_are_bounded_by_the_largest_of_rows_and_columns() {
+        let problem = product(
+            Shape::new(2, 3, 1),
+            1.0,
+            |row, _| [1.0, 1024.0][row],
+            |_, col| [2.0, 4.0, 1.0][col],
+        );
+        let bound = ErrorBound::of_model(&problem, ErrorModel::Split).unwrap();
+        let per_term = 2f64.powi(-47) + 2f64.powi(-57);
+        let per_maxima = (per_term + 2f64.powi(-52)) * (1.0 + bound.gamma);
+        let underflow = |count: f64| count * (bound.underflow + bound.output.1);
+        for (line, index, count, maxima) in [
+            (Line::Row, 0, 3, 7.0),
+            (Line::Row, 1, 3, 1024.0 * 7.0),
+            (Line::Column, 0, 2, 2.0 * 1025.0),
+            (Line::Column, 2, 2, 1025.0),
+        ] {
+            let allowed = per_maxima * maxima + underflow(count as f64);
+            let check = |off: f64| {
+                let mut lines = [LineSum {
+                    got: 0.0,
+                    expected: Expected::default(),
+                }; 3];
+                lines[index].got = off * allowed;
+                bound.check_sums(
+                    line,
+                    &lines[..if count == 3 { 2 } else { 3 }],
+                    count,
+                    6,
+                    None,
+                )
+            };
+            assert!(check(0.999).is_ok(), "{line} {index}");
+            assert!(check(1.001).is_err(), "{line} {index}");
+        }
     }
 
     #[test]
@@ -559,7 +692,7 @@ mod tests {
         assert_close(bound.normwise, normwise, 1e-14);
         let of_terms = ErrorBound {
             normwise: 0.0,
-            ..bound
+            ..bound.clone()
         };
         assert_eq!(of_terms, ErrorBound::new(&problem).unwrap());
         let magnitude = 2f64.powi(-125);
@@ -674,6 +807,7 @@ mod tests {
         gamma: 0.25,
         underflow: 3.0,
         normwise: 5.0,
+        maxima: None,
         unit_roundoff: 0.125,
         largest: 1000.0,
         output: (0.0, 0.0),
@@ -681,19 +815,19 @@ mod tests {
 
     #[test]
     fn errors_are_counted_from_what_may_underflow_on() {
-        let units = |bound: ErrorBound, err, want, magnitude| {
+        let units = |bound: &ErrorBound, err, want, magnitude| {
             let expected = Expected { want, magnitude };
             bound.units(err, expected)
         };
-        assert_eq!(units(BOUND, 5.0, -16.0, 8.0), 2.0);
-        assert_eq!(units(BOUND, 1.0, -16.0, 8.0), 0.0);
+        assert_eq!(units(&BOUND, 5.0, -16.0, 8.0), 2.0);
+        assert_eq!(units(&BOUND, 1.0, -16.0, 8.0), 0.0);
         // An element without terms.
-        assert_eq!(units(BOUND, 3.0, 0.0, 0.0), 0.0);
+        assert_eq!(units(&BOUND, 3.0, 0.0, 0.0), 0.0);
         // What rounds the sum counts no more than what underflows.
         let output = (0.125, 1.0);
         let rounded = ErrorBound { output, ..BOUND };
-        assert_eq!(units(rounded, 7.0, -16.0, 8.0), 2.0);
-        assert_eq!(units(rounded, 6.0, -4.0, 8.0), 2.0);
+        assert_eq!(units(&rounded, 7.0, -16.0, 8.0), 2.0);
+        assert_eq!(units(&rounded, 6.0, -4.0, 8.0), 2.0);
     }
 
     #[test]
@@ -702,7 +836,7 @@ mod tests {
         let bound = ErrorBound { output, ..BOUND };
         let of = |want| {
             let magnitude = 16.0;
-            bound.of_element(Expected { want, magnitude })
+            bound.of_element(0, 0, Expected { want, magnitude })
         };
         // 0.25 * 16 + 3 + 5 of the sum.
         assert_eq!(of(-20.0), 12.0 + 0.125 * 32.0);
@@ -712,10 +846,14 @@ mod tests {
                 output: (0.125, 5.0),
                 ..BOUND
             }
-            .of_element(Expected {
-                want: 0.0,
-                magnitude: 16.0
-            }),
+            .of_element(
+                0,
+                0,
+                Expected {
+                    want: 0.0,
+                    magnitude: 16.0
+                }
+            ),
             17.0
         );
         // By f32's roundings, and an element's: bf16 keeps 8 bits.
@@ -746,7 +884,7 @@ mod tests {
 
     #[test]
     fn a_sum_may_be_off_by_what_its_elements_may_and_by_its_own_roundings() {
-        let allowed = |bound: ErrorBound| {
+        let allowed = |bound: &ErrorBound| {
             let wrong = [line_sum(900.0, 0.0, 16.0)];
             match bound.check_sums(Line::Row, &wrong, 4, 7, None) {
                 Err(Failure::Sum { bound, .. }) => bound,
@@ -755,7 +893,7 @@ mod tests {
         };
         // Seven terms, three roundings more, of two units each.
         let own = 20.0 * 2f64.powi(-53) * 16.0;
-        assert_eq!(allowed(BOUND), 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0));
+        assert_eq!(allowed(&BOUND), 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0));
         let (gamma, underflow, normwise) = (0.0, 0.0, 0.0);
         let exact = ErrorBound {
             gamma,
@@ -763,11 +901,11 @@ mod tests {
             normwise,
             ..BOUND
         };
-        assert_eq!(allowed(exact), own);
+        assert_eq!(allowed(&exact), own);
         // What rounds elements once more, by their size and by the smallest there is.
         let output = (0.125, 0.5);
         let rounded = 0.125 * 16.0 + own + 4.0 * 0.5;
-        assert_close(allowed(ErrorBound { output, ..exact }), rounded, 1e-15);
+        assert_close(allowed(&ErrorBound { output, ..exact }), rounded, 1e-15);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::alarm::Alarm;
 use super::bound::{ErrorBound, ErrorModel};
 use super::compensated::is_as_fine_as_f64;
-use super::outcome::{Failure, Line, Mismatch, Proof};
+use super::outcome::{Errors, Failure, Line, Mismatch, Proof};
 use super::reference::Expected;
 use super::signed_sums::{self, Sums};
 use crate::data::{Data, Matrix, Number, Problem};
@@ -30,6 +30,10 @@ pub(super) struct Found {
     limit: f64,
     nan: usize,
     infinite: usize,
+    /// The most units of rounding of any element, and the sums of the squares of errors and of
+    /// what was expected, of those that are finite.
+    most_units: f64,
+    squares: (f64, f64),
 }
 
 impl Found {
@@ -46,8 +50,27 @@ impl Found {
         Found {
             nan: self.nan + other.nan,
             infinite: self.infinite + other.infinite,
+            most_units: self.most_units.max(other.most_units),
+            squares: (
+                self.squares.0 + other.squares.0,
+                self.squares.1 + other.squares.1,
+            ),
             ..worst
         }
+    }
+
+    /// The errors of all that was compared; none if squares are out of range.
+    fn errors(&self) -> Option<Errors> {
+        let (of_errors, of_expected) = self.squares;
+        let frobenius = match of_errors {
+            0.0 => 0.0,
+            _ => (of_errors / of_expected).sqrt(),
+        };
+        let is_known = frobenius.is_finite() && self.most_units.is_finite();
+        is_known.then_some(Errors {
+            frobenius,
+            units: self.most_units,
+        })
     }
 }
 
@@ -114,7 +137,7 @@ impl Checker {
         expected: Expected,
     ) -> Result<Found, Failure> {
         let Expected { want, magnitude } = expected;
-        let bound = self.bound.of_element(expected);
+        let bound = self.bound.of_element(row, col, expected);
         let err = (got - want).abs();
         if !self.bound.accepts(got, want, bound) {
             let largest = self.bound.largest();
@@ -145,11 +168,14 @@ impl Checker {
                 ..Found::default()
             });
         }
+        let units = self.bound.units(err, expected);
         Ok(Found {
             at: (row, col),
             err,
             bound,
-            units: self.bound.units(err, expected),
+            units,
+            most_units: units,
+            squares: (err * err, want * want),
             limit: self.alarm.map_or(0.0, |alarm| alarm.limit(expected)),
             ..Found::default()
         })
@@ -213,6 +239,7 @@ impl Checker {
             statement: self.statement(&compared, count, found),
             largest_error: found.err,
             bound: found.bound,
+            errors: found.errors(),
         })
     }
 
@@ -386,6 +413,7 @@ mod tests {
             limit: 32.0,
             nan,
             infinite,
+            ..Found::default()
         };
         checker.statement("these", count, found)
     }

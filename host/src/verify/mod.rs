@@ -45,7 +45,7 @@ use exact_data::exact_integers;
 pub use exact_data::{exact_data, small_integers};
 use gpu_gemm::Shape;
 use outcome::check_each;
-pub use outcome::{Failure, Mismatch, Proof};
+pub use outcome::{Errors, Failure, Mismatch, Proof};
 use reference::{Expected, Reference};
 use summary::Summary;
 

@@ -116,6 +116,27 @@ pub struct Proof {
     /// comparison.
     pub largest_error: f64,
     pub bound: f64,
+    /// The errors of all elements, if each was compared with a number.
+    pub errors: Option<Errors>,
+}
+
+/// How far the elements of a result are off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Errors {
+    /// The Frobenius norm of the errors over that of the right result.
+    pub frobenius: f64,
+    /// The largest error of an element, in units of rounding of its sum of magnitudes.
+    pub units: f64,
+}
+
+impl Errors {
+    /// The larger of each.
+    pub fn or(self, other: Errors) -> Errors {
+        Errors {
+            frobenius: self.frobenius.max(other.frobenius),
+            units: self.units.max(other.units),
+        }
+    }
 }
 
 impl Proof {
@@ -131,6 +152,7 @@ impl Proof {
             statement,
             largest_error: 0.0,
             bound: 0.0,
+            errors: None,
         }
     }
 }

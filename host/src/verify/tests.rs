@@ -895,3 +895,168 @@ fn integers_that_add_up_to_2_to_the_24_are_exact_and_to_one_more_they_may_round(
     assert_eq!(required((half, 1.0, 1.0), (2.0, 1.0)), too_large);
     assert_eq!(required((half, 1.0, 0.0), (3.0, 0.0)), too_large);
 }
+
+/// What a scale of split elements is taken from.
+#[derive(Clone, Copy, PartialEq)]
+enum ScaledBy {
+    RowOrColumn,
+    Matrix,
+}
+
+/// A result of `split-fp32` but for what its sums round: each element as two f16, of which the
+/// products with lo can be left out. `scaled_by` is as the kernel does it, or as it must not.
+fn multiplied_split(problem: &Problem<f32>, scaled_by: ScaledBy, with_lo: bool) -> Matrix<f32> {
+    let Shape { m, n, k } = problem.shape();
+    let largest = |elements: &mut dyn Iterator<Item = f32>| {
+        elements.fold(0.0, |most, one| one.abs().max(most))
+    };
+    let of_a = |row: usize| largest(&mut problem.a.row(row).iter().copied());
+    let of_b = |col: usize| largest(&mut (0..k).map(|l| problem.b.row(l)[col]));
+    let scales = |count: usize, of: &dyn Fn(usize) -> f32| {
+        let mut maxima: Vec<f32> = (0..count).map(of).collect();
+        if scaled_by == ScaledBy::Matrix {
+            let most = largest(&mut maxima.iter().copied());
+            maxima.fill(most);
+        }
+        maxima
+            .into_iter()
+            .map(|most| 2f64.powi(14) / 2f64.powf(f64::from(most).log2().floor()))
+    };
+    let split = |element: f32, scale: f64| {
+        let scaled = f64::from(element) * scale;
+        let mut hi = gpu_gemm::F16::from_f32(scaled as f32);
+        if hi.to_f32() == 0.0 && element != 0.0 {
+            hi = gpu_gemm::F16::from_f32(2f32.powi(-24).copysign(element));
+        }
+        let hi = f64::from(hi.to_f32());
+        let lo = gpu_gemm::F16::from_f32(((scaled - hi) * 2048.0) as f32).to_f32();
+        [
+            hi / scale,
+            if with_lo {
+                f64::from(lo) / 2048.0 / scale
+            } else {
+                0.0
+            },
+        ]
+    };
+    let a_scales: Vec<f64> = scales(m, &of_a).collect();
+    let b_scales: Vec<f64> = scales(n, &of_b).collect();
+    Matrix::from_elements(m, n, |row, col| {
+        let terms = problem.a.row(row).iter().enumerate().map(|(l, a)| {
+            let [hi_a, lo_a] = split(*a, a_scales[row]);
+            let [hi_b, lo_b] = split(problem.b.row(l)[col], b_scales[col]);
+            hi_a * hi_b + hi_a * lo_b + lo_a * hi_b
+        });
+        terms.sum::<f64>() as f32
+    })
+    .unwrap()
+}
+
+/// The outcome for split elements, of all elements or of samples.
+fn proven_split(
+    problem: &Problem<f32>,
+    c: &Matrix<f32>,
+    data: Data,
+    coverage: Coverage,
+) -> Result<Proof, Failure> {
+    proven_as(problem, c, TILE, data, coverage, ErrorModel::Split)
+}
+
+#[test]
+fn graded_data_is_proven_as_normal_data_is_and_its_errors_are_the_same() {
+    let shape = Shape::new(37, 53, 300);
+    let normal = problem::<f32>(shape, Data::Normal, 1.0, 0.0);
+    let graded = problem::<f32>(shape, Data::Graded, 1.0, 0.0);
+    let by_row = |problem: &_| multiplied_split(problem, ScaledBy::RowOrColumn, true);
+    for coverage in BOTH {
+        proven(&graded, &multiplied(&graded), TILE, Data::Graded, coverage).unwrap();
+        proven_split(&graded, &by_row(&graded), Data::Graded, coverage).unwrap();
+    }
+    let units = |problem: &Problem<f32>, data, c: &Matrix<f32>| {
+        let proof = proven_split(problem, c, data, Coverage::Full).unwrap();
+        proof.errors.unwrap().units
+    };
+    for multiplied in [&by_row as &dyn Fn(&_) -> _, &multiplied] {
+        let of_normal = units(&normal, Data::Normal, &multiplied(&normal));
+        let of_graded = units(&graded, Data::Graded, &multiplied(&graded));
+        approx::assert_relative_eq!(of_normal, of_graded, max_relative = 1e-9);
+    }
+}
+
+#[test]
+fn on_graded_data_a_scale_of_the_whole_matrix_is_refused_and_so_is_a_lo_that_is_dropped() {
+    let graded = problem::<f32>(Shape::new(37, 53, 300), Data::Graded, 1.0, 0.0);
+    let of = |scaled_by, with_lo| multiplied_split(&graded, scaled_by, with_lo);
+    let by_matrix = of(ScaledBy::Matrix, true);
+    let refused = proven_split(&graded, &by_matrix, Data::Graded, Coverage::Full);
+    assert!(matches!(refused, Err(Failure::Element(_))), "{refused:?}");
+    // By the largest elements of A and B, the bound of a small element would be 2^100 times itself.
+    for coverage in BOTH {
+        let hi_alone = of(ScaledBy::RowOrColumn, false);
+        let refused = proven_split(&graded, &hi_alone, Data::Graded, coverage);
+        assert!(refused.is_err(), "{refused:?}");
+    }
+}
+
+#[test]
+fn on_wide_data_split_elements_meet_the_bound_of_rows_and_columns_and_no_other() {
+    let wide = problem::<f32>(Shape::new(37, 53, 300), Data::Wide, 1.0, 0.0);
+    for coverage in BOTH {
+        proven(&wide, &multiplied(&wide), TILE, Data::Wide, coverage).unwrap();
+    }
+    let split = multiplied_split(&wide, ScaledBy::RowOrColumn, true);
+    let proof = proven_split(&wide, &split, Data::Wide, Coverage::Full).unwrap();
+    // Those of f32 are below 32.
+    let units = proof.errors.unwrap().units;
+    assert!((300.0..100_000.0).contains(&units), "{units}");
+    let elementwise = proven(&wide, &split, TILE, Data::Wide, Coverage::Full);
+    assert!(elementwise.is_err(), "{elementwise:?}");
+}
+
+#[test]
+fn errors_are_those_of_all_elements_and_of_samples_there_are_none() {
+    let problem = problem::<f32>(Shape::new(37, 53, 300), Data::Normal, 1.0, 0.0);
+    let c = multiplied(&problem);
+    let (mut squares, mut of_all, mut units) = (0.0, 0.0, 0f64);
+    for row in 0..37 {
+        for col in 0..53 {
+            let expected = reference::element(&problem, row, col);
+            let err = (f64::from(c.row(row)[col]) - expected.want).abs();
+            squares += err * err;
+            of_all += expected.want * expected.want;
+            units = units.max(err / (expected.magnitude * 2f64.powi(-24)));
+        }
+    }
+    let errors = |coverage| {
+        let proof = proven(&problem, &c, TILE, Data::Normal, coverage);
+        proof.unwrap().errors
+    };
+    let found = errors(Coverage::Full).unwrap();
+    let frobenius = f64::sqrt(squares / of_all);
+    approx::assert_relative_eq!(
+        found.frobenius,
+        frobenius,
+        max_relative = 1e-9,
+        epsilon = 0.0
+    );
+    approx::assert_relative_eq!(found.units, units, max_relative = 1e-9);
+    assert_eq!(errors(SAMPLED), None);
+}
+
+#[test]
+fn a_result_without_errors_has_none_and_one_whose_squares_overflow_says_nothing() {
+    let zeros = outer(3, (0.0, 1.0, 0.0), (1.0, 0.0));
+    let c = Matrix::from_elements(2, 3, |_, _| 0f32).unwrap();
+    let proof = proven(&zeros, &c, TILE, None, Coverage::Full).unwrap();
+    let none = Errors {
+        frobenius: 0.0,
+        units: 0.0,
+    };
+    assert_eq!(proof.errors, Some(none));
+    // 1e200 squared is beyond f64, and one unit off.
+    let one = |element: f64| Matrix::from_elements(1, 1, |_, _| element).unwrap();
+    let large = Problem::new(1.0, 0.0, one(1e100), one(1e100), one(0.0)).unwrap();
+    let off = one((1e100 * 1e100f64).next_up());
+    let proof = proven(&large, &off, TILE, None, Coverage::Full).unwrap();
+    assert_eq!(proof.errors, None);
+}

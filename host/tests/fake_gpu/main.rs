@@ -40,6 +40,7 @@ macro_rules! trials {
 fn main() -> ExitCode {
     let trials = trials![
         times_speeds_and_ratios_are_those_of_the_clock,
+        the_errors_of_cublas_are_those_of_its_own_c,
         without_a_product_there_are_times_and_no_speeds,
         the_time_of_a_short_launch_is_the_mean_of_many,
         slow_kernels_and_requested_runs_run_as_often_as_documented,
@@ -134,6 +135,30 @@ fn times_speeds_and_ratios_are_those_of_the_clock() {
     // Tiles of 4 x 64.
     let launch = ["grid_x", "grid_y", "block_x", "block_y", "launches"];
     assert_eq!(launch.map(|field| &record[field]), [2, 9, 64, 4, 1]);
+}
+
+/// The fake driver and the fake cuBLAS add up in the same order, and so have the same errors; tf32
+/// has far larger ones.
+fn the_errors_of_cublas_are_those_of_its_own_c() {
+    let (report, _) = report("", "--baseline cublas --math tf32");
+    let [record, single, tf32] = [
+        &report["results"][0],
+        &report["yardsticks"][0],
+        &report["yardsticks"][1],
+    ];
+    assert_eq!(
+        [&single["name"], &tf32["name"]],
+        ["cublas-fp32", "cublas-tf32"]
+    );
+    for (field, least, factor) in [
+        ("frobenius_error", 1e-8, 100.0),
+        ("largest_error_units", 0.1, 100.0),
+    ] {
+        let [record, single, tf32] = [record, single, tf32].map(|of| of[field].as_f64().unwrap());
+        assert!(record > least && record < 50.0 * least, "{field}: {record}");
+        assert_eq!(record, single, "{field}");
+        assert!(tf32 > factor * single, "{field}: {tf32}");
+    }
 }
 
 fn without_a_product_there_are_times_and_no_speeds() {
@@ -630,6 +655,7 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
             line(name, seconds, ratio);
             assert_eq!(yardstick.time_median_s, seconds);
             assert_eq!(yardstick.flops_per_s, flops / seconds);
+            assert!(yardstick.frobenius_error.is_some());
         }
     }
     assert_eq!(lines.len(), 2 * 4);

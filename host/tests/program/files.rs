@@ -436,7 +436,16 @@ fn a_corner_is_shown_of_every_kernel_and_no_larger_than_c() {
 
 #[test]
 fn every_data_is_proven_and_named() {
-    for data in ["normal", "uniform", "positive", "integers", "index-sum"] {
+    let kinds = [
+        "normal",
+        "uniform",
+        "positive",
+        "graded",
+        "wide",
+        "integers",
+        "index-sum",
+    ];
+    for data in kinds {
         for data_type in ["f32", "f64", "i32"] {
             let shape = "--device sim --m 17 --n 33 --k 65 --beta 2";
             let options = format!("--data {data} --dtype {data_type} --format json");

@@ -31,7 +31,7 @@ const OF_TWO_CONSUMERS: (f64, f64) = (66.0, 29.0);
 const TOGETHER: f64 = 0.1;
 
 /// Sums of a tile that are stored in a clock.
-const STORED: f64 = 9.0;
+pub(super) const STORED: f64 = 9.0;
 
 /// Bytes that come from memory in a clock while so many are on their way, at most and half of that;
 /// of matrices that do not stay in the L2, which is so large for an SM.

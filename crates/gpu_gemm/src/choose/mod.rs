@@ -6,7 +6,7 @@
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
 //! | `mapped.rs` | the same for elements of 16 bits |
-//! | `tf32.rs` | the same for f32 that may be rounded to tf32 |
+//! | `rounded.rs` | the same for f32 that may be split into two f16, or rounded to tf32 |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
 //! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
@@ -16,7 +16,7 @@ mod candidates;
 mod choice;
 mod mapped;
 pub mod model;
-mod tf32;
+mod rounded;
 pub mod tuned;
 
 use std::collections::HashMap;
@@ -58,11 +58,16 @@ pub fn choose(
 pub struct Chooser {
     facts: DeviceFacts,
     tuned: Option<Tuned>,
-    allows_tf32: bool,
+    /// How kernels may round f32, besides as IEEE 754 says.
+    allowed: &'static [Rounding],
     /// Earlier choices, each by the type of the elements, the call and the size of the workspace:
     /// choosing takes longer than a small product.
     known: Mutex<HashMap<(ElementType, Call, usize), Arc<Plan>>>,
 }
+
+/// How f32 may be rounded where it may be split, and where it may be rounded to tf32.
+pub(crate) const SPLIT: &[Rounding] = &[Rounding::Split];
+pub(crate) const TF32: &[Rounding] = &[Rounding::Split, Rounding::Tf32];
 
 /// The number of calls whose plans are cached.
 const MOST_KNOWN: usize = 1024;
@@ -113,19 +118,29 @@ impl Chooser {
         Chooser {
             facts,
             tuned: None,
-            allows_tf32: false,
+            allowed: &[],
             known: Mutex::default(),
         }
     }
 
-    /// The same chooser where f32 may be rounded to tf32, which has 11 of its 24 bits: it chooses
-    /// kernels that do so wherever they are predicted to be faster.
-    pub fn allowing_tf32(self) -> Chooser {
-        Chooser {
-            allows_tf32: true,
-            known: Mutex::default(),
-            ..self
-        }
+    /// The same chooser where f32 may be split into two f16, which have 22 or 23 of its 24 bits, but
+    /// fewer of an element far smaller than others of its row: it chooses kernels that do so
+    /// wherever they are predicted to be faster.
+    pub fn allowing_split(mut self) -> Chooser {
+        self.allow(SPLIT);
+        self
+    }
+
+    /// The same chooser where f32 may be rounded to tf32, which has 11 of its 24 bits, or split.
+    pub fn allowing_tf32(mut self) -> Chooser {
+        self.allow(TF32);
+        self
+    }
+
+    /// Allows kernels that round in these ways.
+    pub(crate) fn allow(&mut self, allowed: &'static [Rounding]) {
+        self.allowed = allowed;
+        self.known = Mutex::default();
     }
 
     /// The facts about the device.
@@ -167,10 +182,7 @@ impl Chooser {
     /// [`Chooser::plan`] for f32.
     fn of_f32(&self, call: Call, workspace_bytes: usize) -> Result<Plan, usize> {
         let plan = choose(call, &self.facts, self.tuned.as_ref(), workspace_bytes);
-        let rounding = match self.allows_tf32 {
-            true => tf32::predictions(call, &self.facts),
-            false => Vec::new(),
-        };
+        let rounding = rounded::predictions(call, &self.facts, self.allowed);
         let mut affordable = rounding
             .into_iter()
             .filter(|(plan, _)| plan.workspace_bytes() <= workspace_bytes);
@@ -253,10 +265,8 @@ impl Chooser {
         let tuned = self.tuned.as_ref().and_then(|tuned| tuned.entry(call));
         let mut candidates: Vec<(Choice, f64)> = Vec::new();
         let mut plans = predictions(call, &self.facts);
-        if self.allows_tf32 {
-            plans.extend(tf32::predictions(call, &self.facts));
-            plans.sort_by(|one, other| one.1.total_cmp(&other.1));
-        }
+        plans.extend(rounded::predictions(call, &self.facts, self.allowed));
+        plans.sort_by(|one, other| one.1.total_cmp(&other.1));
         for (plan, seconds) in plans {
             let is_of_plan =
                 |(known, _): &(Choice, f64)| std::ptr::eq(known.variant, plan.variant());
@@ -472,6 +482,76 @@ mod tests {
             .unwrap();
         assert_eq!(reasoned.why, Why::Predicted);
         assert!(reasoned.candidates[0].0 == reasoned.choice);
+    }
+
+    #[test]
+    fn f32_is_split_only_where_that_is_allowed_and_faster() {
+        let chooser = Chooser::untuned(h200()).allowing_split();
+        let name = |chooser: &Chooser, call| {
+            let choice = chooser.choose_for(ElementType::F32, call);
+            choice.unwrap().variant.name
+        };
+        let ieee = Chooser::untuned(h200());
+        for transposes in [[Transpose::No; 2], [Transpose::Yes, Transpose::No]] {
+            for shape in [
+                Shape::cube(2048),
+                Shape::cube(4096),
+                Shape::cube(8192),
+                Shape::new(1409, 4607, 3001),
+                Shape::new(2048, 16384, 512),
+            ] {
+                let [a, b] = transposes;
+                let call = Call::compact(shape, a, b, ElementType::F32);
+                assert_eq!(name(&chooser, call), "split-fp32", "{shape} {transposes:?}");
+                assert!(name(&ieee, call) != "split-fp32");
+            }
+        }
+        // Splitting takes longer than the product, or there are too few tiles.
+        for (m, n, k) in [
+            (1, 4096, 4096),
+            (4096, 1, 4096),
+            (16, 4096, 4096),
+            (128, 4096, 4096),
+            (4096, 4096, 16),
+            (64, 64, 64),
+            (512, 512, 512),
+            (8, 512, 500_000),
+            (0, 4096, 4096),
+        ] {
+            let call = compact(Shape { m, n, k });
+            assert_eq!(
+                name(&chooser, call),
+                name(&ieee, call),
+                "{m} x {n} x {k} is not split"
+            );
+        }
+        // The copies, with a scale for each row, need a workspace.
+        let call = compact(Shape::cube(4096));
+        let needed = 2 * (4096 * 4096 + 4096) * 4;
+        let of = |bytes| {
+            let plan = chooser.plan(ElementType::F32, call, bytes).unwrap();
+            plan.variant().name
+        };
+        assert_eq!(of(needed), "split-fp32");
+        assert_ne!(of(needed - 1), "split-fp32");
+        // No other GPU has such instructions.
+        let ampere = DeviceFacts {
+            capability: 80,
+            ..h200()
+        };
+        assert_ne!(
+            name(&Chooser::untuned(ampere).allowing_split(), call),
+            "split-fp32"
+        );
+        // What may be rounded to tf32 may be split, too, but tf32 is faster.
+        let reasoned = Chooser::untuned(h200())
+            .allowing_tf32()
+            .reasoned(ElementType::F32, Shape::cube(4096))
+            .unwrap();
+        let names = reasoned.candidates.iter().map(|(one, _)| one.variant.name);
+        let names: Vec<&str> = names.collect();
+        let place = |name| names.iter().position(|one| *one == name).unwrap();
+        assert!(place("warp-specialized-tf32") < place("split-fp32"));
     }
 
     #[test]

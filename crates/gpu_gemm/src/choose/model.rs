@@ -23,10 +23,10 @@ use gpu_kernels::spec::{Rate, Variant};
 
 use crate::call::Shape;
 use crate::gpu::DeviceFacts;
-use crate::plan::{Panel, Plan};
+use crate::plan::{OperandCopy, Panel, Plan};
 
 /// Seconds from the end of a kernel to the start of the next one on the stream.
-const LAUNCH: f64 = 2.5e-6;
+pub(super) const LAUNCH: f64 = 2.5e-6;
 /// Seconds that a CTA takes for a tile in addition to its k-iterations and to writing it: the
 /// time until the first data arrive.
 const TILE: f64 = 0.7e-6;
@@ -85,12 +85,14 @@ fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
 
 /// The operand copies: each is read once and written once.
 pub(super) fn copies(panel: &Panel, facts: &DeviceFacts) -> f64 {
-    let bytes_per_element = panel.variant().types.a.bytes() as f64;
-    let copies = panel.copies().map(|copy| {
-        let elements = copy.source.0 as f64 * copy.source.1 as f64 + copy.elements() as f64;
-        LAUNCH + elements * bytes_per_element / (facts.speeds.memory_bytes_per_s * COPYING)
-    });
+    let copies = panel.copies().map(|copy| LAUNCH + copying(&copy, facts));
     copies.sum()
+}
+
+/// What the bytes of a copy take.
+pub(super) fn copying(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
+    let elements = copy.source.0 as f64 * copy.source.1 as f64 + copy.elements() as f64;
+    elements * copy.element.bytes() as f64 / (facts.speeds.memory_bytes_per_s * COPYING)
 }
 
 /// What one CTA does in sequence.
