@@ -68,7 +68,9 @@ macro_rules! kernel {
                             EntryPoint {
                                 name: stringify!($entry),
                                 function:
-                                    $crate::kernel::function!($element $(, $partials)?)($entry),
+                                    $crate::kernel::function!(
+                                        $element $(, $partials)? $(; $mapped)?
+                                    )($entry),
                             },
                             Block { x: $x as u32, y: $y as u32 },
                             Tile { m: $m as u32, n: $n as u32, k: $k as u32 },
@@ -145,14 +147,17 @@ macro_rules! entry_point {
         }
     };
     ($entry:ident ($gemm:ident: tf32; mapped) $body:tt) => {
-        $crate::kernel::mapped_entry_point! { $entry $gemm f32 [] $body }
+        $crate::kernel::mapped_entry_point! { $entry $gemm f32 f32 [] $body }
+    };
+    ($entry:ident ($gemm:ident: f64; mapped) $body:tt) => {
+        $crate::kernel::mapped_entry_point! { $entry $gemm f64 f64 [] $body }
     };
     ($entry:ident ($gemm:ident: $element:ident; mapped) $body:tt) => {
-        $crate::kernel::mapped_entry_point! { $entry $gemm u16 [] $body }
+        $crate::kernel::mapped_entry_point! { $entry $gemm u16 f32 [] $body }
     };
     ($entry:ident ($gemm:ident: $element:ident, $division:ident; mapped) $body:tt) => {
         $crate::kernel::mapped_entry_point! {
-            $entry $gemm u16 [partials: *mut f32, data_parallel_waves: usize,] {
+            $entry $gemm u16 f32 [partials: *mut f32, data_parallel_waves: usize,] {
                 let $division = $crate::stream_k::Division { partials, data_parallel_waves };
                 $body
             }
@@ -161,20 +166,20 @@ macro_rules! entry_point {
 }
 pub(crate) use entry_point;
 
-/// Writes an entry point whose tiles the copy engine brings; what holds an element of C, and
-/// further parameters.
+/// Writes an entry point whose tiles the copy engine brings; what holds an element of C, the
+/// scalars' type, and further parameters.
 macro_rules! mapped_entry_point {
-    ($entry:ident $gemm:ident $element:ident [$($parameters:tt)*] $body:tt) => {
+    ($entry:ident $gemm:ident $element:ident $scalar:ident [$($parameters:tt)*] $body:tt) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
         pub unsafe fn $entry(
             m: usize,
             n: usize,
             k: usize,
-            alpha: f32,
+            alpha: $scalar,
             #[grid_constant] a: &cuda_std::tma::TensorMap,
             #[grid_constant] b: &cuda_std::tma::TensorMap,
-            beta: f32,
+            beta: $scalar,
             c: *mut $element,
             ldc: usize,
             #[grid_constant] c_boxes: &cuda_std::tma::TensorMap,
@@ -224,8 +229,15 @@ macro_rules! batched_entry_point {
 }
 pub(crate) use batched_entry_point;
 
-/// The variant of `Function` for a kernel of an element type, with or without partial sums.
+/// The variant of `Function` for a kernel of an element type, with or without partial sums. Only
+/// f64 has kernels both with and without tensor maps.
 macro_rules! function {
+    (f64; mapped) => {
+        $crate::spec::Function::MappedF64
+    };
+    ($element:ident $(, $partials:ident)?; mapped) => {
+        $crate::kernel::function!($element $(, $partials)?)
+    };
     (f32) => {
         $crate::spec::Function::GemmF32
     };

@@ -68,6 +68,7 @@ ladder! {
     warp_specialized,
     persistent,
     warp_specialized_tf32,
+    warp_specialized_fp64,
     split_fp32,
 }
 

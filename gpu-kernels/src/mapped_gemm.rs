@@ -1,34 +1,34 @@
 //! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
-//! elements of 16 bits, of f32 that are rounded to tf32, and of f32 that have been split into two
-//! elements of 16 bits.
+//! elements of 16 bits, of f32 that are rounded to tf32, of f64, and of f32 that have been split
+//! into two elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
 use crate::half::{self, Half};
 
-/// A GEMM of elements of 16 bits, or of f32, whose A and B the copy engine reads, as tensor maps
-/// describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and
+/// A GEMM of elements of 16 bits, of f32 or of f64, whose A and B the copy engine reads, as tensor
+/// maps describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and
 /// `alpha == 0` reads neither `A` nor `B`.
 #[derive(Clone, Copy)]
-pub struct MappedGemm<'a, C = u16> {
+pub struct MappedGemm<'a, C = u16, Scalar = f32> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub alpha: f32,
+    pub alpha: Scalar,
     pub a: &'a TensorMap,
     pub b: &'a TensorMap,
-    pub beta: f32,
+    pub beta: Scalar,
     pub c: *mut C,
     pub ldc: usize,
     /// C, for the copy engine, if it can write it.
     pub c_boxes: &'a TensorMap,
 }
 
-impl<C> MappedGemm<'_, C> {
+impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
     /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
     #[inline(always)]
     pub fn depth(&self) -> usize {
-        if self.alpha == 0.0 {
+        if self.alpha == Scalar::ZERO {
             0
         } else {
             self.k
@@ -39,8 +39,14 @@ impl<C> MappedGemm<'_, C> {
     /// at multiples of 16 bytes.
     #[inline(always)]
     pub fn stores_boxes(&self) -> bool {
+        self.beta == Scalar::ZERO && self.rows_are_aligned()
+    }
+
+    /// Whether every row of C begins at a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn rows_are_aligned(&self) -> bool {
         let alignment = self.c as usize | (size_of::<C>() * self.ldc);
-        self.beta == 0.0 && alignment.is_multiple_of(16)
+        alignment.is_multiple_of(16)
     }
 }
 
@@ -60,23 +66,64 @@ impl MappedGemm<'_> {
     }
 }
 
-impl MappedGemm<'_, f32> {
+impl<T: Element> MappedGemm<'_, T, T> {
     /// As for 16 bits.
     ///
     /// # Safety
     ///
     /// No other thread touches `C[row][col]`.
     #[inline(always)]
-    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
+    pub unsafe fn update(&self, row: usize, col: usize, sum: T) {
         if row < self.m && col < self.n {
             let c = self.c.add(row * self.ldc + col);
             let product = self.alpha.times(sum);
-            *c = if self.beta == 0.0 {
+            *c = if self.beta == T::ZERO {
                 product
             } else {
                 self.beta.times_plus(*c, product)
             };
         }
+    }
+}
+
+impl MappedGemm<'_, f64, f64> {
+    /// [`Self::update`] of an element and the one to the right of it, by accesses of 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches the two elements, which C has; `col` is even, and
+    /// [`Self::rows_are_aligned`].
+    #[inline(always)]
+    pub unsafe fn update2(&self, row: usize, col: usize, sums: [f64; 2]) {
+        let c = self.c.add(row * self.ldc + col).cast::<Pair>();
+        let products = sums.map(|sum| self.alpha.times(sum));
+        if self.beta == 0.0 {
+            (*c).0[0] = products[0];
+            (*c).0[1] = products[1];
+        } else {
+            let old = Pair::read(c.cast());
+            (*c).0[0] = self.beta.times_plus(old[0], products[0]);
+            (*c).0[1] = self.beta.times_plus(old[1], products[1]);
+        }
+    }
+}
+
+/// Two neighbours of a row, at a multiple of 16 bytes, each read and written as an f64 of its own,
+/// as those of a [`Float4`](crate::float4::Float4).
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub struct Pair(pub [f64; 2]);
+
+impl Pair {
+    /// Loads 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `source` is a multiple of 16 bytes, and valid for reading two elements.
+    #[inline(always)]
+    pub unsafe fn read(source: *const f64) -> [f64; 2] {
+        let source = source.cast::<Self>();
+        [(*source).0[0], (*source).0[1]]
     }
 }
 

@@ -160,6 +160,24 @@ pub type MappedTf32Fn = unsafe fn(
     c_boxes: &TensorMap,
 );
 
+/// [`MappedFn`] of f64, with `alpha` and `beta` in f64, too.
+///
+/// # Safety
+///
+/// As for [`MappedFn`].
+pub type MappedF64Fn = unsafe fn(
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: f64,
+    a: &TensorMap,
+    b: &TensorMap,
+    beta: f64,
+    c: *mut f64,
+    ldc: usize,
+    c_boxes: &TensorMap,
+);
+
 /// [`GemmFn`] of f32 that `split.rs` has split into two f16 each: the maps describe those of A and
 /// of B, along K, and each row of A and each column of B has a scale.
 ///
@@ -241,6 +259,7 @@ pub enum Function {
     GemmBf16(MappedFn),
     GemmF16(MappedFn),
     GemmTf32(MappedTf32Fn),
+    MappedF64(MappedF64Fn),
     GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
     StreamKBf16(MappedStreamKFn),
@@ -339,7 +358,7 @@ impl Variant {
         tile: Tile,
     ) -> Variant {
         let element = match entry.function {
-            Function::GemmF64(_) => ElementType::F64,
+            Function::GemmF64(_) | Function::MappedF64(_) => ElementType::F64,
             Function::GemmI32(_) => ElementType::I32,
             Function::GemmBf16(_) | Function::StreamKBf16(_) => ElementType::Bf16,
             Function::GemmF16(_) | Function::StreamKF16(_) => ElementType::F16,

@@ -27,7 +27,7 @@ pub fn on_simulator(
 /// twice as wide.
 pub fn stands_for_itself(variant: &Variant) -> bool {
     let is_first = match variant.a.major {
-        _ if variant.types.c == ElementType::F32 => true,
+        _ if matches!(variant.types.c, ElementType::F32 | ElementType::F64) => true,
         Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
     };

@@ -183,6 +183,7 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::BatchedF64(kernel) => batched!(kernel),
         Function::GemmBf16(kernel) | Function::GemmF16(kernel) => mapped!(kernel),
         Function::GemmTf32(kernel) => mapped!(kernel),
+        Function::MappedF64(kernel) => mapped!(kernel),
         Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
             c pointer, ldc count, c_boxes map, partials pointer, waves count

@@ -1,0 +1,381 @@
+//! f64 on Hopper's tensor cores by warps that only multiply: tiles arrive by the copy engine.
+//!
+//! Over `fp64-tensor`, with the producer and the ring of `warp-specialized`:
+//! - one thread asks the copy engine for whole tiles. The warps that multiply compute no addresses
+//!   of copies and no bounds, and no barrier stops all of them: each waits for the tiles alone;
+//! - fragments are read from shared memory while the instructions before theirs multiply, also
+//!   those of the next stage: the tensor cores of a warp scheduler always have an instruction;
+//! - it computes the transpose, `C^T = B^T * A^T`. Then two elements of a fragment that lie in
+//!   neighbouring registers lie side by side in the tiles, too: a read is 16 bytes.
+//!
+//! ```text
+//!   read       |  B 1  |  B 2  |  B 3  | A, B 0 |  B 1  |  B 2  | ...    fragments
+//!   multiply   |  B 0  |  B 1  |  B 2  |  B 3   |  B 0  |  B 1  | ...    of 16 columns of B
+//!                                      \ the next k-step, or the next stage
+//! ```
+//!
+//! The k of a fragment are dealt so that a lane's are neighbours, and its rows of A so that each
+//! quarter of a warp reads from all 32 banks: [`in_a_tile`], [`in_b_tile`].
+//!
+//! It rounds as the CUDA cores do: each product is an IEEE FMA, though not in the order of k.
+//!
+//! Global-memory reads: M*N*K * (1/BM + 1/BN)
+//! Shared-memory reads: M*N*K * (1/WM + 1/WN); 128 KiB of stages a CTA
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 16, warp tile 32 x 64, of which a
+//! thread has 8 x 8. Rows at multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//!
+//! ```sh
+//! cargo run -p host -- --kernel warp-specialized-fp64 --dtype f64 --m 1000 --n 776 --k 120
+//! ```
+
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::mma;
+use cuda_std::prelude::*;
+use cuda_std::shared;
+use cuda_std::tma::{self, Swizzle};
+use cuda_std::wgmma;
+
+use crate::kernel::kernel;
+use crate::mapped_gemm::{MappedGemm, Pair};
+use crate::raster;
+use crate::warp_specialized::{Ring, WARPGROUP};
+
+/// Block tile. Rows of its tiles in shared memory have 128 bytes, what a swizzle spreads over all
+/// banks.
+const BM: usize = 128;
+const BN: usize = 128;
+const BK: usize = 16;
+/// Warp tile.
+const WM: usize = 32;
+const WN: usize = 64;
+/// Warps along M and N that multiply, two of each warp scheduler.
+const WARPS_M: usize = BM / WM;
+const WARPS_N: usize = BN / WN;
+const CONSUMERS: usize = WARPS_M * WARPS_N;
+const THREADS: usize = WARPGROUP + 32 * CONSUMERS;
+/// Instructions along M and N that a warp needs for its tile: each is 16 columns of B by 8 rows of
+/// A.
+const STEPS_M: usize = WM / 8;
+const STEPS_N: usize = WN / 16;
+/// Bytes of a row of a tile, and of 16 columns of B, which are a box.
+const ROW_BYTES: usize = 128;
+const BOX_BYTES: usize = BK * ROW_BYTES;
+/// Bytes of a stage: a tile of A and one of B.
+const A_BYTES: usize = BM * ROW_BYTES;
+const STAGE_BYTES: usize = A_BYTES + BN / 16 * BOX_BYTES;
+/// Tiles of A, and of B, in the ring buffer.
+const STAGES: usize = 4;
+const BYTES: usize = STAGES * STAGE_BYTES;
+
+/// The variants: how many k an instruction takes, in slices of 4.
+macro_rules! variants {
+    ($($name:literal $entry:ident slices $slices:literal;)*) => {
+        kernel! {
+            name: "warp-specialized-fp64",
+            idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
+            variants: [
+                $(
+                    $name = fn $entry(gemm: f64; mapped)
+                        block(THREADS, 1) tile(BM, BN, BK)
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        launch_bounds(1)
+                        {
+                            unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
+                            least_capability: 90,
+                            one_capability: true,
+                            grid: Grid::Persistent,
+                            thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
+                            staging: Staging::Ring { bytes: BYTES as u32 },
+                            a: OperandLayout::K_MAJOR_ALIGNED,
+                            b: OperandLayout::MN_MAJOR_ALIGNED,
+                        }
+                        => multiply::<$slices>(gemm, full, empty);
+                )*
+            ],
+        }
+    };
+}
+
+variants! {
+    "warp-specialized-fp64" warp_specialized_fp64 slices 2;
+    "warp-specialized-fp64-k16" warp_specialized_fp64_k16 slices 4;
+}
+
+/// The row of A, among the 8 of an instruction, that belongs to its column `col`: the rows of two
+/// neighbours are four apart.
+#[inline(always)]
+pub const fn a_row(col: usize) -> usize {
+    col % 2 * 4 + col / 2
+}
+
+/// Where a lane reads its two elements of A, in bytes from the warp's first row: of row
+/// `a_row(lane / 4)` those at `k` and `k + 1`, where `k` is `2 * (lane % 4)`, or 8 more if
+/// `is_upper`.
+///
+/// A quarter of a warp reads four pieces of 16 bytes of each of two rows, which the swizzle places
+/// by the row. Rows four apart have theirs in different halves:
+///
+/// ```text
+///   row 0 | 0 1 2 3 | . . . . |     lanes 0 to 3 and 4 to 7 read the pieces 0 to 3 of rows 0 and 4
+///   row 4 | . . . . | 0 1 2 3 |
+/// ```
+#[inline(always)]
+pub const fn in_a_tile(lane: usize, is_upper: bool) -> usize {
+    let piece = lane % 4 + if is_upper { 4 } else { 0 };
+    Swizzle::Bytes128.place(a_row(lane / 4) * ROW_BYTES + piece * 16)
+}
+
+/// Where a lane reads its two elements of B, in bytes from a box: columns `2 * (lane / 4)` and the
+/// one after it, at `k = 2 * (lane % 4)`, or one more if `is_odd`.
+///
+/// A quarter of a warp reads two neighbouring pieces of 16 bytes of each of four rows, which the
+/// swizzle places by the row, all even or all odd:
+///
+/// ```text
+///   k = 0 | 0 1 . . . . . . |     lanes 0 to 7 read the pieces 0 and 1
+///   k = 2 | . . 0 1 . . . . |
+///   k = 4 | . . . . 0 1 . . |
+///   k = 6 | . . . . . . 0 1 |
+/// ```
+#[inline(always)]
+pub const fn in_b_tile(lane: usize, is_odd: bool) -> usize {
+    let k = lane % 4 * 2 + if is_odd { 1 } else { 0 };
+    Swizzle::Bytes128.place(k * ROW_BYTES + lane / 4 * 16)
+}
+
+/// The body. The barriers are in shared memory.
+#[inline(always)]
+unsafe fn multiply<const SLICES: usize>(
+    gemm: MappedGemm<'_, f64, f64>,
+    full: *mut Mbarrier,  // (STAGES)
+    empty: *mut Mbarrier, // (STAGES)
+) {
+    let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+    let thread = thread::thread_idx_x() as usize;
+    if thread == 0 {
+        for stage in 0..STAGES {
+            mbarrier::init(full.add(stage), 1);
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each warp
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+
+    let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
+    let mut tile = thread::block_idx_x() as usize;
+    let ctas = thread::grid_dim_x() as usize;
+    let iterations = gemm.depth().div_ceil(BK);
+    if thread < WARPGROUP {
+        wgmma::decrease_registers::<40>();
+        if thread == 0 {
+            let mut at = Ring::PRODUCER;
+            while tile < rows * cols {
+                let (row, col) = raster::tile_position(tile, rows, cols);
+                let (row, col) = ((row * BM) as u32, (col * BN) as u32);
+                for iteration in 0..iterations {
+                    let full = full.add(at.stage);
+                    mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
+                    mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
+                    let a_tile = ring.add(at.stage * STAGE_BYTES); // (BM, BK)
+                    let b_tile = a_tile.add(A_BYTES); // (BN / 16, BK, 16)
+                    let k = (iteration * BK) as u32;
+                    tma::load_2d(a_tile, gemm.a, k, row, full);
+                    for i in 0..BN / 16 {
+                        let of_box = b_tile.add(i * BOX_BYTES);
+                        tma::load_2d(of_box, gemm.b, col + 16 * i as u32, k, full);
+                    }
+                    at.advance(STAGES);
+                }
+                tile += ctas;
+            }
+        }
+        return;
+    }
+
+    wgmma::increase_registers::<232>();
+    let (warp, lane) = (thread / 32 - WARPGROUP / 32, thread % 32);
+    let (warp_row, warp_col) = (warp / WARPS_N * WM, warp % WARPS_N * WN);
+    let fragments = Fragments {
+        a: [false, true].map(|is_upper| warp_row * ROW_BYTES + in_a_tile(lane, is_upper)),
+        b: [false, true]
+            .map(|is_odd| A_BYTES + warp_col / 16 * BOX_BYTES + in_b_tile(lane, is_odd)),
+    };
+    let mut at = Ring::CONSUMER;
+    while tile < rows * cols {
+        let mut sums = [[[0.0_f64; 4]; STEPS_M]; STEPS_N];
+        if iterations > 0 {
+            mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
+            let mut stage = ring.add(at.stage * STAGE_BYTES).cast_const();
+            let mut a_frag = [[0.0; SLICES]; STEPS_M];
+            for i in 0..STEPS_M {
+                a_frag[i] = fragments.of_a(stage, 0, i);
+            }
+            let mut b_frag = fragments.of_b(stage, 0, 0);
+            for _ in 1..iterations {
+                let mut next = at;
+                next.advance(STAGES);
+                let next_stage = ring.add(next.stage * STAGE_BYTES).cast_const();
+                fragments.multiply::<SLICES>(
+                    &mut sums,
+                    (&mut a_frag, &mut b_frag),
+                    stage,
+                    Some((next_stage, full.add(next.stage), next.parity)),
+                );
+                // The last instruction above multiplies what every lane has read.
+                if lane == 0 {
+                    mbarrier::arrive(empty.add(at.stage));
+                }
+                at = next;
+                stage = next_stage;
+            }
+            fragments.multiply::<SLICES>(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
+            if lane == 0 {
+                mbarrier::arrive(empty.add(at.stage));
+            }
+            at.advance(STAGES);
+        }
+        let (row, col) = raster::tile_position(tile, rows, cols);
+        store(&gemm, &sums, row * BM + warp_row, col * BN + warp_col, lane);
+        tile += ctas;
+    }
+}
+
+/// Where a lane reads its fragments, in bytes from a stage.
+struct Fragments {
+    /// The lower and the upper 8 k.
+    a: [usize; 2],
+    /// Even and odd k.
+    b: [usize; 2],
+}
+
+impl Fragments {
+    /// Of the 8 rows `i` of A, and of a k-step.
+    #[inline(always)]
+    unsafe fn of_a<const SLICES: usize>(
+        &self,
+        stage: *const u8,
+        step: usize,
+        i: usize,
+    ) -> [f64; SLICES] {
+        let mut slices = [0.0; SLICES];
+        for pair in 0..SLICES / 2 {
+            let half = step * SLICES / 2 + pair;
+            let two = Pair::read(stage.add(self.a[half] + i * 8 * ROW_BYTES).cast());
+            slices[2 * pair] = two[0];
+            slices[2 * pair + 1] = two[1];
+        }
+        slices
+    }
+
+    /// Of the 16 columns `i` of B, and of a k-step.
+    #[inline(always)]
+    unsafe fn of_b<const SLICES: usize>(
+        &self,
+        stage: *const u8,
+        step: usize,
+        i: usize,
+    ) -> [[f64; 2]; SLICES] {
+        let mut slices = [[0.0; 2]; SLICES];
+        for slice in 0..SLICES {
+            let half = (step * SLICES + slice) / 2;
+            let at = self.b[slice % 2] + half * 8 * ROW_BYTES + i * BOX_BYTES;
+            slices[slice] = Pair::read(stage.add(at).cast());
+        }
+        slices
+    }
+
+    /// Adds the products of a stage to the sums. The fragments are those of its first k-step, and
+    /// then those of the first k-step of the next stage, if there is one; it is waited for.
+    #[inline(always)]
+    unsafe fn multiply<const SLICES: usize>(
+        &self,
+        sums: &mut [[[f64; 4]; STEPS_M]; STEPS_N],
+        (a_frag, b_frag): (&mut [[f64; SLICES]; STEPS_M], &mut [[f64; 2]; SLICES]),
+        stage: *const u8,
+        next: Option<(*const u8, *mut Mbarrier, u32)>,
+    ) {
+        const { assert!(SLICES == 2 || SLICES == 4, "full reads, and an instruction") }
+        let steps = BK / (4 * SLICES);
+        for step in 0..steps {
+            for j in 0..STEPS_N {
+                let is_last = step == steps - 1 && j == STEPS_N - 1;
+                // Where the fragments lie that are needed next.
+                let (next_stage, next_step) = match next {
+                    Some((next_stage, full, parity)) if is_last => {
+                        mbarrier::wait(full, parity); // its tiles have landed
+                        (next_stage, 0)
+                    }
+                    _ => (stage, step + 1),
+                };
+                let has_next = !is_last || next.is_some();
+                let b = *b_frag;
+                if has_next {
+                    *b_frag = match j == STEPS_N - 1 {
+                        true => self.of_b(next_stage, next_step, 0),
+                        false => self.of_b(stage, step, j + 1),
+                    };
+                }
+                for i in 0..STEPS_M {
+                    sums[j][i] = multiply_add(b, a_frag[i], sums[j][i]);
+                    if has_next && j == STEPS_N - 1 {
+                        a_frag[i] = self.of_a(next_stage, next_step, i);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `b * a + sums`, of 4 * SLICES k.
+#[inline(always)]
+unsafe fn multiply_add<const SLICES: usize>(
+    b: [[f64; 2]; SLICES],
+    a: [f64; SLICES],
+    sums: [f64; 4],
+) -> [f64; 4] {
+    let last = SLICES - 1;
+    if SLICES == 2 {
+        let b = [b[0][0], b[0][1], b[last][0], b[last][1]];
+        mma::m16n8k8_f64(b, [a[0], a[last]], sums)
+    } else {
+        let (second, third) = (last / 2, 2 * last / 3);
+        let b = [
+            b[0][0],
+            b[0][1],
+            b[second][0],
+            b[second][1],
+            b[third][0],
+            b[third][1],
+            b[last][0],
+            b[last][1],
+        ];
+        mma::m16n8k16_f64(b, [a[0], a[second], a[third], a[last]], sums)
+    }
+}
+
+/// Stores a warp's sums: a lane has two neighbours of a row of C, and eight lanes 16.
+#[inline(always)]
+unsafe fn store(
+    gemm: &MappedGemm<'_, f64, f64>,
+    sums: &[[[f64; 4]; STEPS_M]; STEPS_N],
+    row: usize,
+    col: usize,
+    lane: usize,
+) {
+    let by_pairs = gemm.rows_are_aligned() && row + WM <= gemm.m && col + WN <= gemm.n;
+    for j in 0..STEPS_N {
+        for i in 0..STEPS_M {
+            for half in 0..2 {
+                let row = row + 8 * i + a_row(2 * (lane % 4) + half);
+                let col = col + 16 * j + 2 * (lane / 4);
+                let two = [sums[j][i][half], sums[j][i][half + 2]];
+                if by_pairs {
+                    gemm.update2(row, col, two);
+                } else {
+                    gemm.update(row, col, two[0]);
+                    gemm.update(row, col + 1, two[1]);
+                }
+            }
+        }
+    }
+}
