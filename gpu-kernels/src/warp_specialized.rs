@@ -2,22 +2,21 @@
 //!
 //! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32:
 //! - warps are specialised: one warpgroup, the producer, only asks for tiles, two, the consumers,
-//!   only multiply. They meet at barriers in shared memory, two for each of three stages: `full`
+//!   only multiply. They meet at barriers in shared memory, two for each of four stages: `full`
 //!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
 //!   away, so that each consumer can hold 64 x 256 sums;
 //! - CTAs are persistent: one on each SM takes tile after tile, so that the tiles of the next are
 //!   on their way while C is stored, which the copy engine does from shared memory.
 //!
 //! ```text
-//!   producer    | load 0 | load 1 | load 2 |      wait       | load 0 |  wait  | load 1 ...
+//!   producer    | load 0 | load 1 | load 2 | load 3 |  wait  | load 0 |  wait  | load 1 ...
 //!                    \ full                              / empty
-//!   consumer 0           | multiply 0 | multiply 1 | multiply 2 | multiply 0 | ...
-//!   consumer 1           | multiply 0 | multiply 1 | multiply 2 | multiply 0 | ...
+//!   consumer 0           | multiply 0 | multiply 1 | multiply 2 | multiply 3 | ...
+//!   consumer 1           | multiply 0 | multiply 1 | multiply 2 | multiply 3 | ...
 //! ```
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
-//! Shared-memory reads: M*N*K * (1/64 + 1/256), by the tensor cores; 144 KiB of stages a CTA, and
-//! 64 KiB of C
+//! Shared-memory reads: M*N*K * (1/64 + 1/256), by the tensor cores; 196 KiB of stages a CTA
 //! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 64, of which a consumer has 64 x 256
 //! and a thread 2 x 64. A and B in any layout, rows at multiples of 16 bytes. Any M, N, K. For
 //! compute capability 9.0 alone.
@@ -40,7 +39,7 @@ use crate::raster;
 use crate::warpgroup::{layout, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
-/// A consumer stores C by boxes of 64 x 64.
+/// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
 const BOX_BYTES: usize = WM * BOX * 2;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = WM * BOX / WARPGROUP;
@@ -56,12 +55,10 @@ impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
     /// Bytes of a stage: a tile of A and one of B.
     const A_BYTES: usize = Self::BM * BK * 2;
     const STAGE_BYTES: usize = Self::A_BYTES + Self::BN * BK * 2;
-    /// A tile of C: there is room for all of it, so that no box waits for another.
-    const C_BYTES: usize = Self::BM * Self::BN * 2;
     /// Tiles of A, and of B, in the ring buffer: as many as there is shared memory for.
-    pub const STAGES: usize = (224 * 1024 - Self::C_BYTES) / Self::STAGE_BYTES;
+    pub const STAGES: usize = 192 * 1024 / Self::STAGE_BYTES;
     /// The dynamic shared memory: the ring buffer, and each consumer's boxes of C.
-    pub const BYTES: usize = Self::STAGES * Self::STAGE_BYTES + Self::C_BYTES;
+    pub const BYTES: usize = Self::STAGES * Self::STAGE_BYTES + CONSUMERS * 2 * BOX_BYTES;
 }
 
 /// The CTA of this rung: two consumers, each thread of which has 128 sums.
@@ -301,7 +298,7 @@ where
         let (row, col) = (row * Self::BM + consumer * WM, col * Self::BN);
         if gemm.stores_boxes() {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
-            let boxes = boxes.add(consumer * (SUMS / SUMS_OF_BOX) * BOX_BYTES);
+            let boxes = boxes.add(consumer * 2 * BOX_BYTES);
             store_boxes::<T, SUMS>(gemm, sums, (row, col), boxes, consumer, thread);
         } else {
             store_elements::<T, SUMS>(gemm, sums, row, col, thread);
@@ -309,14 +306,14 @@ where
     }
 }
 
-/// Stores a consumer's 64 rows of sums by the copy engine: all of them are written to shared
-/// memory, as 16 bits an element, and copied while the next tile is multiplied.
+/// Stores a consumer's 64 rows of sums by the copy engine: box after box is written to shared
+/// memory, as 16 bits an element, and copied while the next is written.
 #[inline(always)]
 unsafe fn store_boxes<T: Half, const SUMS: usize>(
     gemm: &MappedGemm<'_>,
     sums: &[f32; SUMS],
     (row, col): (usize, usize),
-    boxes: *mut u8, // (2 * SUMS / 64, 64, 64)
+    boxes: *mut u8, // (2, 64, 64)
     consumer: usize,
     thread: usize,
 ) {
@@ -324,28 +321,30 @@ unsafe fn store_boxes<T: Half, const SUMS: usize>(
     // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 name its rows in
     // eight columns, lanes 16 to 31 in the eight columns beside them.
     let (in_box, half) = (16 * warp + lane % 16, lane / 16);
-    if thread == 0 {
-        tma::wait_group_read::<0>(); // the boxes of the tile before have been read
-    }
-    thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the boxes may be written
     for part in 0..SUMS / SUMS_OF_BOX {
+        let target = boxes.add(part % 2 * BOX_BYTES);
+        if thread == 0 {
+            // What was last in this place has been read: the box before the last, or the last.
+            if SUMS > SUMS_OF_BOX {
+                tma::wait_group_read::<1>();
+            } else {
+                tma::wait_group_read::<0>();
+            }
+        }
+        thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
         for pair in 0..BOX / 16 {
             let i = SUMS_OF_BOX * part + 8 * pair;
             let scaled = |i: usize| T::pair(gemm.alpha * sums[i], gemm.alpha * sums[i + 1]);
             let place = in_box * BOX * 2 + 16 * (2 * pair + half);
             let fragments = [scaled(i), scaled(i + 2), scaled(i + 4), scaled(i + 6)];
-            let target = boxes.add(part * BOX_BYTES + Swizzle::Bytes128.place(place));
-            mma::stmatrix_x4(target, fragments);
+            mma::stmatrix_x4(target.add(Swizzle::Bytes128.place(place)), fragments);
         }
-    }
-    tma::fence_shared(); // the copy engine sees the boxes
-    thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the boxes are complete
-    if thread == 0 {
-        for part in 0..SUMS / SUMS_OF_BOX {
-            let target = boxes.add(part * BOX_BYTES);
+        tma::fence_shared(); // the copy engine sees the box
+        thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
+        if thread == 0 {
             tma::store_2d(gemm.c_boxes, (col + part * BOX) as u32, row as u32, target);
+            tma::commit_group();
         }
-        tma::commit_group();
     }
 }
 
