@@ -427,6 +427,50 @@ mod tests {
         assert_ne!(compact.a.row(0)[..6], compact.b.row(0)[..6]);
     }
 
+    /// The elements are those of normal data, times powers of two that A and B agree on.
+    #[test]
+    fn graded_data_is_scaled_by_row_and_column_and_wide_data_along_k() {
+        let shape = Shape::new(60, 50, 70);
+        let of = |data| {
+            let layout = Layout::compact(shape);
+            Problem::<f32>::random_batch(2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
+        };
+        let (normal, graded, wide) = (of(Data::Normal), of(Data::Graded), of(Data::Wide));
+        let power = |one: &Matrix<f32>, other: &Matrix<f32>, row: usize, col: usize| {
+            let ratio = f64::from(one.row(row)[col]) / f64::from(other.row(row)[col]);
+            assert_eq!(ratio.log2().fract(), 0.0);
+            ratio.log2() as i32
+        };
+        let rows: Vec<i32> = (0..120)
+            .map(|row| power(&graded.a, &normal.a, row, 0))
+            .collect();
+        let columns: Vec<i32> = (0..50)
+            .map(|col| power(&graded.b, &normal.b, 0, col))
+            .collect();
+        let along: Vec<i32> = (0..70).map(|l| power(&wide.a, &normal.a, 0, l)).collect();
+        for (powers, largest) in [(&rows, 40), (&columns, 40), (&along, 20)] {
+            assert!(powers.iter().all(|power| power.abs() <= largest));
+            let extremes = (powers.iter().min().unwrap(), powers.iter().max().unwrap());
+            assert!(extremes.1 - extremes.0 > 3 * largest / 2, "{powers:?}");
+        }
+        for (row, of_row) in rows.iter().enumerate() {
+            for (l, of_index) in along.iter().enumerate() {
+                assert_eq!(power(&graded.a, &normal.a, row, l), *of_row);
+                assert_eq!(power(&wide.a, &normal.a, row, l), *of_index);
+            }
+            for (col, of_column) in columns.iter().enumerate() {
+                assert_eq!(power(&graded.c, &normal.c, row, col), of_row + of_column);
+                assert_eq!(power(&wide.c, &normal.c, row, col), 0);
+            }
+        }
+        for row in 0..140 {
+            for (col, of_column) in columns.iter().enumerate() {
+                assert_eq!(power(&graded.b, &normal.b, row, col), *of_column);
+                assert_eq!(power(&wide.b, &normal.b, row, col), -along[row % 70]);
+            }
+        }
+    }
+
     #[test]
     fn what_a_zero_scalar_makes_irrelevant_is_poison() {
         let shape = Shape::cube(3);
