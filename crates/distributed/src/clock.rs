@@ -39,6 +39,11 @@ impl Times {
         self.to_array().iter().sum()
     }
 
+    /// Of the product alone, with A and B where the layout needs them and C where it is computed.
+    pub fn resident(&self) -> f64 {
+        self.compute_s + self.wait_s
+    }
+
     /// In the order of the phases.
     pub fn to_array(self) -> [f64; Times::COUNT] {
         [
@@ -107,5 +112,13 @@ mod tests {
         assert_eq!(seen, 7);
         assert!(times.wait_s >= 10e-6 && times.total() == times.wait_s);
         assert_eq!(Times::from_array(times.to_array()), times);
+    }
+
+    #[test]
+    fn a_resident_product_is_what_is_neither_distributed_nor_collected() {
+        assert_eq!(
+            Times::from_array([1.0, 2.0, 4.0, 8.0, 16.0]).resident(),
+            6.0
+        );
     }
 }

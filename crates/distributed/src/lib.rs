@@ -16,7 +16,7 @@
 //! | [`comm::transport`] | how parts travel between the GPUs of ranks, and why so |
 //! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory the parts stay |
 //! | [`nccl`] | messages between the GPUs of ranks, by NVIDIA's library |
-//! | [`model`], [`machine`], [`predict`] | latency, bandwidth and flops: what a layout should take |
+//! | [`model`], [`machine`], [`predict`] | what messages and products take, and so what a layout should |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
 //! | [`aligned`] | memory that starts where vectors should |
@@ -42,9 +42,9 @@ pub mod share_out;
 mod table;
 pub mod volume;
 
-use comm::Equivalence;
+use comm::Transmissible;
 
 /// A number that ranks multiply and send to each other.
-pub trait Element: host::rung::Element + Equivalence {}
+pub trait Element: host::rung::Element + Transmissible {}
 
-impl<T: host::rung::Element + Equivalence> Element for T {}
+impl<T: host::rung::Element + Transmissible> Element for T {}

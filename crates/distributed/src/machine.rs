@@ -1,9 +1,9 @@
 //! What a model needs to know about this machine, measured: messages between two ranks in several
 //! sizes, memory that is asked for, and the products that layouts compute.
 //!
-//! Messages go from host memory to host memory, and products begin and end there. Where ranks keep
-//! their parts on GPUs (`comm/transport.rs`), that is not what they do, and a prediction does not
-//! hold.
+//! These messages go from host memory to host memory, and these products begin and end there. Where
+//! ranks keep their parts on GPUs, copies, messages and products are timed as they are there, too
+//! (`layout/between_gpus/measured.rs`).
 
 use std::time::Instant;
 
@@ -13,9 +13,10 @@ use host::statistics;
 
 use crate::Element;
 use crate::comm::Ranks;
-use crate::layout::in_strips;
+use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
+use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Lie, Machine, Product, Timed};
+use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
@@ -23,46 +24,62 @@ const LONG_TRIPS: usize = 7;
 /// Elements of messages: four times as many each time.
 const SHORTEST: usize = 1 << 8;
 const LONGEST: usize = 1 << 22;
+/// GPUs multiply larger matrices in the same time.
+const LONGEST_BESIDE_GPUS: usize = 1 << 24;
 /// Flops of a product that is timed at most, unless it has few rows; and how often it is.
 const FLOPS: f64 = 2e10;
 const FEWEST_ROWS: usize = 256;
 const PRODUCTS: usize = 5;
+/// Seconds after which a product by way of a GPU is not timed again: it is never cut.
+const BUDGET: f64 = 0.5;
 /// Elements of the buffers that messages are taken from, and that are filled with zeros, for large
 /// matrices: more than a core's caches hold.
-const BUFFER: usize = 1 << 24;
+const BUFFER: usize = 4 * LONGEST;
 
 /// A product that a layout computes on each rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Local {
+pub(crate) struct LocalShape {
     pub shape: Shape,
     /// Whether it is one of many panels, and multiplied in strips.
     pub is_panel: bool,
 }
 
-/// Measures messages between ranks 0 and 1, up to those that a product of `shape` needs, and
-/// `products` while all ranks multiply. All ranks must call it, and all get the same answer. A
-/// group of one sends nothing: its latency is zero, its bandwidth infinite.
+/// What multiplies on the ranks.
+pub struct Local<'a, T> {
+    pub product: &'a dyn LocalProduct<T>,
+    /// If they multiply on GPUs.
+    pub gpu: Option<&'a Gpu>,
+    /// Whether messages travel while ranks multiply ([`Machine::offload`]).
+    pub offload: bool,
+}
+
+/// Measures what these layouts do: messages between ranks 0 and 1, up to those that the case needs,
+/// and local products while all ranks multiply. All ranks must call it, and all get the same
+/// answer. A group of one sends nothing: its latency is zero, its bandwidth infinite.
 ///
 /// # Errors
 ///
-/// The product fails.
+/// A product fails, or there is no memory.
 pub fn measure<T: Element>(
     ranks: &Ranks,
-    shape: Shape,
-    products: &[Local],
-    local: &dyn LocalProduct<T>,
-    offload: bool,
-) -> Result<Machine, LocalError> {
-    let Shape { m, n, k } = shape;
-    let longest = (m * k + k * n).max(m * n).clamp(SHORTEST, LONGEST);
-    let room = BUFFER.min(4 * longest);
+    case: &Case,
+    layouts: &[&dyn Multiply<T>],
+    local: &Local<'_, T>,
+) -> Result<Machine, LayoutError> {
+    let Shape { m, n, k } = case.shape;
+    let most = match local.gpu {
+        Some(_) => LONGEST_BESIDE_GPUS,
+        None => LONGEST,
+    };
+    let longest = (m * k + k * n).max(m * n).clamp(SHORTEST, most);
+    let room = (BUFFER / LONGEST * most).min(4 * longest);
     let mut buffer = match (ranks.size(), ranks.rank()) {
         (2.., 0 | 1) => vec![T::from_integer(1); room],
         _ => Vec::new(),
     };
     let mut machine = Machine {
         bytes_per_s: f64::INFINITY,
-        offload,
+        offload: local.offload,
         ..Machine::default()
     };
     if ranks.size() > 1 {
@@ -85,16 +102,23 @@ pub fn measure<T: Element>(
             machine.bytes_per_s = largest.bytes / (largest.seconds - machine.latency_s).max(1e-9);
         }
     }
-    let zeroing = slowest(ranks, || {
+    let zeroing = slowest(ranks, PRODUCTS, || {
         let mut zeros = Vec::with_capacity(room);
         zeros.resize(room, T::default());
         std::hint::black_box(&mut zeros);
-        Ok(())
+        Ok::<(), LocalError>(())
     })?;
     machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
-    for product in products {
-        let Shape { m, n, k } = timed_shape(product.shape);
-        let flops_per_s = speed(ranks, Shape::new(m, n, k), product.is_panel, local)?;
+    drop(buffer);
+    // Of ranks with GPUs, those layouts whose parts stay there.
+    let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
+    for product in products(layouts.iter().filter(|layout| !stays(layout)), case) {
+        let shape = match local.gpu {
+            Some(_) => product.shape,
+            None => timed_shape(product.shape),
+        };
+        let flops_per_s = speed(ranks, shape, product.is_panel, local)?;
+        let Shape { m, n, k } = shape;
         machine.products.push(Product {
             m,
             n,
@@ -102,15 +126,44 @@ pub fn measure<T: Element>(
             flops_per_s,
         });
     }
+    let moves: Vec<_> = layouts
+        .iter()
+        .filter_map(|layout| layout.moves(case))
+        .collect();
+    if let Some(gpu) = local.gpu.filter(|_| !moves.is_empty()) {
+        let products = products(layouts.iter().filter(stays), case);
+        let gpus = between_gpus::measure::<T>(ranks, gpu, case, &moves, &products)?;
+        machine.gpus = Some(gpus);
+    }
+    let on_gpus = machine.gpus.as_ref().map(Gpus::flops_per_s);
     let speeds = machine.products.iter().map(|product| product.flops_per_s);
-    machine.flops_per_s = speeds.fold(0.0, f64::max);
+    machine.flops_per_s = speeds.chain(on_gpus).fold(0.0, f64::max);
     ranks.take_sent();
     Ok(machine)
 }
 
-/// Part of a product's rows, so that it does not take long.
+/// The products that these layouts compute on a rank, each once, none of them empty.
+fn products<'l, T: Element>(
+    layouts: impl Iterator<Item = &'l &'l dyn Multiply<T>>,
+    case: &Case,
+) -> Vec<LocalShape> {
+    let mut products: Vec<LocalShape> = Vec::new();
+    for layout in layouts {
+        let Shape { m, n, k } = layout.local_product(case);
+        let product = LocalShape {
+            shape: Shape::new(m.max(1), n.max(1), k.max(1)),
+            is_panel: k < case.shape.k,
+        };
+        if !products.contains(&product) {
+            products.push(product);
+        }
+    }
+    products
+}
+
+/// Part of a product's rows, so that it does not take long on a CPU.
 fn timed_shape(shape: Shape) -> Shape {
-    let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size.max(1));
+    let Shape { m, n, k } = shape;
     let of_a_row = Shape::new(1, n, k).flops();
     let affordable = (FLOPS / of_a_row) as usize;
     Shape::new(m.min(affordable.max(FEWEST_ROWS)), n, k)
@@ -121,7 +174,7 @@ fn speed<T: Element>(
     ranks: &Ranks,
     shape: Shape,
     in_panel: bool,
-    local: &dyn LocalProduct<T>,
+    local: &Local<'_, T>,
 ) -> Result<f64, LocalError> {
     let Shape { m, n, k } = shape;
     let (a, b) = (
@@ -129,23 +182,34 @@ fn speed<T: Element>(
         vec![T::from_integer(1); k * n],
     );
     let mut c = vec![T::default(); m * n];
-    let strip = local.rows_of_a_strip().filter(|_| in_panel);
-    let seconds = slowest(ranks, || {
+    let strip = local.product.rows_of_a_strip().filter(|_| in_panel);
+    let mut once = || {
         let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
         in_strips(strip, a, ViewMut::new(&mut c, m, n, n), |a, c| {
-            local.add_product(a, b, c)
+            local.product.add_product(a, b, c)
         })
-    })?;
+    };
+    let times = match local.gpu {
+        None => PRODUCTS,
+        // It compiles its kernel the first time.
+        Some(_) => {
+            once()?;
+            let first = slowest(ranks, 1, &mut once)?;
+            ((BUDGET / first.max(1e-9)) as usize).clamp(1, PRODUCTS)
+        }
+    };
+    let seconds = slowest(ranks, times, once)?;
     Ok(shape.flops() / seconds)
 }
 
-/// The time of `work` on the rank that takes the longest, the median of some times.
-fn slowest(
+/// The time of `work` on the rank that takes the longest, the median of so many times.
+pub(crate) fn slowest<E>(
     ranks: &Ranks,
-    mut work: impl FnMut() -> Result<(), LocalError>,
-) -> Result<f64, LocalError> {
+    runs: usize,
+    mut work: impl FnMut() -> Result<(), E>,
+) -> Result<f64, E> {
     let mut times = Vec::new();
-    for _ in 0..PRODUCTS {
+    for _ in 0..runs {
         ranks.barrier();
         let started = Instant::now();
         work()?;

@@ -56,7 +56,7 @@ impl Question {
         let memory = layout.memory(&case);
         Prediction {
             time_s: cost.total(),
-            resident_s: cost.compute_s + cost.wait_s,
+            resident_s: cost.resident(),
             first_bytes: memory.first as f64 * bytes as f64,
             other_bytes: memory.others as f64 * bytes as f64,
         }
@@ -92,14 +92,14 @@ impl Question {
             speed(machine.flops_per_s),
             self.memory_bytes / GIB,
         )?;
-        writeln!(
-            out,
-            "        {}",
-            match machine.offload {
-                true => "messages travel while ranks multiply",
-                false => "all ranks are on one host, whose cores copy messages: nothing is hidden",
-            }
-        )?;
+        match (&machine.gpus, machine.offload) {
+            (Some(gpus), _) => writeln!(out, "        {}", gpus.description())?,
+            (None, true) => writeln!(out, "        messages travel while ranks multiply")?,
+            (None, false) => writeln!(
+                out,
+                "        all ranks are on one host, whose cores copy messages: nothing is hidden"
+            )?,
+        }
         let names = layouts::<f32>().map(Layout::name);
         writeln!(out, "\nTime from A and B on rank 0 to C on rank 0:\n")?;
         let mut times = new_table();

@@ -124,12 +124,19 @@ pub struct Record {
     /// Against the same layout on one rank, where that was measured.
     pub speedup: Option<f64>,
     pub efficiency: Option<f64>,
+    /// The same with A and B where the layout needs them and C where it is computed: of each run
+    /// the largest sum of `compute_s` and `wait_s` of any rank, in the order of `times_s`.
+    #[serde(default)]
+    pub resident_times_s: Vec<f64>,
+    pub resident_median_s: Option<f64>,
+    pub resident_flops_per_s: Option<f64>,
+    pub resident_speedup: Option<f64>,
+    pub resident_efficiency: Option<f64>,
     /// The largest time of any rank in each phase, of the run with the median time.
     pub slowest: Times,
     /// The same of each run, in the order of `times_s`.
     pub slowest_of_runs: Vec<Times>,
-    /// What the model says, and of what machine. Messages are those between host memories, and
-    /// products those of parts that lie there, whatever the transport.
+    /// What the model says, and of what machine.
     pub predicted: Option<Times>,
     pub machine: Option<Machine>,
     /// Of all ranks, in bytes: counted, and by the formula.
@@ -175,10 +182,21 @@ pub fn compare_with_one_rank(records: &mut [Record]) {
                 && (same_shape || record.scaling == Scaling::Weak)
         };
         let one = alone.iter().find(is_same);
-        let speeds = (one.and_then(|one| one.flops_per_s), record.flops_per_s);
-        if let (Some(one), Some(here)) = speeds {
-            record.speedup = Some(here / one);
-            record.efficiency = Some(here / one / record.ranks as f64);
+        let ratio = |speed: fn(&Record) -> Option<f64>| {
+            let speeds = one.and_then(speed).zip(speed(record));
+            speeds.map(|(one, here)| here / one)
+        };
+        let (whole, resident) = (
+            ratio(|record| record.flops_per_s),
+            ratio(|record| record.resident_flops_per_s),
+        );
+        let ranks = record.ranks as f64;
+        if let Some(speedup) = whole {
+            (record.speedup, record.efficiency) = (Some(speedup), Some(speedup / ranks));
+        }
+        if let Some(speedup) = resident {
+            record.resident_speedup = Some(speedup);
+            record.resident_efficiency = Some(speedup / ranks);
         }
     }
 }
@@ -195,6 +213,8 @@ mod tests {
             scaling,
             m,
             flops_per_s: Some(flops_per_s),
+            // On one rank nothing travels; on others the half of the time.
+            resident_flops_per_s: Some(if ranks == 1 { 1.0 } else { 2.0 } * flops_per_s),
             ..Record::default()
         };
         let mut records = [
@@ -206,6 +226,11 @@ mod tests {
             record("one", 8, Scaling::Weak, 16, 60.0),
         ];
         compare_with_one_rank(&mut records);
+        let resident = |record: &Record| record.resident_speedup.zip(record.resident_efficiency);
+        assert_eq!(resident(&records[0]), Some((1.0, 1.0)));
+        assert_eq!(resident(&records[1]), Some((6.0, 1.5)));
+        assert_eq!(resident(&records[3]), None);
+        assert_eq!(resident(&records[5]), Some((12.0, 1.5)));
         let found = records.map(|record| record.speedup.zip(record.efficiency));
         let expected = [
             Some((1.0, 1.0)),

@@ -84,6 +84,7 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         ]);
     }
     writeln!(out, "\n{table}")?;
+    write_resident(report, out)?;
     for record in &report.records {
         write_record(record, out)?;
     }
@@ -91,6 +92,50 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nC is in {path}")?;
     }
     Ok(())
+}
+
+/// The same without what is distributed and collected.
+fn write_resident(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let timed = report.records.iter();
+    let timed: Vec<&Record> = timed
+        .filter(|record| record.resident_median_s.is_some())
+        .collect();
+    if timed.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nResident, with A and B where the layout needs them and C where it is computed (compute \
+         and wait, of the rank that takes the longest):\n"
+    )?;
+    let mut table = new_table();
+    table.set_header([
+        "layout",
+        "shape",
+        "ranks",
+        "time",
+        "the model",
+        "speed",
+        "speed-up",
+        "efficiency",
+    ]);
+    for record in timed {
+        table.add_row([
+            record.layout.clone(),
+            shape(record),
+            ranks(record),
+            or_dash(record.resident_median_s.map(duration)),
+            or_dash(record.predicted.map(|times| duration(times.resident()))),
+            or_dash(record.resident_flops_per_s.map(speed)),
+            or_dash(
+                record
+                    .resident_speedup
+                    .map(|speedup| format!("{speedup:.2}")),
+            ),
+            or_dash(record.resident_efficiency.map(percent)),
+        ]);
+    }
+    writeln!(out, "{table}")
 }
 
 fn shape(record: &Record) -> String {
@@ -209,6 +254,9 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
             duration(median),
             signed_percent(median / predicted.total() - 1.0)
         )?;
+        if let Some(gpus) = &machine.gpus {
+            writeln!(out, "    {}", gpus.description())?;
+        }
     }
     Ok(())
 }
@@ -249,12 +297,17 @@ struct Line<'a> {
     flops_per_s: Option<f64>,
     speedup: Option<f64>,
     efficiency: Option<f64>,
+    resident_median_s: Option<f64>,
+    resident_flops_per_s: Option<f64>,
+    resident_speedup: Option<f64>,
+    resident_efficiency: Option<f64>,
     distribute_s: f64,
     compute_s: f64,
     wait_s: f64,
     idle_s: f64,
     collect_s: f64,
     predicted_s: Option<f64>,
+    predicted_resident_s: Option<f64>,
     predicted_distribute_s: Option<f64>,
     predicted_compute_s: Option<f64>,
     predicted_wait_s: Option<f64>,
@@ -286,12 +339,17 @@ fn write_csv(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             flops_per_s: record.flops_per_s,
             speedup: record.speedup,
             efficiency: record.efficiency,
+            resident_median_s: record.resident_median_s,
+            resident_flops_per_s: record.resident_flops_per_s,
+            resident_speedup: record.resident_speedup,
+            resident_efficiency: record.resident_efficiency,
             distribute_s: record.slowest.distribute_s,
             compute_s: record.slowest.compute_s,
             wait_s: record.slowest.wait_s,
             idle_s: record.slowest.idle_s,
             collect_s: record.slowest.collect_s,
             predicted_s: predicted(&|times| times.total()),
+            predicted_resident_s: predicted(&|times| times.resident()),
             predicted_distribute_s: predicted(&|times| times.distribute_s),
             predicted_compute_s: predicted(&|times| times.compute_s),
             predicted_wait_s: predicted(&|times| times.wait_s),
@@ -329,6 +387,30 @@ mod tests {
         assert!(verdict(&record).contains("formula"));
         record.proven = false;
         assert_eq!(verdict(&record), "NOT PROVEN");
+    }
+
+    #[test]
+    fn the_resident_table_has_compute_and_wait_and_their_speed_up() {
+        let record = Record {
+            layout: "summa".to_string(),
+            ranks: 2,
+            resident_median_s: Some(0.25),
+            resident_speedup: Some(1.97),
+            resident_efficiency: Some(0.985),
+            predicted: Some(Times::from_array([1.0, 0.125, 0.0625, 1.0, 1.0])),
+            ..Record::default()
+        };
+        let report = Report {
+            records: vec![record],
+            ..Report::default()
+        };
+        let mut out = Vec::new();
+        report.write(Format::Table, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (_, resident) = text.split_once("Resident, with A and B").expect(&text);
+        for part in ["250.0 ms", "187.5 ms", "1.97", "98.5 %"] {
+            assert!(resident.contains(part), "no `{part}` in {resident}");
+        }
     }
 
     #[test]

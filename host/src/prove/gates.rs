@@ -140,7 +140,11 @@ fn computed_references<T: Element>(
 
 /// A reference for every element, computed by the device; `None` if it has no memory for it. An
 /// inner error if it is wrong.
-fn compute_reference<T: Element>(
+///
+/// # Errors
+///
+/// The device fails, or the host has no memory for the operands in f64.
+pub fn compute_reference<T: Element>(
     device: &Device,
     problem: &Problem<T>,
     seed: u64,

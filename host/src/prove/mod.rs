@@ -24,7 +24,7 @@ use std::io::Write;
 use gpu_gemm::{Bf16, Device, ElementType, F16, Opened};
 
 pub use error::EvaluateError;
-pub use gates::small_integer;
+pub use gates::{compute_reference, small_integer};
 pub use request::{Baseline, Request};
 pub use steps::steps;
 

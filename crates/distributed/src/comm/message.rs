@@ -10,7 +10,7 @@ use mpi::{Address, Count};
 
 use host::cpu::view::{View, ViewMut};
 
-use super::Piece;
+use super::{Piece, Transmissible};
 
 /// Where the elements of a message lie.
 pub(super) struct Message {
@@ -30,7 +30,7 @@ struct Part {
 impl Message {
     /// Of pieces of one buffer, one after the other, to be used with the address of the buffer:
     /// MPI looks at it to see whose memory it is. `None` if they have no elements.
-    pub fn within<T: Equivalence>(pieces: &[Piece]) -> Option<Message> {
+    pub fn within<T: Transmissible>(pieces: &[Piece]) -> Option<Message> {
         Message::of::<T>(pieces.iter().map(|piece| Part {
             first: (piece.first * size_of::<T>()) as Address,
             rows: piece.rows,
@@ -40,7 +40,7 @@ impl Message {
     }
 
     /// Of parts to read, one after the other; `None` if they have no elements.
-    pub fn reading<T: Equivalence>(parts: &[View<'_, T>]) -> Option<Message> {
+    pub fn reading<T: Transmissible>(parts: &[View<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter().map(|part| Part {
             first: part.elements().as_ptr() as Address,
             rows: part.rows(),
@@ -50,7 +50,7 @@ impl Message {
     }
 
     /// Of parts to write.
-    pub fn writing<T: Equivalence>(parts: &mut [ViewMut<'_, T>]) -> Option<Message> {
+    pub fn writing<T: Transmissible>(parts: &mut [ViewMut<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter_mut().map(|part| Part {
             first: part.as_mut_ptr() as Address,
             rows: part.rows(),
@@ -59,12 +59,12 @@ impl Message {
         }))
     }
 
-    fn of<T: Equivalence>(parts: impl Iterator<Item = Part>) -> Option<Message> {
+    fn of<T: Transmissible>(parts: impl Iterator<Item = Part>) -> Option<Message> {
         let parts: Vec<Part> = parts
             .filter(|part| part.rows > 0 && part.columns > 0)
             .collect();
         let elements: usize = parts.iter().map(|part| part.rows * part.columns).sum();
-        let element = T::equivalent_datatype();
+        let element = T::As::equivalent_datatype();
         let vectors: Vec<UncommittedUserDatatype> = parts
             .iter()
             .map(|part| {

@@ -24,6 +24,8 @@ mod over_mpi;
 mod pending;
 pub mod transport;
 
+use gpu_gemm::{Bf16, F16};
+
 #[cfg(not(feature = "mpi"))]
 pub use alone::{
     Equivalence, Job, Ranks, abort, alone_because, host_name, library, rank_of_all, rank_on_host,
@@ -40,6 +42,22 @@ pub(crate) use alone::Request;
 #[cfg(feature = "mpi")]
 pub(crate) use over_mpi::Request;
 pub(crate) use pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
+
+/// A number that matrices hold, as MPI sends it. MPI knows no floats of 16 bits: they are sent as
+/// integers of as many, with the same bits.
+pub trait Transmissible {
+    type As: Equivalence;
+}
+
+macro_rules! transmissible {
+    ($($number:ty as $sent:ty),*) => {
+        $(impl Transmissible for $number {
+            type As = $sent;
+        })*
+    };
+}
+
+transmissible!(f32 as f32, f64 as f64, i32 as i32, Bf16 as u16, F16 as u16);
 
 /// A compact matrix at some place of a buffer: its first element there, its rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use mpi::traits::{AsRaw, Communicator, CommunicatorCollectives, Destination, Roo
 
 use host::cpu::view::{View, ViewMut};
 
-use super::Piece;
 use super::message::Message;
 use super::pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
+use super::{Piece, Transmissible};
 use crate::volume::Volume;
 
 /// Why this process is the only rank, if nobody started it as one of several; to be asked before
@@ -132,7 +132,7 @@ impl Ranks {
     }
 
     /// Sends parts as one message, and returns when their buffers can be used again.
-    pub fn send<T: Equivalence>(&self, parts: &[View<'_, T>], to: usize) {
+    pub fn send<T: Transmissible>(&self, parts: &[View<'_, T>], to: usize) {
         let Some(message) = Message::reading(parts) else {
             return;
         };
@@ -151,7 +151,7 @@ impl Ranks {
     }
 
     /// Receives what [`Ranks::send`] sent, into parts of the same sizes.
-    pub fn receive<T: Equivalence>(&self, mut parts: Vec<ViewMut<'_, T>>, from: usize) {
+    pub fn receive<T: Transmissible>(&self, mut parts: Vec<ViewMut<'_, T>>, from: usize) {
         let Some(message) = Message::writing(&mut parts) else {
             return;
         };
@@ -172,7 +172,7 @@ impl Ranks {
     /// One collective in which each rank sends parts to some ranks and receives some: all must
     /// call it. No rank is named twice in one list, and what goes to a rank has the sizes that
     /// it expects.
-    pub fn exchange<T: Equivalence>(
+    pub fn exchange<T: Transmissible>(
         &self,
         outgoing: &[(usize, Vec<View<'_, T>>)],
         incoming: Vec<(usize, Vec<ViewMut<'_, T>>)>,
@@ -205,7 +205,7 @@ impl Ranks {
     }
 
     /// Starts to send parts as one message.
-    pub(crate) fn start_send<'a, T: Equivalence>(
+    pub(crate) fn start_send<'a, T: Transmissible>(
         &self,
         parts: &[View<'a, T>],
         to: usize,
@@ -237,7 +237,7 @@ impl Ranks {
     /// # Panics
     ///
     /// If the buffer is shorter than the part.
-    pub(crate) fn start_send_of_copy<T: Equivalence + Copy>(
+    pub(crate) fn start_send_of_copy<T: Transmissible + Copy>(
         &self,
         part: View<'_, T>,
         mut buffer: Vec<T>,
@@ -258,7 +258,7 @@ impl Ranks {
     /// # Panics
     ///
     /// If the buffer is shorter than the matrix.
-    pub(crate) fn start_receive<T: Equivalence>(
+    pub(crate) fn start_receive<T: Transmissible>(
         &self,
         mut buffer: Vec<T>,
         rows: usize,
@@ -293,7 +293,7 @@ impl Ranks {
     /// # Panics
     ///
     /// If a buffer is shorter than its panel.
-    pub(crate) fn start_broadcast<'a, T: Equivalence>(
+    pub(crate) fn start_broadcast<'a, T: Transmissible>(
         &self,
         root: usize,
         mut panel: Panel<'a, T>,
@@ -341,7 +341,7 @@ impl Ranks {
     /// # Safety
     ///
     /// The buffer has the pieces, and nothing else touches them until the request is complete.
-    pub(crate) unsafe fn start_receive_at<T: Equivalence>(
+    pub(crate) unsafe fn start_receive_at<T: Transmissible>(
         &self,
         buffer: *mut T,
         pieces: &[Piece],
@@ -374,7 +374,7 @@ impl Ranks {
     ///
     /// The buffer has the matrix. Until the request is complete nothing writes it, nor, but on
     /// the root, reads it.
-    pub(crate) unsafe fn start_broadcast_at<T: Equivalence>(
+    pub(crate) unsafe fn start_broadcast_at<T: Transmissible>(
         &self,
         root: usize,
         buffer: *mut T,
@@ -513,14 +513,14 @@ struct Sides {
 }
 
 impl Sides {
-    fn new<T: Equivalence>(
+    fn new<T: Transmissible>(
         ranks: usize,
         messages: impl Iterator<Item = (usize, Option<Message>)>,
     ) -> Sides {
         let mut sides = Sides {
             counts: vec![0; ranks],
             displacements: vec![0; ranks],
-            types: vec![T::equivalent_datatype().as_raw(); ranks],
+            types: vec![T::As::equivalent_datatype().as_raw(); ranks],
             messages: Vec::new(),
         };
         for (rank, message) in messages {

@@ -22,6 +22,7 @@ use cust::device::{Device as CudaOrdinal, DeviceAttribute};
 use cust::error::CudaResult;
 use gpu_gemm::Device;
 use gpu_gemm::text::plural;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Ranks, host_name};
@@ -42,10 +43,12 @@ pub enum Asked {
 }
 
 /// A way from one GPU to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     Nccl,
     Mpi,
+    #[default]
     Pinned,
 }
 

@@ -2,17 +2,39 @@
 
 use std::collections::HashMap;
 
-use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::Tile;
+use gpu_gemm::{Device, Shape};
 use host::cpu::{self, view::View, view::ViewMut};
-use host::data::{Matrix, Placement, Problem};
+use host::data::{Matrix, Placement, Problem, Storage};
 use host::memory;
-use host::prove::{EvaluateError, small_integer};
+use host::progress::Progress;
+use host::prove::{EvaluateError, compute_reference, small_integer};
 use host::source::Source;
+use host::verify::computed::ComputedReference;
 use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
+use thiserror::Error;
 
 use super::Request;
 use crate::Element;
+
+/// How results round. Whatever a kernel carries along within a panel, panels are added plainly. All
+/// kernels for elements of 16 bits are of tensor cores, and a result of theirs is one product,
+/// rounded once: no layout adds panels of them.
+pub(super) fn error_model<T: Element>() -> ErrorModel {
+    match verify::rounds_sums::<T>() {
+        true => ErrorModel::Truncated,
+        false => ErrorModel::Elementwise,
+    }
+}
+
+/// Why C is not known to be right.
+#[derive(Debug, Error)]
+pub(super) enum KnownError {
+    #[error(transparent)]
+    Wrong(#[from] Failure),
+    #[error(transparent)]
+    NoReference(#[from] EvaluateError),
+}
 
 /// The problems of one shape, and what is known to be right.
 pub(super) struct Known<T: Element> {
@@ -21,6 +43,9 @@ pub(super) struct Known<T: Element> {
     pub asked: Problem<T>,
     data: Option<host::data::Data>,
     coverage: Coverage,
+    /// Of each gate's problem, once it was needed, where elements have fewer bits than their sums:
+    /// rows cannot be checked by their sums then.
+    references: HashMap<Gate, ComputedReference>,
     /// By the bits of C: those that passed a gate already need not pass it again.
     passed: HashMap<(Gate, u64), Proof>,
 }
@@ -45,7 +70,7 @@ impl<T: Element> Known<T> {
         let storage = request.storage();
         let layout = storage.layout(shape);
         let [alpha, beta] = [request.alpha, request.beta].map(scalar_of_integers);
-        let exact = ErrorModel::Elementwise
+        let exact = error_model::<T>()
             .exact_data::<T>(shape)
             .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
             .transpose()?;
@@ -56,6 +81,7 @@ impl<T: Element> Known<T> {
             asked,
             data,
             coverage: Coverage::of(shape, request.seed),
+            references: HashMap::new(),
             passed: HashMap::new(),
         })
     }
@@ -65,19 +91,32 @@ impl<T: Element> Known<T> {
         gate: Gate,
         c: &Matrix<T>,
         tile: Tile,
-    ) -> Result<Proof, Failure> {
+        device: &Device,
+    ) -> Result<Proof, KnownError> {
         let key = (gate, c.hash_of_bits());
         if let Some(proof) = self.passed.get(&key) {
             return Ok(proof.clone());
         }
-        let proof = match (gate, &self.exact) {
-            (Gate::Exact, Some(problem)) => verify::exact(problem, c, tile, self.coverage)?,
-            // Whatever the kernel carries along within a panel, panels are added plainly.
-            (Gate::Exact, None) | (Gate::General, _) => {
-                let model = ErrorModel::Elementwise;
-                verify::general(&self.asked, c, tile, self.data, self.coverage, model)?
-            }
+        let (data, model) = (self.data, error_model::<T>());
+        let (problem, is_exact) = match (gate, &self.exact) {
+            (Gate::Exact, Some(problem)) => (problem, true),
+            (Gate::Exact, None) | (Gate::General, _) => (&self.asked, false),
         };
+        let by_reference = verify::rounds_sums::<T>() && self.coverage != Coverage::Full;
+        let storage = Storage::default();
+        let fits = memory::check_stored(self.shape, storage, size_of::<f64>()).is_ok();
+        let is_missing = by_reference && !self.references.contains_key(&gate);
+        if is_missing && fits && device.gpu().is_some() {
+            let computed = compute_reference(device, problem, 1, &Progress::start(0))?;
+            self.references.extend(computed?.map(|found| (gate, found)));
+        }
+        let proof = match (is_exact, self.references.get(&gate)) {
+            (true, Some(reference)) => verify::exact_by(problem, c, reference),
+            (false, Some(reference)) => verify::proven_by(problem, c, reference, data, model),
+            (true, None) if by_reference => verify::exact(problem, c, tile, Coverage::Full),
+            (true, None) => verify::exact(problem, c, tile, self.coverage),
+            (false, None) => verify::general(problem, c, tile, data, self.coverage, model),
+        }?;
         self.passed.insert(key, proof.clone());
         Ok(proof)
     }
@@ -131,6 +170,19 @@ pub(super) fn finished<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_gemm::{Bf16, F16, KERNELS};
+
+    #[test]
+    fn all_kernels_for_16_bits_round_as_the_gates_expect() {
+        let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+        let models = variants
+            .filter(|variant| variant.types.c.bytes() == 2)
+            .map(|variant| ErrorModel::of(variant.rounding));
+        let models: Vec<ErrorModel> = models.collect();
+        assert!(!models.is_empty());
+        let expected = [error_model::<Bf16>(), error_model::<F16>()];
+        assert!(models.iter().all(|model| expected == [*model; 2]));
+    }
 
     #[test]
     fn alpha_and_beta_are_applied_to_the_c_that_was_there() {

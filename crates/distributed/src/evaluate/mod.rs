@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{Device, ElementType, Shape};
 use host::cpu::view::View;
 use host::data::{Matrix, Placement, ProblemError, Storage};
 use host::memory;
@@ -23,16 +23,17 @@ use host::rung::Rung;
 use host::select::Asked;
 use host::source::Source;
 use host::statistics;
+use host::verify::Failure;
 use host::verify::summary::Summary;
-use host::verify::{ErrorModel, Failure};
 
 use apart::Apart;
-use known::{Gate, Known, finished, scalar_of_integers};
+use known::{Gate, Known, error_model, finished, scalar_of_integers};
 
 use crate::Element;
 use crate::clock::{Clock, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
+use crate::layout::between_gpus::Costs;
 use crate::layout::{Job, Multiply, layouts};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
@@ -153,8 +154,8 @@ pub fn evaluate<T: Element>(
             let is_other = |known: &Knowledge<T>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 known = Some(match gathers {
-                    true => Knowledge::Gathered(Known::new(request, task.shape, source)?),
-                    false => Knowledge::Apart(Apart::new(request, task.shape, source)?),
+                    true => Knowledge::Gathered(Box::new(Known::new(request, task.shape, source)?)),
+                    false => Knowledge::Apart(Box::new(Apart::new(request, task.shape, source)?)),
                 });
             }
             let evaluation = Evaluation {
@@ -164,6 +165,7 @@ pub fn evaluate<T: Element>(
                 gathers,
                 local: &*local,
                 gpu: gpu.as_ref(),
+                device: &place.device,
                 threads: place.team.threads(),
                 data: source.description(),
             };
@@ -185,14 +187,15 @@ struct Evaluation<'a, T> {
     gathers: bool,
     local: &'a dyn LocalProduct<T>,
     gpu: Option<&'a Gpu>,
+    device: &'a Device,
     threads: usize,
     data: String,
 }
 
 /// What rank 0 knows of a shape.
 enum Knowledge<T: Element> {
-    Gathered(Known<T>),
-    Apart(Apart<T>),
+    Gathered(Box<Known<T>>),
+    Apart(Box<Apart<T>>),
 }
 
 impl<T: Element> Knowledge<T> {
@@ -236,14 +239,12 @@ impl<T: Element> Evaluation<'_, T> {
         let case = self.case();
         let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
         let asked: Vec<_> = layouts::<T>().into_iter().filter(asked).collect();
-        let products = local_products(asked.iter().copied(), &case);
-        let machine = machine::measure(
-            self.group,
-            case.shape,
-            &products,
-            self.local,
-            self.request.offload,
-        );
+        let local = Local {
+            product: self.local,
+            gpu: self.gpu,
+            offload: self.request.offload,
+        };
+        let machine = machine::measure(self.group, &case, &asked, &local);
         let machine = machine.unwrap_or_else(|error| end_the_job(error));
         let mut records = Vec::new();
         let mut result = None;
@@ -265,7 +266,7 @@ impl<T: Element> Evaluation<'_, T> {
         let mut proven = true;
         let mut first = None;
         // The same on all ranks.
-        if ErrorModel::Elementwise
+        if error_model::<T>()
             .exact_data::<T>(self.task.shape)
             .is_none()
         {
@@ -340,7 +341,7 @@ impl<T: Element> Evaluation<'_, T> {
         let (Some(Knowledge::Gathered(known)), Some(c)) = (known, &run.c) else {
             return None;
         };
-        Some(match known.judge(gate, c, self.tile()) {
+        Some(match known.judge(gate, c, self.tile(), self.device) {
             Ok(proof) => Ok(format!("{}: {}", proof.gate, proof.statement)),
             Err(failure) => Err(failure.to_string()),
         })
@@ -509,13 +510,20 @@ impl<T: Element> Evaluation<'_, T> {
 
     /// What the model says.
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
-        let cost = layout.cost(&self.case(), machine, size_of::<T>());
+        let case = self.case();
+        let cost = layout.cost(&case, machine, size_of::<T>());
         match self.gathers {
             true => cost,
-            false => Times {
-                collect_s: 0.0,
-                ..cost
-            },
+            // Each rank still has its block copied from its GPU.
+            false => {
+                let grid = layout.grid(&case);
+                let costs = Costs::new(&case, grid, machine, size_of::<T>());
+                let costs = costs.filter(|_| layout.moves(&case).is_some());
+                Times {
+                    collect_s: costs.map_or(0.0, |costs| costs.keeping()),
+                    ..cost
+                }
+            }
         }
     }
 
@@ -546,6 +554,10 @@ impl<T: Element> Evaluation<'_, T> {
             elements.sum::<u64>() * size_of::<T>() as u64
         };
         let flops = case.shape.flops();
+        let speed = |seconds: f64| (flops > 0.0 && seconds > 0.0).then(|| flops / seconds);
+        let resident = |run: &Run<T>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
+        let resident_times_s: Vec<f64> = runs.iter().map(resident).collect();
+        let resident_median = median.map(|_| statistics::median(&resident_times_s));
         Record {
             layout: layout.name().to_string(),
             kernel: request.kernel.clone(),
@@ -564,8 +576,11 @@ impl<T: Element> Evaluation<'_, T> {
             panel: request.panel,
             gathered: self.gathers,
             time_median_s: median,
-            flops_per_s: median.filter(|_| flops > 0.0).map(|median| flops / median),
+            flops_per_s: median.and_then(speed),
             times_s,
+            resident_median_s: resident_median,
+            resident_flops_per_s: resident_median.and_then(speed),
+            resident_times_s,
             slowest_of_runs: runs
                 .iter()
                 .map(|run| slowest(run.times.iter().copied()))
@@ -579,25 +594,6 @@ impl<T: Element> Evaluation<'_, T> {
             ..Record::default()
         }
     }
-}
-
-/// The products that these layouts compute on a rank, each once.
-pub(crate) fn local_products<T: Element>(
-    layouts: impl Iterator<Item = &'static dyn Multiply<T>>,
-    case: &Case,
-) -> Vec<Local> {
-    let mut products: Vec<Local> = Vec::new();
-    for layout in layouts {
-        let shape = layout.local_product(case);
-        let product = Local {
-            shape,
-            is_panel: shape.k < case.shape.k,
-        };
-        if !products.contains(&product) {
-            products.push(product);
-        }
-    }
-    products
 }
 
 /// The largest time of any rank, phase by phase.

@@ -14,7 +14,7 @@
 //! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
 //! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 
-mod between_gpus;
+pub(crate) mod between_gpus;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -67,10 +67,57 @@ pub trait Layout: Sync {
     /// What it should take, with elements of so many bytes.
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost;
 
+    /// What ranks with GPUs copy and send, as far as it has to be timed for [`Layout::cost`]; none
+    /// if parts travel through the host's memory.
+    fn moves(&self, _case: &Case) -> Option<Moves> {
+        None
+    }
+
     /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone.
     fn making_room(&self, case: &Case, machine: &Machine, element_bytes: usize) -> f64 {
         let of_c = case.shape.m as u64 * case.shape.n as u64;
         machine.zeroing(self.memory(case).others.max(of_c), element_bytes)
+    }
+}
+
+/// Columns of a wider matrix, whose rows so lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strip {
+    pub columns: usize,
+    pub of_columns: usize,
+}
+
+/// What is copied and sent where ranks keep their parts on GPUs, beside parts whose elements lie
+/// one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// From rank 0's host memory to its GPU.
+    pub uploads: Vec<Strip>,
+    /// From a GPU to rows of C in its host's memory.
+    pub fetches: Vec<Strip>,
+    /// Columns of A that go to other ranks, panel by panel, beside rows of B.
+    pub panels: Option<Strip>,
+    /// Columns of A's blocks that are broadcast, panel by panel, beside rows of B's.
+    pub broadcasts: Option<Strip>,
+}
+
+impl Moves {
+    /// Of blocks of C in a grid, to whose columns of B belong.
+    fn of_blocks(case: &Case, grid: Grid) -> Moves {
+        let columns = grid.block(case.shape, 0).columns.len();
+        let strip = Strip {
+            columns,
+            of_columns: case.shape.n,
+        };
+        let strips: Vec<Strip> = (columns < case.shape.n)
+            .then_some(strip)
+            .into_iter()
+            .collect();
+        Moves {
+            uploads: strips.clone(),
+            fetches: strips,
+            ..Moves::default()
+        }
     }
 }
 

@@ -25,9 +25,10 @@ use std::ops::Range;
 use gpu_gemm::Shape;
 use host::cpu::view::View;
 
+use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
 use super::scatter_rows::{collecting, scattered};
-use super::{Job, Layout, LayoutError, Multiply, between_gpus};
+use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Incoming, Outgoing, OutgoingCopy};
@@ -113,7 +114,22 @@ impl Layout for Overlapped {
         }
     }
 
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        let strip = Strip {
+            columns: case.panel.min(case.shape.k),
+            of_columns: case.shape.k,
+        };
+        Some(Moves {
+            uploads: vec![strip],
+            panels: Some(strip),
+            ..Moves::default()
+        })
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        if let Some(costs) = Costs::new(case, self.grid(case), machine, element_bytes) {
+            return costs.overlapped(&panels_of(case));
+        }
         let (first, others) = first_and_others(case);
         let rows = largest_share(case.shape.m, case.ranks);
         let products = panels_of(case)

@@ -16,9 +16,10 @@
 
 use gpu_gemm::Shape;
 
+use super::between_gpus::Costs;
 use super::product::collected;
 use super::scatter_rows::{collecting, scatter_and_multiply};
-use super::{Job, Layout, LayoutError, Multiply};
+use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
 use crate::model::{Case, Cost, Lie, Machine, Memory};
 use crate::share_out::Grid;
@@ -85,8 +86,15 @@ impl Layout for ScatterBlocks {
         Shape::new(block.rows.len(), block.columns.len(), case.shape.k)
     }
 
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        Some(Moves::of_blocks(case, self.grid(case)))
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let grid = self.grid(case);
+        if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
+            return costs.scatter();
+        }
         let block = grid.block(case.shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
         Cost {

@@ -16,8 +16,9 @@
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
+use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
-use super::{Job, Layout, LayoutError, Multiply, between_gpus};
+use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
 use crate::clock::Phase;
 use crate::model::{Case, Cost, Lie, Machine, Memory};
@@ -108,7 +109,14 @@ impl Layout for ScatterRows {
         }
     }
 
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        Some(Moves::of_blocks(case, self.grid(case)))
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        if let Some(costs) = Costs::new(case, self.grid(case), machine, element_bytes) {
+            return costs.scatter();
+        }
         let rows = largest_share(case.shape.m, case.ranks);
         Cost {
             distribute_s: self.making_room(case, machine, element_bytes)

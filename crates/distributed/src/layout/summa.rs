@@ -27,9 +27,10 @@ use std::ops::Range;
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
+use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
 use super::scatter_rows::collecting;
-use super::{Job, Layout, LayoutError, Multiply, between_gpus};
+use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
@@ -134,8 +135,28 @@ impl Layout for Summa {
         Shape::new(block.rows.len(), block.columns.len(), widest)
     }
 
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        let grid = self.grid(case);
+        let mut moves = Moves::of_blocks(case, grid);
+        let held = held(case, grid, 0).0.columns.len();
+        if held < case.shape.k {
+            moves.uploads.push(Strip {
+                columns: held,
+                of_columns: case.shape.k,
+            });
+        }
+        moves.broadcasts = Some(Strip {
+            columns: self.local_product(case).k,
+            of_columns: held,
+        });
+        Some(moves)
+    }
+
     fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
         let (shape, grid) = (case.shape, self.grid(case));
+        if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
+            return costs.summa(&panels_of(case, grid), |rank| held(case, grid, rank));
+        }
         let block = grid.block(shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
         let panels = panels_of(case, grid);

@@ -41,7 +41,7 @@ use crate::nccl::{Communicator, Nccl, NcclError};
 
 /// Elements of a part begin at a multiple of so many elements: of at least 256 bytes, as an
 /// allocation does.
-const ALIGNMENT: usize = 64;
+const ALIGNMENT: usize = 128;
 
 /// The GPU that a rank multiplies on.
 pub struct Gpu {
@@ -411,14 +411,22 @@ impl Gpu {
         Ok(plan)
     }
 
-    /// Waits for all products so far, and returns how long the GPU has multiplied.
+    /// Waits for all products so far.
     ///
     /// # Errors
     ///
     /// A kernel crashed, or the driver fails.
-    pub fn wait_for<T: Element>(&self, c: &BlockOfC<'_, T>) -> Result<Duration, DeviceError> {
+    pub fn wait_for<T: Element>(&self, c: &BlockOfC<'_, T>) -> Result<(), DeviceError> {
         let waited = self.device().stream().synchronize();
-        waited.map_err(self.device().after(c.kernel))?;
+        waited.map_err(self.device().after(c.kernel))
+    }
+
+    /// How long the GPU has multiplied, of products that were waited for.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub fn multiplied_for<T: Element>(&self, c: &BlockOfC<'_, T>) -> Result<Duration, DeviceError> {
         let mut milliseconds = 0.0;
         for (started, ended) in &c.timed {
             let time = ended.elapsed_time_f32(started);
@@ -440,17 +448,32 @@ impl Gpu {
     pub fn fetch<T: Element>(
         &self,
         c: &BlockOfC<'_, T>,
+        to: ViewMut<'_, T>,
+    ) -> Result<(), DeviceError> {
+        match c.has_product {
+            true => self.download(OnGpu::compact(c.room.start, c.rows, c.columns), to),
+            false => Ok(()),
+        }
+    }
+
+    /// Copies a part to the host, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If they are not of the same size.
+    pub fn download<T: Element>(
+        &self,
+        part: OnGpu<T>,
         mut to: ViewMut<'_, T>,
     ) -> Result<(), DeviceError> {
-        assert_eq!((to.rows(), to.columns()), (c.rows, c.columns));
-        if !c.has_product {
-            return Ok(());
-        }
-        let part = OnGpu::compact(c.room.start, c.rows, c.columns);
+        assert_eq!((to.rows(), to.columns()), (part.rows, part.columns));
         let target = Side::Host(to.as_mut_ptr().cast(), to.leading() * size_of::<T>());
-        // SAFETY: both have these rows, the view exclusively, and the products have been waited
-        // for; so is this copy.
-        unsafe { copy_on(&self.copies, part.side(), target, part.width(), c.rows)? };
+        // SAFETY: both have these rows, the view exclusively, and the copy is waited for.
+        unsafe { copy_on(&self.copies, part.side(), target, part.width(), part.rows)? };
         self.finish_copies()
     }
 }

@@ -11,6 +11,8 @@ use host::source::{Filling, Source};
 use crate::arguments::{Arguments, ProofPlace};
 use crate::comm::{LARGEST, Ranks};
 use crate::evaluate::{Proof, Request, Task};
+use crate::layout::layouts;
+use crate::model::Case;
 use crate::record::Scaling;
 
 /// m, n and k where nothing says what they are.
@@ -134,6 +136,9 @@ pub(super) fn request(
     }
     let proof = proof(arguments, matrices)?;
     let layouts = arguments.layouts();
+    if data_type.bytes() == 2 && !arguments.model.predict {
+        check_16_bits(arguments, &layouts, data_type)?;
+    }
     if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
         let count = tasks.len() * layouts.len();
         return Err(usage(format!(
@@ -159,6 +164,46 @@ pub(super) fn request(
     })
 }
 
+/// What cannot be of elements of 16 bits, whose sums are f32: C has to be rounded once.
+fn check_16_bits(
+    arguments: &Arguments,
+    asked: &[&'static str],
+    data_type: ElementType,
+) -> Result<(), Stop> {
+    let one = Case {
+        shape: Shape::cube(2),
+        ranks: 1,
+        panel: 1,
+    };
+    // Those that multiply less than all of k at a time.
+    let (adding, others): (Vec<_>, Vec<_>) = layouts::<f32>()
+        .into_iter()
+        .partition(|layout| layout.local_product(&one).k < one.shape.k);
+    let mut adding = adding.iter().map(|layout| layout.name());
+    if let Some(name) = adding.find(|name| asked.contains(name)) {
+        let others: Vec<_> = others.iter().map(|layout| layout.name()).collect();
+        return Err(usage(format!(
+            "`{name}` adds a product to C for each panel, and a C of {data_type} would be rounded \
+             each time. Name layouts that multiply once: --layout {}.",
+            others.join(",")
+        )));
+    }
+    let operands = &arguments.problem.operands;
+    if (operands.alpha, operands.beta) != (1.0, 0.0) {
+        return Err(usage(format!(
+            "Rank 0 applies alpha and beta to the product that it has collected, which of \
+             {data_type} is rounded already. Leave out --alpha and --beta."
+        )));
+    }
+    if arguments.proof.proof == Some(ProofPlace::Distributed) {
+        return Err(usage(format!(
+            "--proof distributed compares sums of a C that is not rounded, and one of {data_type} \
+             is. Leave it out."
+        )));
+    }
+    Ok(())
+}
+
 /// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
 fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
     let operands = &arguments.problem.operands;
@@ -179,6 +224,8 @@ fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
         ))),
         (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
         (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
+        // There is no other for it.
+        (None, None) if matrices.data_type.bytes() == 2 => Ok(Proof::Gathered),
         (None, None) => Ok(Proof::BySize(
             limit.map(|gibibytes| (gibibytes * f64::from(1 << 30)) as u64),
         )),

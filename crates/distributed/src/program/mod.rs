@@ -13,7 +13,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{Bf16, ElementType, F16, Shape};
 use host::bench::Provenance;
 use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
@@ -29,12 +29,13 @@ use crate::Element;
 use crate::arguments::{Arguments, ModelArguments};
 use crate::comm::transport::{TransportError, transport};
 use crate::comm::{self, Ranks};
-use crate::evaluate::{Request, evaluate, local_products};
+use crate::evaluate::{Request, evaluate};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
 use crate::layout::layouts;
+use crate::local::gpu::Gpu;
 use crate::local::{Place, local_product};
-use crate::machine;
-use crate::model::{Case, Machine};
+use crate::machine::{self, Local};
+use crate::model::{Case, Gpus, Machine};
 use crate::predict::Question;
 use crate::record::{Report, TransportRecord};
 
@@ -133,9 +134,10 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
         ElementType::F32 => multiply::<f32>(world, arguments, &request, &place, reason, &matrices),
         ElementType::F64 => multiply::<f64>(world, arguments, &request, &place, reason, &matrices),
         ElementType::I32 => multiply::<i32>(world, arguments, &request, &place, reason, &matrices),
-        other @ (ElementType::Bf16 | ElementType::F16) => stop(usage(format!(
-            "gemm-mpi sends f32, f64 and i32; no layout sends {other} so far."
-        ))),
+        ElementType::Bf16 => {
+            multiply::<Bf16>(world, arguments, &request, &place, reason, &matrices)
+        }
+        ElementType::F16 => multiply::<F16>(world, arguments, &request, &place, reason, &matrices),
     }
 }
 
@@ -201,8 +203,9 @@ fn multiply<T: Element>(
     finish(written, &mut io::stderr(), code)
 }
 
-/// The parts of a product that is timed for a prediction are at most so large.
+/// The parts of a product that is timed for a prediction are at most so large, and on GPUs.
 const PROBE: usize = 1024;
+const PROBE_ON_GPU: usize = 8192;
 
 /// Prints what the model says, of the machine that is given or else measured.
 fn predict<T: Element>(
@@ -242,13 +245,19 @@ fn predict<T: Element>(
                     T::TYPE
                 ));
             };
+            let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
+            let probe = if gpu.is_some() { PROBE_ON_GPU } else { PROBE };
             let case = Case {
-                shape: Shape::new(shape.m.min(PROBE), shape.n.min(PROBE), shape.k.min(PROBE)),
+                shape: Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe)),
                 ranks: world.size(),
                 panel: request.panel,
             };
-            let products = local_products(layouts::<T>().into_iter(), &case);
-            let measured = machine::measure(world, case.shape, &products, &*local, request.offload);
+            let local = Local {
+                product: &*local,
+                gpu: gpu.as_ref(),
+                offload: request.offload,
+            };
+            let measured = machine::measure(world, &case, &layouts::<T>(), &local);
             let mut machine = measured.unwrap_or_else(|error| end_the_job(error));
             if let Some(latency) = latency {
                 machine.latency_s = latency * 1e-6;
@@ -258,10 +267,12 @@ fn predict<T: Element>(
             }
             if latency.is_some() || bandwidth.is_some() {
                 machine.messages.clear();
+                machine.gpus.iter_mut().for_each(Gpus::forget_messages);
             }
             if let Some(flops) = flops {
                 machine.flops_per_s = flops * 1e9;
                 machine.products.clear();
+                machine.gpus.iter_mut().for_each(Gpus::forget_products);
             }
             machine
         }

@@ -34,6 +34,9 @@ fn main() -> ExitCode {
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
+        the_model_adds_up_what_gpus_were_timed_at,
+        a_prediction_is_by_what_gpus_were_timed_at,
+        the_resident_time_is_compute_and_wait_of_the_slowest_rank,
         the_next_panel_is_on_its_way_before_this_one_is_waited_for,
         each_rank_broadcasts_a_then_b_panel_after_panel,
         the_way_is_chosen_said_and_recorded,
@@ -143,67 +146,169 @@ fn blocks_are_proven_where_they_lie() {
 /// Products of a call with `--runs 1`: two that are proven, and one that is timed.
 const PRODUCTS: u64 = 3;
 
+/// The logs of a call with one timed run, and with two: between them is one product. What the model
+/// measures before is in both.
+fn one_run_and_two(number_of_ranks: usize, settings: &str, arguments: &str) -> [Ran; 2] {
+    [1, 2].map(|runs| {
+        let arguments = format!("{arguments} --runs {runs} --format json");
+        ranks(number_of_ranks, Nccl::Here, settings, &arguments)
+    })
+}
+
+/// The bytes of these lines.
+fn bytes<'l>(log: &'l [String], is_meant: impl Fn(&'l String) -> bool) -> u64 {
+    let meant = log.iter().filter(|line| is_meant(line));
+    meant.map(|line| number(line, "bytes")).sum()
+}
+
 fn nccl_sends_the_bytes_of_the_formulas() {
     for layout in ["scatter-rows", "scatter-blocks", "overlapped", "summa"] {
         for number_of_ranks in 2..=4 {
-            let arguments = format!(
-                "--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive --runs 1 --format json"
-            );
-            let ran = ranks(number_of_ranks, Nccl::Here, "gpus=4", &arguments);
-            let record = &records(&ran)[0];
+            let arguments = format!("--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive");
+            let [one, two] = one_run_and_two(number_of_ranks, "gpus=4", &arguments);
+            let record = &records(&one)[0];
             let of_formula = |phase: &str| {
                 let ranks = record["per_rank"].as_array().unwrap().iter();
                 let elements = ranks.map(|rank| rank["formula"][phase]["elements"].as_u64());
                 elements.map(Option::unwrap).sum::<u64>()
             };
             let formula = 4 * (of_formula("distribute") + of_formula("multiply"));
-            let sent = ran.log.iter().filter(|line| line.starts_with("nccl "));
-            let bytes: u64 = sent.map(|line| number(line, "bytes")).sum();
+            let sent = |ran: &Ran| bytes(&ran.log, |line| line.starts_with("nccl "));
             assert!(formula > 0);
-            assert_eq!(bytes, PRODUCTS * formula, "{layout} on {number_of_ranks}");
+            let more = sent(&two) - sent(&one);
+            assert_eq!(more, formula, "{layout} on {number_of_ranks}");
         }
     }
 }
 
 fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     let of_layout = |layout: &str, panels: u64| {
-        let arguments = format!(
-            "--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive --runs 1 --format json"
-        );
-        let ran = ranks(2, Nccl::Here, "gpus=2", &arguments);
-        let with = |start: &str| {
-            let lines = ran.log.iter().filter(|line| line.starts_with(start));
-            lines.cloned().collect::<Vec<String>>()
-        };
-        // What the model measures is multiplied by way of the host, with guards around A.
-        let own = with("launch ").into_iter().filter(|line| {
-            let size = ["m", "n", "k"].map(|name| number(line, name));
-            size == [8, 16, 16 / panels]
+        let arguments = format!("--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive");
+        let [one, two] = one_run_and_two(2, "gpus=2", &arguments);
+        let own = one.log.iter().filter(|line| {
+            let size = |name| number(line, name);
+            line.starts_with("launch ") && ["m", "n", "k"].map(size) == [8, 16, 16 / panels]
         });
         let launches = own.count() as u64;
         assert!(launches >= 2 * PRODUCTS * panels, "{layout}: {launches}");
-        let fetched = with("host ")
-            .into_iter()
-            .filter(|line| line.contains("to=1"));
-        let bytes: u64 = fetched.map(|line| number(&line, "bytes")).sum();
-        assert_eq!(
-            bytes,
-            PRODUCTS * 4 * 16 * 16,
-            "{layout}: all of C a product"
-        );
-        let copied = with("host ")
-            .into_iter()
-            .filter(|line| line.contains("to=0"));
-        let bytes: u64 = copied.map(|line| number(&line, "bytes")).sum();
-        assert_eq!(
-            bytes,
-            PRODUCTS * 2 * 4 * 16 * 16,
-            "{layout}: A and B a product"
-        );
+        let copied = |ran: &Ran, to: &str| {
+            let is_meant = |line: &String| line.starts_with("host ") && line.contains(to);
+            bytes(&ran.log, is_meant)
+        };
+        let fetched = copied(&two, "to=1") - copied(&one, "to=1");
+        assert_eq!(fetched, 4 * 16 * 16, "{layout}: all of C");
+        let uploaded = copied(&two, "to=0") - copied(&one, "to=0");
+        assert_eq!(uploaded, 2 * 4 * 16 * 16, "{layout}: A and B");
     };
     of_layout("scatter-rows", 1);
     of_layout("overlapped", 4);
     of_layout("summa", 4);
+}
+
+/// One of a record's lists of what was timed.
+fn timed<'r>(record: &'r Value, name: &str) -> &'r Vec<Value> {
+    let timed = &record["machine"]["gpus"][name];
+    timed
+        .as_array()
+        .unwrap_or_else(|| panic!("{name}: {record}"))
+}
+
+fn the_model_adds_up_what_gpus_were_timed_at() {
+    for way in ["nccl", "pinned", "mpi"] {
+        let arguments = format!(
+            "--layout all --shapes 64x64x64 --panel 16 --kernel naive --runs 1 --transport {way}"
+        );
+        let ran = ranks(
+            2,
+            Nccl::Here,
+            "gpus=2 mpi=1",
+            &format!("{arguments} --format json"),
+        );
+        for record in records(&ran) {
+            let layout = record["layout"].as_str().unwrap();
+            let gpus = &record["machine"]["gpus"];
+            assert_eq!(gpus["way"], way);
+            for name in ["uploads", "fetches", "parts", "broadcasts"] {
+                assert!(timed(&record, name).len() > 1, "{way}: {name}");
+            }
+            let by_mpi = if way == "nccl" { 0 } else { 2 };
+            for name in ["rows", "columns"] {
+                assert!(timed(&record, name).len() >= by_mpi, "{way}: {name}");
+            }
+            let hidden = gpus["hidden"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&hidden));
+            // Each layout's own product, of operands on the GPU; that of `point-to-point`, which
+            // begins and ends in the host's memory, is not among them.
+            let product = |k: u64| {
+                let of_shape = |one: &&Value| one["k"] == k && one["m"] == 32 && one["n"] == 64;
+                let product = timed(&record, "products").iter().find(of_shape);
+                product.map(|one| (one["seconds"].as_f64().unwrap(), one["adds"] == true))
+            };
+            let (once, panel) = (product(64).unwrap(), product(16).unwrap());
+            assert_eq!((once.1, panel.1), (false, true), "{way}");
+            assert_eq!(timed(&record, "products").len(), 2);
+            let on_host = record["machine"]["products"].as_array().unwrap();
+            assert_eq!(on_host.len(), 1, "{way}");
+            let seconds = match layout {
+                "scatter-rows" | "scatter-blocks" => once.0,
+                "overlapped" | "summa" => 4.0 * panel.0,
+                _ => continue,
+            };
+            let predicted = record["predicted"]["compute_s"].as_f64().unwrap();
+            assert!((predicted / seconds - 1.0).abs() < 1e-9, "{way}: {record}");
+        }
+        let table = ranks(2, Nccl::Here, "gpus=2 mpi=1", &arguments).ended.out;
+        let said = table
+            .matches(&format!("GPUs, by {way}: to rank 0's "))
+            .count();
+        assert_eq!(said, 5, "{table}");
+    }
+}
+
+fn a_prediction_is_by_what_gpus_were_timed_at() {
+    let predict = "--predict --size 64 --panel 16 --kernel naive";
+    let said = |more: &str| {
+        let ended = ranks(2, Nccl::Here, "gpus=2", &format!("{predict} {more}")).ended;
+        assert_eq!(ended.code, Some(0), "{}", ended.notes);
+        ended.out
+    };
+    let measured = said("");
+    for part in [
+        "GPUs, by nccl: to rank 0's",
+        "of a message hidden",
+        "summa, resident",
+    ] {
+        assert!(measured.contains(part), "no `{part}` in {measured}");
+    }
+    // What is given is not measured.
+    let given = said("--latency 1 --bandwidth 10");
+    assert!(!given.contains("from rank 0 to another's"), "{given}");
+    assert!(given.contains("products "), "{given}");
+}
+
+fn the_resident_time_is_compute_and_wait_of_the_slowest_rank() {
+    let arguments = "--layout all --scaling 1,2 --shapes 33x65x17 --panel 4 --kernel naive \
+                     --runs 3 --format json";
+    for record in records(&ranks(2, Nccl::Here, "gpus=2", arguments)) {
+        let seconds = |value: &Value| value.as_f64().unwrap();
+        let ranks = record["per_rank"].as_array().unwrap().iter();
+        let of_ranks = ranks.map(|rank| {
+            let times = &rank["times"];
+            seconds(&times["compute_s"]) + seconds(&times["wait_s"])
+        });
+        // Those are of the run with the median time.
+        let slowest = of_ranks.fold(0.0, f64::max);
+        let resident = record["resident_times_s"].as_array().unwrap();
+        assert_eq!(resident.len(), 3);
+        assert!(
+            resident.iter().any(|of_run| seconds(of_run) == slowest),
+            "{record}"
+        );
+        let mut sorted: Vec<f64> = resident.iter().map(seconds).collect();
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(seconds(&record["resident_median_s"]), sorted[1]);
+        assert!(seconds(&record["resident_speedup"]) > 0.0);
+    }
 }
 
 fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
@@ -251,7 +356,10 @@ fn each_rank_broadcasts_a_then_b_panel_after_panel() {
     }
     assert_eq!(of_processes.len(), 4);
     for communicators in of_processes.values() {
-        assert_eq!(communicators.len() as u64, PRODUCTS * 4 * 2);
+        // Before the products, what the model measures is broadcast by another one.
+        let of_products = communicators.len() - (PRODUCTS * 4 * 2) as usize;
+        let (measured, communicators) = communicators.split_at(of_products);
+        assert!(measured.iter().all(|one| !communicators.contains(one)));
         // The row's was made first, so its number is the lower one.
         let pairs = communicators.chunks(2);
         assert!(pairs.clone().all(|pair| pair == &communicators[..2]));

@@ -56,6 +56,18 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
             "--layout all --out c.npy",
             "--out takes one C, but 5 are computed",
         ),
+        (
+            "--dtype bf16 --kernel auto --layout all",
+            "`overlapped` adds a product to C for each panel, and a C of bf16 would be rounded",
+        ),
+        (
+            "--dtype f16 --kernel auto --alpha 2",
+            "Leave out --alpha and --beta",
+        ),
+        (
+            "--dtype f16 --kernel auto --proof distributed",
+            "one of f16 is. Leave it out",
+        ),
     ] {
         let Ended { code, notes, .. } = end(job(2, arguments));
         assert_eq!(code, Some(2), "{arguments}: {notes}");

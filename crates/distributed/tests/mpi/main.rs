@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         right::the_same_grid_gives_the_same_bits,
         right::users_files_alpha_and_beta_are_multiplied,
         right::kernels_run_in_the_simulator_on_each_rank,
+        right::elements_of_16_bits_travel_where_c_is_rounded_once,
         right::scaling_writes_json_and_plots,
         right::without_mpirun_the_program_is_one_rank_and_says_so,
         right::a_prediction_needs_no_mpirun,

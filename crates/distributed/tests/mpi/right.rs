@@ -131,6 +131,24 @@ pub fn kernels_run_in_the_simulator_on_each_rank() {
     }
 }
 
+pub fn elements_of_16_bits_travel_where_c_is_rounded_once() {
+    let layouts = "point-to-point,scatter-rows,scatter-blocks";
+    for dtype in ["bf16", "f16"] {
+        let arguments = format!(
+            "--layout {layouts} --scaling 1,3 --m 40 --n 50 --k 30 --kernel auto --device sim \
+             --dtype {dtype} --runs 1 --format json"
+        );
+        let report = end(job(3, &arguments)).report();
+        let records = report["records"].as_array().unwrap();
+        assert_eq!(records.len(), 6);
+        for record in records {
+            assert_eq!(record["proven"], true, "{dtype}: {record}");
+            assert_eq!(record["sent_bytes"], record["formula_bytes"]);
+            assert_eq!(record["dtype"], dtype);
+        }
+    }
+}
+
 pub fn scaling_writes_json_and_plots() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("report.json");
@@ -143,7 +161,7 @@ pub fn scaling_writes_json_and_plots() {
     let Ended { code, out, notes } = end(job(2, &arguments));
     assert_eq!(code, Some(0), "{out}{notes}");
     assert!(
-        out.contains("| efficiency |") && out.contains("(weak)"),
+        out.contains("| efficiency |") && out.contains("(weak)") && out.contains("\nResident, "),
         "{out}"
     );
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -152,7 +170,8 @@ pub fn scaling_writes_json_and_plots() {
     assert!(
         records
             .iter()
-            .all(|record| record["speedup"].as_f64().unwrap() > 0.0)
+            .all(|record| record["speedup"].as_f64().unwrap() > 0.0
+                && record["resident_speedup"].as_f64().unwrap() > 0.0)
     );
     for name in ["mpi-times", "mpi-split", "mpi-strong", "mpi-weak"] {
         let plot = fs::read_to_string(plots.join(format!("{name}.svg"))).unwrap();

@@ -84,4 +84,13 @@ pub fn the_formulas_are_what_mpi_itself_counts() {
         assert!(formula > 70 * 90 * 4 / 2);
         assert_eq!(bytes - overhead, formula, "{layout}");
     }
+    // Of 2 bytes each.
+    let arguments = |shape: &str| {
+        format!("--layout scatter-rows --shapes {shape} --dtype bf16 --kernel auto --device sim")
+    };
+    let (bytes, report) = bytes_of_a_run(2, &arguments("12x16x10"));
+    let (overhead, _) = bytes_of_a_run(2, &arguments("0x0x10"));
+    let record = &report["records"][0];
+    assert_eq!(bytes - overhead, 2 * (6 * 10 + 10 * 16 + 6 * 16));
+    assert_eq!(bytes - overhead, record["formula_bytes"].as_u64().unwrap());
 }

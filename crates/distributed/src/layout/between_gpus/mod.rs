@@ -28,11 +28,17 @@
 //! then B's, then the next: NCCL needs the same order of its communicators on every rank.
 //!
 //! C is fetched to the host once, and collected there as without GPUs.
+//!
+//! What this should take is in `cost.rs`, of copies, messages and products that `measured.rs` times.
 
+mod cost;
+mod measured;
 mod overlapped;
 mod parts;
 mod summa;
 
+pub(crate) use cost::Costs;
+pub(crate) use measured::measure;
 pub(in crate::layout) use overlapped::overlapped;
 pub(in crate::layout) use summa::summa;
 
@@ -41,7 +47,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use cust::event::Event;
-use gpu_gemm::DeviceError;
+use gpu_gemm::{DeviceError, Shape};
 
 use parts::distribute;
 
@@ -65,25 +71,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
 ) -> Result<Option<Vec<T>>, LayoutError> {
-    let k = job.case.shape.k;
-    let needed = |rank| {
-        let Block { rows, columns } = grid.block(job.case.shape, rank);
-        // Ranks without elements of C get nothing.
-        let depth = if rows.is_empty() || columns.is_empty() {
-            0
-        } else {
-            k
-        };
-        let of_a = Block {
-            rows,
-            columns: 0..depth,
-        };
-        let of_b = Block {
-            rows: 0..depth,
-            columns,
-        };
-        (of_a, of_b)
-    };
+    let needed = |rank| scattered_parts(job.case.shape, grid, rank);
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, needed)?;
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
@@ -91,6 +79,25 @@ pub(super) fn scatter_and_multiply<T: Element>(
     // SAFETY: the parts live until `finish` has waited, and all that arrives in them has.
     unsafe { gpu.multiply(parts.a, parts.b, &mut c)? };
     finish(job, gpu, c, product, started)
+}
+
+/// What a rank needs of A and of B to multiply once.
+fn scattered_parts(shape: Shape, grid: Grid, rank: usize) -> (Block, Block) {
+    let Block { rows, columns } = grid.block(shape, rank);
+    // Ranks without elements of C get nothing.
+    let depth = match rows.is_empty() || columns.is_empty() {
+        true => 0,
+        false => shape.k,
+    };
+    let of_a = Block {
+        rows,
+        columns: 0..depth,
+    };
+    let of_b = Block {
+        rows: 0..depth,
+        columns,
+    };
+    (of_a, of_b)
 }
 
 /// How the panels of a layout travel.
@@ -160,8 +167,10 @@ fn finish<T: Element>(
     mut product: Product<T>,
     started: Instant,
 ) -> Result<Option<Vec<T>>, LayoutError> {
-    let multiplied = gpu.wait_for(&c)?;
+    gpu.wait_for(&c)?;
+    // Before the times of products are read, which takes time itself.
     let all = started.elapsed();
+    let multiplied = gpu.multiplied_for(&c)?;
     job.clock.add(Phase::Compute, multiplied.min(all));
     job.clock.add(Phase::Wait, all.saturating_sub(multiplied));
     let fetched = job

@@ -54,6 +54,8 @@ pub(in crate::layout) fn summa<T: Element>(
         read: Default::default(),
     };
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
+    // So that no rank waits in its product for another's blocks.
+    job.clock.time(Phase::Distribute, || job.ranks.barrier());
     let started = multiply_panels(job, gpu, panels, &mut broadcasts, Phase::Wait, &mut c)?;
     finish(job, gpu, c, product, started)
 }

@@ -8,6 +8,13 @@
 //! sizes: MPI sends small ones at once and asks first for large ones, and what fits into a cache
 //! travels faster. Products were computed in the shapes that layouts have. So a time is taken from
 //! what was measured nearest to it, and the three numbers serve for what is only described.
+//!
+//! Ranks that keep their parts on GPUs copy them there, send them from one GPU to another and
+//! multiply them where they lie. What that takes is in `gpus.rs`.
+
+mod gpus;
+
+pub use gpus::{Copied, Gpus, ResidentProduct, Travel, waiting};
 
 use gpu_gemm::Shape;
 use serde::{Deserialize, Serialize};
@@ -34,8 +41,11 @@ pub struct Machine {
     pub offload: bool,
     /// Messages that were timed, smaller ones first, for each kind.
     pub messages: Vec<Timed>,
-    /// Products that were timed.
+    /// Products that were timed, of parts in the host's memory.
     pub products: Vec<Product>,
+    /// What ranks do that keep their parts on GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<Gpus>,
 }
 
 /// How the elements of a message lie.
@@ -110,29 +120,20 @@ impl Machine {
 
     /// The time of one message.
     fn message(&self, bytes: f64, lie: Lie) -> f64 {
-        let timed: Vec<&Timed> = self.messages.iter().filter(|one| one.lie == lie).collect();
-        let (Some(smallest), Some(largest)) = (timed.first(), timed.last()) else {
-            return self.latency_s + bytes / self.bytes_per_s;
-        };
-        let next = timed.windows(2).find(|pair| bytes <= pair[1].bytes);
-        match next {
-            _ if bytes <= smallest.bytes => smallest.seconds,
-            Some(pair) => {
-                let part = (bytes - pair[0].bytes) / (pair[1].bytes - pair[0].bytes);
-                pair[0].seconds + part * (pair[1].seconds - pair[0].seconds)
-            }
-            None => largest.seconds * bytes / largest.bytes,
-        }
+        let timed = self.messages.iter().filter(|one| one.lie == lie);
+        let timed: Vec<_> = timed.map(|one| (one.bytes, one.seconds)).collect();
+        interpolated(&timed, bytes).unwrap_or_else(|| self.described_message(bytes))
     }
 
-    /// The time of one rank's product: at the speed of the one that was timed whose shape is the
-    /// nearest, by the ratios of m, n and k.
+    /// The time of one message, by latency and bandwidth alone.
+    fn described_message(&self, bytes: f64) -> f64 {
+        self.latency_s + bytes / self.bytes_per_s
+    }
+
+    /// The time of one rank's product of parts in the host's memory: at the speed of the one that
+    /// was timed whose shape is the nearest.
     pub fn multiplying(&self, m: usize, n: usize, k: usize) -> f64 {
-        let ratio = |one: usize, other: usize| {
-            let [one, other] = [one, other].map(|size| size.max(1) as f64);
-            (one / other).ln().abs()
-        };
-        let distance = |timed: &&Product| ratio(timed.m, m) + ratio(timed.n, n) + ratio(timed.k, k);
+        let distance = |timed: &Product| distance([timed.m, timed.n, timed.k], [m, n, k]);
         let nearest = self
             .products
             .iter()
@@ -154,6 +155,30 @@ impl Machine {
             false => travelling,
         }
     }
+}
+
+/// How far apart two shapes are: by the ratios of m, n and k.
+fn distance(one: [usize; 3], other: [usize; 3]) -> f64 {
+    let ratio = |(one, other): (usize, usize)| {
+        let [one, other] = [one, other].map(|size| size.max(1) as f64);
+        (one / other).ln().abs()
+    };
+    one.into_iter().zip(other).map(ratio).sum()
+}
+
+/// The time of so many bytes, between those of the two sizes around it that were timed; below the
+/// smallest its time, beyond the largest at its speed. `None` if nothing was timed.
+fn interpolated(timed: &[(f64, f64)], bytes: f64) -> Option<f64> {
+    let (smallest, largest) = (timed.first()?, timed.last()?);
+    let next = timed.windows(2).find(|pair| bytes <= pair[1].0);
+    Some(match next {
+        _ if bytes <= smallest.0 => smallest.1,
+        Some(pair) => {
+            let part = (bytes - pair[0].0) / (pair[1].0 - pair[0].0);
+            pair[0].1 + part * (pair[1].1 - pair[0].1)
+        }
+        None => largest.1 * bytes / largest.0,
+    })
 }
 
 /// The critical path: what the product takes as a whole, by phase. No rank is idle in it.

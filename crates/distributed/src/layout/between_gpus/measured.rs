@@ -1,0 +1,550 @@
+//! What the model needs to know of ranks with GPUs, timed as the layouts do it, part by part: copies
+//! and messages in several sizes, and products of the layouts' shapes of operands that are on the
+//! GPU.
+//!
+//! Messages go from rank 0 to rank 1, fetches and products are those of all ranks at once. Whatever
+//! runs for the first time (a kernel is compiled, memory is allocated) is done once before.
+
+use std::rc::Rc;
+
+use gpu_gemm::Shape;
+use host::cpu::view::{View, ViewMut};
+use host::data::{Data, Layout, Problem};
+
+use super::{join, receive, send};
+use crate::Element;
+use crate::comm::transport::Way;
+use crate::comm::{Piece, Ranks};
+use crate::layout::{LayoutError, Moves, Strip};
+use crate::local::LocalError;
+use crate::local::gpu::{Direction, Gpu, Line, OnGpu, Room};
+use crate::machine::{LocalShape, slowest};
+use crate::model::{Case, Copied, Gpus, ResidentProduct};
+use crate::nccl::Communicator;
+
+/// Elements of the smallest copy and message, and bytes of the largest; each has four times as many
+/// as the one before.
+const SMALLEST: usize = 1 << 8;
+const LARGEST_BYTES: usize = 1 << 28;
+/// How often each is timed.
+const TIMES: usize = 5;
+/// Products of one kind are timed so often at most, as far as they take no longer than this.
+const BUDGET_S: f64 = 0.25;
+/// Panels that are multiplied one after the other, and those beside which messages travel.
+const PANELS: usize = 16;
+const STEPS: usize = 8;
+/// Rows and columns of random data at most, which is repeated.
+const RANDOM: usize = 1 << 10;
+
+/// Measures what `moves` and `products` name. All ranks call it, and all get the same answer.
+///
+/// # Errors
+///
+/// A GPU fails, or there is no memory.
+pub(crate) fn measure<T: Element>(
+    ranks: &Ranks,
+    gpu: &Gpu,
+    case: &Case,
+    moves: &[Moves],
+    products: &[LocalShape],
+) -> Result<Gpus, LayoutError> {
+    let Shape { m, n, k } = case.shape;
+    let longest = (m * k + k * n).max(m * n);
+    let longest = longest.clamp(SMALLEST, (LARGEST_BYTES / size_of::<T>()).max(SMALLEST));
+    let measuring = Measuring {
+        ranks,
+        gpu,
+        pair: pair(ranks, gpu)?,
+        longest,
+        row: n.max(1),
+        random: random(case.shape)?,
+        host: vec![T::from_integer(1); longest],
+        buffer: Vec::new(),
+    };
+    measuring.all(case, moves, products)
+}
+
+/// Ranks 0 and 1, if there are two, and what their GPUs send by.
+struct Pair {
+    ranks: Ranks,
+    communicator: Option<Rc<Communicator>>,
+}
+
+/// None on other ranks, and if there is but one.
+fn pair(ranks: &Ranks, gpu: &Gpu) -> Result<Option<Pair>, LayoutError> {
+    if ranks.size() < 2 {
+        return Ok(None);
+    }
+    let Some(pair) = ranks.split((ranks.rank() < 2).then_some(0)) else {
+        return Ok(None);
+    };
+    let communicator = match gpu.way {
+        Way::Nccl => Some(gpu.communicator(Line::All(2), |nccl| join(nccl, &pair))?),
+        Way::Mpi | Way::Pinned => None,
+    };
+    Ok(Some(Pair {
+        ranks: pair,
+        communicator,
+    }))
+}
+
+/// Elements as benchmarks multiply them: what a GPU's clock does depends on their bits.
+fn random<T: Element>(shape: Shape) -> Result<Vec<T>, LayoutError> {
+    let [rows, columns] = [shape.m.max(shape.n), shape.k].map(|size| size.clamp(1, RANDOM));
+    let shape = Shape::new(rows, 0, columns);
+    let (layout, one) = (Layout::compact(shape), T::from_integer(1));
+    let problem = Problem::random(shape, layout, Data::Normal, 1, one, T::default());
+    let a = problem.map_err(LocalError::from)?.a;
+    Ok(a.elements().to_vec())
+}
+
+struct Measuring<'a, T> {
+    ranks: &'a Ranks,
+    gpu: &'a Gpu,
+    pair: Option<Pair>,
+    /// Elements that are copied or sent at most, and those of a row.
+    longest: usize,
+    row: usize,
+    random: Vec<T>,
+    /// Memory of the host, and for columns that are copied together.
+    host: Vec<T>,
+    buffer: Vec<T>,
+}
+
+/// What is copied or sent.
+#[derive(Clone, Copy)]
+struct Part {
+    rows: usize,
+    columns: usize,
+    /// Of the matrix that it is cut from.
+    of_columns: usize,
+}
+
+impl Part {
+    fn elements(self) -> usize {
+        self.rows * self.columns
+    }
+
+    fn of<T>(self, matrix: &[T]) -> View<'_, T> {
+        View::new(matrix, self.rows, self.columns, self.of_columns)
+    }
+
+    /// Two halves, which lie one after the other.
+    fn halves(self) -> [Piece; 2] {
+        let Part { rows, columns, .. } = self;
+        let (of_rows, of_columns) = (rows / 2, columns / 2);
+        let piece = |first, rows, columns| Piece {
+            first,
+            rows,
+            columns,
+        };
+        match of_rows {
+            0 => [
+                piece(0, 1, of_columns),
+                piece(of_columns, 1, columns - of_columns),
+            ],
+            _ => [
+                piece(0, of_rows, columns),
+                piece(of_rows * columns, rows - of_rows, columns),
+            ],
+        }
+    }
+
+    /// All of it, received as a compact matrix.
+    fn piece(self) -> Piece {
+        Piece {
+            first: 0,
+            rows: self.rows,
+            columns: self.columns,
+        }
+    }
+}
+
+/// What is timed.
+type Work<'a, T> = fn(&mut Measuring<'a, T>, Part) -> Result<(), LayoutError>;
+
+impl<'a, T: Element> Measuring<'a, T> {
+    fn all(
+        mut self,
+        case: &Case,
+        moves: &[Moves],
+        products: &[LocalShape],
+    ) -> Result<Gpus, LayoutError> {
+        // Elements one after the other, and each kind of strips.
+        let each = |strips: &dyn Fn(&Moves) -> Vec<Strip>| {
+            let mut each: Vec<Option<Strip>> = vec![None];
+            for strip in moves.iter().flat_map(strips) {
+                let is_apart = strip.columns > 0 && strip.columns < strip.of_columns;
+                if is_apart && !each.contains(&Some(strip)) {
+                    each.push(Some(strip));
+                }
+            }
+            each
+        };
+        let uploads = each(&|moves| moves.uploads.clone());
+        let fetches = each(&|moves| moves.fetches.clone());
+        let broadcasts = each(&|moves| Vec::from_iter(moves.broadcasts));
+        let columns = each(&|moves| Vec::from_iter(moves.panels));
+        let has_panels = moves.iter().any(|moves| moves.panels.is_some());
+        let is_broadcast = moves.iter().any(|moves| moves.broadcasts.is_some());
+        let is_one = self.ranks.size() < 2;
+        let mut gpus = Gpus {
+            way: self.gpu.way,
+            ..Gpus::default()
+        };
+        for strip in uploads {
+            gpus.uploads.extend(self.sizes(strip, Self::upload)?);
+        }
+        for strip in fetches {
+            gpus.fetches.extend(self.sizes(strip, Self::fetch)?);
+        }
+        if !is_one {
+            gpus.parts = self.sizes(None, Self::send_parts)?;
+            if has_panels && self.gpu.way != Way::Nccl {
+                gpus.rows = self.sizes(None, Self::send_rows)?;
+                for strip in columns {
+                    gpus.columns.extend(self.sizes(strip, Self::send_columns)?);
+                }
+            }
+            for strip in broadcasts.into_iter().filter(|_| is_broadcast) {
+                gpus.broadcasts.extend(self.sizes(strip, Self::broadcast)?);
+            }
+        }
+        let mut beside = None;
+        for product in products {
+            let timed = self.multiply(product, case)?;
+            // Of a panel's product.
+            let is_first = product.is_panel && beside.is_none();
+            if is_first && !is_one && (is_broadcast || has_panels) {
+                beside = Some(self.hidden(product.shape, timed, is_broadcast)?);
+            }
+            let Shape { m, n, k } = product.shape;
+            gpus.products.push(ResidentProduct {
+                m,
+                n,
+                k,
+                adds: product.is_panel,
+                seconds: timed,
+            });
+        }
+        gpus.hidden = beside.unwrap_or(1.0);
+        Ok(gpus)
+    }
+
+    /// Times `work` for several numbers of elements: one after the other, or strips.
+    fn sizes(
+        &mut self,
+        strip: Option<Strip>,
+        work: Work<'a, T>,
+    ) -> Result<Vec<Copied>, LayoutError> {
+        let mut timed = Vec::new();
+        let mut elements = SMALLEST;
+        loop {
+            let part = match strip {
+                None => self.together(elements),
+                // At least two rows, and no more than there is memory for.
+                Some(Strip {
+                    columns,
+                    of_columns,
+                }) => Part {
+                    rows: (elements / columns).min(self.longest / of_columns).max(2),
+                    columns,
+                    of_columns,
+                },
+            };
+            if part.rows * part.of_columns <= self.longest {
+                let ranks = self.ranks;
+                let seconds = slowest(ranks, TIMES, || work(self, part))?;
+                let bytes = (part.rows * part.columns * size_of::<T>()) as f64;
+                let row_bytes = strip.map(|strip| (strip.columns * size_of::<T>()) as f64);
+                // Strips of few rows come several times.
+                if timed.last().is_none_or(|last: &Copied| last.bytes < bytes) {
+                    timed.push(Copied {
+                        row_bytes,
+                        bytes,
+                        seconds,
+                    });
+                }
+            }
+            if elements >= self.longest {
+                return Ok(timed);
+            }
+            elements = (4 * elements).min(self.longest);
+        }
+    }
+
+    /// About so many elements one after the other, in rows as long as those of a matrix.
+    fn together(&self, elements: usize) -> Part {
+        let columns = elements.min(self.row);
+        Part {
+            rows: elements / columns,
+            columns,
+            of_columns: columns,
+        }
+    }
+
+    /// Rank 0 copies a part to its GPU.
+    fn upload(&mut self, part: Part) -> Result<(), LayoutError> {
+        if self.ranks.rank() != 0 {
+            return Ok(());
+        }
+        let room = self.gpu.room(part.elements())?;
+        let to = room.part(part.rows, part.columns);
+        // SAFETY: the host's memory is borrowed, and the copy is waited for.
+        unsafe { self.gpu.upload(part.of(&self.host), to)? };
+        Ok(self.gpu.finish_copies()?)
+    }
+
+    /// All ranks copy a part from their GPUs.
+    fn fetch(&mut self, part: Part) -> Result<(), LayoutError> {
+        let room = self.gpu.room::<T>(part.elements())?;
+        let target = ViewMut::new(&mut self.host, part.rows, part.columns, part.of_columns);
+        let from = room.part(part.rows, part.columns);
+        Ok(self.gpu.download(from, target)?)
+    }
+
+    /// Rank 0 sends one message of two parts to rank 1's GPU (`parts.rs`).
+    fn send_parts(&mut self, part: Part) -> Result<(), LayoutError> {
+        let gpu = self.gpu;
+        let halves = part.halves();
+        let Some(pair) = &self.pair else {
+            return Ok(());
+        };
+        let is_first = self.ranks.rank() == 0;
+        if let Some(communicator) = &pair.communicator {
+            let room = gpu.room::<T>(part.elements())?;
+            gpu.nccl().group(|| {
+                halves.into_iter().try_for_each(|half| {
+                    let half = room.part_at(half.first, half.rows, half.columns);
+                    match is_first {
+                        true => send(communicator, gpu, half, 1),
+                        false => receive(communicator, gpu, half, 0),
+                    }
+                })
+            })?;
+            return Ok(gpu.finish_copies()?);
+        }
+        if is_first {
+            let halves = halves.map(|half| {
+                View::new(
+                    &self.host[half.first..],
+                    half.rows,
+                    half.columns,
+                    half.columns,
+                )
+            });
+            pair.ranks.start_send(&halves, 1).wait();
+            return Ok(());
+        }
+        self.receive_by_mpi(pair, &halves)
+    }
+
+    /// Rank 0 sends rows of B to rank 1's GPU by MPI.
+    fn send_rows(&mut self, part: Part) -> Result<(), LayoutError> {
+        let Some(pair) = &self.pair else {
+            return Ok(());
+        };
+        if self.ranks.rank() == 0 {
+            pair.ranks.start_send(&[part.of(&self.host)], 1).wait();
+            return Ok(());
+        }
+        self.receive_by_mpi(pair, &[part.piece()])
+    }
+
+    /// Rank 0 copies columns of A together, and sends them to rank 1's GPU by MPI.
+    fn send_columns(&mut self, part: Part) -> Result<(), LayoutError> {
+        let Some(pair) = &self.pair else {
+            return Ok(());
+        };
+        if self.ranks.rank() == 0 {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(buffer.len().max(part.elements()), T::default());
+            let columns = part.of(&self.host);
+            let sent = pair.ranks.start_send_of_copy(columns, buffer, 1);
+            self.buffer = sent.wait();
+            return Ok(());
+        }
+        self.receive_by_mpi(pair, &[part.piece()])
+    }
+
+    /// Rank 1's side: into its GPU's memory, or by way of page-locked memory.
+    fn receive_by_mpi(&self, pair: &Pair, pieces: &[Piece]) -> Result<(), LayoutError> {
+        let gpu = self.gpu;
+        let elements = pieces.iter().map(|piece| piece.rows * piece.columns).sum();
+        let room = gpu.room::<T>(elements)?;
+        let part = room.part(1, elements);
+        if gpu.way == Way::Mpi {
+            // SAFETY: the room is this function's alone until the message is there.
+            unsafe { pair.ranks.start_receive_at(part.start, pieces, 0) }.wait();
+            return Ok(());
+        }
+        let locked = gpu.locked::<T>(elements)?;
+        // SAFETY: as above.
+        unsafe { pair.ranks.start_receive_at(locked.start, pieces, 0) }.wait();
+        // SAFETY: the message has filled it, and the copy is waited for.
+        unsafe { gpu.copy_locked(locked.start, part, Direction::ToGpu)? };
+        Ok(gpu.finish_copies()?)
+    }
+
+    /// Rank 0 broadcasts a part from its GPU to rank 1's.
+    fn broadcast(&mut self, part: Part) -> Result<(), LayoutError> {
+        let Some(pair) = &self.pair else {
+            return Ok(());
+        };
+        let gpu = self.gpu;
+        let is_first = self.ranks.rank() == 0;
+        let of_block = gpu.room::<T>(part.rows * part.of_columns)?;
+        let own = of_block.part(part.rows, part.of_columns);
+        let own = own.part(0..part.rows, 0..part.columns);
+        let room = gpu.room::<T>(part.elements())?;
+        let packed = room.part(part.rows, part.columns);
+        self.start_broadcast(pair, own, packed)?;
+        if gpu.way == Way::Nccl {
+            return Ok(gpu.finish_copies()?);
+        }
+        if gpu.way == Way::Mpi {
+            // SAFETY: the room is this function's alone until the message is there.
+            let mut request = unsafe {
+                let start = packed.start;
+                pair.ranks
+                    .start_broadcast_at(0, start, part.rows, part.columns)
+            };
+            request.wait();
+            return Ok(());
+        }
+        let locked = gpu.locked::<T>(part.elements())?;
+        if is_first {
+            // SAFETY: nothing else uses either, and the copy is waited for.
+            unsafe { gpu.copy_locked(locked.start, own, Direction::ToHost)? };
+            gpu.finish_copies()?;
+        }
+        // SAFETY: the memory is this function's alone until the message is there.
+        let mut request = unsafe {
+            let start = locked.start;
+            pair.ranks
+                .start_broadcast_at(0, start, part.rows, part.columns)
+        };
+        request.wait();
+        if !is_first {
+            // SAFETY: as above.
+            unsafe { gpu.copy_locked(locked.start, packed, Direction::ToGpu)? };
+            gpu.finish_copies()?;
+        }
+        Ok(())
+    }
+
+    /// What stands before MPI's broadcast, or NCCL's: rank 0 packs a part whose rows lie apart.
+    fn start_broadcast(
+        &self,
+        pair: &Pair,
+        own: OnGpu<T>,
+        packed: OnGpu<T>,
+    ) -> Result<(), LayoutError> {
+        let gpu = self.gpu;
+        let is_first = self.ranks.rank() == 0;
+        let packs = is_first && !own.is_compact() && gpu.way != Way::Pinned;
+        if packs {
+            // SAFETY: nothing else uses either until the copies are waited for.
+            unsafe { gpu.pack(own, packed)? };
+        }
+        if let Some(communicator) = &pair.communicator {
+            let stream = gpu.copies().as_inner().cast();
+            let (start, count) = (packed.start, packed.elements());
+            // SAFETY: the room lives until the copies have been waited for; nothing else uses it.
+            unsafe { communicator.broadcast(start.cast_const(), start, count, 0, stream)? };
+        } else if packs {
+            gpu.finish_copies()?;
+        }
+        Ok(())
+    }
+
+    /// Room on the GPU, filled with random elements.
+    fn operand(&self, rows: usize, columns: usize) -> Result<Room<'a, T>, LayoutError> {
+        let elements = rows * columns;
+        let room = self.gpu.room::<T>(elements)?;
+        for first in (0..elements).step_by(self.random.len()) {
+            let length = self.random.len().min(elements - first);
+            let from = View::new(&self.random, 1, length, length);
+            // SAFETY: the elements are borrowed, and the copies are waited for.
+            unsafe { self.gpu.upload(from, room.part_at(first, 1, length))? };
+        }
+        self.gpu.finish_copies()?;
+        Ok(room)
+    }
+
+    /// The time of a product of this shape, one of many if it is a panel's.
+    fn multiply(&self, product: &LocalShape, case: &Case) -> Result<f64, LayoutError> {
+        let Shape { m, n, k } = product.shape;
+        let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
+        let (a, b) = (of_a.part(m, k), of_b.part(k, n));
+        let launches = match product.is_panel {
+            true => (case.shape.k.div_ceil(k) - 1).clamp(1, PANELS),
+            false => 1,
+        };
+        // A panel's product adds to the one before it.
+        let mut adding = self.gpu.block_of_c::<T>(m, n)?;
+        let mut once = || {
+            let mut alone;
+            let c = match product.is_panel {
+                true => &mut adding,
+                false => {
+                    alone = self.gpu.block_of_c::<T>(m, n)?;
+                    &mut alone
+                }
+            };
+            for _ in 0..launches {
+                // SAFETY: A and B live until the product has been waited for.
+                unsafe { self.gpu.multiply(a, b, c)? };
+            }
+            Ok::<(), LayoutError>(self.gpu.wait_for(c)?)
+        };
+        once()?;
+        let first = slowest(self.ranks, 1, &mut once)?;
+        // The same on all ranks.
+        let times = (BUDGET_S / first.max(1e-9)) as usize;
+        let seconds = match times.min(TIMES) {
+            0 | 1 => first,
+            times => slowest(self.ranks, times, &mut once)?,
+        };
+        Ok(seconds / launches as f64)
+    }
+
+    /// Which part of the shorter of a panel's product and a message the longer one hides. The
+    /// message is the panel of B, as it travels.
+    fn hidden(
+        &mut self,
+        shape: Shape,
+        multiplying: f64,
+        is_broadcast: bool,
+    ) -> Result<f64, LayoutError> {
+        let Shape { m, n, k } = shape;
+        let message = self.together((k * n).min(self.longest));
+        let travel: Work<'a, T> = match is_broadcast {
+            true => Self::broadcast,
+            false if self.gpu.way == Way::Nccl => Self::send_parts,
+            false => Self::send_rows,
+        };
+        let ranks = self.ranks;
+        let travelling = slowest(ranks, TIMES, || travel(self, message))?;
+        let gpu = self.gpu;
+        let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
+        let (a, b) = (of_a.part(m, k), of_b.part(k, n));
+        let mut c = gpu.block_of_c::<T>(m, n)?;
+        let both = slowest(ranks, TIMES, || {
+            for _ in 0..STEPS {
+                // SAFETY: A and B live until the products have been waited for.
+                unsafe { gpu.multiply(a, b, &mut c)? };
+                travel(self, message)?;
+                gpu.products_wait_for_copies()?;
+            }
+            Ok::<(), LayoutError>(gpu.wait_for(&c)?)
+        })?;
+        let together = both / STEPS as f64;
+        let saved = multiplying + travelling - together;
+        let shorter = multiplying.min(travelling);
+        Ok(match shorter > 0.0 {
+            true => (saved / shorter).clamp(0.0, 1.0),
+            false => 1.0,
+        })
+    }
+}
