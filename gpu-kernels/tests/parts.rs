@@ -8,6 +8,7 @@ use gpu_kernels::gemm::Gemm;
 use gpu_kernels::raster::{lane_position, serpentine, tile_position};
 use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::tile_loader::distance;
+use gpu_kernels::warp_specialized_fp64::{in_a_tile, in_b_tile};
 use gpu_kernels::warp_specialized_tf32::{in_left, left_row};
 
 /// 16 bytes to which others are aligned.
@@ -135,6 +136,22 @@ fn registers_for_tf32_are_read_from_all_banks_at_once() {
             });
             let banks: BTreeSet<usize> = banks.collect();
             assert_eq!(banks, (0..32).collect(), "warp {warp}, lanes from {half}");
+        }
+    }
+}
+
+/// It serves a quarter of a warp at a time where each lane reads 16 bytes.
+#[test]
+fn fragments_of_f64_are_read_from_all_banks_at_once() {
+    for place in [in_a_tile, in_b_tile] {
+        for (quarter, second) in (0..4).flat_map(|quarter| [(quarter, false), (quarter, true)]) {
+            let lanes = 8 * quarter..8 * quarter + 8;
+            let banks = lanes.flat_map(|lane| {
+                let first = place(lane, second) / 4 % 32;
+                first..first + 4
+            });
+            let banks: BTreeSet<usize> = banks.collect();
+            assert_eq!(banks, (0..32).collect(), "quarter {quarter}, {second}");
         }
     }
 }

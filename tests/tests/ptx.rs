@@ -256,6 +256,12 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             let expected = if entry.name.ends_with("_nt") { 0 } else { 8 };
             assert_eq!((reads, pairs), (expected, expected), "{}", entry.name);
         }
+        if entry.name.starts_with("warp_specialized_fp64") && built.arch == NvvmArch::Compute90a {
+            // Two elements at a time, of each fragment.
+            let reads = entry.text.matches("ld.shared.").count();
+            let pairs = entry.text.matches("ld.shared.v2.f64").count();
+            assert!(reads > 24 && pairs == reads, "{pairs} of {reads} reads");
+        }
         if entry.name.starts_with("double_buffer") {
             for instruction in ["ld.global", "ld.shared", "st.global"] {
                 let moves_float4 =

@@ -85,6 +85,7 @@ pub const LEFT_OUT: &[&str] = &[
     "gpu-kernels/src/warp_specialized.rs",
     "gpu-kernels/src/persistent.rs",
     "gpu-kernels/src/warp_specialized_tf32.rs",
+    "gpu-kernels/src/warp_specialized_fp64.rs",
     "gpu-kernels/src/split_fp32.rs",
     "gpu-kernels/src/mapped_gemm.rs",
     "gpu-kernels/src/half.rs",

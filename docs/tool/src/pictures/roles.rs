@@ -2,7 +2,7 @@
 //! multiplies and, where it does, the copy engine that stores C. One warpgroup alone does all in
 //! turn; where warpgroups are specialised, a producer asks and two consumers multiply.
 
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{ElementType, Variant};
 
 use super::drawing::{Area, Drawing};
 
@@ -70,7 +70,8 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     let is_alone = variant.block.threads() == 128;
     let (consumers, stores) = (1 + stages, 2 + stages);
     // Threads store from registers where the copy engine does not.
-    let engine_stores = !variant.splits_operands() && !is_alone;
+    let is_f64 = variant.types.c == ElementType::F64;
+    let engine_stores = !variant.splits_operands() && !is_alone && !is_f64;
     let (asks, multiplies) = match is_alone {
         true => ("one thread", "warpgroup"),
         false => ("producer", "consumers"),
@@ -171,6 +172,7 @@ mod tests {
             ("warpgroup", 2),
             ("warp-specialized", 4),
             ("warp-specialized-tf32", 4),
+            ("warp-specialized-fp64", 4),
             ("split-fp32", 3),
         ] {
             assert_eq!(stages(&kernel(name).unwrap().variants[0]), count);
