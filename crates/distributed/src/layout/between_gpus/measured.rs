@@ -59,6 +59,7 @@ pub(crate) fn measure<T: Element>(
         row: n.max(1),
         random: random(case.shape)?,
         host: vec![T::from_integer(1); longest],
+        uploads: 0,
         buffer: Vec::new(),
     };
     measuring.all(case, moves, products)
@@ -108,6 +109,8 @@ struct Measuring<'a, T> {
     random: Vec<T>,
     /// Memory of the host, and for columns that are copied together.
     host: Vec<T>,
+    /// How many parts have been copied from there.
+    uploads: usize,
     buffer: Vec<T>,
 }
 
@@ -125,8 +128,17 @@ impl Part {
         self.rows * self.columns
     }
 
-    fn of<T>(self, matrix: &[T]) -> View<'_, T> {
-        View::new(matrix, self.rows, self.columns, self.of_columns)
+    /// The part of that number: each lies beside the one before, as panels of a matrix do, as long
+    /// as there is room.
+    fn of<T>(self, matrix: &[T], number: usize) -> View<'_, T> {
+        let step = match self.columns == self.of_columns {
+            true => self.elements(),
+            false => self.columns,
+        };
+        let span = (self.rows - 1) * self.of_columns + self.columns;
+        let places = (matrix.len() - span) / step + 1;
+        let first = number % places * step;
+        View::new(&matrix[first..], self.rows, self.columns, self.of_columns)
     }
 
     /// Two halves, which lie one after the other.
@@ -283,7 +295,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
     }
 
-    /// Rank 0 copies a part to its GPU.
+    /// Rank 0 copies a part to its GPU, each time another one: a layout's next panel is in no cache.
     fn upload(&mut self, part: Part) -> Result<(), LayoutError> {
         if self.ranks.rank() != 0 {
             return Ok(());
@@ -291,7 +303,8 @@ impl<'a, T: Element> Measuring<'a, T> {
         let room = self.gpu.room(part.elements())?;
         let to = room.part(part.rows, part.columns);
         // SAFETY: the host's memory is borrowed, and the copy is waited for.
-        unsafe { self.gpu.upload(part.of(&self.host), to)? };
+        unsafe { self.gpu.upload(part.of(&self.host, self.uploads), to)? };
+        self.uploads += 1;
         Ok(self.gpu.finish_copies()?)
     }
 
@@ -345,7 +358,7 @@ impl<'a, T: Element> Measuring<'a, T> {
             return Ok(());
         };
         if self.ranks.rank() == 0 {
-            pair.ranks.start_send(&[part.of(&self.host)], 1).wait();
+            pair.ranks.start_send(&[part.of(&self.host, 0)], 1).wait();
             return Ok(());
         }
         self.receive_by_mpi(pair, &[part.piece()])
@@ -359,7 +372,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         if self.ranks.rank() == 0 {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.resize(buffer.len().max(part.elements()), T::default());
-            let columns = part.of(&self.host);
+            let columns = part.of(&self.host, 0);
             let sent = pair.ranks.start_send_of_copy(columns, buffer, 1);
             self.buffer = sent.wait();
             return Ok(());
