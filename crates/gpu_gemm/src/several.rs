@@ -5,7 +5,7 @@ use gpu_kernels::spec::ElementType;
 use crate::buffer::Space;
 use crate::call::{Call, Shape, Transpose};
 use crate::choose::{Choice, Chooser};
-use crate::device::several::{Devices, HostProblem, Start};
+use crate::device::several::Devices;
 use crate::launch::Element;
 use crate::matrix::{GemmError, Input, Output, StoredMatrix};
 use crate::plan::{Plan, PlanError};
@@ -92,17 +92,12 @@ impl Devices {
         if shape.is_empty() {
             return Ok(());
         }
-        let problem = HostProblem {
-            shape,
-            a: (a, lda, transpose_a),
-            b: (b, ldb, transpose_b),
-            c: (&*c, ldc),
-        };
         let plan = self.planner(None, T::TYPE);
-        let (starts, scalars) = ([Start::Spread; 3], (alpha.scalar(), beta.scalar()));
-        let mut product = self.product(problem, self.count(), starts, scalars, &plan)?;
-        product.multiply(&|| ())?;
-        Ok(product.read_c(c, ldc)?)
+        let product = (shape, [transpose_a, transpose_b]);
+        let scalars = (alpha.scalar(), beta.scalar());
+        let mut product = self.streamed(product, self.count(), scalars, &plan)?;
+        product.multiply((a, lda), (b, ldb), (c, ldc))?;
+        Ok(())
     }
 }
 

@@ -50,6 +50,16 @@ pub struct Block {
     pub columns: Range<usize>,
 }
 
+/// What a device does while its own panels arrive from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The part of a panel that arrives: rows of A, or columns of B.
+    pub panel: Panel,
+    pub lines: Range<usize>,
+    /// What can be multiplied then, and not before; none if it is empty.
+    pub block: Option<Block>,
+}
+
 /// What is sent between devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Panel {
@@ -154,6 +164,65 @@ impl Split {
             .collect()
     }
 
+    /// The pieces in which the panels that a device begins with arrive from elsewhere, in order, each
+    /// of at least so many lines if the panel has as many: A's and B's alternate.
+    ///
+    /// ```text
+    ///              b0   b1   b2
+    ///         a0 | 1  | 3  | 5  |      a0 and b0 arrive, and 1 is multiplied; a1, and 2; b1, and
+    ///         a1 | 2  | 3  | 5  |      3; and so on. Each product is a rectangle of C, with all
+    ///         a2 | 4  | 4  | 5  |      of the other panel that is there.
+    /// ```
+    pub fn pieces(&self, device: usize, least_lines: usize) -> Vec<Piece> {
+        let (of_a, of_b) = (self.rows_of_a(device), self.columns_of_b(device));
+        let (mut rows, mut columns) = (of_a.start..of_a.start, of_b.start..of_b.start);
+        let (cuts_of_a, cuts_of_b) = (coarse(&of_a, least_lines), coarse(&of_b, least_lines));
+        let own = |rows: Range<usize>, columns: Range<usize>| {
+            let is_empty = rows.is_empty() || columns.is_empty();
+            (!is_empty).then_some(Block {
+                a: device,
+                b: device,
+                rows,
+                columns,
+            })
+        };
+        let mut pieces = Vec::new();
+        for index in 0..cuts_of_a.len().max(cuts_of_b.len()) {
+            if let Some(lines) = cuts_of_a.get(index).cloned() {
+                rows.end = lines.end;
+                pieces.push(Piece {
+                    panel: Panel::A(device),
+                    block: own(lines.clone(), columns.clone()),
+                    lines,
+                });
+            }
+            if let Some(lines) = cuts_of_b.get(index).cloned() {
+                columns.end = lines.end;
+                pieces.push(Piece {
+                    panel: Panel::B(device),
+                    block: own(rows.clone(), lines.clone()),
+                    lines,
+                });
+            }
+        }
+        pieces
+    }
+
+    /// What a device multiplies with panels of others, in order, in parts of at least so many
+    /// columns.
+    pub fn blocks_with_others(&self, device: usize, least_lines: usize) -> Vec<Block> {
+        let blocks = self.blocks(device).into_iter();
+        let others = blocks.filter(|block| (block.a, block.b) != (device, device));
+        let parts = others.flat_map(|block| {
+            let parts = coarse(&block.columns, least_lines).into_iter();
+            parts.map(move |columns| Block {
+                columns,
+                ..block.clone()
+            })
+        });
+        parts.collect()
+    }
+
     /// The panels of others that a device needs, in the order in which it needs them.
     pub fn receives(&self, device: usize) -> Vec<Panel> {
         let mut panels = Vec::new();
@@ -235,6 +304,19 @@ fn cuts(size: usize, parts: usize) -> Vec<usize> {
         .collect()
 }
 
+/// The most pieces of a panel: of more, each is too small to be multiplied fast.
+const MOST_PIECES: usize = 4;
+
+/// Parts of these lines, of at least so many lines each, or all of them; at most [`MOST_PIECES`].
+fn coarse(lines: &Range<usize>, least_lines: usize) -> Vec<Range<usize>> {
+    let parts = (lines.len() / least_lines.max(1)).clamp(1, MOST_PIECES);
+    let cuts = cuts(lines.len(), parts);
+    let parts = cuts
+        .windows(2)
+        .map(|cut| lines.start + cut[0]..lines.start + cut[1]);
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +385,64 @@ mod tests {
                 assert_eq!(unique.len(), received.len());
             }
         }
+    }
+
+    #[test]
+    fn a_product_in_pieces_is_all_of_it_once_and_waits_for_what_it_reads() {
+        for split in every_split() {
+            for (device, least) in (0..split.devices()).flat_map(|of| [(of, 1), (of, 7)]) {
+                let (rows, columns) = split.block_of_c(device);
+                let mut arrived = [split.rows_of_a(device), split.columns_of_b(device)];
+                let own = arrived.clone();
+                arrived.iter_mut().for_each(|lines| lines.end = lines.start);
+                let mut elements = 0;
+                let mut corners = BTreeSet::new();
+                let mut count = |block: &Block| {
+                    elements += block.rows.len() * block.columns.len();
+                    assert!(corners.insert((block.rows.start, block.columns.start)));
+                    assert!(rows.start <= block.rows.start && block.rows.end <= rows.end);
+                    assert!(columns.start <= block.columns.start);
+                    assert!(block.columns.end <= columns.end);
+                };
+                for piece in split.pieces(device, least) {
+                    let lines = match piece.panel {
+                        Panel::A(_) => &mut arrived[0],
+                        Panel::B(_) => &mut arrived[1],
+                    };
+                    assert_eq!(piece.lines.start, lines.end);
+                    assert!(piece.lines.len() >= least || piece.lines.start == lines.start);
+                    lines.end = piece.lines.end;
+                    if let Some(block) = piece.block {
+                        assert!(block.rows.end <= arrived[0].end);
+                        assert!(block.columns.end <= arrived[1].end);
+                        count(&block);
+                    }
+                }
+                assert_eq!(arrived, own, "{split:?}");
+                for block in split.blocks_with_others(device, least) {
+                    let (of_a, of_b) = (split.rows_of_a(block.a), split.columns_of_b(block.b));
+                    assert_eq!(block.rows, of_a);
+                    assert!(of_b.start <= block.columns.start && block.columns.end <= of_b.end);
+                    count(&block);
+                }
+                assert_eq!(elements, rows.len() * columns.len(), "{split:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_panels_arrive_in_a_few_pieces_and_products_grow_with_them() {
+        let split = Split::of(Shape::cube(8192), 2);
+        let pieces = split.pieces(1, 2048);
+        let sizes: Vec<_> = pieces
+            .iter()
+            .filter_map(|piece| piece.block.as_ref())
+            .map(|block| (block.rows.len(), block.columns.len()))
+            .collect();
+        assert_eq!(sizes, [(2048, 2048), (2048, 2048), (4096, 2048)]);
+        assert_eq!(split.blocks_with_others(1, 2048).len(), 2);
+        assert_eq!(split.pieces(1, 1).len(), 2 * MOST_PIECES);
+        assert_eq!(split.pieces(1, 8192).len(), 2);
     }
 
     #[test]

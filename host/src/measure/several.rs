@@ -1,16 +1,16 @@
 //! Times of a product on several devices, and on the first of them alone, by the wall clock: from
 //! before the first launch, or the first copy, until all devices have finished.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpu_gemm::device::several::Start;
 use gpu_gemm::{Choice, Devices};
 
 use super::timing::{Effort, Timing};
 use super::wall_clock::{on_cpu, on_simulator};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, Stored};
 use crate::run::RunError;
-use crate::run::several::{as_stored, gathered, product};
+use crate::run::several::{gathered, product};
 
 /// Where the matrices of a timed product lie before it; and C also after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,19 +90,13 @@ fn times<T: Number>(
     effort: Effort,
 ) -> Result<Scaled<T>, RunError> {
     let stored = problem.stored()?;
+    if origin == Origin::Host {
+        return times_from_host(devices, count, choice, problem, &stored, effort);
+    }
     let starts = origin.starts();
     let mut product = product(devices, count, choice, problem, &stored, starts)?;
-    let mut from_host = problem.c.clone();
     let mut received = Vec::new();
-    let mut run = || -> Result<Duration, RunError> {
-        if origin == Origin::Host {
-            let began = Instant::now();
-            product.write(&as_stored(problem, &stored))?;
-            received = product.multiply(&|| ())?.received;
-            let leading = from_host.leading();
-            product.read_c(from_host.elements_mut(), leading)?;
-            return Ok(began.elapsed());
-        }
+    let run = || -> Result<Duration, RunError> {
         if problem.beta != T::default() {
             product.write_c(problem.c.elements(), problem.c.leading())?;
         }
@@ -110,12 +104,7 @@ fn times<T: Number>(
         received = done.received;
         Ok(done.time)
     };
-    // The first launches load code.
-    let first = run()?;
-    let timing = match devices.gpu(0) {
-        Some(_) => on_cpu(effort, first, run)?,
-        None => on_simulator(effort, first, run)?,
-    };
+    let timing = timed(devices, effort, run)?;
     Ok(Scaled {
         alone: None,
         timing,
@@ -123,4 +112,50 @@ fn times<T: Number>(
         received,
         c: gathered(&product, problem)?,
     })
+}
+
+/// The same of matrices in host memory, where C is to be in the end.
+fn times_from_host<T: Number>(
+    devices: &Devices,
+    count: usize,
+    choice: Option<Choice>,
+    problem: &Problem<T>,
+    stored: &Stored<'_, T>,
+    effort: Effort,
+) -> Result<Scaled<T>, RunError> {
+    let product = (problem.shape(), problem.transposes);
+    let scalars = (problem.alpha.scalar(), problem.beta.scalar());
+    let planner = devices.planner(choice, T::TYPE);
+    let mut product = devices.streamed(product, count, scalars, &planner)?;
+    let (mut c, leading) = (problem.c.clone(), problem.c.leading());
+    let mut received = Vec::new();
+    let timing = timed(devices, effort, || {
+        if problem.beta != T::default() {
+            c.elements_mut().copy_from_slice(problem.c.elements());
+        }
+        let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+        let done = product.multiply(a, b, (c.elements_mut(), leading))?;
+        received = done.received;
+        Ok(done.time)
+    })?;
+    Ok(Scaled {
+        alone: None,
+        timing,
+        grid: product.split().grid(),
+        received,
+        c,
+    })
+}
+
+/// Times by the clock on the wall, after a run whose launches load code.
+fn timed(
+    devices: &Devices,
+    effort: Effort,
+    mut run: impl FnMut() -> Result<Duration, RunError>,
+) -> Result<Timing, RunError> {
+    let first = run()?;
+    match devices.gpu(0) {
+        Some(_) => on_cpu(effort, first, run),
+        None => on_simulator(effort, first, run),
+    }
 }

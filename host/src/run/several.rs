@@ -47,10 +47,7 @@ pub fn product<'d, T: Number>(
 }
 
 /// A problem as the library takes it.
-pub fn as_stored<'a, T: Number>(
-    problem: &Problem<T>,
-    stored: &'a Stored<'_, T>,
-) -> HostProblem<'a, T> {
+fn as_stored<'a, T: Number>(problem: &Problem<T>, stored: &'a Stored<'_, T>) -> HostProblem<'a, T> {
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
     let [transpose_a, transpose_b] = problem.transposes;
     HostProblem {

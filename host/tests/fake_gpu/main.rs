@@ -75,6 +75,7 @@ fn main() -> ExitCode {
         several::without_peer_access_panels_travel_through_the_host_and_the_report_says_so,
         several::a_failure_names_the_gpu,
         several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
+        several::matrices_in_host_memory_are_multiplied_while_they_arrive,
         several::a_benchmark_of_several_gpus_compares_them_with_one,
         several::timed_products_start_where_they_are_told_to,
         several::cublas_and_tune_are_for_one_gpu,

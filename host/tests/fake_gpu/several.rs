@@ -1,9 +1,10 @@
 //! Several GPUs, and one that is several: panels travel over streams of their own, in every order
 //! that events allow.
 
+use gpu_gemm::device::cuda::Staging;
 use gpu_gemm::device::several::Start;
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Choice, Device, Shape, Split};
+use gpu_gemm::{Choice, Device, ElementType, Scalar, Shape, Split, Transpose};
 use host::data::{Data, Layout, Problem};
 use host::run::several::{gathered, product};
 use host::verify::{self, Coverage};
@@ -16,8 +17,8 @@ use crate::{EXACT, SHAPE};
 const M_N_K: Shape = Shape::new(33, 70, 19);
 
 /// Streams do what they get at once, or as late as possible, those of kernels before those of
-/// copies or after them.
-const ORDERS: [&str; 3] = ["deferred=0", "deferred=1", "deferred=2"];
+/// copies or after them; or kernels early and copies late.
+const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
 
 fn multiply(settings: &str, device: &str, more: &str) -> Ran {
     let kernel = "--kernel naive --runs 2";
@@ -191,6 +192,84 @@ pub fn matrices_that_start_on_the_first_gpu_travel_from_it_and_back() {
             let c = gathered(&product, &problem).unwrap();
             let exact = verify::exact(&problem, &c, choice.variant.tile, Coverage::Full);
             exact.unwrap_or_else(|failure| panic!("{name}, {starts:?}: {failure}"));
+        }
+    }
+}
+
+/// Copies of a few rows, or less than one, by several threads, and products of a few lines.
+const FINELY: Staging = Staging {
+    threads: 3,
+    buffer_bytes: 1000,
+    least_bytes: 1,
+    least_lines: 8,
+};
+
+pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
+    if !is_loaded() {
+        let test = "several::matrices_in_host_memory_are_multiplied_while_they_arrive";
+        for order in ORDERS {
+            let log = again(&format!("{EXACT} waits=0 gpus=3 {order}"), test);
+            // Both ways, and more launches than blocks.
+            for to in [0, 1] {
+                let staged = |line: &&Line| line.kind == "host" && line.number("to") == to;
+                let staged: Vec<&Line> = log.iter().filter(staged).collect();
+                assert!(staged.iter().all(|line| line.number("bytes") <= 1000));
+                assert!(staged.len() > 100, "{}", staged.len());
+            }
+            let direct = |line: &Line| line.kind == "host" && line.number("bytes") > 1000;
+            assert!(!log.iter().any(direct));
+        }
+        return;
+    }
+    let choice = Choice::even(&naive::KERNEL.variants[0]);
+    let shape = Shape::new(67, 70, 290);
+    for name in ["cuda:0+1", "cuda:0+1+2", "cuda:0+0", "cuda:2+0+0+1"] {
+        let Device::Several(devices) = Device::open(name.parse().unwrap()).unwrap().device else {
+            panic!("{name} is one device");
+        };
+        let devices = devices.with_staging(FINELY);
+        let count = devices.count();
+        for (index, beta) in [0.0, -1.0].into_iter().enumerate() {
+            let transposes = [Transpose::ALL[index], Transpose::ALL[1 - index]];
+            let planner = devices.planner(Some(choice), ElementType::F32);
+            let scalars = (Scalar::F32(2.0), Scalar::F32(beta));
+            let product = devices.streamed((shape, transposes), count, scalars, &planner);
+            let mut product = product.unwrap();
+            // Other matrices each time: what the first left on a device is wrong for the second.
+            for seed in [1, 2] {
+                let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
+                let data = verify::small_integers::<f32>(shape.k).unwrap();
+                let random = Problem::<f32>::random(shape, layout, data, seed, 2.0, beta);
+                let problem = Problem {
+                    transposes,
+                    ..random.unwrap()
+                };
+                let stored = problem.stored().unwrap();
+                let [a, b] =
+                    [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+                let (mut c, leading) = (problem.c.clone(), problem.c.leading());
+                let done = product.multiply(a, b, (c.elements_mut(), leading)).unwrap();
+                let case = format!("{name}, beta {beta}, seed {seed}");
+                let exact = verify::exact(&problem, &c, choice.variant.tile, Coverage::Full);
+                exact.unwrap_or_else(|failure| panic!("{case}: {failure}"));
+                let padding = c.first_padding_difference(problem.c.buffer());
+                assert_eq!(padding, None, "{case}");
+                let split = product.split();
+                let formula = (0..count).map(|device| 4 * split.received(device));
+                assert_eq!(done.received, formula.collect::<Vec<_>>(), "{case}");
+            }
+            // The same copies, before the product and after it.
+            let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
+            let data = verify::small_integers::<f32>(shape.k).unwrap();
+            let problem = Problem::<f32>::random(shape, layout, data, 3, 2.0, beta).unwrap();
+            let starts = [Start::First, Start::Spread, Start::First];
+            let (stored, choice) = (problem.stored().unwrap(), Some(choice));
+            let product = self::product(&devices, count, choice, &problem, &stored, starts);
+            let mut product = product.unwrap();
+            product.multiply(&|| ()).unwrap();
+            let c = gathered(&product, &problem).unwrap();
+            let tile = naive::KERNEL.variants[0].tile;
+            verify::exact(&problem, &c, tile, Coverage::Full).unwrap();
         }
     }
 }

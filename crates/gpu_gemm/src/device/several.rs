@@ -12,8 +12,14 @@
 //! memory in which they lie; on the other, those that have arrived are multiplied. An event
 //! between the two is all the synchronization there is: a panel that is read is never written
 //! while the product runs.
+//!
+//! `streamed.rs` begins and ends in the host's memory, and multiplies while matrices arrive.
+
+mod streamed;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cust::context::CurrentContext;
@@ -21,8 +27,9 @@ use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 
 use super::cuda::rectangle::{Side, copy, copy_between};
+use super::cuda::staged::{Direction, Job, Stage, Transfer, copy_all};
 use super::cuda::status::during;
-use super::cuda::{CudaDevice, CudaStream, Link};
+use super::cuda::{CudaDevice, CudaStream, Link, Staging};
 use super::error::DeviceError;
 use super::simulator::Simulator;
 use crate::backend::run;
@@ -31,7 +38,9 @@ use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::{Plan, PlanError};
-use crate::split::{Panel, Split};
+use crate::split::{Block, Panel, Split};
+
+pub use streamed::Streamed;
 
 /// Devices of one kind, GPUs or simulators, that multiply one product together. A GPU may be
 /// several of them.
@@ -39,6 +48,7 @@ pub struct Devices {
     parts: Vec<Part>,
     /// How panels travel between GPUs; of all pairs, the slowest way.
     link: Option<Link>,
+    staging: Staging,
 }
 
 /// A device that can be one of several.
@@ -49,8 +59,10 @@ pub enum Member {
 
 /// One of the devices.
 struct Part {
-    /// The stream on which panels arrive, of a GPU. It is dropped before its device.
+    /// The stream on which panels arrive, of a GPU. It is dropped before its device, and so are the
+    /// buffers, which are made for the first copy that needs them.
     copies: Option<Stream>,
+    stage: Mutex<Option<Stage>>,
     device: Member,
 }
 
@@ -102,7 +114,11 @@ impl Devices {
                     Some(stream.map_err(during("Making a stream"))?)
                 }
             };
-            parts.push(Part { copies, device });
+            parts.push(Part {
+                copies,
+                stage: Mutex::new(None),
+                device,
+            });
         }
         let gpus: Vec<&CudaDevice> = parts.iter().filter_map(Part::gpu).collect();
         if parts.is_empty() || !(gpus.is_empty() || gpus.len() == parts.len()) {
@@ -114,7 +130,20 @@ impl Devices {
                 link = link.max(Some(Link::connect(one, other)?));
             }
         }
-        Ok(Devices { parts, link })
+        let staging = Staging::of(parts.len());
+        Ok(Devices {
+            parts,
+            link,
+            staging,
+        })
+    }
+
+    /// The same, with copies between GPUs and memory of the host staged in this way.
+    pub fn with_staging(mut self, staging: Staging) -> Devices {
+        self.parts
+            .iter_mut()
+            .for_each(|part| part.stage = Mutex::new(None));
+        Devices { staging, ..self }
     }
 
     /// How many there are; at least one.
@@ -197,19 +226,32 @@ impl Devices {
         (alpha, beta): (Scalar, Scalar),
         plan: &Planner<'_>,
     ) -> Result<Product<'_, T>, DeviceError> {
+        let transposes = [problem.a.2, problem.b.2];
+        let product = (problem.shape, transposes);
+        let mut product = self.allocated(product, count, starts, (alpha, beta))?;
+        product.write(&problem)?;
+        product.plan(plan, Split::blocks)?;
+        Ok(product)
+    }
+
+    /// A product with memory for its matrices, and without launches.
+    fn allocated<T: Element>(
+        &self,
+        (shape, transposes): (Shape, [Transpose; 2]),
+        count: usize,
+        starts: [Start; 3],
+        (alpha, beta): (Scalar, Scalar),
+    ) -> Result<Product<'_, T>, DeviceError> {
         assert!((1..=self.count()).contains(&count));
         // What must not be read does not travel.
         let shape = match alpha.is_zero() {
-            true => Shape {
-                k: 0,
-                ..problem.shape
-            },
-            false => problem.shape,
+            true => Shape { k: 0, ..shape },
+            false => shape,
         };
         let mut product = Product {
             devices: self,
             split: Split::of(shape, count),
-            transposes: [problem.a.2, problem.b.2],
+            transposes,
             starts,
             alpha,
             beta,
@@ -220,9 +262,51 @@ impl Devices {
             work: Vec::new(),
         };
         product.allocate()?;
-        product.write(&problem)?;
-        product.plan(plan)?;
         Ok(product)
+    }
+
+    /// Carries out copies between host and GPUs, of all GPUs at the same time; those to GPUs are on
+    /// the streams for copies when it returns.
+    ///
+    /// # Safety
+    ///
+    /// As [`copy_all`]; each is of a part that is a GPU.
+    unsafe fn stage(&self, transfers: Vec<(usize, Transfer)>) -> Result<(), DeviceError> {
+        let mut rest = transfers;
+        while !rest.is_empty() {
+            // A device has one set of buffers, and so one copy after the other.
+            let mut busy = BTreeSet::new();
+            let (now, later): (Vec<_>, Vec<_>) = rest
+                .into_iter()
+                .partition(|(device, _)| busy.insert(*device));
+            rest = later;
+            let mut stages = Vec::with_capacity(now.len());
+            for (device, _) in &now {
+                let part = &self.parts[*device];
+                // Buffers are as good as before even if a thread that held the lock panicked.
+                let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
+                if stage.is_none() {
+                    let made = part.enter().and_then(|()| Stage::new(self.staging));
+                    *stage = Some(made.map_err(self.named(*device))?);
+                }
+                stages.push(stage);
+            }
+            let jobs = now.iter().zip(&mut stages).filter_map(|(copy, stage)| {
+                let part = &self.parts[copy.0];
+                Some(Job {
+                    stage: stage.as_mut()?,
+                    gpu: part.gpu()?,
+                    stream: part.copies.as_ref()?,
+                    transfer: copy.1,
+                })
+            });
+            // SAFETY: as the caller vouches.
+            let failed = unsafe { copy_all(jobs.collect()) };
+            if let Some((index, error)) = failed.into_iter().next() {
+                return Err(self.named(now[index].0)(error));
+            }
+        }
+        Ok(())
     }
 
     /// Adds which device failed.
@@ -307,6 +391,9 @@ impl<T: Element> Located<T> {
     }
 }
 
+/// Rows in memory of the host: where the first begins, and the bytes from there to the next.
+type HostRows = (*mut u8, usize);
+
 /// A product on several devices: the matrices where they lie, and what each device launches.
 pub struct Product<'devices, T: Element> {
     devices: &'devices Devices,
@@ -383,18 +470,23 @@ impl<T: Element> Product<'_, T> {
     ///
     /// If a matrix is shorter than the shape says.
     pub fn write(&mut self, problem: &HostProblem<'_, T>) -> Result<(), DeviceError> {
-        for device in 0..self.split.devices() {
-            for panel in [Panel::A(device), Panel::B(device)] {
-                let (elements, leading, _) = match panel {
-                    Panel::A(_) => problem.a,
-                    Panel::B(_) => problem.b,
-                };
-                let target = self.origin(panel);
-                let (row, column) = self.position(panel);
-                self.write_part(target, elements, row * leading + column, leading)?;
-            }
-        }
+        let (a, b) = ((problem.a.0, problem.a.1), (problem.b.0, problem.b.1));
+        self.write_factors(a, b)?;
         self.write_c(problem.c.0, problem.c.1)
+    }
+
+    /// Copies A and B to where they start.
+    fn write_factors(&self, a: (&[T], usize), b: (&[T], usize)) -> Result<(), DeviceError> {
+        for (panel, matrix) in [(Panel::A as fn(usize) -> Panel, a), (Panel::B, b)] {
+            let panels = (0..self.split.devices()).map(panel);
+            let copies = panels.map(|panel| {
+                let (target, (row, column)) = (self.origin(panel), self.position(panel));
+                (target, source(matrix, (row, column), target.size))
+            });
+            // SAFETY: `source` has found the rows in the slice, which nothing writes meanwhile.
+            unsafe { self.exchange(copies.collect(), Direction::ToDevice)? };
+        }
+        Ok(())
     }
 
     /// The panels that a device reads.
@@ -425,6 +517,26 @@ impl<T: Element> Product<'_, T> {
             Panel::A(of) => self.transposes[0].of((self.split.rows_of_a(of).start, 0)),
             Panel::B(of) => self.transposes[1].of((0, self.split.columns_of_b(of).start)),
         }
+    }
+
+    /// The part of a panel, which lies there, with these rows of A or columns of B.
+    fn lines_of(&self, located: Located<T>, panel: Panel, lines: &Range<usize>) -> Located<T> {
+        let k = self.split.shape().k;
+        let (first, size) = match panel {
+            Panel::A(of) => {
+                let first = lines.start - self.split.rows_of_a(of).start;
+                ((first, 0), (lines.len(), k))
+            }
+            Panel::B(of) => {
+                let first = lines.start - self.split.columns_of_b(of).start;
+                ((0, first), (k, lines.len()))
+            }
+        };
+        let transpose = match panel {
+            Panel::A(_) => self.transposes[0],
+            Panel::B(_) => self.transposes[1],
+        };
+        located.part(transpose.of(first), transpose.of(size))
     }
 
     /// Where a panel lies before the product.
@@ -506,18 +618,24 @@ impl<T: Element> Product<'_, T> {
         }
     }
 
-    /// Chooses a plan for every block, makes room for their workspaces, and has their kernels
-    /// compiled.
-    fn plan(&mut self, plan: &Planner<'_>) -> Result<(), DeviceError> {
+    /// Chooses a plan for every block that a device multiplies, makes room for their workspaces, and
+    /// has their kernels compiled.
+    fn plan(
+        &mut self,
+        plan: &Planner<'_>,
+        blocks: impl Fn(&Split, usize) -> Vec<Block>,
+    ) -> Result<(), DeviceError> {
         for device in 0..self.split.devices() {
             let part = &self.devices.parts[device];
             let named = self.devices.named(device);
             let mut steps = Vec::new();
             let c = self.c_of(device);
             let (rows, columns) = self.split.block_of_c(device);
-            for block in self.split.blocks(device) {
+            for block in blocks(&self.split, device) {
                 let panels = [Panel::A(block.a), Panel::B(block.b)];
-                let [a, b] = panels.map(|panel| self.seen_from(device, panel));
+                let [a, b] = [(panels[0], &block.rows), (panels[1], &block.columns)].map(
+                    |(panel, lines)| self.lines_of(self.seen_from(device, panel), panel, lines),
+                );
                 let first = (
                     block.rows.start - rows.start,
                     block.columns.start - columns.start,
@@ -577,14 +695,20 @@ impl<T: Element> Product<'_, T> {
         let began = Instant::now();
         let enqueued = self.enqueue(cta_done);
         // Whatever happened, nothing may lose its memory while it is used.
+        let ended = self.finish_all();
+        let time = began.elapsed();
+        let received = enqueued?;
+        ended.map(|()| Done { time, received })
+    }
+
+    /// Waits for everything that all devices do.
+    fn finish_all(&self) -> Result<(), DeviceError> {
         let mut ended = Ok(());
         for device in 0..self.split.devices() {
             let waited = self.finish(device);
             ended = ended.and(waited.map_err(self.devices.named(device)));
         }
-        let time = began.elapsed();
-        let received = enqueued?;
-        ended.map(|()| Done { time, received })
+        ended
     }
 
     /// Waits for everything that a device does.
@@ -693,25 +817,6 @@ impl<T: Element> Product<'_, T> {
         Ok(())
     }
 
-    /// Copies what belongs to `target` from host memory, where it begins at `first`.
-    fn write_part(
-        &self,
-        target: Located<T>,
-        elements: &[T],
-        first: usize,
-        leading: usize,
-    ) -> Result<(), DeviceError> {
-        let (rows, columns) = target.size;
-        if rows == 0 || columns == 0 {
-            return Ok(());
-        }
-        let source = &elements[first..first + (rows - 1) * leading + columns];
-        let source = Side::Host(source.as_ptr().cast_mut().cast(), leading * size_of::<T>());
-        // SAFETY: the slice reaches from the first of these elements to the last.
-        let copied = unsafe { self.exchange(target, source, true) };
-        copied.map_err(self.devices.named(target.device))
-    }
-
     /// Copies a new C, as it is stored in host memory, to where it starts.
     ///
     /// # Errors
@@ -722,12 +827,22 @@ impl<T: Element> Product<'_, T> {
     ///
     /// If it is shorter than the shape says.
     pub fn write_c(&mut self, c: &[T], ldc: usize) -> Result<(), DeviceError> {
-        for device in 0..self.split.devices() {
+        let copies = (0..self.split.devices()).map(|device| {
             let (rows, columns) = self.split.block_of_c(device);
-            let first = rows.start * ldc + columns.start;
-            self.write_part(self.home_of_c(device), c, first, ldc)?;
-        }
+            let target = self.home_of_c(device);
+            (
+                target,
+                source((c, ldc), (rows.start, columns.start), target.size),
+            )
+        });
+        // SAFETY: `source` has found the rows in the slice, which nothing writes meanwhile.
+        unsafe { self.exchange(copies.collect(), Direction::ToDevice)? };
         // A GPU may still be writing what it was sent, and the others do not wait for its stream.
+        self.synchronize()
+    }
+
+    /// Waits for all devices.
+    fn synchronize(&self) -> Result<(), DeviceError> {
         for device in 0..self.split.devices() {
             let waited = self.devices.parts[device].synchronize();
             waited.map_err(self.devices.named(device))?;
@@ -745,57 +860,129 @@ impl<T: Element> Product<'_, T> {
     ///
     /// If there is less room than the shape needs.
     pub fn read_c(&self, c: &mut [T], ldc: usize) -> Result<(), DeviceError> {
-        for device in 0..self.split.devices() {
+        let copies = (0..self.split.devices()).map(|device| {
             let (rows, columns) = self.split.block_of_c(device);
-            if rows.is_empty() || columns.is_empty() {
+            let home = self.home_of_c(device);
+            (
+                home,
+                target((&mut *c, ldc), (rows.start, columns.start), home.size),
+            )
+        });
+        // SAFETY: `target` has found the rows in the slice, and blocks do not overlap.
+        unsafe { self.exchange(copies.collect(), Direction::ToHost) }
+    }
+
+    /// Copies from host memory, or to it, on all devices at the same time; small matrices one after
+    /// the other. To the host they are done when it returns.
+    ///
+    /// # Safety
+    ///
+    /// The side of the host has as many rows of as many elements; nothing writes what is read, and
+    /// for a copy to the host no one else uses them. Sources of GPUs are complete, or the streams
+    /// for copies wait for them.
+    unsafe fn exchange(
+        &self,
+        copies: Vec<(Located<T>, HostRows)>,
+        direction: Direction,
+    ) -> Result<(), DeviceError> {
+        let mut staged = Vec::new();
+        for (located, host) in copies {
+            if located.bytes() == 0 {
                 continue;
             }
-            let first = rows.start * ldc + columns.start;
-            let length = (rows.len() - 1) * ldc + columns.len();
-            let target = &mut c[first..first + length];
-            let target = Side::Host(target.as_mut_ptr().cast(), ldc * size_of::<T>());
-            // SAFETY: the slice has room for all of the block's rows.
-            let copied = unsafe { self.exchange(self.home_of_c(device), target, false) };
-            copied.map_err(self.devices.named(device))?;
+            let is_gpu = self.devices.gpu(located.device).is_some();
+            if is_gpu && located.bytes() >= self.devices.staging.least_bytes {
+                staged.push((located.device, transfer(located, host, direction)));
+                continue;
+            }
+            // SAFETY: as the caller vouches.
+            let copied = unsafe { self.exchange_directly(located, host, direction) };
+            copied.map_err(self.devices.named(located.device))?;
         }
-        Ok(())
+        // SAFETY: the same; the memory of devices is this product's, which waits before it is freed.
+        unsafe { self.devices.stage(staged) }
     }
 
     /// Copies `located` from host memory, or to it, and waits.
     ///
     /// # Safety
     ///
-    /// The side of the host has as many rows, and for a copy to it no one else uses them.
-    unsafe fn exchange(
+    /// As [`Product::exchange`].
+    unsafe fn exchange_directly(
         &self,
         located: Located<T>,
-        host: Side,
-        to_device: bool,
+        (host, host_pitch): HostRows,
+        direction: Direction,
     ) -> Result<(), DeviceError> {
         let (height, width) = (located.size.0, located.size.1 * size_of::<T>());
         let part = &self.devices.parts[located.device];
         part.enter()?;
-        let device = match part.gpu() {
-            Some(_) => Side::Device(located.start as u64, located.pitch()),
-            None => Side::Host(located.start.cast(), located.pitch()),
-        };
-        let (from, to) = match to_device {
-            true => (host, device),
-            false => (device, host),
-        };
-        if let (Side::Host(from, from_pitch), Side::Host(to, to_pitch)) = (from, to) {
-            for row in 0..height {
-                let (from, to) = (
-                    from.wrapping_add(row * from_pitch),
-                    to.wrapping_add(row * to_pitch),
-                );
-                // SAFETY: the caller vouches for the host's rows; the others are this product's.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
-            }
-            return Ok(());
+        if part.gpu().is_some() {
+            let device = Side::Device(located.start as u64, located.pitch());
+            let host = Side::Host(host, host_pitch);
+            let (from, to) = match direction {
+                Direction::ToDevice => (host, device),
+                Direction::ToHost => (device, host),
+            };
+            // SAFETY: as the caller vouches; the device's context is current.
+            return unsafe { copy(from, to, width, height) };
         }
-        // SAFETY: as above; the device's context is current.
-        unsafe { copy(from, to, width, height) }
+        let own = (located.start.cast::<u8>(), located.pitch());
+        for row in 0..height {
+            let at = |(start, pitch): HostRows| start.wrapping_add(row * pitch);
+            let (from, to) = match direction {
+                Direction::ToDevice => (at((host, host_pitch)), at(own)),
+                Direction::ToHost => (at(own), at((host, host_pitch))),
+            };
+            // SAFETY: the caller vouches for the host's rows; the others are this product's.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
+        }
+        Ok(())
+    }
+}
+
+/// Where a part of a matrix of the host begins, with rows and columns as stored.
+///
+/// # Panics
+///
+/// If the matrix has not so many rows.
+fn source<T>(
+    (elements, leading): (&[T], usize),
+    (row, column): (usize, usize),
+    (rows, columns): (usize, usize),
+) -> HostRows {
+    let pitch = leading * size_of::<T>();
+    if rows == 0 || columns == 0 {
+        return (std::ptr::null_mut(), pitch);
+    }
+    let first = row * leading + column;
+    let part = &elements[first..first + (rows - 1) * leading + columns];
+    (part.as_ptr().cast_mut().cast(), pitch)
+}
+
+/// The same of a matrix that is written.
+fn target<T>(
+    (elements, leading): (&mut [T], usize),
+    (row, column): (usize, usize),
+    (rows, columns): (usize, usize),
+) -> HostRows {
+    let pitch = leading * size_of::<T>();
+    if rows == 0 || columns == 0 {
+        return (std::ptr::null_mut(), pitch);
+    }
+    let first = row * leading + column;
+    let part = &mut elements[first..first + (rows - 1) * leading + columns];
+    (part.as_mut_ptr().cast(), pitch)
+}
+
+/// A copy between memory of a GPU and of the host.
+fn transfer<T: Element>(device: Located<T>, host: HostRows, direction: Direction) -> Transfer {
+    Transfer {
+        direction,
+        host,
+        device: (device.start as u64, device.pitch()),
+        width: device.size.1 * size_of::<T>(),
+        height: device.size.0,
     }
 }
 
@@ -815,6 +1002,13 @@ impl<T: Element> Drop for Product<'_, T> {
             self.received.truncate(device);
             self.work.truncate(device);
         }
+    }
+}
+
+impl Drop for Part {
+    /// Page-locked memory is freed in the context that it was allocated in.
+    fn drop(&mut self) {
+        let _ = self.enter();
     }
 }
 
@@ -851,11 +1045,42 @@ impl Part {
 
     /// `after` waits for what is on `before` now.
     fn order(&self, before: &Stream, after: &Stream) -> Result<(), DeviceError> {
+        let event = self.event_on(before)?;
+        let waits = after.wait_event(event, StreamWaitEventFlags::DEFAULT);
+        waits.map_err(during("Ordering two streams"))
+    }
+
+    /// An event after what is on a stream of this device now.
+    fn event_on(&self, stream: &Stream) -> Result<Event, DeviceError> {
         self.enter()?;
         let event = Event::new(EventFlags::DISABLE_TIMING).map_err(during("Making an event"))?;
-        let recorded = event.record(before);
+        let recorded = event.record(stream);
         recorded.map_err(during("Recording an event"))?;
-        let waits = after.wait_event(event, StreamWaitEventFlags::DEFAULT);
+        Ok(event)
+    }
+
+    /// An event after what has been launched; none on a simulator, where that has ended.
+    fn after_launches(&self) -> Result<Option<Event>, DeviceError> {
+        self.gpu()
+            .map(|gpu| self.event_on(gpu.stream()))
+            .transpose()
+    }
+
+    /// The same after the copies that were started.
+    fn after_copies(&self) -> Result<Option<Event>, DeviceError> {
+        self.copies
+            .as_ref()
+            .map(|copies| self.event_on(copies))
+            .transpose()
+    }
+
+    /// Copies that are started from now on wait for an event, of this device or another.
+    fn copies_wait_for(&self, event: Option<Event>) -> Result<(), DeviceError> {
+        let (Some(copies), Some(event)) = (&self.copies, event) else {
+            return Ok(());
+        };
+        self.enter()?;
+        let waits = copies.wait_event(event, StreamWaitEventFlags::DEFAULT);
         waits.map_err(during("Ordering two streams"))
     }
 

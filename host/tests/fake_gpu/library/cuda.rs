@@ -161,7 +161,7 @@ fn copy_rows(
         to.context,
         width * height
     ));
-    gpu.enqueue(stream, move |gpu| {
+    gpu.enqueue_copy(stream, move |gpu| {
         for row in 0..height {
             let source = gpu.memory_of(from.context, from.row(row), width);
             let target = gpu.memory_of(to.context, to.row(row), width);
@@ -188,7 +188,7 @@ fn copy_with_host(
         u32::from(to.0 == HOST),
         width * height
     ));
-    gpu.enqueue(stream, move |gpu| {
+    gpu.enqueue_copy(stream, move |gpu| {
         let side = |(memory, host, device, pitch): (u32, usize, u64, usize)| Side {
             x_bytes: 0,
             y: 0,

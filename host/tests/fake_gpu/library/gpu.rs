@@ -1,6 +1,7 @@
 //! The GPU: what it has been told, its memory, its streams and events, and its log.
 
 use std::alloc::{self, Layout};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::env;
 use std::fmt::Display;
@@ -39,6 +40,8 @@ const SETTINGS: [(&str, u64); 24] = [
     // What waits for all streams lets them go on as far as events let them, the stream that was
     // made first (1) or last (2) before others: what runs too early, because no event holds it
     // back, finds its operands unwritten, and what runs too late finds them overwritten.
+    // 3: launches are done as soon as events let them, and copies only when something waits for
+    // them: a launch that does not wait for a copy finds its operands unwritten.
     ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
@@ -82,7 +85,7 @@ pub struct Gpu {
     pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
-    /// The current context: a GPU's number plus 1.
+    /// The current context of the thread that calls: a GPU's number plus 1.
     pub current: usize,
     /// While a stream works, the context whose memory alone it may use.
     only: Option<usize>,
@@ -111,6 +114,7 @@ pub struct Gpu {
 /// What a stream has yet to do.
 pub enum Pending {
     Work(Box<dyn FnOnce(&mut Gpu) + Send>),
+    Copy(Box<dyn FnOnce(&mut Gpu) + Send>),
     /// Reach a recording of an event; wait until another stream has reached one.
     Reach(u64),
     Wait(u64),
@@ -142,11 +146,17 @@ pub struct Function {
     pub has_run: bool,
 }
 
+thread_local! {
+    /// Each thread has its own current context, and none at first.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
 static GPU: LazyLock<Mutex<Gpu>> = LazyLock::new(|| Mutex::new(Gpu::from_environment()));
 
 /// Carries out a call, unless the context is lost, and returns its status.
 pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     let mut gpu = GPU.lock().expect("nothing panics and goes on");
+    gpu.current = CURRENT.get();
     let outcome = match gpu.lost == Some(gpu.current) {
         true => Err(LAUNCH_FAILED),
         false => body(&mut gpu),
@@ -156,7 +166,7 @@ pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
 
 /// Makes a context current; an error if it is lost.
 pub fn enter(context: usize) -> u32 {
-    GPU.lock().expect("nothing panics and goes on").current = context;
+    CURRENT.set(context);
     call(|_| Ok(()))
 }
 
@@ -327,6 +337,11 @@ impl Gpu {
         self.push(stream, Pending::Work(Box::new(work)));
     }
 
+    /// The same of a copy.
+    pub fn enqueue_copy(&mut self, stream: usize, copy: impl FnOnce(&mut Gpu) + Send + 'static) {
+        self.push(stream, Pending::Copy(Box::new(copy)));
+    }
+
     /// Lets a stream wait for what an event has recorded so far.
     pub fn hold_back(&mut self, stream: usize, event: usize) {
         let moment = self.events[&event].expect("an event that was recorded");
@@ -335,8 +350,23 @@ impl Gpu {
 
     fn push(&mut self, stream: usize, pending: Pending) {
         self.stream(stream).pending.push_back(pending);
-        if self.setting("deferred") == 0 {
-            self.run_pending();
+        match self.setting("deferred") {
+            0 => self.run_pending(),
+            3 => self.run_all_but_copies(),
+            _ => {}
+        }
+    }
+
+    fn run_all_but_copies(&mut self) {
+        let is_copy = |stream: &Stream| matches!(stream.pending.front(), Some(Pending::Copy(_)));
+        let order: Vec<usize> = self.streams.keys().copied().collect();
+        let next = |gpu: &Gpu| {
+            let mut order = order.iter();
+            let can = |&&stream: &&usize| gpu.can_go_on(stream) && !is_copy(&gpu.streams[&stream]);
+            order.find(can).copied()
+        };
+        while let Some(stream) = next(self) {
+            self.go_on(stream);
         }
     }
 
@@ -361,7 +391,7 @@ impl Gpu {
         let on = self.stream(stream);
         let (next, context) = (on.pending.pop_front(), on.context);
         match next {
-            Some(Pending::Work(work)) => {
+            Some(Pending::Work(work) | Pending::Copy(work)) => {
                 self.only = Some(context);
                 work(self);
                 self.only = None;

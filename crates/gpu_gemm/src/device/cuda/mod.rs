@@ -1,5 +1,5 @@
 //! NVIDIA GPUs: the driver, a device with its kernels, launches on its streams, and copies from one
-//! GPU to another.
+//! GPU to another, and between GPUs and memory of the host.
 
 mod device;
 pub mod driver;
@@ -7,9 +7,11 @@ mod extended;
 mod launch;
 pub mod ptx;
 pub mod rectangle;
+pub(crate) mod staged;
 pub mod status;
 mod tensor_map;
 
 pub use device::CudaDevice;
 pub use launch::CudaStream;
 pub use rectangle::Link;
+pub use staged::Staging;

@@ -1,0 +1,393 @@
+//! Copies between a GPU and memory of the host that is not page-locked, by several threads.
+//!
+//! A GPU reads and writes only page-locked memory at the speed of the bus. Of other memory the
+//! driver makes page-locked copies itself, on one thread, which a bus outruns several times.
+//!
+//! ```text
+//!     host memory            page-locked                  GPU
+//!       row 0 .. 7   thread 0 | buffer 0 | on its way -->
+//!                             | buffer 1 | <-- being filled
+//!       row 8 .. 15  thread 1 | buffer 0 | <-- being filled
+//!                             | buffer 1 | on its way -->
+//! ```
+//!
+//! Each thread has two buffers, and takes the next rows that nobody has taken. All copies of a GPU
+//! are on one stream. An event tells when a buffer's copy is done: until then its thread does not
+//! touch the buffer. The memory of the caller is read and written by these threads alone, so that
+//! nothing uses it after a call has returned.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use cust::event::{Event, EventFlags};
+use cust::memory::LockedBuffer;
+use cust::stream::Stream;
+use cust::sys::CUdeviceptr;
+
+use super::device::CudaDevice;
+use super::rectangle::{Side, copy_on};
+use super::status::during;
+use crate::device::error::DeviceError;
+
+/// How copies are staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staging {
+    /// Threads of each device; at least one.
+    pub threads: usize,
+    /// Bytes of a page-locked buffer, of which each thread has two. In much smaller ones the calls
+    /// of the driver, some microseconds each, show beside the copies; much larger ones leave the
+    /// processor's caches before the GPU reads them.
+    pub buffer_bytes: usize,
+    /// Copies of fewer bytes are left to the driver.
+    pub least_bytes: usize,
+    /// A product of matrices in host memory begins when so many rows of A and columns of B have
+    /// arrived, or all that there are.
+    pub least_lines: usize,
+}
+
+impl Staging {
+    /// For so many devices at once on this machine: together they have as many threads as it has
+    /// cores, up to eight each, which fill a bus of 50 GB/s.
+    pub fn of(devices: usize) -> Staging {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        Staging {
+            threads: (cores / devices.max(1)).clamp(1, 8),
+            buffer_bytes: 2 << 20,
+            least_bytes: 4 << 20,
+            least_lines: 2048,
+        }
+    }
+}
+
+/// The page-locked buffers of a device.
+pub struct Stage {
+    lanes: Vec<Lane>,
+    buffer_bytes: usize,
+}
+
+/// The buffers of a thread.
+struct Lane([Slot; 2]);
+
+struct Slot {
+    memory: LockedBuffer<u8>,
+    copied: Event,
+    /// Whether `copied` has been recorded and not been waited for.
+    is_travelling: bool,
+}
+
+/// A copy of rows between host and device. Whoever makes it vouches for both sides.
+#[derive(Clone, Copy)]
+pub struct Transfer {
+    pub direction: Direction,
+    /// Where the first row begins, and the bytes from there to the next.
+    pub host: (*mut u8, usize),
+    pub device: (CUdeviceptr, usize),
+    /// Bytes of a row, and rows.
+    pub width: usize,
+    pub height: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    ToDevice,
+    ToHost,
+}
+
+// SAFETY: the pointer is an address; `copy_all` says what its uses need.
+unsafe impl Send for Transfer {}
+// SAFETY: as above.
+unsafe impl Sync for Transfer {}
+
+/// A copy, and what carries it out: the buffers, the device and a stream of it.
+pub struct Job<'a> {
+    pub stage: &'a mut Stage,
+    pub gpu: &'a CudaDevice,
+    pub stream: &'a Stream,
+    pub transfer: Transfer,
+}
+
+/// Rows of a copy, or a part of one row, that fit into a buffer: the first row and byte, and how
+/// many of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rows {
+    first: (usize, usize),
+    height: usize,
+    width: usize,
+}
+
+/// A job that several threads work at.
+struct Shared<'a> {
+    gpu: &'a CudaDevice,
+    stream: &'a Stream,
+    transfer: Transfer,
+    buffer_bytes: usize,
+    /// The first rows that nobody has taken.
+    next: AtomicUsize,
+    error: Mutex<Option<DeviceError>>,
+}
+
+impl Stage {
+    /// Allocates the buffers. The device's context is current.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub fn new(staging: Staging) -> Result<Stage, DeviceError> {
+        let slot = || -> Result<Slot, DeviceError> {
+            // SAFETY: whatever the memory holds are bytes, which are written before they are read.
+            let memory = unsafe { LockedBuffer::uninitialized(staging.buffer_bytes.max(1)) };
+            Ok(Slot {
+                memory: memory.map_err(during("Allocating page-locked memory"))?,
+                copied: Event::new(EventFlags::DISABLE_TIMING)
+                    .map_err(during("Making an event"))?,
+                is_travelling: false,
+            })
+        };
+        let lanes = (0..staging.threads.max(1)).map(|_| Ok(Lane([slot()?, slot()?])));
+        Ok(Stage {
+            lanes: lanes.collect::<Result<_, DeviceError>>()?,
+            buffer_bytes: staging.buffer_bytes.max(1),
+        })
+    }
+}
+
+/// Carries out copies of several devices at the same time, one a device. Those to the host are done
+/// when it returns. Of those to a device, the host's side has been read, and the device's is
+/// written when the stream gets there. Returns the jobs that failed, by index.
+///
+/// # Safety
+///
+/// Both sides of each copy have its rows: those of the host during the call, during which nothing
+/// writes a source or touches a target, and the device's until the stream is done with them. No two
+/// copies write the same.
+pub unsafe fn copy_all(jobs: Vec<Job<'_>>) -> Vec<(usize, DeviceError)> {
+    let (mut shared, mut lanes) = (Vec::new(), Vec::new());
+    for job in jobs {
+        let Stage {
+            lanes: of_job,
+            buffer_bytes,
+        } = job.stage;
+        shared.push(Shared {
+            gpu: job.gpu,
+            stream: job.stream,
+            transfer: job.transfer,
+            buffer_bytes: *buffer_bytes,
+            next: AtomicUsize::new(0),
+            error: Mutex::new(None),
+        });
+        lanes.push(of_job);
+    }
+    thread::scope(|scope| {
+        let mut own = Vec::new();
+        for (job, lanes) in shared.iter().zip(lanes) {
+            // More threads than parts would find nothing to do.
+            let mut lanes = lanes.iter_mut().take(job.transfer.parts(job.buffer_bytes));
+            own.extend(lanes.next().map(|lane| (job, lane)));
+            for lane in lanes {
+                // If there can be no more threads, those that there are do the work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || job.work(lane));
+            }
+        }
+        for (job, lane) in own {
+            job.work(lane);
+        }
+    });
+    let errors = shared.into_iter().enumerate().filter_map(|(index, job)| {
+        let error = job.error.into_inner();
+        Some((index, error.unwrap_or_else(PoisonError::into_inner)?))
+    });
+    errors.collect()
+}
+
+impl Transfer {
+    /// Bytes of a row, or of a part of it, and rows, in a buffer.
+    fn in_buffer(&self, buffer_bytes: usize) -> (usize, usize) {
+        let width = self.width.min(buffer_bytes).max(1);
+        (width, (buffer_bytes / width).clamp(1, self.height.max(1)))
+    }
+
+    /// How many buffers it fills.
+    fn parts(&self, buffer_bytes: usize) -> usize {
+        let (width, height) = self.in_buffer(buffer_bytes);
+        self.width.div_ceil(width) * self.height.div_ceil(height)
+    }
+
+    /// What goes into one of these buffers; `None` after the last.
+    fn part(&self, index: usize, buffer_bytes: usize) -> Option<Rows> {
+        if index >= self.parts(buffer_bytes) {
+            return None;
+        }
+        let (width, height) = self.in_buffer(buffer_bytes);
+        let across = self.width.div_ceil(width);
+        let first = (index / across * height, index % across * width);
+        Some(Rows {
+            first,
+            height: height.min(self.height - first.0),
+            width: width.min(self.width - first.1),
+        })
+    }
+}
+
+impl Shared<'_> {
+    /// Copies parts until there are no more, or one fails, with the buffers of a thread.
+    fn work(&self, lane: &mut Lane) {
+        let worked = self
+            .gpu
+            .enter()
+            .and_then(|()| match self.transfer.direction {
+                Direction::ToDevice => self.send(lane),
+                Direction::ToHost => self.receive(lane),
+            });
+        if let Err(error) = worked {
+            // The others end, too.
+            self.next.store(usize::MAX / 2, Ordering::Relaxed);
+            let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(error);
+        }
+    }
+
+    fn take(&self) -> Option<Rows> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        self.transfer.part(index, self.buffer_bytes)
+    }
+
+    fn send(&self, Lane(slots): &mut Lane) -> Result<(), DeviceError> {
+        let mut index = 0;
+        while let Some(rows) = self.take() {
+            let slot = &mut slots[index];
+            slot.wait()?; // what was in the buffer has left it
+            for row in 0..rows.height {
+                let source = self.host(rows, row);
+                let target = slot.memory[row * rows.width..][..rows.width].as_mut_ptr();
+                // SAFETY: the caller of `copy_all` vouches for the source.
+                unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
+            }
+            let (from, to) = (slot.side(rows), self.device(rows));
+            // SAFETY: the buffer is not touched before its event, and lives as long as the device;
+            // the caller vouches for the target; the context is current.
+            unsafe { copy_on(self.stream, from, to, rows.width, rows.height)? };
+            slot.record(self.stream)?;
+            index = 1 - index;
+        }
+        Ok(())
+    }
+
+    fn receive(&self, Lane(slots): &mut Lane) -> Result<(), DeviceError> {
+        let mut arriving: [Option<Rows>; 2] = [None; 2];
+        let mut index = 0;
+        loop {
+            let slot = &mut slots[index];
+            slot.wait()?; // what arrives in the buffer is there, or what was in it has left it
+            if let Some(rows) = arriving[index].take() {
+                for row in 0..rows.height {
+                    let source = slot.memory[row * rows.width..][..rows.width].as_ptr();
+                    let target = self.host(rows, row);
+                    // SAFETY: the caller of `copy_all` vouches for the target, and each of its
+                    // rows is one thread's.
+                    unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
+                }
+            }
+            if let Some(rows) = self.take() {
+                let (from, to) = (self.device(rows), slot.side(rows));
+                // SAFETY: as in `send`, with the sides exchanged.
+                unsafe { copy_on(self.stream, from, to, rows.width, rows.height)? };
+                slot.record(self.stream)?;
+                arriving[index] = Some(rows);
+            }
+            index = 1 - index;
+            if arriving == [None; 2] {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Where a row begins in the host's memory.
+    fn host(&self, rows: Rows, row: usize) -> *mut u8 {
+        let (start, pitch) = self.transfer.host;
+        start.wrapping_add((rows.first.0 + row) * pitch + rows.first.1)
+    }
+
+    /// Where rows lie in the device's memory.
+    fn device(&self, rows: Rows) -> Side {
+        let (start, pitch) = self.transfer.device;
+        let first = (rows.first.0 * pitch + rows.first.1) as CUdeviceptr;
+        Side::Device(start + first, pitch)
+    }
+}
+
+impl Slot {
+    /// Where rows lie in the buffer: one after the other.
+    fn side(&mut self, rows: Rows) -> Side {
+        Side::Host(self.memory.as_mut_ptr(), rows.width)
+    }
+
+    /// The copy that was started last has this buffer until the event.
+    fn record(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let recorded = self.copied.record(stream);
+        recorded.map_err(during("Recording an event"))?;
+        self.is_travelling = true;
+        Ok(())
+    }
+
+    /// Waits for the copy that has this buffer.
+    fn wait(&mut self) -> Result<(), DeviceError> {
+        if std::mem::take(&mut self.is_travelling) {
+            let waited = self.copied.synchronize();
+            waited.map_err(during("Waiting for a copy"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_copy_are_its_bytes_once_and_each_fits_into_a_buffer() {
+        for (width, height, buffer) in [
+            (10, 7, 100),
+            (10, 7, 35),
+            (10, 7, 10),
+            (10, 7, 4),
+            (10, 7, 1),
+            (1, 1, 8),
+            (0, 7, 8),
+            (7, 0, 8),
+        ] {
+            let transfer = Transfer {
+                direction: Direction::ToDevice,
+                host: (std::ptr::null_mut(), width),
+                device: (0, width),
+                width,
+                height,
+            };
+            let mut copied = vec![0; width * height];
+            let mut index = 0;
+            while let Some(rows) = transfer.part(index, buffer) {
+                assert!((1..=buffer).contains(&(rows.width * rows.height)));
+                for row in rows.first.0..rows.first.0 + rows.height {
+                    let first = row * width + rows.first.1;
+                    for byte in &mut copied[first..first + rows.width] {
+                        *byte += 1;
+                    }
+                }
+                index += 1;
+            }
+            assert_eq!(index, transfer.parts(buffer));
+            assert!(copied.iter().all(|times| *times == 1), "{width} {height}");
+        }
+    }
+
+    #[test]
+    fn devices_share_the_cores_and_have_at_least_one_thread_each() {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        for devices in [0, 1, 2, 3, 1000] {
+            let threads = Staging::of(devices).threads;
+            assert!((1..=8).contains(&threads));
+            assert!(threads == 1 || threads * devices <= cores);
+        }
+    }
+}
