@@ -30,8 +30,6 @@ pub use steps::steps;
 
 use crate::cpu::{self, Team};
 use crate::measure::clblast::ClBlast;
-use crate::measure::cublas::Cublas;
-use crate::measure::gpu::Measured;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -39,6 +37,7 @@ use crate::rung::Element;
 use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
 use gates::GATES;
+use timing::Compared;
 
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
@@ -130,7 +129,7 @@ fn evaluate_as<T: Element>(
         true => Yardsticks::None,
         false => baseline::yardsticks(machine.device, request)?,
     };
-    report.cublas = yardsticks.cublas().first().map(Cublas::description);
+    report.cublas = yardsticks.description_of_cublas();
     report.clblast = yardsticks.clblast().map(ClBlast::description);
     let rungs = request.rungs.iter().copied();
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
@@ -140,17 +139,16 @@ fn evaluate_as<T: Element>(
             let candidates = &mut candidates;
             timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
-    let (Measured { timings, state }, result) = match outcome {
+    let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
-        Err(error) => (Measured::default(), Err(error)),
+        Err(error) => (Compared::default(), Err(error)),
     };
-    report.gpu_state = state;
-    report.yardsticks = yardsticks
-        .names()
-        .into_iter()
-        .zip(&timings)
+    report.gpu_state = compared.state;
+    report.yardsticks = compared
+        .yardsticks
+        .iter()
         .map(|(name, timing)| Yardstick {
-            name: name.to_string(),
+            name: name.clone(),
             device_label: None,
             runs: timing.runs(),
             time_median_s: timing.median(),
@@ -163,10 +161,11 @@ fn evaluate_as<T: Element>(
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         })
         .collect();
+    let first = compared.yardsticks.first().map(|(_, timing)| timing);
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
-            let record = record::record(machine, request, &candidate, timings.first())?;
+            let record = record::record(machine, request, &candidate, first)?;
             report.results.push(record);
         }
     }

@@ -15,14 +15,33 @@ use super::request::Request;
 use crate::data::Matrix;
 use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::{Cublas, Precision};
+use crate::measure::cublas_xt::Beside;
 use crate::measure::gpu::{self, Contender, Measured};
 use crate::measure::limits::Limits;
+use crate::measure::nvml::GpuState;
 use crate::measure::{self, Effort, Timing, opencl, several};
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::run;
 use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Failure, Proof};
+
+/// The yardsticks, each with its name and times, and what the GPU did.
+#[derive(Default)]
+pub(super) struct Compared {
+    pub yardsticks: Vec<(String, Timing)>,
+    pub state: Option<GpuState>,
+}
+
+impl Compared {
+    fn of(yardsticks: &Yardsticks<'_>, Measured { timings, state }: Measured) -> Compared {
+        let names = yardsticks.names().into_iter().map(str::to_string);
+        Compared {
+            yardsticks: names.zip(timings).collect(),
+            state,
+        }
+    }
+}
 
 /// Times what is right, and returns the yardsticks' times and what the GPU did. On the simulator a
 /// run that was proven counts as the first.
@@ -33,13 +52,13 @@ pub(super) fn time<T: Element>(
     yardsticks: &Yardsticks<'_>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Measured, EvaluateError> {
+) -> Result<Compared, EvaluateError> {
     let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
         .partition(|candidate| candidate.rung.choice().is_none());
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
-        return Ok(Measured::default());
+        return Ok(Compared::default());
     }
     let effort = request.effort;
     for candidate in native {
@@ -53,12 +72,12 @@ pub(super) fn time<T: Element>(
             for (choice, candidate) in kernels {
                 time_simulated(machine, effort, judge, choice, candidate, progress)?;
             }
-            Ok(Measured::default())
+            Ok(Compared::default())
         }
         Device::OpenCl(device) => {
             let mut kernels: Vec<_> = kernels.collect();
             let yardstick = yardsticks.clblast();
-            time_by_opencl(
+            let measured = time_by_opencl(
                 machine,
                 device,
                 effort,
@@ -66,29 +85,34 @@ pub(super) fn time<T: Element>(
                 yardstick,
                 &mut kernels,
                 progress,
-            )
+            )?;
+            Ok(Compared::of(yardsticks, measured))
         }
         Device::Several(devices) => {
+            let beside = yardsticks.cublas_xt().zip(Some(&judge.problem));
+            let beside = beside.map(|(cublas, problem)| Beside::new(cublas, problem));
+            let mut beside = beside.transpose()?;
             for (choice, candidate) in kernels {
-                time_several(
-                    machine, devices, request, judge, choice, candidate, progress,
-                )?;
+                let between = &mut || beside.iter_mut().for_each(Beside::run);
+                let task = (request, judge, progress);
+                time_several(machine, devices, task, choice, candidate, between)?;
             }
             progress.step();
-            Ok(Measured::default())
+            let compared = beside.map(|beside| end_of_cublas_xt(beside, yardsticks, judge));
+            Ok(compared.transpose()?.unwrap_or_default())
         }
         Device::Cuda(device) => {
             let mut kernels: Vec<_> = kernels.collect();
-            let yardsticks = yardsticks.cublas();
-            time_on_gpu(
+            let measured = time_on_gpu(
                 machine,
                 device,
                 effort,
                 judge,
-                yardsticks,
+                yardsticks.cublas(),
                 &mut kernels,
                 progress,
-            )
+            )?;
+            Ok(Compared::of(yardsticks, measured))
         }
     }
 }
@@ -135,21 +159,44 @@ fn time_simulated<T: Element>(
     timed.accept(machine, judge, candidate, timing)
 }
 
-/// Times a kernel on several devices, and on the first of them alone.
+/// The times of cublasXt, if its result is right.
+fn end_of_cublas_xt<T: Element>(
+    beside: Beside<'_, T>,
+    yardsticks: &Yardsticks<'_>,
+    judge: &Judge<T>,
+) -> Result<Compared, EvaluateError> {
+    let Some((name, timing, c)) = beside.end()? else {
+        return Ok(Compared::default());
+    };
+    if let Err(failure) = judge_yardstick(judge, ErrorModel::Elementwise, &c) {
+        let description = yardsticks.description_of_cublas().unwrap_or_default();
+        return Err(EvaluateError::WrongYardstick {
+            name,
+            library: format!("cuBLAS {description}"),
+            failure,
+        });
+    }
+    Ok(Compared {
+        yardsticks: vec![(name, timing)],
+        state: None,
+    })
+}
+
+/// Times a kernel on several devices, and on the first of them alone. `between` is called after each
+/// run on all.
 fn time_several<T: Element>(
     machine: Machine<'_>,
     devices: &Devices,
-    request: &Request,
-    judge: &Judge<T>,
+    (request, judge, progress): (&Request, &Judge<T>, &Progress),
     choice: Choice,
     candidate: &mut Candidate,
-    progress: &Progress,
+    between: &mut dyn FnMut(),
 ) -> Result<(), EvaluateError> {
     progress.doing(format!("{}: timing", candidate.rung.name()));
     let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
     let mut timed = Timed::new(Duration::ZERO);
     let (origin, effort) = (request.origin, request.effort);
-    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
+    let scaled = several::measure(devices, choice, &judge.problem, origin, effort, between)?;
     timed.c = Some(scaled.c);
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
@@ -283,7 +330,7 @@ fn time_on_gpu<T: Element>(
     progress.step();
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
-            name: yardstick.precision().name(),
+            name: yardstick.precision().name().to_string(),
             library: format!("cuBLAS {}", yardstick.description()),
             failure,
         });
@@ -327,7 +374,7 @@ fn time_by_opencl<T: Element>(
     progress.step();
     if let Some((failure, yardstick)) = wrong.zip(yardstick) {
         return Err(EvaluateError::WrongYardstick {
-            name: yardstick.name(),
+            name: yardstick.name().to_string(),
             library: format!("CLBlast {}", yardstick.description()),
             failure,
         });
