@@ -5,6 +5,7 @@ use gpu_gemm::device::cuda::Staging;
 use gpu_gemm::device::several::Start;
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{Choice, Device, ElementType, Scalar, Shape, Split, Transpose};
+use host::bench::Results;
 use host::data::{Data, Layout, Problem};
 use host::run::several::{gathered, product};
 use host::verify::{self, Coverage};
@@ -418,6 +419,26 @@ pub fn cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs() 
         let kinds: Vec<&str> = kinds.map(|line| line.kind.as_str()).collect();
         let turns = kinds.chunk_by(|one, other| one == other);
         assert_eq!(turns.filter(|turn| turn[0] == "xt").count(), 4);
+    }
+}
+
+pub fn a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file() {
+    let line = "bench --device cuda:0+1 --kernel naive --sizes 24,32 --runs 2 --start host \
+                --json r.json --csv r.csv";
+    let ran = host(&format!("{EXACT} waits=0 gpus=2"), line);
+    assert_contains(
+        &ran.ended.succeeded(),
+        &["cublasxt-fp32 (block ", "of cuBLAS"],
+    );
+    let file = |name| std::fs::read_to_string(ran.folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&file("r.json")).unwrap();
+    results.check_figures().unwrap();
+    for size in &results.sizes {
+        let (record, cublas) = (&size.results[0], &size.yardsticks[0]);
+        assert_eq!(record.cublas_time_median_s, Some(cublas.time_median_s));
+        assert!(record.ratio_to_cublas.is_some());
+        let row = format!(",true,\"{}\",f32,", cublas.name);
+        assert_contains(&file("r.csv"), &[&row]);
     }
 }
 
