@@ -46,7 +46,7 @@ pub(super) struct Running {
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: Option<u32>,
 
-    /// What to compare times with, on a GPU or by OpenCL
+    /// What to compare times with, on a GPU or by OpenCL, or on several GPUs with `--start host`
     #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     pub(super) baseline: Baseline,
 

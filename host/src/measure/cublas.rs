@@ -29,6 +29,14 @@ pub enum CublasError {
     },
     #[error("cuBLAS does not multiply {0}.")]
     NoSuchType(ElementType),
+    #[error("cublasXt, the cuBLAS of several GPUs, is timed on f32 and f64, and not on {0}.")]
+    XtType(ElementType),
+    #[error(
+        "cublasXt, the cuBLAS of several GPUs, takes each GPU once, so that one that is several parts has no yardstick."
+    )]
+    OneGpuTwice,
+    #[error("cublasXt, the cuBLAS of several GPUs, is not timed where no product is computed.")]
+    XtNoProduct,
     #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
     TooLarge,
     #[error("{0}")]
@@ -543,21 +551,21 @@ unsafe fn row_major<E>(
 }
 
 /// A product of row-major matrices as one of column-major matrices.
-struct ColumnMajor {
+pub(super) struct ColumnMajor {
     /// Rows and columns of the result, and the depth.
-    sides: [c_int; 3],
-    operations: [c_int; 2],
-    leading: [c_int; 3],
-    first: *mut u8,
-    second: *mut u8,
-    result: *mut u8,
+    pub sides: [c_int; 3],
+    pub operations: [c_int; 2],
+    pub leading: [c_int; 3],
+    pub first: *mut u8,
+    pub second: *mut u8,
+    pub result: *mut u8,
 }
 
 impl ColumnMajor {
     /// A row-major matrix is its transpose's column-major form, and C^T = B^T * A^T: so B goes
     /// first, and m and n change places. What is stored transposed by rows is stored transposed by
     /// columns, too.
-    fn of(
+    pub fn of(
         shape: Shape,
         [transpose_a, transpose_b]: [Transpose; 2],
         [a, b, c]: &[Placed; 3],
@@ -611,7 +619,11 @@ impl Drop for Cublas<'_> {
 /// # Safety
 ///
 /// It is of type `F`.
-unsafe fn symbol<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, CublasError> {
+pub(super) unsafe fn symbol<F: Copy>(
+    library: &Library,
+    path: &Path,
+    name: &str,
+) -> Result<F, CublasError> {
     // SAFETY: the caller vouches for the type.
     let found = unsafe { library.get::<F>(name) };
     found
@@ -622,7 +634,7 @@ unsafe fn symbol<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<
         })
 }
 
-fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
+pub(super) fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
     match status {
         0 => Ok(()),
         status => Err(CublasError::Failed { function, status }),
@@ -630,7 +642,7 @@ fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
 }
 
 /// `120901` is 12.9.1.
-fn version_name(version: c_int) -> String {
+pub(super) fn version_name(version: c_int) -> String {
     let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
     format!("{major}.{minor}.{patch}")
 }
@@ -641,7 +653,7 @@ pub fn find() -> Option<&'static Path> {
 }
 
 /// The library and its path, loaded on first use and kept: a GPU's context holds its code.
-fn library() -> Option<(&'static Library, &'static Path)> {
+pub(super) fn library() -> Option<(&'static Library, &'static Path)> {
     static LIBRARY: OnceLock<Option<(Library, PathBuf)>> = OnceLock::new();
     LIBRARY
         .get_or_init(open_library)

@@ -2,10 +2,12 @@
 //!
 //! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate; on several devices
 //! ([`several`]), on the simulator and on the CPU, they run one after the other, timed by the wall
-//! clock.
+//! clock. On several GPUs, runs of cublasXt ([`cublas_xt`]) go between, if matrices start in host
+//! memory.
 
 pub mod clblast;
 pub mod cublas;
+pub mod cublas_xt;
 pub mod gpu;
 pub mod limits;
 pub mod nvml;

@@ -60,7 +60,8 @@ pub struct Scaled<T> {
     pub c: Matrix<T>,
 }
 
-/// Times the chosen kernel, or for `None` the one that suits each part.
+/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after each
+/// run on all devices.
 ///
 /// # Errors
 ///
@@ -71,11 +72,14 @@ pub fn measure<T: Number>(
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
+    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
-    let all = times(devices, devices.count(), choice, problem, origin, effort)?;
+    let count = devices.count();
+    let all = times(devices, count, choice, problem, origin, effort, between)?;
+    let nothing = &mut || ();
     let alone = match devices.gpus() {
         0 => None,
-        _ => Some(times(devices, 1, choice, problem, origin, effort)?.timing),
+        _ => Some(times(devices, 1, choice, problem, origin, effort, nothing)?.timing),
     };
     Ok(Scaled { alone, ..all })
 }
@@ -88,10 +92,11 @@ fn times<T: Number>(
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
+    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     let stored = problem.stored()?;
     if origin == Origin::Host {
-        return times_from_host(devices, count, choice, problem, &stored, effort);
+        return times_from_host(devices, count, choice, problem, &stored, effort, between);
     }
     let starts = origin.starts();
     let mut product = product(devices, count, choice, problem, &stored, starts)?;
@@ -104,7 +109,7 @@ fn times<T: Number>(
         received = done.received;
         Ok(done.time)
     };
-    let timing = timed(devices, effort, run)?;
+    let timing = timed(devices, effort, run, between)?;
     Ok(Scaled {
         alone: None,
         timing,
@@ -122,6 +127,7 @@ fn times_from_host<T: Number>(
     problem: &Problem<T>,
     stored: &Stored<'_, T>,
     effort: Effort,
+    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     let product = (problem.shape(), problem.transposes);
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
@@ -129,7 +135,7 @@ fn times_from_host<T: Number>(
     let mut product = devices.streamed(product, count, scalars, &planner)?;
     let (mut c, leading) = (problem.c.clone(), problem.c.leading());
     let mut received = Vec::new();
-    let timing = timed(devices, effort, || {
+    let run = || {
         if problem.beta != T::default() {
             c.elements_mut().copy_from_slice(problem.c.elements());
         }
@@ -137,7 +143,8 @@ fn times_from_host<T: Number>(
         let done = product.multiply(a, b, (c.elements_mut(), leading))?;
         received = done.received;
         Ok(done.time)
-    })?;
+    };
+    let timing = timed(devices, effort, run, between)?;
     Ok(Scaled {
         alone: None,
         timing,
@@ -152,7 +159,13 @@ fn timed(
     devices: &Devices,
     effort: Effort,
     mut run: impl FnMut() -> Result<Duration, RunError>,
+    between: &mut dyn FnMut(),
 ) -> Result<Timing, RunError> {
+    let mut run = || {
+        let time = run()?;
+        between();
+        Ok(time)
+    };
     let first = run()?;
     match devices.gpu(0) {
         Some(_) => on_cpu(effort, first, run),

@@ -1,11 +1,13 @@
 //! What times are compared with.
 
-use gpu_gemm::{CudaDevice, Device, ElementType, OpenClDevice};
+use gpu_gemm::{CudaDevice, Device, Devices, ElementType, OpenClDevice};
 
 use super::error::EvaluateError;
 use super::request::{Baseline, Request};
+use crate::measure::Origin;
 use crate::measure::clblast::{ClBlast, ClBlastError};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
+use crate::measure::cublas_xt::CublasXt;
 
 /// What to compare with: nothing, or the library of the device's vendor or API.
 pub(super) enum Yardsticks<'device> {
@@ -13,30 +15,37 @@ pub(super) enum Yardsticks<'device> {
     /// The yardstick and then, if requested, cuBLAS on tensor cores. Not empty.
     Cublas(Vec<Cublas<'device>>),
     ClBlast(ClBlast<'device>),
+    CublasXt(CublasXt),
 }
 
 impl<'device> Yardsticks<'device> {
-    pub(super) fn names(&self) -> Vec<&'static str> {
-        match self {
-            Yardsticks::None => Vec::new(),
-            Yardsticks::Cublas(all) => all.iter().map(|one| one.precision().name()).collect(),
-            Yardsticks::ClBlast(clblast) => vec![clblast.name()],
-        }
-    }
-
     /// cuBLAS on a GPU.
     pub(super) fn cublas(&self) -> &[Cublas<'device>] {
         match self {
             Yardsticks::Cublas(all) => all,
-            Yardsticks::None | Yardsticks::ClBlast(_) => &[],
+            Yardsticks::None | Yardsticks::ClBlast(_) | Yardsticks::CublasXt(_) => &[],
         }
+    }
+
+    /// cublasXt on several GPUs.
+    pub(super) fn cublas_xt(&self) -> Option<&CublasXt> {
+        match self {
+            Yardsticks::CublasXt(cublas) => Some(cublas),
+            _ => None,
+        }
+    }
+
+    /// Which cuBLAS it is.
+    pub(super) fn description_of_cublas(&self) -> Option<String> {
+        let of_one = self.cublas().first().map(Cublas::description);
+        of_one.or_else(|| self.cublas_xt().map(CublasXt::description))
     }
 
     /// CLBlast on a device of OpenCL.
     pub(super) fn clblast(&self) -> Option<&ClBlast<'device>> {
         match self {
             Yardsticks::ClBlast(clblast) => Some(clblast),
-            Yardsticks::None | Yardsticks::Cublas(_) => None,
+            Yardsticks::None | Yardsticks::Cublas(_) | Yardsticks::CublasXt(_) => None,
         }
     }
 }
@@ -55,7 +64,16 @@ pub(super) fn yardsticks<'device>(
         (Device::OpenCl(device), Baseline::Auto) => {
             Ok(clblast(device, request).unwrap_or(Yardsticks::None))
         }
-        (Device::Several(_), Baseline::Cublas) => Err(EvaluateError::BaselineOfSeveral),
+        (Device::Several(devices), Baseline::Cublas) => match (devices.gpus(), request.origin) {
+            (0, _) => Err(EvaluateError::BaselineWithoutGpu),
+            (_, Origin::Host) => Ok(cublas_xt(devices, request)?),
+            _ => Err(EvaluateError::BaselineOfSeveral),
+        },
+        (Device::Several(devices), Baseline::Auto)
+            if devices.gpus() > 0 && request.origin == Origin::Host =>
+        {
+            Ok(cublas_xt(devices, request).unwrap_or(Yardsticks::None))
+        }
         (Device::Simulator(_) | Device::OpenCl(_), Baseline::Cublas) => {
             Err(EvaluateError::BaselineWithoutGpu)
         }
@@ -82,6 +100,19 @@ fn cublas<'device>(
         loaded.push(Cublas::load(device, Precision::Tf32)?);
     }
     Ok(Yardsticks::Cublas(loaded))
+}
+
+fn cublas_xt<'device>(
+    devices: &Devices,
+    request: &Request,
+) -> Result<Yardsticks<'device>, CublasError> {
+    if request.shape_read().k == 0 {
+        return Err(CublasError::XtNoProduct);
+    }
+    let gpus = (0..devices.count()).filter_map(|index| devices.gpu(index));
+    let ordinals: Vec<u32> = gpus.map(|gpu| gpu.properties().ordinal).collect();
+    let loaded = CublasXt::load(&ordinals, request.data_type)?;
+    Ok(Yardsticks::CublasXt(loaded))
 }
 
 fn clblast<'device>(

@@ -40,7 +40,7 @@ pub enum EvaluateError {
         "The result of {name} ({library}) is wrong, so nothing is compared with its times: {failure}"
     )]
     WrongYardstick {
-        name: &'static str,
+        name: String,
         /// Such as `cuBLAS 13.1.0 from libcublas.so.13`.
         library: String,
         failure: Failure,
@@ -52,7 +52,7 @@ pub enum EvaluateError {
     #[error("`--baseline clblast` needs a device of OpenCL: choose one with `--device opencl`.")]
     BaselineWithoutOpenCl,
     #[error(
-        "`--baseline cublas` needs one GPU: cuBLAS does not multiply on several. Leave it out; the time on one of them is measured anyway."
+        "`--baseline cublas` needs one GPU, or `--start host`: on several, cuBLAS multiplies only matrices in host memory. Leave it out; the time on one of them is measured anyway."
     )]
     BaselineOfSeveral,
     #[error(

@@ -30,7 +30,6 @@ pub use steps::steps;
 
 use crate::cpu::{self, Team};
 use crate::measure::clblast::ClBlast;
-use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -38,7 +37,7 @@ use crate::rung::Element;
 use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
 use gates::GATES;
-use timing::OfYardsticks;
+use timing::{Compared, OfYardstick};
 
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
@@ -130,7 +129,7 @@ fn evaluate_as<T: Element>(
         true => Yardsticks::None,
         false => baseline::yardsticks(machine.device, request)?,
     };
-    report.cublas = yardsticks.cublas().first().map(Cublas::description);
+    report.cublas = yardsticks.description_of_cublas();
     report.clblast = yardsticks.clblast().map(ClBlast::description);
     let rungs = request.rungs.iter().copied();
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
@@ -140,23 +139,15 @@ fn evaluate_as<T: Element>(
             let candidates = &mut candidates;
             timing::time(machine, request, &judge, &yardsticks, candidates, progress)
         });
-    let (measured, result) = match outcome {
+    let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
-        Err(error) => (OfYardsticks::default(), Err(error)),
+        Err(error) => (Compared::default(), Err(error)),
     };
-    let OfYardsticks {
-        timings,
-        errors,
-        state,
-    } = measured;
-    report.gpu_state = state;
-    report.yardsticks = yardsticks
-        .names()
-        .into_iter()
-        .zip(&timings)
-        .zip(errors)
-        .map(|((name, timing), errors)| Yardstick {
-            name: name.to_string(),
+    report.gpu_state = compared.state;
+    let yardstick = |of: &OfYardstick| {
+        let (timing, errors) = (&of.timing, of.errors);
+        Yardstick {
+            name: of.name.clone(),
             device_label: None,
             runs: timing.runs(),
             time_median_s: timing.median(),
@@ -169,12 +160,14 @@ fn evaluate_as<T: Element>(
             frobenius_error: errors.map(|errors| errors.frobenius),
             largest_error_units: errors.map(|errors| errors.units),
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
-        })
-        .collect();
+        }
+    };
+    report.yardsticks = compared.yardsticks.iter().map(yardstick).collect();
+    let first = compared.yardsticks.first().map(|first| &first.timing);
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
-            let record = record::record(machine, request, &candidate, timings.first())?;
+            let record = record::record(machine, request, &candidate, first)?;
             report.results.push(record);
         }
     }

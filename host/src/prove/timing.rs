@@ -15,6 +15,7 @@ use super::request::Request;
 use crate::data::Matrix;
 use crate::measure::clblast::ClBlast;
 use crate::measure::cublas::{Cublas, Precision};
+use crate::measure::cublas_xt::Beside;
 use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
@@ -25,17 +26,39 @@ use crate::run::run;
 use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Errors, Failure, Proof};
 
-/// What is known of the yardsticks, one of each for each of them, and what the GPU did.
-#[derive(Default)]
-pub(super) struct OfYardsticks {
-    pub timings: Vec<Timing>,
+/// What is known of one yardstick.
+pub(super) struct OfYardstick {
+    pub name: String,
+    pub timing: Timing,
     /// Of the C that its timed launches left, by the comparison that proves kernels right.
-    pub errors: Vec<Option<Errors>>,
+    pub errors: Option<Errors>,
+}
+
+impl OfYardstick {
+    fn each<'a>(
+        names: impl Iterator<Item = &'a str>,
+        timings: Vec<Timing>,
+        errors: Vec<Option<Errors>>,
+    ) -> Vec<OfYardstick> {
+        let all = names.zip(timings).zip(errors);
+        all.map(|((name, timing), errors)| OfYardstick {
+            name: name.to_string(),
+            timing,
+            errors,
+        })
+        .collect()
+    }
+}
+
+/// The yardsticks, and what the GPU did.
+#[derive(Default)]
+pub(super) struct Compared {
+    pub yardsticks: Vec<OfYardstick>,
     pub state: Option<GpuState>,
 }
 
-/// Times what is right, and returns what is known of the yardsticks and what the GPU did. On the simulator a
-/// run that was proven counts as the first.
+/// Times what is right, and returns what is known of the yardsticks and what the GPU did. On the
+/// simulator a run that was proven counts as the first.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
@@ -43,13 +66,13 @@ pub(super) fn time<T: Element>(
     yardsticks: &Yardsticks<'_>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<OfYardsticks, EvaluateError> {
+) -> Result<Compared, EvaluateError> {
     let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
         .iter_mut()
         .filter(|candidate| candidate.is_right())
         .partition(|candidate| candidate.rung.choice().is_none());
     if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
-        return Ok(OfYardsticks::default());
+        return Ok(Compared::default());
     }
     let effort = request.effort;
     for candidate in native {
@@ -63,7 +86,7 @@ pub(super) fn time<T: Element>(
             for (choice, candidate) in kernels {
                 time_simulated(machine, effort, judge, choice, candidate, progress)?;
             }
-            Ok(OfYardsticks::default())
+            Ok(Compared::default())
         }
         Device::OpenCl(device) => {
             let mut kernels: Vec<_> = kernels.collect();
@@ -79,23 +102,26 @@ pub(super) fn time<T: Element>(
             )
         }
         Device::Several(devices) => {
+            let beside = yardsticks.cublas_xt().zip(Some(&judge.problem));
+            let beside = beside.map(|(cublas, problem)| Beside::new(cublas, problem));
+            let mut beside = beside.transpose()?;
             for (choice, candidate) in kernels {
-                time_several(
-                    machine, devices, request, judge, choice, candidate, progress,
-                )?;
+                let between = &mut || beside.iter_mut().for_each(Beside::run);
+                let task = (request, judge, progress);
+                time_several(machine, devices, task, choice, candidate, between)?;
             }
             progress.step();
-            Ok(OfYardsticks::default())
+            let compared = beside.map(|beside| end_of_cublas_xt(beside, yardsticks, judge));
+            Ok(compared.transpose()?.unwrap_or_default())
         }
         Device::Cuda(device) => {
             let mut kernels: Vec<_> = kernels.collect();
-            let yardsticks = yardsticks.cublas();
             time_on_gpu(
                 machine,
                 device,
                 effort,
                 judge,
-                yardsticks,
+                yardsticks.cublas(),
                 &mut kernels,
                 progress,
             )
@@ -145,21 +171,50 @@ fn time_simulated<T: Element>(
     timed.accept(machine, judge, candidate, timing)
 }
 
-/// Times a kernel on several devices, and on the first of them alone.
+/// The times of cublasXt, if its result is right.
+fn end_of_cublas_xt<T: Element>(
+    beside: Beside<'_, T>,
+    yardsticks: &Yardsticks<'_>,
+    judge: &Judge<T>,
+) -> Result<Compared, EvaluateError> {
+    let Some((name, timing, c)) = beside.end()? else {
+        return Ok(Compared::default());
+    };
+    match judge_yardstick(judge, ErrorModel::Elementwise, &c) {
+        Ok(proof) => Ok(Compared {
+            yardsticks: vec![OfYardstick {
+                name,
+                timing,
+                errors: proof.errors,
+            }],
+            state: None,
+        }),
+        Err(failure) => Err(EvaluateError::WrongYardstick {
+            name,
+            library: format!(
+                "cuBLAS {}",
+                yardsticks.description_of_cublas().unwrap_or_default()
+            ),
+            failure,
+        }),
+    }
+}
+
+/// Times a kernel on several devices, and on the first of them alone. `between` is called after each
+/// run on all.
 fn time_several<T: Element>(
     machine: Machine<'_>,
     devices: &Devices,
-    request: &Request,
-    judge: &Judge<T>,
+    (request, judge, progress): (&Request, &Judge<T>, &Progress),
     choice: Choice,
     candidate: &mut Candidate,
-    progress: &Progress,
+    between: &mut dyn FnMut(),
 ) -> Result<(), EvaluateError> {
     progress.doing(format!("{}: timing", candidate.rung.name()));
     let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
     let mut timed = Timed::new(Duration::ZERO);
     let (origin, effort) = (request.origin, request.effort);
-    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
+    let scaled = several::measure(devices, choice, &judge.problem, origin, effort, between)?;
     timed.c = Some(scaled.c);
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
@@ -264,7 +319,7 @@ fn time_on_gpu<T: Element>(
     yardsticks: &[Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<OfYardsticks, EvaluateError> {
+) -> Result<Compared, EvaluateError> {
     progress.doing("timing".to_string());
     let contenders: Vec<Contender<'_>> = kernels
         .iter()
@@ -272,7 +327,7 @@ fn time_on_gpu<T: Element>(
         .chain(yardsticks.iter().map(Contender::Cublas))
         .collect();
     if contenders.is_empty() {
-        return Ok(OfYardsticks::default());
+        return Ok(Compared::default());
     }
     let mut wrong_yardstick = None;
     let mut errors = vec![None; yardsticks.len()];
@@ -298,7 +353,7 @@ fn time_on_gpu<T: Element>(
     progress.step();
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
-            name: yardstick.precision().name(),
+            name: yardstick.precision().name().to_string(),
             library: format!("cuBLAS {}", yardstick.description()),
             failure,
         });
@@ -307,9 +362,9 @@ fn time_on_gpu<T: Element>(
     for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    Ok(OfYardsticks {
-        timings: of_yardsticks,
-        errors,
+    let names = yardsticks.iter().map(|one| one.precision().name());
+    Ok(Compared {
+        yardsticks: OfYardstick::each(names, of_yardsticks, errors),
         state: measured.state,
     })
 }
@@ -324,9 +379,9 @@ fn time_by_opencl<T: Element>(
     yardstick: Option<&ClBlast<'_>>,
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<OfYardsticks, EvaluateError> {
+) -> Result<Compared, EvaluateError> {
     if kernels.is_empty() && yardstick.is_none() {
-        return Ok(OfYardsticks::default());
+        return Ok(Compared::default());
     }
     progress.doing("timing".to_string());
     let chosen = kernels.iter().map(|(choice, _)| *choice);
@@ -346,7 +401,7 @@ fn time_by_opencl<T: Element>(
     progress.step();
     if let Some((failure, yardstick)) = wrong.zip(yardstick) {
         return Err(EvaluateError::WrongYardstick {
-            name: yardstick.name(),
+            name: yardstick.name().to_string(),
             library: format!("CLBlast {}", yardstick.description()),
             failure,
         });
@@ -355,9 +410,9 @@ fn time_by_opencl<T: Element>(
     for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    Ok(OfYardsticks {
-        errors: vec![errors; of_yardsticks.len()],
-        timings: of_yardsticks,
+    let names = yardstick.into_iter().map(ClBlast::name);
+    Ok(Compared {
+        yardsticks: OfYardstick::each(names, of_yardsticks, vec![errors]),
         state: None,
     })
 }

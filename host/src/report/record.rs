@@ -36,7 +36,8 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
     /// `cublas-fp32` (no tensor cores: the one that kernels are compared with), `cublas-tf32`, or,
-    /// on a device of OpenCL, `clblast-fp32`.
+    /// on a device of OpenCL, `clblast-fp32`. On several GPUs, of matrices in host memory,
+    /// `cublasxt-fp32` with the fastest of its settings in parentheses.
     pub name: String,
     /// As that of a [`Record`].
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,6 +79,9 @@ fn main() -> ExitCode {
         several::a_benchmark_of_several_gpus_compares_them_with_one,
         several::timed_products_start_where_they_are_told_to,
         several::cublas_and_tune_are_for_one_gpu,
+        several::cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs,
+        several::a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file,
+        several::a_wrong_or_failing_cublas_xt_is_no_yardstick,
     ];
     let why_not = ptx::why_absent();
     if let Some(reason) = why_not {

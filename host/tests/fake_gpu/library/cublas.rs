@@ -350,3 +350,172 @@ fn multiply<T: Element>(
     gpu.work(stream, time, is_first);
     Ok(())
 }
+
+/// What a handle of cublasXt stands for.
+#[derive(Default)]
+pub struct XtHandle {
+    devices: Vec<i32>,
+    block: i32,
+    pinned: i32,
+}
+
+fn with_xt(handle: usize, change: impl FnOnce(&mut XtHandle) -> Outcome) -> u32 {
+    cublas(|gpu| change(gpu.cublas_xt_handles.get_mut(&handle).expect("a handle of cublasXt")))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasGetProperty(property: i32, value: *mut i32) -> u32 {
+    let version = [12, 9, 1];
+    cublas(|_| put(value, version[property as usize]))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasXtCreate(handle: *mut usize) -> u32 {
+    cublas(|gpu| {
+        let new = gpu.new_handle();
+        gpu.cublas_xt_handles.insert(new, XtHandle::default());
+        put(handle, new)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasXtDestroy(handle: usize) -> u32 {
+    gpu::log_even_if_lost(format_args!("destroy handle={handle}"));
+    cublas(|gpu| {
+        assert!(gpu.cublas_xt_handles.remove(&handle).is_some());
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasXtDeviceSelect(handle: usize, count: i32, devices: *const i32) -> u32 {
+    cublas(|gpu| {
+        // SAFETY: the function's documentation asks for so many numbers.
+        let devices = unsafe { std::slice::from_raw_parts(devices, count as usize) }.to_vec();
+        let gpus = 0..gpu.setting("gpus") as i32;
+        let is_twice = |(index, device)| devices[..index].contains(device);
+        let are_there = devices.iter().all(|device| gpus.contains(device));
+        if devices.is_empty() || !are_there || devices.iter().enumerate().any(is_twice) {
+            return Err(INVALID_VALUE);
+        }
+        gpu.cublas_xt_handles.get_mut(&handle).expect("a handle of cublasXt").devices = devices;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasXtSetBlockDim(handle: usize, block: i32) -> u32 {
+    with_xt(handle, |handle| {
+        handle.block = block;
+        if block > 0 { Ok(()) } else { Err(INVALID_VALUE) }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasXtSetPinningMemMode(handle: usize, mode: i32) -> u32 {
+    with_xt(handle, |handle| {
+        handle.pinned = mode;
+        if [0, 1].contains(&mode) { Ok(()) } else { Err(INVALID_VALUE) }
+    })
+}
+
+/// The product of matrices in host memory, which is complete when this returns.
+struct XtArguments<T: Element> {
+    name: &'static str,
+    handle: usize,
+    transposes: [i32; 2],
+    shape: [usize; 3],
+    alpha: *const T,
+    beta: *const T,
+    starts: [u64; 3],
+    leading: [usize; 3],
+}
+
+impl<T: Element<Scalar = T>> XtArguments<T> {
+    fn run(self) -> u32 {
+        let [m, n, k] = self.shape;
+        let [transpose_a, transpose_b] = self.transposes;
+        let rows = |transpose, rows: usize, columns: usize| match transpose {
+            0 => rows,
+            1 => columns,
+            other => panic!("operation {other} is not known"),
+        };
+        let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
+        let is_too_short = |(leading, rows): (usize, usize)| leading < rows.max(1);
+        if self.leading.into_iter().zip(rows_stored).any(is_too_short) {
+            return INVALID_VALUE;
+        }
+        let matrix = |index: usize, transpose| match transpose {
+            0 => Matrix::column_major(self.starts[index], self.leading[index]),
+            _ => Matrix::row_major(self.starts[index], self.leading[index]),
+        };
+        cublas(|gpu| {
+            gpu.status("cublas")?;
+            gpu.cublas_launches += 1;
+            let XtHandle { devices, block, pinned } = &gpu.cublas_xt_handles[&self.handle];
+            assert!(!devices.is_empty() && *block > 0, "cublasXt has not been told all");
+            let devices: Vec<String> = devices.iter().map(i32::to_string).collect();
+            let ([lda, ldb, ldc], name, handle) = (self.leading, self.name, self.handle);
+            let line = format!(
+                "xt name={name} m={m} n={n} k={k} lda={lda} ldb={ldb} ldc={ldc} block={block} pinned={pinned} \
+                 devices={} handle={handle}",
+                devices.join("+")
+            );
+            gpu.log(line);
+            let gemm = Gemm::<T> {
+                m,
+                n,
+                k,
+                // SAFETY: the functions' documentation asks for scalars that can be read.
+                alpha: unsafe { self.alpha.read() },
+                a: matrix(0, transpose_a),
+                b: matrix(1, transpose_b),
+                // SAFETY: the same.
+                beta: unsafe { self.beta.read() },
+                c: matrix(2, 0),
+                is_wrong: gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches),
+            };
+            let host = |start: u64, _| std::ptr::with_exposed_provenance_mut(start as usize);
+            gemm.compute_in(host, |element| element);
+            Ok(())
+        })
+    }
+}
+
+/// Exports `cublasXtSgemm` or `cublasXtDgemm`.
+macro_rules! xt_gemm {
+    ($function:ident $name:literal $type:ty) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $function(
+            handle: usize,
+            transpose_a: i32,
+            transpose_b: i32,
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: *const $type,
+            a: u64,
+            lda: usize,
+            b: u64,
+            ldb: usize,
+            beta: *const $type,
+            c: u64,
+            ldc: usize,
+        ) -> u32 {
+            XtArguments::<$type> {
+                name: $name,
+                handle,
+                transposes: [transpose_a, transpose_b],
+                shape: [m, n, k],
+                alpha,
+                beta,
+                starts: [a, b, c],
+                leading: [lda, ldb, ldc],
+            }
+            .run()
+        }
+    };
+}
+
+xt_gemm!(cublasXtSgemm "sgemm" f32);
+xt_gemm!(cublasXtDgemm "dgemm" f64);

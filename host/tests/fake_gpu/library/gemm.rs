@@ -70,6 +70,11 @@ impl<T: Element> Gemm<T> {
 
     /// Computes it, of A's and B's elements after `round`.
     pub fn compute(&self, gpu: &Gpu, round: impl Fn(T) -> T) {
+        self.compute_in(|start, bytes| gpu.memory(start, bytes), round);
+    }
+
+    /// The same in memory that `place` finds by its address and bytes.
+    pub fn compute_in(&self, place: impl Fn(u64, usize) -> *mut u8, round: impl Fn(T) -> T) {
         // As BLAS has it: what a zero scalar makes irrelevant is not read.
         let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let (m, n) = (self.m, self.n);
@@ -78,7 +83,7 @@ impl<T: Element> Gemm<T> {
         }
         let located = |matrix: Matrix, size| match matrix.extent(size) * size_of::<T>() {
             0 => std::ptr::null_mut(),
-            bytes => gpu.memory(matrix.start, bytes).cast::<T>(),
+            bytes => place(matrix.start, bytes).cast::<T>(),
         };
         let a = located(self.a, (m, k));
         let b = located(self.b, (k, n));

@@ -106,6 +106,7 @@ pub struct Gpu {
     pub kernel_launches: u64,
     pub cublas_launches: u64,
     pub cublas_handles: BTreeMap<usize, crate::cublas::Handle>,
+    pub cublas_xt_handles: BTreeMap<usize, crate::cublas::XtHandle>,
     /// The context in which a kernel has crashed: while it is current, every call fails.
     pub lost: Option<usize>,
     handles: usize,
