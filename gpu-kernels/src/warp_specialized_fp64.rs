@@ -205,7 +205,7 @@ unsafe fn multiply(
                 let mut next = at;
                 next.advance(STAGES);
                 let next_stage = ring.add(next.stage * STAGE_BYTES).cast_const();
-                fragments.multiply(
+                fragments.multiply_stage(
                     &mut sums,
                     (&mut a_frag, &mut b_frag),
                     stage,
@@ -218,7 +218,7 @@ unsafe fn multiply(
                 at = next;
                 stage = next_stage;
             }
-            fragments.multiply(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
+            fragments.multiply_stage(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
             if lane == 0 {
                 mbarrier::arrive(empty.add(at.stage));
             }
@@ -259,7 +259,7 @@ impl Fragments {
     /// Adds the products of a stage to the sums. The fragments are those of its first k-step, and
     /// then those of the first k-step of the next stage, if there is one; it is waited for.
     #[inline(always)]
-    unsafe fn multiply(
+    unsafe fn multiply_stage(
         &self,
         sums: &mut [[[f64; 4]; STEPS_M]; STEPS_N],
         (a_frag, b_frag): (&mut [[f64; 2]; STEPS_M], &mut [[f64; 2]; 2]),
