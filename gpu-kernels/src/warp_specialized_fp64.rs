@@ -53,10 +53,11 @@ const WARPS_M: usize = BM / WM;
 const WARPS_N: usize = BN / WN;
 const CONSUMERS: usize = WARPS_M * WARPS_N;
 const THREADS: usize = WARPGROUP + 32 * CONSUMERS;
-/// Instructions along M and N that a warp needs for its tile: each is 16 columns of B by 8 rows of
-/// A.
+/// Instructions along M, N and K that a warp needs for its tile: each is 16 columns of B by 8 rows
+/// of A, at 8 k.
 const STEPS_M: usize = WM / 8;
 const STEPS_N: usize = WN / 16;
+const STEPS_K: usize = BK / 8;
 /// Bytes of a row of a tile, and of 16 columns of B, which are a box.
 const ROW_BYTES: usize = 128;
 const BOX_BYTES: usize = BK * ROW_BYTES;
@@ -67,38 +68,27 @@ const STAGE_BYTES: usize = A_BYTES + BN / 16 * BOX_BYTES;
 const STAGES: usize = 4;
 const BYTES: usize = STAGES * STAGE_BYTES;
 
-/// The variants: how many k an instruction takes, in slices of 4.
-macro_rules! variants {
-    ($($name:literal $entry:ident slices $slices:literal;)*) => {
-        kernel! {
-            name: "warp-specialized-fp64",
-            idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
-            variants: [
-                $(
-                    $name = fn $entry(gemm: f64; mapped)
-                        block(THREADS, 1) tile(BM, BN, BK)
-                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-                        launch_bounds(1)
-                        {
-                            unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
-                            thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
-                            staging: Staging::Ring { bytes: BYTES as u32 },
-                            a: OperandLayout::K_MAJOR_ALIGNED,
-                            b: OperandLayout::MN_MAJOR_ALIGNED,
-                        }
-                        => multiply::<$slices>(gemm, full, empty);
-                )*
-            ],
-        }
-    };
-}
-
-variants! {
-    "warp-specialized-fp64" warp_specialized_fp64 slices 2;
-    "warp-specialized-fp64-k16" warp_specialized_fp64_k16 slices 4;
+kernel! {
+    name: "warp-specialized-fp64",
+    idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
+    variants: [
+        "warp-specialized-fp64" = fn warp_specialized_fp64(gemm: f64; mapped)
+            block(THREADS, 1) tile(BM, BN, BK)
+            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+            launch_bounds(1)
+            {
+                unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
+                least_capability: 90,
+                one_capability: true,
+                grid: Grid::Persistent,
+                thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
+                staging: Staging::Ring { bytes: BYTES as u32 },
+                a: OperandLayout::K_MAJOR_ALIGNED,
+                b: OperandLayout::MN_MAJOR_ALIGNED,
+                rate: Some(Rate::h200(62.0, 1.0, 1)),
+            }
+            => multiply(gemm, full, empty);
+    ],
 }
 
 /// The row of A, among the 8 of an instruction, that belongs to its column `col`: the rows of two
@@ -145,7 +135,7 @@ pub const fn in_b_tile(lane: usize, is_odd: bool) -> usize {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<const SLICES: usize>(
+unsafe fn multiply(
     gemm: MappedGemm<'_, f64, f64>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
@@ -206,7 +196,7 @@ unsafe fn multiply<const SLICES: usize>(
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
             let mut stage = ring.add(at.stage * STAGE_BYTES).cast_const();
-            let mut a_frag = [[0.0; SLICES]; STEPS_M];
+            let mut a_frag = [[0.0; 2]; STEPS_M];
             for i in 0..STEPS_M {
                 a_frag[i] = fragments.of_a(stage, 0, i);
             }
@@ -215,7 +205,7 @@ unsafe fn multiply<const SLICES: usize>(
                 let mut next = at;
                 next.advance(STAGES);
                 let next_stage = ring.add(next.stage * STAGE_BYTES).cast_const();
-                fragments.multiply::<SLICES>(
+                fragments.multiply_stage(
                     &mut sums,
                     (&mut a_frag, &mut b_frag),
                     stage,
@@ -228,7 +218,7 @@ unsafe fn multiply<const SLICES: usize>(
                 at = next;
                 stage = next_stage;
             }
-            fragments.multiply::<SLICES>(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
+            fragments.multiply_stage(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
             if lane == 0 {
                 mbarrier::arrive(empty.add(at.stage));
             }
@@ -251,35 +241,17 @@ struct Fragments {
 impl Fragments {
     /// Of the 8 rows `i` of A, and of a k-step.
     #[inline(always)]
-    unsafe fn of_a<const SLICES: usize>(
-        &self,
-        stage: *const u8,
-        step: usize,
-        i: usize,
-    ) -> [f64; SLICES] {
-        let mut slices = [0.0; SLICES];
-        for pair in 0..SLICES / 2 {
-            let half = step * SLICES / 2 + pair;
-            let two = Pair::read(stage.add(self.a[half] + i * 8 * ROW_BYTES).cast());
-            slices[2 * pair] = two[0];
-            slices[2 * pair + 1] = two[1];
-        }
-        slices
+    unsafe fn of_a(&self, stage: *const u8, step: usize, i: usize) -> [f64; 2] {
+        Pair::read(stage.add(self.a[step] + i * 8 * ROW_BYTES).cast())
     }
 
-    /// Of the 16 columns `i` of B, and of a k-step.
+    /// Of the 16 columns `i` of B, and of a k-step: the even and the odd k.
     #[inline(always)]
-    unsafe fn of_b<const SLICES: usize>(
-        &self,
-        stage: *const u8,
-        step: usize,
-        i: usize,
-    ) -> [[f64; 2]; SLICES] {
-        let mut slices = [[0.0; 2]; SLICES];
-        for slice in 0..SLICES {
-            let half = (step * SLICES + slice) / 2;
-            let at = self.b[slice % 2] + half * 8 * ROW_BYTES + i * BOX_BYTES;
-            slices[slice] = Pair::read(stage.add(at).cast());
+    unsafe fn of_b(&self, stage: *const u8, step: usize, i: usize) -> [[f64; 2]; 2] {
+        let mut slices = [[0.0; 2]; 2];
+        for odd in 0..2 {
+            let at = self.b[odd] + step * 8 * ROW_BYTES + i * BOX_BYTES;
+            slices[odd] = Pair::read(stage.add(at).cast());
         }
         slices
     }
@@ -287,18 +259,16 @@ impl Fragments {
     /// Adds the products of a stage to the sums. The fragments are those of its first k-step, and
     /// then those of the first k-step of the next stage, if there is one; it is waited for.
     #[inline(always)]
-    unsafe fn multiply<const SLICES: usize>(
+    unsafe fn multiply_stage(
         &self,
         sums: &mut [[[f64; 4]; STEPS_M]; STEPS_N],
-        (a_frag, b_frag): (&mut [[f64; SLICES]; STEPS_M], &mut [[f64; 2]; SLICES]),
+        (a_frag, b_frag): (&mut [[f64; 2]; STEPS_M], &mut [[f64; 2]; 2]),
         stage: *const u8,
         next: Option<(*const u8, *mut Mbarrier, u32)>,
     ) {
-        const { assert!(SLICES == 2 || SLICES == 4, "full reads, and an instruction") }
-        let steps = BK / (4 * SLICES);
-        for step in 0..steps {
+        for step in 0..STEPS_K {
             for j in 0..STEPS_N {
-                let is_last = step == steps - 1 && j == STEPS_N - 1;
+                let is_last = step == STEPS_K - 1 && j == STEPS_N - 1;
                 // Where the fragments lie that are needed next.
                 let (next_stage, next_step) = match next {
                     Some((next_stage, full, parity)) if is_last => {
@@ -315,41 +285,15 @@ impl Fragments {
                         false => self.of_b(stage, step, j + 1),
                     };
                 }
+                let b = [b[0][0], b[0][1], b[1][0], b[1][1]];
                 for i in 0..STEPS_M {
-                    sums[j][i] = multiply_add(b, a_frag[i], sums[j][i]);
+                    sums[j][i] = mma::m16n8k8_f64(b, a_frag[i], sums[j][i]);
                     if has_next && j == STEPS_N - 1 {
                         a_frag[i] = self.of_a(next_stage, next_step, i);
                     }
                 }
             }
         }
-    }
-}
-
-/// `b * a + sums`, of 4 * SLICES k.
-#[inline(always)]
-unsafe fn multiply_add<const SLICES: usize>(
-    b: [[f64; 2]; SLICES],
-    a: [f64; SLICES],
-    sums: [f64; 4],
-) -> [f64; 4] {
-    let last = SLICES - 1;
-    if SLICES == 2 {
-        let b = [b[0][0], b[0][1], b[last][0], b[last][1]];
-        mma::m16n8k8_f64(b, [a[0], a[last]], sums)
-    } else {
-        let (second, third) = (last / 2, 2 * last / 3);
-        let b = [
-            b[0][0],
-            b[0][1],
-            b[second][0],
-            b[second][1],
-            b[third][0],
-            b[third][1],
-            b[last][0],
-            b[last][1],
-        ];
-        mma::m16n8k16_f64(b, [a[0], a[second], a[third], a[last]], sums)
     }
 }
 

@@ -21,7 +21,9 @@
 //! The instructions require `compute_90`; compiled for an older architecture, each is a `trap`.
 //!
 //! The simulator lets bytes land as late as they may: when a thread waits for the phase that they
-//! belong to. A wait that nothing can end is a fault.
+//! belong to. In some orders of the threads (`ThreadOrder::Random`), a thread whose arrival ends a
+//! phase continues after the others have got as far as they can: whatever it should have done
+//! before it arrived shows. A wait that nothing can end is a fault.
 
 #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
 use core::arch::asm;

@@ -120,17 +120,17 @@ impl Traffic {
                 // What is read for one product, and for all others of who reads it.
                 let (reader_m, reader_n) = match variant.unit {
                     Unit::CudaCores => (thread_m, thread_n),
-                    // The four warps of a warpgroup are read for together: below each other, or,
-                    // where they compute the transpose, beside each other.
-                    Unit::TensorCores { warp_tile: (m, n) }
-                        if matches!(variant.staging, Staging::Ring { .. }) =>
-                    {
-                        match m <= n {
-                            true => (4 * u128::from(m), n.into()),
-                            false => (m.into(), 4 * u128::from(n)),
+                    // The four warps of a warpgroup that multiply together, 16 rows each, are read
+                    // for together: below each other, or, where they compute the transpose, beside
+                    // each other.
+                    Unit::TensorCores { warp_tile: (m, n) } => {
+                        let is_ring = matches!(variant.staging, Staging::Ring { .. });
+                        match (m, n) {
+                            (16, n) if is_ring => (64, n.into()),
+                            (m, 16) if is_ring => (m.into(), 64),
+                            (m, n) => (m.into(), n.into()),
                         }
                     }
-                    Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
                 };
                 add(Shared, Read, 'A', per(reader_n), full / reader_n);
                 add(Shared, Read, 'B', per(reader_m), full / reader_m);
@@ -247,11 +247,13 @@ mod tests {
                                 Unit::TensorCores { warp_tile: (m, n) }
                                     if matches!(variant.staging, Staging::Ring { .. }) =>
                                 {
-                                    let reader = match (m, n) {
-                                        (16, n) => (64, n),
-                                        (m, _) => (m, 64),
-                                    };
-                                    ((threads / 128 - 1).max(1), reader)
+                                    let warpgroups = (threads / 128 - 1).max(1);
+                                    match (m, n) {
+                                        (16, n) => (warpgroups, (64, n)),
+                                        (m, 16) => (warpgroups, (m, 64)),
+                                        // Each warp by itself.
+                                        warp_tile => (4 * warpgroups, warp_tile),
+                                    }
                                 }
                                 Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
                             };

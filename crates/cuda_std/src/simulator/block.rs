@@ -34,8 +34,9 @@ pub(super) enum State {
     AtNamedBarrier(NamedBarrierCall),
     /// It waits for all threads of the cluster.
     AtClusterBarrier(ClusterCall),
-    /// It waits for its own stores, while the others get as far as they can.
-    ForStores,
+    /// It waits while the others get as far as they can: for its own stores, or because it has
+    /// ended a phase that they may wait for.
+    AfterOthers,
     Returned,
 }
 
@@ -101,6 +102,8 @@ pub(super) struct Block {
     pub waits: Waits,
     /// Whether stores of the copy engine read as early as they may, and not as late.
     pub stores_read_early: bool,
+    /// Whether a thread that ends a phase of a barrier lets the others run first.
+    pub arrivals_yield: bool,
     /// The addresses that asynchronous copies may read: all if `None`.
     pub readable_by_copies: Option<Vec<Range<usize>>>,
     pub shared_memory: RefCell<SharedMemory>,
@@ -136,6 +139,7 @@ impl Block {
             mbarriers: Mbarriers::default(),
             waits: Waits::new(&launch.waits_left_out),
             stores_read_early: launch.order.stores_read_early(),
+            arrivals_yield: launch.order.arrivals_yield(),
             readable_by_copies: launch.readable_by_copies.clone(),
             shared_memory: RefCell::new(shared_memory),
             is_unwinding: Cell::new(false),
@@ -196,8 +200,8 @@ impl Block {
         {
             return Ok(true);
         }
-        let for_stores = |thread: &&Thread| matches!(thread.state.get(), State::ForStores);
-        if let Some(thread) = self.threads.iter().find(for_stores) {
+        let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
+        if let Some(thread) = self.threads.iter().find(is_last) {
             thread.state.set(State::Ready);
             return Ok(true);
         }
@@ -251,7 +255,7 @@ fn by_place(threads: &[Thread]) -> Vec<Waiting> {
             State::AtMbarrier(call) => call.place(),
             State::AtNamedBarrier(call) => call.place(),
             State::AtClusterBarrier(call) => call.place(),
-            State::Returned | State::Ready | State::ForStores => Place::Returned,
+            State::Returned | State::Ready | State::AfterOthers => Place::Returned,
         };
         match groups.iter_mut().find(|group| group.place == place) {
             Some(group) => group.threads.push(thread.number),

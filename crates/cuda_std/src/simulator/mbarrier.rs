@@ -124,8 +124,8 @@ impl Mbarriers {
         })
     }
 
-    /// Announces bytes, and arrives.
-    fn arrive(&self, address: usize, bytes: u32, block: &Block) -> Result<(), String> {
+    /// Announces bytes, and arrives. Returns whether the phase may end.
+    fn arrive(&self, address: usize, bytes: u32, block: &Block) -> Result<bool, String> {
         self.with(address, |barrier| {
             begin_next_phase(barrier, block);
             barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
@@ -137,7 +137,7 @@ impl Mbarriers {
                 )
             })?;
             barrier.announced += bytes as usize;
-            Ok(())
+            Ok(barrier.may_end())
         })
     }
 }
@@ -190,12 +190,17 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
     block.mbarriers.0.borrow_mut().insert(address, barrier);
 }
 
-/// Announces bytes, and arrives.
+/// Announces bytes, and arrives. If that ends the phase, threads that wait for it may run before
+/// this one continues: this exposes what should have come before the arrival.
 #[track_caller]
 pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
     let block = current::block();
-    if !block.is_unwinding.get() {
-        fail_unless(block.mbarriers.arrive(address, bytes, block));
+    if block.is_unwinding.get() {
+        return;
+    }
+    let may_end = fail_unless(block.mbarriers.arrive(address, bytes, block));
+    if may_end && block.arrivals_yield {
+        current::thread().suspend(State::AfterOthers);
     }
 }
 

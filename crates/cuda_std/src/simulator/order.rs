@@ -11,7 +11,9 @@ pub enum ThreadOrder {
     /// From the last thread to the first.
     Reverse,
     /// Shuffled at each barrier, in a way that depends only on the seed and the block. If the seed
-    /// is odd, the copy engine reads what it stores as early as it may, otherwise as late.
+    /// is odd, the copy engine reads what it stores as early as it may, otherwise as late. If it is
+    /// even, a thread whose arrival ends a phase of an `mbarrier` continues as late as it may, after
+    /// those that waited for it, otherwise at once.
     Random(u64),
 }
 
@@ -19,6 +21,11 @@ impl ThreadOrder {
     /// Whether the copy engine reads what it stores as early as it may.
     pub(super) fn stores_read_early(self) -> bool {
         matches!(self, ThreadOrder::Random(seed) if seed % 2 == 1)
+    }
+
+    /// Whether a thread that has ended a phase of a barrier continues as late as it may.
+    pub(super) fn arrivals_yield(self) -> bool {
+        matches!(self, ThreadOrder::Random(seed) if seed % 2 == 0)
     }
 }
 

@@ -254,7 +254,7 @@ pub(crate) fn tma_wait_read(but_newest: usize) {
     if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
         return;
     }
-    current::thread().suspend(State::ForStores);
+    current::thread().suspend(State::AfterOthers);
     let mut stores = current::thread().stores.borrow_mut();
     let reading = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.iter_mut().take(reading).flatten() {
@@ -269,7 +269,7 @@ pub(crate) fn tma_wait(but_newest: usize) {
     if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
         return;
     }
-    current::thread().suspend(State::ForStores);
+    current::thread().suspend(State::AfterOthers);
     let mut stores = current::thread().stores.borrow_mut();
     let writing = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.drain(..writing).flatten() {

@@ -28,41 +28,79 @@ fn new_barrier(arrivals: u32) -> *mut Mbarrier {
     barrier
 }
 
-#[test]
-fn a_ring_of_one_buffer_hands_each_value_over_once() {
-    for order in ORDERS {
-        let sum = AtomicU32::new(0);
-        let launch = Launch::new(1, 64).thread_order(order);
-        let report = launch.run(|| {
-            let full = new_barrier(32);
-            let empty = shared_array![Mbarrier; 1];
-            let buffer = shared_array![u32; 32];
-            let (lane, is_producer) = (thread::thread_idx_x() % 32, thread::thread_idx_x() < 32);
-            if thread::thread_idx_x() == 0 {
-                unsafe { mbarrier::init(empty, 32) };
-                mbarrier::fence_init();
-            }
-            thread::sync_threads();
-            for round in 0..5 {
-                let place = unsafe { buffer.add(lane as usize) };
-                if is_producer {
-                    // Before the first round the buffer is empty.
-                    unsafe { mbarrier::wait(empty, (round + 1) % 2) };
-                    unsafe { place.write(100 * round + lane) };
+/// What may be wrong with a ring of one buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mistake {
+    None,
+    /// A producer arrives before it has written.
+    FullTooEarly,
+    /// A consumer arrives before it has read.
+    EmptyTooEarly,
+}
+
+/// Hands 32 values over five times; returns their sum and where threads waited.
+fn ring(order: ThreadOrder, mistake: Mistake) -> Result<(u32, usize), Fault> {
+    let sum = AtomicU32::new(0);
+    let launch = Launch::new(1, 64).thread_order(order);
+    let report = launch.run(|| {
+        let full = new_barrier(32);
+        let empty = shared_array![Mbarrier; 1];
+        let buffer = shared_array![u32; 32];
+        let (lane, is_producer) = (thread::thread_idx_x() % 32, thread::thread_idx_x() < 32);
+        if thread::thread_idx_x() == 0 {
+            unsafe { mbarrier::init(empty, 32) };
+            mbarrier::fence_init();
+        }
+        thread::sync_threads();
+        for round in 0..5 {
+            let place = unsafe { buffer.add(lane as usize) };
+            if is_producer {
+                // Before the first round the buffer is empty.
+                unsafe { mbarrier::wait(empty, (round + 1) % 2) };
+                if mistake == Mistake::FullTooEarly {
                     unsafe { mbarrier::arrive(full) };
-                } else {
-                    unsafe { mbarrier::wait(full, round % 2) };
-                    // Another producer's value.
-                    let value = unsafe { buffer.add(31 - lane as usize).read() };
-                    assert_eq!(value, 100 * round + 31 - lane);
-                    sum.fetch_add(value, Ordering::Relaxed);
+                }
+                unsafe { place.write(100 * round + lane) };
+                if mistake != Mistake::FullTooEarly {
+                    unsafe { mbarrier::arrive(full) };
+                }
+            } else {
+                unsafe { mbarrier::wait(full, round % 2) };
+                if mistake == Mistake::EmptyTooEarly {
+                    unsafe { mbarrier::arrive(empty) };
+                }
+                // Another producer's value.
+                let value = unsafe { buffer.add(31 - lane as usize).read() };
+                assert_eq!(value, 100 * round + 31 - lane);
+                sum.fetch_add(value, Ordering::Relaxed);
+                if mistake != Mistake::EmptyTooEarly {
                     unsafe { mbarrier::arrive(empty) };
                 }
             }
-        });
-        assert_eq!(report.map(|report| report.waits.len()), Ok(2), "{order:?}");
-        let rounds = (0..5).map(|round| 32 * 100 * round + 31 * 32 / 2);
-        assert_eq!(sum.into_inner(), rounds.sum::<u32>());
+        }
+    });
+    Ok((sum.into_inner(), report?.waits.len()))
+}
+
+#[test]
+fn a_ring_of_one_buffer_hands_each_value_over_once() {
+    let rounds = (0..5).map(|round| 32 * 100 * round + 31 * 32 / 2);
+    let expected = rounds.sum();
+    for order in ORDERS {
+        assert_eq!(ring(order, Mistake::None), Ok((expected, 2)), "{order:?}");
+    }
+}
+
+#[test]
+fn an_arrival_before_what_it_stands_for_shows_where_the_seed_is_even() {
+    for mistake in [Mistake::FullTooEarly, Mistake::EmptyTooEarly] {
+        for seed in [2, 4, 6] {
+            let found = ring(ThreadOrder::Random(seed), mistake);
+            assert!(
+                matches!(found, Err(Fault::Panic { .. })),
+                "{mistake:?}: {found:?}"
+            );
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 )]
 
 use cuda_std::mbarrier::{self, Mbarrier};
-use cuda_std::simulator::{BarrierSite, Launch, Report};
+use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use cuda_std::tma::{self, Swizzle, TensorMap, Tiles};
 use cuda_std::{shared, shared_array, thread};
 use std::sync::Mutex;
@@ -177,6 +177,69 @@ fn a_box_that_nobody_waited_for_has_not_landed() {
         [0, 0],
     );
     assert_eq!(seen, [0xFFFF; 64]);
+}
+
+/// One thread loads five boxes of 8 x 8 into a ring of two, another one reads them: whether it
+/// finds what was loaded. It may arrive at `empty` too early, before it has read.
+fn ring_of_boxes(order: ThreadOrder, is_early: bool) -> bool {
+    let mut matrix = Matrix::new();
+    let map = matrix.tiles(8, 8, Swizzle::None).simulated().unwrap();
+    let wrong = Mutex::new(0);
+    let launch = Launch::new(1, 2)
+        .dynamic_shared_bytes(256)
+        .thread_order(order);
+    let run = launch.run(|| {
+        let boxes = shared::dynamic_shared_mem_aligned::<u16, 1024>();
+        let full = shared_array![Mbarrier; 2];
+        let empty = shared_array![Mbarrier; 2];
+        let is_producer = thread::thread_idx_x() == 0;
+        if is_producer {
+            for stage in 0..2 {
+                unsafe { mbarrier::init(full.add(stage), 1) };
+                unsafe { mbarrier::init(empty.add(stage), 1) };
+            }
+            mbarrier::fence_init();
+        }
+        thread::sync_threads();
+        for round in 0..5 {
+            let (stage, phase) = (round % 2, round as u32 / 2);
+            let [full, empty] = [full, empty].map(|bars| unsafe { bars.add(stage) });
+            let tile = unsafe { boxes.add(64 * stage) };
+            if is_producer {
+                unsafe { mbarrier::wait(empty, (phase + 1) % 2) }; // the box has been read
+                unsafe { mbarrier::arrive_expect_tx(full, 128) };
+                unsafe { tma::load_2d(tile, &map, 8 * round as u32, 0, full) };
+            } else {
+                unsafe { mbarrier::wait(full, phase % 2) }; // the box has landed
+                if is_early {
+                    unsafe { mbarrier::arrive(empty) };
+                }
+                let found = |i: usize| unsafe { tile.add(i).read() };
+                let differs = |i: &usize| found(*i) != matrix.get(i / 8, 8 * round + i % 8);
+                *wrong.lock().unwrap() += (0..64).filter(differs).count();
+                if !is_early {
+                    unsafe { mbarrier::arrive(empty) };
+                }
+            }
+        }
+    });
+    run.unwrap();
+    wrong.into_inner().unwrap() == 0
+}
+
+#[test]
+fn a_box_that_is_given_back_before_it_is_read_is_overwritten_where_the_seed_is_even() {
+    for order in [
+        ThreadOrder::Forward,
+        ThreadOrder::Reverse,
+        ThreadOrder::Random(1),
+        ThreadOrder::Random(2),
+    ] {
+        assert!(ring_of_boxes(order, false), "{order:?}");
+    }
+    for seed in [2, 4, 6] {
+        assert!(!ring_of_boxes(ThreadOrder::Random(seed), true), "{seed}");
+    }
 }
 
 /// Writes a box of 8 x 8 twice into the same shared memory and stores it to two places; returns the

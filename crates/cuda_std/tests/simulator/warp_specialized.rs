@@ -208,6 +208,7 @@ fn any_shape_and_any_order_of_threads() {
         ThreadOrder::Forward,
         ThreadOrder::Reverse,
         ThreadOrder::Random(5),
+        ThreadOrder::Random(6),
     ] {
         for shape in [[64, 128, 64], [130, 264, 328], [1, 8, 8], [65, 120, 72]] {
             let launch = Launch::new(2, 256).thread_order(order);

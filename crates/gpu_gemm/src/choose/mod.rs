@@ -427,8 +427,8 @@ mod tests {
                 .variant()
                 .name
         };
-        assert_eq!(name(usize::MAX), "fp64-tensor");
-        assert_eq!(name(4096 * 4096 * 8), "fp64-tensor");
+        assert_eq!(name(usize::MAX), "warp-specialized-fp64");
+        assert_eq!(name(4096 * 4096 * 8), "warp-specialized-fp64");
         assert_eq!(name(4096 * 4096 * 8 - 1), "tiled-32");
     }
 
@@ -591,14 +591,21 @@ mod tests {
             let choice = Chooser::untuned(facts).choose_for(ElementType::F64, call);
             choice.unwrap().variant.name
         };
-        for (count, size, name) in [
-            (1, 64, "tiled-32"),
-            (1, 128, "tiled-32"),
-            (64, 256, "fp64-tensor"),
-            (1, 1024, "fp64-tensor"),
-            (1, 4096, "fp64-tensor"),
+        let a100 = DeviceFacts {
+            capability: 80,
+            ..h200()
+        };
+        // The one for Hopper multiplies a batch by one launch after the other.
+        for (count, size, on_hopper, on_ampere) in [
+            (1, 64, "tiled-32", "tiled-32"),
+            (1, 256, "tiled-32", "tiled-32"),
+            (64, 256, "fp64-tensor", "fp64-tensor"),
+            (1, 512, "warp-specialized-fp64", "tiled-32"),
+            (1, 1024, "warp-specialized-fp64", "fp64-tensor"),
+            (1, 4096, "warp-specialized-fp64", "fp64-tensor"),
         ] {
-            assert_eq!(chosen(h200(), count, size), name, "{count} of {size}");
+            let names = [h200(), a100.clone()].map(|facts| chosen(facts, count, size));
+            assert_eq!(names, [on_hopper, on_ampere], "{count} of {size}");
         }
         assert_eq!(chosen(t4(), 1, 4096), "tiled-32");
     }
