@@ -72,7 +72,7 @@ impl ErrorModel {
     }
 
     /// What errors are in proportion to, in a word: as kernels say it
-    /// ([`ErrorScale`](gpu_gemm::gpu_kernels::spec::ErrorScale)), and `matrix` for the largest
+    /// ([`ErrorScale`]), and `matrix` for the largest
     /// elements of A and B.
     pub fn scale(self) -> &'static str {
         match self {
