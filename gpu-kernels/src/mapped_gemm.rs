@@ -109,7 +109,7 @@ impl MappedGemm<'_, f64, f64> {
 }
 
 /// Two neighbours of a row, at a multiple of 16 bytes, each read and written as an f64 of its own,
-/// as those of a [`Float4`](crate::float4::Float4).
+/// as those of a `Float4`.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Pair(pub [f64; 2]);
