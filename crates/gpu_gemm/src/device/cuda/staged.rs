@@ -77,7 +77,7 @@ struct Slot {
     is_travelling: bool,
 }
 
-/// A copy of rows between host and device. Whoever makes it vouches for both sides.
+/// A copy of rows between host and device. The caller vouches for both sides.
 #[derive(Clone, Copy)]
 pub struct Transfer {
     pub direction: Direction,
