@@ -57,12 +57,13 @@ fi
 for tool in memcheck racecheck initcheck synccheck; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
-        for dtype in f32 f64 i32; do
-            if sanitize "$tool" "$folder/rust-gemm" --kernel all --dtype "$dtype" --device cuda --baseline none \
+        for of in "--dtype f32" "--dtype f64" "--dtype i32" "--dtype bf16" "--dtype f16" "--math tf32" "--math split"; do
+            # shellcheck disable=SC2086 # two words
+            if sanitize "$tool" "$folder/rust-gemm" --kernel all $of --device cuda --baseline none \
                 --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0; then
-                echo "ok      $tool: all $dtype kernels, $m x $n x $k"
+                echo "ok      $tool: all kernels with $of, $m x $n x $k"
             else
-                echo "FAILED  $tool: $dtype kernels, $m x $n x $k:"
+                echo "FAILED  $tool: all kernels with $of, $m x $n x $k:"
                 grep -m 5 'Invalid\|ERROR\|hazard\|Uninitialized\|Barrier\|error' "$log" || tail -n 5 "$log"
                 failures=$((failures + 1))
             fi
