@@ -40,7 +40,8 @@ impl Backend for CudaStream<'_> {
         let function = self.device.function(launch.kernel.name)?;
         let values = self.values(launch, bindings)?;
         let mut parameters: Vec<*mut c_void> = values.iter().map(Value::address).collect();
-        if launch.dynamic_shared_bytes > DYNAMIC_SHARED_WITHOUT_ASKING {
+        // Beyond 48 KiB, of which static arrays are a part, a kernel has to ask.
+        if launch.dynamic_shared_bytes > 0 {
             let bytes = launch.dynamic_shared_bytes.cast_signed();
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function is one of a module that the device keeps.
@@ -61,9 +62,6 @@ impl Backend for CudaStream<'_> {
         })
     }
 }
-
-/// The dynamic shared memory that a kernel may have unless it asks for more.
-const DYNAMIC_SHARED_WITHOUT_ASKING: u32 = 48 * 1024;
 
 impl CudaStream<'_> {
     fn values(&self, launch: &Launch, bindings: &Bindings) -> Result<Vec<Value>, DeviceError> {
