@@ -35,11 +35,13 @@ impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
         }
     }
 
-    /// Whether the copy engine stores C: it does not read it, and writes only rows that begin
-    /// at multiples of 16 bytes.
+    /// Whether the copy engine stores the columns of C up to `end`: it does not read them, and
+    /// writes only rows that begin, and if they end before `end` also end, at multiples of 16
+    /// bytes.
     #[inline(always)]
-    pub fn stores_boxes(&self) -> bool {
-        self.beta == Scalar::ZERO && self.rows_are_aligned()
+    pub fn stores_boxes(&self, end: usize) -> bool {
+        let ends_aligned = end <= self.n || (size_of::<C>() * self.n).is_multiple_of(16);
+        self.beta == Scalar::ZERO && self.rows_are_aligned() && ends_aligned
     }
 
     /// Whether every row of C begins at a multiple of 16 bytes.

@@ -296,7 +296,7 @@ where
         thread: usize,
     ) {
         let (row, col) = (row * Self::BM + consumer * WM, col * Self::BN);
-        if gemm.stores_boxes() {
+        if gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
             store_boxes::<T, SUMS>(gemm, sums, (row, col), boxes, consumer, thread);

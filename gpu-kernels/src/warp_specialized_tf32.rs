@@ -273,7 +273,12 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             warp,
             lane,
         };
-        if gemm.stores_boxes() {
+        let columns_end = if TRANSPOSED {
+            place.left + WM
+        } else {
+            place.right + RIGHT
+        };
+        if gemm.stores_boxes(columns_end) {
             let pair = consumer * 2 + warp / 2;
             store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, &sums, place, boxes, pair);
         } else {

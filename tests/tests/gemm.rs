@@ -56,7 +56,7 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
         follows_alpha_and_beta,
         alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c,
         takes_any_leading_dimension_and_offset,
-        writes_nothing_beside_c_where_rows_end_inside_a_float4,
+        writes_nothing_beside_c_where_rows_end_inside_16_bytes,
         repeats_bit_for_bit,
         k_zero_scales_c,
         multiplies_each_product_of_a_batch,
@@ -431,16 +431,17 @@ fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(
     Ok(())
 }
 
-/// Each row of C begins at a multiple of a float4 and ends inside one. Neither a kernel nor, where
-/// tiles are divided, the reduction of partial sums may write that one whole.
-fn writes_nothing_beside_c_where_rows_end_inside_a_float4<T: Element>(
+/// Each row of C begins at a multiple of 16 bytes, a float4, and ends inside one. Neither a kernel
+/// nor, where tiles are divided, the reduction of partial sums may write that one whole.
+fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Element>(
     bench: &Bench,
 ) -> Result<(), Failed> {
     let tile = bench.short_tile();
     for beyond in 1..=4 {
         let shape = shape([tile.m + beyond, tile.n + beyond, 2 * tile.k + beyond]);
-        let to_float4 = |columns: usize| columns.next_multiple_of(4) - columns;
-        let padding = [shape.k, shape.n, shape.n].map(to_float4);
+        let piece = 16 / size_of::<T>();
+        let to_piece = |columns: usize| columns.next_multiple_of(piece) - columns;
+        let padding = [shape.k, shape.n, shape.n].map(to_piece);
         let layout = Layout::padded(shape, padding, [0; 3]);
         for beta in [-1, 0] {
             bench.exact(&integers_in::<T>(layout, shape, [2, beta])?)?;

@@ -3,7 +3,8 @@
 //!
 //! A [`TensorMap`], made before the launch, describes the matrix, the box that a copy moves, and
 //! how the box lies in shared memory. A load fills what lies out of bounds with zeros, a store
-//! leaves it out, so that no tile has edges. A load arrives at an [`mbarrier`](crate::mbarrier)
+//! leaves it out, so that no tile has edges, if rows end at multiples of 16 bytes: see
+//! [`store_2d`]. A load arrives at an [`mbarrier`](crate::mbarrier)
 //! with its bytes; stores are waited for in groups.
 //!
 //! ```text
@@ -39,7 +40,8 @@
 //! barrier that it arrives at; until then its target is filled with the byte 0xFF. A store reads
 //! shared memory when the issuing thread waits for that, or at once in some orders of the threads
 //! (`ThreadOrder::Random`), and writes global memory when that thread waits for it or ends; what it
-//! has not read by then is gone. What threads wrote to shared memory, a store sees only after a [`fence_shared`].
+//! has not read by then is gone. What threads wrote to shared memory, a store sees only after a
+//! [`fence_shared`].
 
 use crate::mbarrier::Mbarrier;
 
@@ -315,7 +317,8 @@ pub unsafe fn load_2d_multicast<T>(
 ///
 /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
 /// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and
-/// this. No thread writes there, and this thread does not end, until it has waited with
+/// this. Rows of the matrix end at multiples of 16 bytes, or boxes before their end: an H200 writes
+/// pieces of 16 bytes, and so also behind a row that ends within one. No thread writes there, and this thread does not end, until it has waited with
 /// [`wait_group_read`]. The map describes memory that nobody else reads or writes.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]

@@ -20,6 +20,14 @@ struct Tile {
 }
 
 impl Tile {
+    /// Whether the matrix ends in the box, and within 16 bytes.
+    fn ends_within_a_piece(&self) -> bool {
+        let Self { tiles, x, y, .. } = *self;
+        let ends = (x as usize..x as usize + tiles.box_width).contains(&tiles.width);
+        let has_rows = (y as usize) < tiles.height;
+        ends && has_rows && !(tiles.width * tiles.element_bytes).is_multiple_of(16)
+    }
+
     /// The pieces of 16 bytes of its rows: where each lies in shared memory, the row and the first
     /// byte of the row that it comes from, and how many of its bytes are not out of bounds.
     fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
@@ -233,6 +241,12 @@ pub(crate) fn tma_store(map: &TensorMap, at: [u32; 2], shared: *const u8) {
         return;
     }
     let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
+    if tile.ends_within_a_piece() {
+        current::refuse_copy(format!(
+            "a store to the end of rows of {} bytes: a GPU writes pieces of 16 bytes, and so what lies behind the rows. Either they end at a multiple of 16 bytes, or boxes before their end.",
+            tile.tiles.width * tile.tiles.element_bytes
+        ));
+    }
     let mut store = Store { tile, read: None };
     if block.stores_read_early {
         store.read(block);

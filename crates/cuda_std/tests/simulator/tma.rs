@@ -368,6 +368,21 @@ fn what_no_gpu_copies_is_refused() {
         tma::store_2d(&TensorMap([0; 16]), 0, 0, tile);
     });
     assert!(unknown.contains("not made for the simulator"), "{unknown}");
+    let mut stores = |width: usize, x: u32| {
+        let tiles = Tiles { width, ..tiles };
+        let map = tiles.simulated().unwrap();
+        let launch = Launch::new(1, 1).dynamic_shared_bytes(128);
+        launch.run(|| unsafe {
+            tma::store_2d(&map, x, 0, shared::dynamic_shared_mem_aligned::<u16, 128>());
+            tma::commit_group();
+            tma::wait_group_read::<0>();
+        })
+    };
+    // Before the end of a row, at it, beyond it, and across it.
+    assert!(stores(37, 24).is_ok() && stores(37, 29).is_ok() && stores(37, 40).is_ok());
+    assert!(stores(40, 36).is_ok());
+    let ragged = stores(37, 30).unwrap_err().to_string();
+    assert!(ragged.contains("pieces of 16 bytes"), "{ragged}");
     let without_barrier = said(&|| unsafe {
         let tile = shared::dynamic_shared_mem::<u16>();
         tma::load_2d(tile, &map, 0, 0, shared_array![Mbarrier; 1]);
