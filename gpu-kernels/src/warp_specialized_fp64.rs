@@ -22,7 +22,9 @@
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/WM + 1/WN); 128 KiB of stages a CTA
 //! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 16, warp tile 32 x 64, of which a
-//! thread has 8 x 8. Rows at multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//! thread has 8 x 8. For a small C, of which more tiles are needed: 256 threads in 2 warpgroups,
+//! 64 x 64 x 16 by warps of 32 x 32, and 32 x 64 x 16 by warps of 16 x 32. Rows at multiples of 16
+//! bytes. Any M, N, K. For compute capability 9.0 alone.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized-fp64 --dtype f64 --m 1000 --n 776 --k 120
@@ -40,55 +42,219 @@ use crate::mapped_gemm::{MappedGemm, Pair};
 use crate::raster;
 use crate::warp_specialized::{Ring, WARPGROUP};
 
-/// Block tile. Rows of its tiles in shared memory have 128 bytes, what a swizzle spreads over all
-/// banks.
-const BM: usize = 128;
-const BN: usize = 128;
+/// Rows of tiles in shared memory have 128 bytes, what a swizzle spreads over all banks.
 const BK: usize = 16;
-/// Warp tile.
-const WM: usize = 32;
-const WN: usize = 64;
-/// Warps along M and N that multiply, two of each warp scheduler.
-const WARPS_M: usize = BM / WM;
-const WARPS_N: usize = BN / WN;
-const CONSUMERS: usize = WARPS_M * WARPS_N;
-const THREADS: usize = WARPGROUP + 32 * CONSUMERS;
-/// Instructions along M, N and K that a warp needs for its tile: each is 16 columns of B by 8 rows
-/// of A, at 8 k.
-const STEPS_M: usize = WM / 8;
-const STEPS_N: usize = WN / 16;
-const STEPS_K: usize = BK / 8;
-/// Bytes of a row of a tile, and of 16 columns of B, which are a box.
 const ROW_BYTES: usize = 128;
+/// Instructions along K for a stage: each is 16 columns of B by 8 rows of A, at 8 k.
+const STEPS_K: usize = BK / 8;
+/// Bytes of 16 columns of B, which are a box.
 const BOX_BYTES: usize = BK * ROW_BYTES;
-/// Bytes of a stage: a tile of A and one of B.
-const A_BYTES: usize = BM * ROW_BYTES;
-const STAGE_BYTES: usize = A_BYTES + BN / 16 * BOX_BYTES;
 /// Tiles of A, and of B, in the ring buffer.
 const STAGES: usize = 4;
-const BYTES: usize = STAGES * STAGE_BYTES;
 
-kernel! {
-    name: "warp-specialized-fp64",
-    idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
-    variants: [
-        "warp-specialized-fp64" = fn warp_specialized_fp64(gemm: f64; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            {
-                unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
-                least_capability: 90,
-                one_capability: true,
-                grid: Grid::Persistent,
-                thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
-                staging: Staging::Ring { bytes: BYTES as u32 },
-                a: OperandLayout::K_MAJOR_ALIGNED,
-                b: OperandLayout::MN_MAJOR_ALIGNED,
-                rate: Some(Rate::h200(62.0, 1.0, 1)),
+/// A CTA of so many warps along M and N that multiply, and the instructions along M and N that
+/// each of them needs for its tile.
+struct Cta<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STEPS_N: usize>;
+
+/// 128 x 128, two warps on each warp scheduler.
+type Large = Cta<4, 2, 4, 4>;
+/// 64 x 64 and 32 x 64, one warp on each: an SM has two such CTAs.
+type Middle = Cta<2, 2, 4, 2>;
+type Small = Cta<2, 2, 2, 2>;
+
+/// The variants: names, CTAs, how many of them an SM has, and their rates.
+macro_rules! variants {
+    ($($name:literal $entry:ident $cta:ident launch_bounds($ctas:literal) $rate:expr;)*) => {
+        kernel! {
+            name: "warp-specialized-fp64",
+            idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
+            variants: [
+                $(
+                    $name = fn $entry(gemm: f64; mapped)
+                        block($cta::THREADS, 1) tile($cta::BM, $cta::BN, BK)
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        launch_bounds($ctas)
+                        {
+                            unit: Unit::TensorCores {
+                                warp_tile: ($cta::WM as u32, $cta::WN as u32),
+                            },
+                            least_capability: 90,
+                            one_capability: true,
+                            grid: Grid::Persistent,
+                            thread_tile: ($cta::WM as u32 / 4, $cta::WN as u32 / 8),
+                            staging: Staging::Ring { bytes: $cta::BYTES as u32 },
+                            a: OperandLayout::K_MAJOR_ALIGNED,
+                            b: OperandLayout::MN_MAJOR_ALIGNED,
+                            rate: Some($rate),
+                        }
+                        => $cta::multiply(gemm, full, empty);
+                )*
+            ],
+        }
+    };
+}
+
+variants! {
+    "warp-specialized-fp64" warp_specialized_fp64 Large
+        launch_bounds(1) Rate::h200(62.0, 1.0, 1);
+    "warp-specialized-fp64-64x64" warp_specialized_fp64_64x64 Middle
+        launch_bounds(2) Rate::h200(54.0, 0.7, 2);
+    "warp-specialized-fp64-32x64" warp_specialized_fp64_32x64 Small
+        launch_bounds(2) Rate::h200(52.0, 0.14, 2);
+}
+
+impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STEPS_N: usize>
+    Cta<WARPS_M, WARPS_N, STEPS_M, STEPS_N>
+{
+    /// Warp tile.
+    const WM: usize = 8 * STEPS_M;
+    const WN: usize = 16 * STEPS_N;
+    /// Block tile.
+    const BM: usize = WARPS_M * Self::WM;
+    const BN: usize = WARPS_N * Self::WN;
+    const CONSUMERS: usize = WARPS_M * WARPS_N;
+    const THREADS: usize = WARPGROUP + 32 * Self::CONSUMERS;
+    /// Bytes of a stage: a tile of A and one of B.
+    const A_BYTES: usize = Self::BM * ROW_BYTES;
+    const STAGE_BYTES: usize = Self::A_BYTES + Self::BN / 16 * BOX_BYTES;
+    const BYTES: usize = STAGES * Self::STAGE_BYTES;
+    /// Whether the warps that multiply need registers of the producer's.
+    const WANTS_REGISTERS: bool = STEPS_M * STEPS_N == 16;
+
+    /// The body. The barriers are in shared memory.
+    #[inline(always)]
+    unsafe fn multiply(
+        gemm: MappedGemm<'_, f64, f64>,
+        full: *mut Mbarrier,  // (STAGES)
+        empty: *mut Mbarrier, // (STAGES)
+    ) {
+        let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+        let thread = thread::thread_idx_x() as usize;
+        if thread == 0 {
+            for stage in 0..STAGES {
+                mbarrier::init(full.add(stage), 1);
+                mbarrier::init(empty.add(stage), Self::CONSUMERS as u32); // one of each warp
             }
-            => multiply(gemm, full, empty);
-    ],
+            mbarrier::fence_init();
+        }
+        thread::sync_threads(); // the barriers may be used
+
+        let (rows, cols) = (gemm.m.div_ceil(Self::BM), gemm.n.div_ceil(Self::BN));
+        let mut tile = thread::block_idx_x() as usize;
+        let ctas = thread::grid_dim_x() as usize;
+        let iterations = gemm.depth().div_ceil(BK);
+        if thread < WARPGROUP {
+            if Self::WANTS_REGISTERS {
+                wgmma::decrease_registers::<40>();
+            }
+            if thread == 0 {
+                let mut at = Ring::PRODUCER;
+                while tile < rows * cols {
+                    let (row, col) = raster::tile_position(tile, rows, cols);
+                    let (row, col) = ((row * Self::BM) as u32, (col * Self::BN) as u32);
+                    for iteration in 0..iterations {
+                        let full = full.add(at.stage);
+                        mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
+                        mbarrier::arrive_expect_tx(full, Self::STAGE_BYTES as u32);
+                        let a_tile = ring.add(at.stage * Self::STAGE_BYTES); // (Self::BM, BK)
+                        let b_tile = a_tile.add(Self::A_BYTES); // (Self::BN / 16, BK, 16)
+                        let k = (iteration * BK) as u32;
+                        tma::load_2d(a_tile, gemm.a, k, row, full);
+                        for i in 0..Self::BN / 16 {
+                            let of_box = b_tile.add(i * BOX_BYTES);
+                            tma::load_2d(of_box, gemm.b, col + 16 * i as u32, k, full);
+                        }
+                        at.advance(STAGES);
+                    }
+                    tile += ctas;
+                }
+            }
+            return;
+        }
+
+        if Self::WANTS_REGISTERS {
+            wgmma::increase_registers::<232>();
+        }
+        let (warp, lane) = (thread / 32 - WARPGROUP / 32, thread % 32);
+        let (warp_row, warp_col) = (warp / WARPS_N * Self::WM, warp % WARPS_N * Self::WN);
+        let fragments = Fragments {
+            a: [false, true].map(|is_upper| warp_row * ROW_BYTES + in_a_tile(lane, is_upper)),
+            b: [false, true]
+                .map(|is_odd| Self::A_BYTES + warp_col / 16 * BOX_BYTES + in_b_tile(lane, is_odd)),
+        };
+        let mut at = Ring::CONSUMER;
+        while tile < rows * cols {
+            let mut sums = [[[0.0_f64; 4]; STEPS_M]; STEPS_N];
+            if iterations > 0 {
+                mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
+                let mut stage = ring.add(at.stage * Self::STAGE_BYTES).cast_const();
+                let mut a_frag = [[0.0; 2]; STEPS_M];
+                for i in 0..STEPS_M {
+                    a_frag[i] = fragments.of_a(stage, 0, i);
+                }
+                let mut b_frag = fragments.of_b(stage, 0, 0);
+                for _ in 1..iterations {
+                    let mut next = at;
+                    next.advance(STAGES);
+                    let next_stage = ring.add(next.stage * Self::STAGE_BYTES).cast_const();
+                    fragments.multiply_stage(
+                        &mut sums,
+                        (&mut a_frag, &mut b_frag),
+                        stage,
+                        Some((next_stage, full.add(next.stage), next.parity)),
+                    );
+                    // The last instruction above multiplies what every lane has read.
+                    if lane == 0 {
+                        mbarrier::arrive(empty.add(at.stage));
+                    }
+                    at = next;
+                    stage = next_stage;
+                }
+                fragments.multiply_stage(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
+                if lane == 0 {
+                    mbarrier::arrive(empty.add(at.stage));
+                }
+                at.advance(STAGES);
+            }
+            let (row, col) = raster::tile_position(tile, rows, cols);
+            Self::store(
+                &gemm,
+                &sums,
+                row * Self::BM + warp_row,
+                col * Self::BN + warp_col,
+                lane,
+            );
+            tile += ctas;
+        }
+    }
+
+    /// Stores a warp's sums: a lane has two neighbours of a row of C, and eight lanes 16.
+    #[inline(always)]
+    unsafe fn store(
+        gemm: &MappedGemm<'_, f64, f64>,
+        sums: &[[[f64; 4]; STEPS_M]; STEPS_N],
+        row: usize,
+        col: usize,
+        lane: usize,
+    ) {
+        let by_pairs =
+            gemm.rows_are_aligned() && row + Self::WM <= gemm.m && col + Self::WN <= gemm.n;
+        for j in 0..STEPS_N {
+            for i in 0..STEPS_M {
+                for half in 0..2 {
+                    let row = row + 8 * i + a_row(2 * (lane % 4) + half);
+                    let col = col + 16 * j + 2 * (lane / 4);
+                    let two = [sums[j][i][half], sums[j][i][half + 2]];
+                    if by_pairs {
+                        gemm.update2(row, col, two);
+                    } else {
+                        gemm.update(row, col, two[0]);
+                        gemm.update(row, col + 1, two[1]);
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The row of A, among the 8 of an instruction, that belongs to its column `col`: the rows of two
@@ -133,103 +299,6 @@ pub const fn in_b_tile(lane: usize, is_odd: bool) -> usize {
     Swizzle::Bytes128.place(k * ROW_BYTES + lane / 4 * 16)
 }
 
-/// The body. The barriers are in shared memory.
-#[inline(always)]
-unsafe fn multiply(
-    gemm: MappedGemm<'_, f64, f64>,
-    full: *mut Mbarrier,  // (STAGES)
-    empty: *mut Mbarrier, // (STAGES)
-) {
-    let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-    let thread = thread::thread_idx_x() as usize;
-    if thread == 0 {
-        for stage in 0..STAGES {
-            mbarrier::init(full.add(stage), 1);
-            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each warp
-        }
-        mbarrier::fence_init();
-    }
-    thread::sync_threads(); // the barriers may be used
-
-    let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
-    let mut tile = thread::block_idx_x() as usize;
-    let ctas = thread::grid_dim_x() as usize;
-    let iterations = gemm.depth().div_ceil(BK);
-    if thread < WARPGROUP {
-        wgmma::decrease_registers::<40>();
-        if thread == 0 {
-            let mut at = Ring::PRODUCER;
-            while tile < rows * cols {
-                let (row, col) = raster::tile_position(tile, rows, cols);
-                let (row, col) = ((row * BM) as u32, (col * BN) as u32);
-                for iteration in 0..iterations {
-                    let full = full.add(at.stage);
-                    mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
-                    mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
-                    let a_tile = ring.add(at.stage * STAGE_BYTES); // (BM, BK)
-                    let b_tile = a_tile.add(A_BYTES); // (BN / 16, BK, 16)
-                    let k = (iteration * BK) as u32;
-                    tma::load_2d(a_tile, gemm.a, k, row, full);
-                    for i in 0..BN / 16 {
-                        let of_box = b_tile.add(i * BOX_BYTES);
-                        tma::load_2d(of_box, gemm.b, col + 16 * i as u32, k, full);
-                    }
-                    at.advance(STAGES);
-                }
-                tile += ctas;
-            }
-        }
-        return;
-    }
-
-    wgmma::increase_registers::<232>();
-    let (warp, lane) = (thread / 32 - WARPGROUP / 32, thread % 32);
-    let (warp_row, warp_col) = (warp / WARPS_N * WM, warp % WARPS_N * WN);
-    let fragments = Fragments {
-        a: [false, true].map(|is_upper| warp_row * ROW_BYTES + in_a_tile(lane, is_upper)),
-        b: [false, true]
-            .map(|is_odd| A_BYTES + warp_col / 16 * BOX_BYTES + in_b_tile(lane, is_odd)),
-    };
-    let mut at = Ring::CONSUMER;
-    while tile < rows * cols {
-        let mut sums = [[[0.0_f64; 4]; STEPS_M]; STEPS_N];
-        if iterations > 0 {
-            mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
-            let mut stage = ring.add(at.stage * STAGE_BYTES).cast_const();
-            let mut a_frag = [[0.0; 2]; STEPS_M];
-            for i in 0..STEPS_M {
-                a_frag[i] = fragments.of_a(stage, 0, i);
-            }
-            let mut b_frag = fragments.of_b(stage, 0, 0);
-            for _ in 1..iterations {
-                let mut next = at;
-                next.advance(STAGES);
-                let next_stage = ring.add(next.stage * STAGE_BYTES).cast_const();
-                fragments.multiply_stage(
-                    &mut sums,
-                    (&mut a_frag, &mut b_frag),
-                    stage,
-                    Some((next_stage, full.add(next.stage), next.parity)),
-                );
-                // The last instruction above multiplies what every lane has read.
-                if lane == 0 {
-                    mbarrier::arrive(empty.add(at.stage));
-                }
-                at = next;
-                stage = next_stage;
-            }
-            fragments.multiply_stage(&mut sums, (&mut a_frag, &mut b_frag), stage, None);
-            if lane == 0 {
-                mbarrier::arrive(empty.add(at.stage));
-            }
-            at.advance(STAGES);
-        }
-        let (row, col) = raster::tile_position(tile, rows, cols);
-        store(&gemm, &sums, row * BM + warp_row, col * BN + warp_col, lane);
-        tile += ctas;
-    }
-}
-
 /// Where a lane reads its fragments, in bytes from a stage.
 struct Fragments {
     /// The lower and the upper 8 k.
@@ -259,7 +328,7 @@ impl Fragments {
     /// Adds the products of a stage to the sums. The fragments are those of its first k-step, and
     /// then those of the first k-step of the next stage, if there is one; it is waited for.
     #[inline(always)]
-    unsafe fn multiply_stage(
+    unsafe fn multiply_stage<const STEPS_M: usize, const STEPS_N: usize>(
         &self,
         sums: &mut [[[f64; 4]; STEPS_M]; STEPS_N],
         (a_frag, b_frag): (&mut [[f64; 2]; STEPS_M], &mut [[f64; 2]; 2]),
@@ -291,33 +360,6 @@ impl Fragments {
                     if has_next && j == STEPS_N - 1 {
                         a_frag[i] = self.of_a(next_stage, next_step, i);
                     }
-                }
-            }
-        }
-    }
-}
-
-/// Stores a warp's sums: a lane has two neighbours of a row of C, and eight lanes 16.
-#[inline(always)]
-unsafe fn store(
-    gemm: &MappedGemm<'_, f64, f64>,
-    sums: &[[[f64; 4]; STEPS_M]; STEPS_N],
-    row: usize,
-    col: usize,
-    lane: usize,
-) {
-    let by_pairs = gemm.rows_are_aligned() && row + WM <= gemm.m && col + WN <= gemm.n;
-    for j in 0..STEPS_N {
-        for i in 0..STEPS_M {
-            for half in 0..2 {
-                let row = row + 8 * i + a_row(2 * (lane % 4) + half);
-                let col = col + 16 * j + 2 * (lane / 4);
-                let two = [sums[j][i][half], sums[j][i][half + 2]];
-                if by_pairs {
-                    gemm.update2(row, col, two);
-                } else {
-                    gemm.update(row, col, two[0]);
-                    gemm.update(row, col + 1, two[1]);
                 }
             }
         }

@@ -597,11 +597,11 @@ mod tests {
         };
         // The one for Hopper multiplies a batch by one launch after the other.
         for (count, size, on_hopper, on_ampere) in [
-            (1, 64, "tiled-32", "tiled-32"),
-            (1, 256, "tiled-32", "tiled-32"),
+            (1, 64, "warp-specialized-fp64-32x64", "tiled-32"),
+            (1, 256, "warp-specialized-fp64-32x64", "tiled-32"),
             (64, 256, "fp64-tensor", "fp64-tensor"),
-            (1, 512, "warp-specialized-fp64", "tiled-32"),
-            (1, 1024, "warp-specialized-fp64", "fp64-tensor"),
+            (1, 512, "warp-specialized-fp64-32x64", "tiled-32"),
+            (1, 1024, "warp-specialized-fp64-64x64", "fp64-tensor"),
             (1, 4096, "warp-specialized-fp64", "fp64-tensor"),
         ] {
             let names = [h200(), a100.clone()].map(|facts| chosen(facts, count, size));
