@@ -260,7 +260,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             // Two elements at a time, of each fragment.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.f64").count();
-            assert!(reads > 24 && pairs == reads, "{pairs} of {reads} reads");
+            assert!(reads >= 24 && pairs == reads, "{pairs} of {reads} reads");
         }
         if entry.name.starts_with("double_buffer") {
             for instruction in ["ld.global", "ld.shared", "st.global"] {
