@@ -6,6 +6,7 @@
 mod common;
 mod fake;
 mod several;
+mod staged;
 
 use std::collections::HashSet;
 use std::fs;
@@ -82,6 +83,8 @@ fn main() -> ExitCode {
         several::cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs,
         several::a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file,
         several::a_wrong_or_failing_cublas_xt_is_no_yardstick,
+        staged::each_row_arrives_and_nothing_between_rows_is_touched,
+        staged::buffers_outlive_what_is_copied_from_them,
     ];
     let why_not = ptx::why_absent();
     if let Some(reason) = why_not {

@@ -19,7 +19,7 @@ const M_N_K: Shape = Shape::new(33, 70, 19);
 
 /// Streams do what they get at once, or as late as possible, those of kernels before those of
 /// copies or after them; or kernels early and copies late.
-const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
+pub const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
 
 fn multiply(settings: &str, device: &str, more: &str) -> Ran {
     let kernel = "--kernel naive --runs 2";
@@ -198,7 +198,7 @@ pub fn matrices_that_start_on_the_first_gpu_travel_from_it_and_back() {
 }
 
 /// Copies of a few rows, or less than one, by several threads, and products of a few lines.
-const FINELY: Staging = Staging {
+pub const FINELY: Staging = Staging {
     threads: 3,
     buffer_bytes: 1000,
     least_bytes: 1,

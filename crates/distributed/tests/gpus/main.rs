@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
+        large_parts_travel_through_page_locked_buffers,
+        large_parts_arrive_in_every_order_of_streams,
         the_model_adds_up_what_gpus_were_timed_at,
         a_prediction_is_by_what_gpus_were_timed_at,
         the_resident_time_is_compute_and_wait_of_the_slowest_rank,
@@ -203,6 +205,69 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     of_layout("scatter-rows", 1);
     of_layout("overlapped", 4);
     of_layout("summa", 4);
+}
+
+/// Two ranks copy half of A, or half of C, or all of B in pieces; the others are small.
+const LARGE: [&str; 3] = ["2213x5x1009", "2213x1031x3", "5x1103x1009"];
+
+fn large_parts_travel_through_page_locked_buffers() {
+    const BUFFER: u64 = 2 << 20;
+    for (shape, in_pieces, direct) in [
+        (LARGE[0], [2213 * 1009, 0], [1009 * 5, 2213 * 5]),
+        (LARGE[1], [0, 2213 * 1031], [2213 * 3 + 3 * 1031, 0]),
+        (LARGE[2], [1009 * 1103, 0], [5 * 1009, 5 * 1103]),
+    ] {
+        let arguments = format!("--layout scatter-rows --shapes {shape} --kernel naive");
+        let [one, two] = one_run_and_two(2, "gpus=2", &arguments);
+        check_proofs(&one, shape);
+        for to in [0, 1] {
+            let more = |locked: u64| {
+                let is_meant = |line: &String| {
+                    line.starts_with("host ")
+                        && number(line, "to") == to as u64
+                        && number(line, "locked") == locked
+                };
+                bytes(&two.log, is_meant) - bytes(&one.log, is_meant)
+            };
+            let elements = [direct[to], in_pieces[to]];
+            let formula = elements.map(|elements| 4 * elements);
+            assert_eq!([more(0), more(1)], formula, "{shape} to={to}");
+        }
+        let copies = two.log.iter().filter(|line| line.starts_with("host "));
+        // So each part is several.
+        assert!(
+            copies
+                .clone()
+                .all(|line| number(line, "bytes") <= 2 * BUFFER)
+        );
+        let locked = copies.filter(|line| number(line, "locked") == 1);
+        assert!(locked.clone().all(|line| number(line, "bytes") <= BUFFER));
+        assert!(locked.count() > 0, "{shape}");
+    }
+}
+
+fn large_parts_arrive_in_every_order_of_streams() {
+    let shapes = LARGE.join(",");
+    for (way, panel) in [("nccl", 601), ("pinned", 1009)] {
+        for order in ORDERS {
+            let arguments = format!(
+                "--layout all --shapes {shapes} --panel {panel} --kernel naive --runs 1 \
+                 --format json --transport {way}"
+            );
+            let ran = ranks(2, Nccl::Here, &format!("gpus=2 {order}"), &arguments);
+            check_proofs(&ran, &format!("{way} {order}"));
+        }
+    }
+}
+
+/// Checks that there are records, and each is proven.
+fn check_proofs(ran: &Ran, name: &str) {
+    let records = records(ran);
+    assert!(!records.is_empty());
+    for record in records {
+        let why = &record["verification"];
+        assert_eq!(record["proven"], true, "{name}: {} {why}", record["layout"]);
+    }
 }
 
 /// One of a record's lists of what was timed.

@@ -60,9 +60,9 @@ pub enum Member {
 /// One of the devices.
 struct Part {
     /// The stream on which panels arrive, of a GPU. It is dropped before its device, and so are the
-    /// buffers, which are made for the first copy that needs them.
+    /// buffers.
     copies: Option<Stream>,
-    stage: Mutex<Option<Stage>>,
+    stage: Mutex<Stage>,
     device: Member,
 }
 
@@ -104,6 +104,7 @@ impl Devices {
     ///
     /// There is none, they are not of one kind, or the driver fails.
     pub fn of(members: Vec<Member>) -> Result<Devices, DeviceError> {
+        let staging = Staging::of(members.len());
         let mut parts = Vec::with_capacity(members.len());
         for device in members {
             let copies = match &device {
@@ -116,7 +117,7 @@ impl Devices {
             };
             parts.push(Part {
                 copies,
-                stage: Mutex::new(None),
+                stage: Mutex::new(Stage::new(staging)),
                 device,
             });
         }
@@ -130,7 +131,6 @@ impl Devices {
                 link = link.max(Some(Link::connect(one, other)?));
             }
         }
-        let staging = Staging::of(parts.len());
         Ok(Devices {
             parts,
             link,
@@ -142,7 +142,7 @@ impl Devices {
     pub fn with_staging(mut self, staging: Staging) -> Devices {
         self.parts
             .iter_mut()
-            .for_each(|part| part.stage = Mutex::new(None));
+            .for_each(|part| part.stage = Mutex::new(Stage::new(staging)));
         Devices { staging, ..self }
     }
 
@@ -280,21 +280,16 @@ impl Devices {
                 .into_iter()
                 .partition(|(device, _)| busy.insert(*device));
             rest = later;
-            let mut stages = Vec::with_capacity(now.len());
-            for (device, _) in &now {
-                let part = &self.parts[*device];
-                // Buffers are as good as before even if a thread that held the lock panicked.
-                let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
-                if stage.is_none() {
-                    let made = part.enter().and_then(|()| Stage::new(self.staging));
-                    *stage = Some(made.map_err(self.named(*device))?);
-                }
-                stages.push(stage);
-            }
+            // Buffers are as good as before even if a thread that held the lock panicked.
+            let lock = |(device, _): &(usize, _)| {
+                let stage = self.parts[*device].stage.lock();
+                stage.unwrap_or_else(PoisonError::into_inner)
+            };
+            let mut stages: Vec<_> = now.iter().map(lock).collect();
             let jobs = now.iter().zip(&mut stages).filter_map(|(copy, stage)| {
                 let part = &self.parts[copy.0];
                 Some(Job {
-                    stage: stage.as_mut()?,
+                    stage,
                     gpu: part.gpu()?,
                     stream: part.copies.as_ref()?,
                     transfer: copy.1,

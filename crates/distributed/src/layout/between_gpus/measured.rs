@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use gpu_gemm::Shape;
+use gpu_gemm::device::cuda::Direction;
 use host::cpu::view::{View, ViewMut};
 use host::data::{Data, Layout, Problem};
 
@@ -17,7 +18,7 @@ use crate::comm::transport::Way;
 use crate::comm::{Piece, Ranks};
 use crate::layout::{LayoutError, Moves, Strip};
 use crate::local::LocalError;
-use crate::local::gpu::{Direction, Gpu, Line, OnGpu, Room};
+use crate::local::gpu::{Gpu, Line, OnGpu, Room};
 use crate::machine::{LocalShape, slowest};
 use crate::model::{Case, Copied, Gpus, ResidentProduct};
 use crate::nccl::Communicator;
@@ -395,7 +396,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         // SAFETY: as above.
         unsafe { pair.ranks.start_receive_at(locked.start, pieces, 0) }.wait();
         // SAFETY: the message has filled it, and the copy is waited for.
-        unsafe { gpu.copy_locked(locked.start, part, Direction::ToGpu)? };
+        unsafe { gpu.copy_locked(locked.start, part, Direction::ToDevice)? };
         Ok(gpu.finish_copies()?)
     }
 
@@ -440,7 +441,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         request.wait();
         if !is_first {
             // SAFETY: as above.
-            unsafe { gpu.copy_locked(locked.start, packed, Direction::ToGpu)? };
+            unsafe { gpu.copy_locked(locked.start, packed, Direction::ToDevice)? };
             gpu.finish_copies()?;
         }
         Ok(())
