@@ -40,7 +40,7 @@ use host::select::Asked;
 
 use super::{LocalError, Place};
 use crate::Element;
-use crate::comm::rank_on_host;
+use crate::comm::ranks_on_these_cores;
 use crate::comm::transport::Way;
 use crate::nccl::{Communicator, Nccl, NcclError};
 
@@ -57,6 +57,8 @@ pub struct Gpu {
     copies: Stream,
     /// Between the GPU and memory of the host that is not page-locked.
     stage: RefCell<Stage>,
+    /// Threads that copy between these.
+    pub copy_threads: usize,
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
     free_locked: RefCell<Vec<LockedBuffer<u8>>>,
@@ -90,12 +92,13 @@ impl Gpu {
             return Ok(None);
         };
         device.enter()?;
-        let (_, ranks_on_host) = rank_on_host();
+        let staging = Staging::of(ranks_on_these_cores());
         let copies = Stream::new(StreamFlags::NON_BLOCKING, None);
         Ok(Some(Gpu {
             communicators: RefCell::default(),
             copies: copies.map_err(during("Making a stream"))?,
-            stage: RefCell::new(Stage::new(Staging::of(ranks_on_host))),
+            stage: RefCell::new(Stage::new(staging)),
+            copy_threads: staging.threads,
             free: RefCell::default(),
             free_locked: RefCell::default(),
             plans: RefCell::default(),

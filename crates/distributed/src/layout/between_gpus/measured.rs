@@ -203,6 +203,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         let is_one = self.ranks.size() < 2;
         let mut gpus = Gpus {
             way: self.gpu.way,
+            copy_threads: self.gpu.copy_threads,
             ..Gpus::default()
         };
         for strip in uploads {
