@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use cust::event::Event;
 
-use super::{
-    Devices, Direction, Done, HostRows, Located, Planner, Product, Start, source, target, transfer,
-};
+use super::located::{HostRows, Located, source, target, transfer};
+use super::{Devices, Done, Planner, Product, Start};
 use crate::call::{Shape, Transpose};
+use crate::device::cuda::staged::Direction;
 use crate::device::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
