@@ -58,8 +58,8 @@ pub struct Scaled<T> {
     pub c: Matrix<T>,
 }
 
-/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after each
-/// run on all devices.
+/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after
+/// each run on all devices.
 ///
 /// # Errors
 ///

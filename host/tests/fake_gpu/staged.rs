@@ -6,8 +6,8 @@ use gpu_gemm::{Device, DeviceChoice};
 use crate::fake::{Line, again, is_loaded};
 use crate::several::{FINELY, ORDERS};
 
-/// Bytes of a row and rows, and the bytes from a row to the next on the host and on the GPU: several
-/// rows in a buffer, several buffers for a row, and one row.
+/// Bytes of a row and rows, and the bytes from a row to the next on the host and on the GPU:
+/// several rows in a buffer, several buffers for a row, and one row.
 const SIZES: [(usize, usize, usize, usize); 4] = [
     (333, 50, 333, 340),
     (2501, 7, 2600, 2501),
@@ -63,8 +63,8 @@ pub fn each_row_arrives_and_nothing_between_rows_is_touched() {
             };
             let send = transfer(Direction::ToDevice, source.as_ptr().cast_mut());
             let receive = transfer(Direction::ToHost, target.as_mut_ptr());
-            // SAFETY: both sides have these rows until the second copy, which is on the same stream,
-            // is done.
+            // SAFETY: both sides have these rows until the second copy is done, which is on the
+            // same stream.
             unsafe {
                 stage.copy((&gpu, stream), send).unwrap();
                 stage.copy((&gpu, stream), receive).unwrap();

@@ -71,7 +71,7 @@ pub fn rank_on_host() -> (usize, usize) {
     number_and_size(&SimpleCommunicator::world().split_shared(0))
 }
 
-/// How many ranks of this host may run on the same cores as this one, which is among them. All ranks
+/// How many ranks of this host may run on the same cores as this one, itself among them. All ranks
 /// must call it.
 pub fn ranks_on_these_cores() -> usize {
     let here = SimpleCommunicator::world().split_shared(0);

@@ -1,6 +1,6 @@
-//! What the model needs to know of ranks with GPUs, timed as the layouts do it, part by part: copies
-//! and messages in several sizes, and products of the layouts' shapes of operands that are on the
-//! GPU.
+//! What the model needs to know of ranks with GPUs, timed as the layouts do it, part by part:
+//! copies and messages in several sizes, and products of the layouts' shapes of operands that are
+//! on the GPU.
 //!
 //! Messages go from rank 0 to rank 1, fetches and products are those of all ranks at once. Whatever
 //! runs for the first time (a kernel is compiled, memory is allocated) is done once before.
@@ -297,7 +297,8 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
     }
 
-    /// Rank 0 copies a part to its GPU, each time another one: a layout's next panel is in no cache.
+    /// Rank 0 copies a part to its GPU, each time another one: a layout's next panel is in no
+    /// cache.
     fn upload(&mut self, part: Part) -> Result<(), LayoutError> {
         if self.ranks.rank() != 0 {
             return Ok(());

@@ -29,7 +29,7 @@
 //!
 //! C is fetched to the host once, and collected there as without GPUs.
 //!
-//! What this should take is in `cost.rs`, of copies, messages and products that `measured.rs` times.
+//! What this should take is in `cost.rs`, of what `measured.rs` times: copies, messages, products.
 
 mod cost;
 mod measured;

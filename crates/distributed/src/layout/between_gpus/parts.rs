@@ -1,4 +1,4 @@
-//! What each rank needs of A and B, from rank 0's host memory to every GPU's, in one message a rank.
+//! What each rank needs of A and B, from rank 0's host memory to every GPU's: a message a rank.
 
 use std::time::Instant;
 

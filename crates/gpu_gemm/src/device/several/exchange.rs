@@ -164,7 +164,8 @@ impl<T: Element> Product<'_, T> {
             let copied = unsafe { self.exchange_directly(located, host, direction) };
             copied.map_err(self.devices.named(located.device))?;
         }
-        // SAFETY: the same; the memory of devices is this product's, which waits before it is freed.
+        // SAFETY: the same; the memory of devices is this product's, which waits before it frees
+        // it.
         unsafe { self.devices.stage(staged) }
     }
 

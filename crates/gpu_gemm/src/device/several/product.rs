@@ -212,8 +212,8 @@ impl<T: Element> Product<'_, T> {
         }
     }
 
-    /// Chooses a plan for every block that a device multiplies, makes room for their workspaces, and
-    /// has their kernels compiled.
+    /// Chooses a plan for every block that a device multiplies, makes room for their workspaces,
+    /// and has their kernels compiled.
     pub(super) fn plan(
         &mut self,
         plan: &Planner<'_>,
