@@ -1,5 +1,6 @@
 //! The report for people, and as CSV.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use gpu_gemm::text::plural;
@@ -58,31 +59,17 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             plural(first.threads, "thread")
         )?;
     }
-    let mut table = new_table();
-    table.set_header([
-        "layout",
-        "shape",
-        "ranks",
-        "time",
-        "speed",
-        "speed-up",
-        "efficiency",
-        "sent",
-        "result",
-    ]);
-    for record in &report.records {
-        table.add_row([
-            record.layout.clone(),
-            shape(record),
-            ranks(record),
-            or_dash(record.time_median_s.map(duration)),
-            or_dash(record.flops_per_s.map(speed)),
-            or_dash(record.speedup.map(|speedup| format!("{speedup:.2}"))),
-            or_dash(record.efficiency.map(percent)),
-            bytes(record.sent_bytes),
-            verdict(record).to_string(),
-        ]);
-    }
+    let columns: [Column; 6] = [
+        ("time", |record| or_dash(record.time_median_s.map(duration))),
+        ("speed", |record| or_dash(record.flops_per_s.map(speed))),
+        ("speed-up", |record| or_dash(record.speedup.map(ratio))),
+        ("efficiency", |record| {
+            or_dash(record.efficiency.map(percent))
+        }),
+        ("sent", |record| bytes(record.sent_bytes)),
+        ("result", |record| verdict(record).to_string()),
+    ];
+    let table = table_of(report.records.iter(), &columns);
     writeln!(out, "\n{table}")?;
     write_resident(report, out)?;
     for record in &report.records {
@@ -108,34 +95,56 @@ fn write_resident(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "\nResident, with A and B where the layout needs them and C where it is computed (compute \
          and wait, of the rank that takes the longest):\n"
     )?;
-    let mut table = new_table();
-    table.set_header([
-        "layout",
-        "shape",
-        "ranks",
-        "time",
-        "the model",
-        "speed",
-        "speed-up",
-        "efficiency",
-    ]);
-    for record in timed {
-        table.add_row([
-            record.layout.clone(),
-            shape(record),
-            ranks(record),
-            or_dash(record.resident_median_s.map(duration)),
-            or_dash(record.predicted.map(|times| duration(times.resident()))),
-            or_dash(record.resident_flops_per_s.map(speed)),
+    let columns: [Column; 5] = [
+        ("time", |record| {
+            or_dash(record.resident_median_s.map(duration))
+        }),
+        ("the model", |record| {
             or_dash(
                 record
-                    .resident_speedup
-                    .map(|speedup| format!("{speedup:.2}")),
-            ),
-            or_dash(record.resident_efficiency.map(percent)),
-        ]);
-    }
+                    .predicted
+                    .map(|predicted| duration(predicted.resident())),
+            )
+        }),
+        ("speed", |record| {
+            or_dash(record.resident_flops_per_s.map(speed))
+        }),
+        ("speed-up", |record| {
+            or_dash(record.resident_speedup.map(ratio))
+        }),
+        ("efficiency", |record| {
+            or_dash(record.resident_efficiency.map(percent))
+        }),
+    ];
+    let table = table_of(timed.into_iter(), &columns);
     writeln!(out, "{table}")
+}
+
+/// A column: its header, and what it says of a record.
+type Column = (&'static str, fn(&Record) -> String);
+
+/// A row a record: what it is of, and these columns.
+fn table_of<'r>(
+    records: impl Iterator<Item = &'r Record>,
+    columns: &[Column],
+) -> impl fmt::Display {
+    let of: [Column; 3] = [
+        ("layout", |record| record.layout.clone()),
+        ("shape", shape),
+        ("ranks", ranks),
+    ];
+    let columns = || of.iter().chain(columns);
+    let mut table = new_table();
+    table.set_header(columns().map(|(header, _)| *header));
+    for record in records {
+        table.add_row(columns().map(|(_, cell)| cell(record)));
+    }
+    table
+}
+
+/// Such as 1.95, of a speed-up.
+fn ratio(speedup: f64) -> String {
+    format!("{speedup:.2}")
 }
 
 fn shape(record: &Record) -> String {

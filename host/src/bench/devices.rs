@@ -3,19 +3,28 @@
 //!
 //! At each shape the contenders of one device alternate with each other, and then those of the
 //! next device do.
+//!
+//! A joined device can also run each kernel with its matrices at several starts, whose rows stand
+//! beside each other in the same way: `bench --device cuda:all --start spread,first-b`.
+
+use std::rc::Rc;
 
 use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, Opened};
 
 use super::results::{Machine, Size};
+use crate::measure::Origin;
 use crate::prove::Baseline;
 use crate::report::{Record, Report};
 use crate::select::Asked;
 
 /// A device, and what it runs.
+#[derive(Clone)]
 pub struct OnDevice {
-    pub opened: Opened,
-    pub chooser: Chooser,
-    /// What tells its rows from those of others; none for the only device.
+    pub opened: Rc<Opened>,
+    pub chooser: Rc<Chooser>,
+    /// Where matrices lie before a timed product on several devices.
+    pub origin: Origin,
+    /// What tells its rows from those of others; none for the only device with the only start.
     pub label: Option<String>,
     /// The kernels that it can run. CPU rungs are the first device's.
     pub asked: Vec<Asked>,
@@ -23,6 +32,23 @@ pub struct OnDevice {
 }
 
 impl OnDevice {
+    /// The only device, with each of these starts. With several, the label is the start's name.
+    pub fn with_origins(self, origins: &[Origin]) -> Vec<OnDevice> {
+        let with = |(index, &origin): (usize, &Origin)| OnDevice {
+            origin,
+            label: (origins.len() > 1).then(|| origin.name().to_string()),
+            // CPU rungs start nowhere else: once is enough.
+            asked: {
+                let asked = self.asked.iter().copied();
+                asked
+                    .filter(|asked| index == 0 || !asked.is_native())
+                    .collect()
+            },
+            ..self.clone()
+        };
+        origins.iter().enumerate().map(with).collect()
+    }
+
     /// What it is, with its peak for an element type.
     pub(super) fn machine(&self, data_type: ElementType) -> Machine {
         Machine {

@@ -47,7 +47,7 @@ use shapes::Named;
 
 use crate::cpu;
 use crate::data::Storage;
-use crate::measure::{Effort, Origin};
+use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, EvaluateError, Request};
 use crate::select::Asked;
@@ -67,8 +67,6 @@ pub struct Plan {
     pub storage: Storage,
     pub seed: u64,
     pub effort: Effort,
-    /// Where matrices lie before a timed product on several devices.
-    pub origin: Origin,
     /// What was chosen for the CPU rungs.
     pub cpu: cpu::Settings,
     /// What to compare with what is found.
@@ -107,7 +105,7 @@ impl Plan {
             beta: self.beta,
             storage: self.storage,
             effort: self.effort,
-            origin: self.origin,
+            origin: on.origin,
             baseline: on.baseline,
             tensor_cores: true,
             cpu: self.cpu,
@@ -206,6 +204,7 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Origin;
     use crate::prove::Baseline;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::Kernel;
@@ -223,13 +222,13 @@ mod tests {
             storage: Storage::default(),
             seed: 42,
             effort: Effort::default(),
-            origin: Origin::default(),
             cpu: cpu::Settings::default(),
             earlier: None,
         };
         let on = OnDevice {
-            opened: Device::open(DeviceChoice::Simulator).unwrap(),
-            chooser: Chooser::untuned(DeviceFacts::simulator()),
+            opened: Device::open(DeviceChoice::Simulator).unwrap().into(),
+            chooser: Chooser::untuned(DeviceFacts::simulator()).into(),
+            origin: Origin::default(),
             label: None,
             asked,
             baseline: Baseline::Auto,

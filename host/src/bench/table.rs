@@ -67,7 +67,7 @@ pub fn write_size(
     }
     for record in &size.results {
         if let Some(several) = &record.several {
-            writeln!(out, "{}: {}", record.kernel, several.sentence())?;
+            writeln!(out, "{}: {}", record.title(), several.sentence())?;
         }
     }
     if let Some(note) = outliers(size) {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
@@ -19,6 +20,7 @@ use crate::bench::{
 };
 use crate::cpu::RUNGS;
 use crate::interrupt;
+use crate::measure::Origin;
 use crate::prove::{Baseline, NATIVE};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
@@ -178,6 +180,11 @@ fn bench_asked(
             "`--preset` has a table for one device, but `--device` names several: name one.",
         ));
     }
+    if arguments.preset.is_some() && arguments.running.has_several_starts() {
+        return Err(usage(
+            "`--preset` has a table for one start, but `--start` names several: name one.",
+        ));
+    }
     if arguments.preset.is_some() && arguments.operands.batch > 1 {
         return Err(usage(
             "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
@@ -222,7 +229,6 @@ fn bench_asked(
         storage,
         seed: arguments.running.seed,
         effort: arguments.running.effort(),
-        origin: arguments.running.origin(&devices[0].opened.device)?,
         cpu: arguments.native.settings(),
         earlier,
     };
@@ -377,14 +383,38 @@ fn on_devices(
         let asked = asked.iter().copied();
         let asked = asked.filter(|asked| index == 0 || !asked.is_native());
         devices.push(OnDevice {
-            chooser: math.chooser(noted(Chooser::of(&opened.device), notes)),
+            chooser: Rc::new(math.chooser(noted(Chooser::of(&opened.device), notes))),
             asked: running::runnable(asked.collect(), &opened.device, label.as_deref(), notes)?,
+            origin: Origin::default(),
             baseline,
-            opened,
+            opened: Rc::new(opened),
             label,
         });
     }
-    Ok(devices)
+    with_origins(arguments, devices)
+}
+
+/// The same, with matrices where they are to start.
+fn with_origins(arguments: &Arguments, devices: Vec<OnDevice>) -> Result<Vec<OnDevice>, Stop> {
+    let Some(first) = devices.first() else {
+        return Ok(devices);
+    };
+    let origins = arguments.running.origins(&first.opened.device)?;
+    match (&origins[..], devices.len()) {
+        (_, 1) => Ok(first.clone().with_origins(&origins)),
+        ([origin], _) => {
+            let with = |on| OnDevice {
+                origin: *origin,
+                ..on
+            };
+            Ok(devices.into_iter().map(with).collect())
+        }
+        (several, count) => Err(usage(format!(
+            "`--start` names {} starts, and `--device` {count} devices: name one start or one \
+             device, which may be joined of several, as in `--device cuda:0+1`.",
+            several.len()
+        ))),
+    }
 }
 
 /// Why these devices, for people.

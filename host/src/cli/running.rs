@@ -31,10 +31,10 @@ pub(super) struct Running {
     )]
     pub(super) device: Vec<DeviceChoice>,
 
-    /// Where matrices lie before a timed product on several devices, and C after it [default:
-    /// spread]
-    #[arg(long, value_enum)]
-    start: Option<Origin>,
+    /// Where matrices lie before a timed product on several devices, and C after it; `bench`
+    /// compares several, such as `spread,first-b` [default: spread]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    start: Vec<Origin>,
 
     /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by
     /// OpenCL]
@@ -92,12 +92,40 @@ impl Running {
         }
     }
 
-    /// Where matrices start, which can be said only for several devices.
+    /// Whether matrices are to start at several places, one after the other.
+    pub(super) fn has_several_starts(&self) -> bool {
+        self.start.len() > 1
+    }
+
+    /// Where matrices start, for a command that times one start.
     pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
-        match (self.start, device) {
-            (None, _) => Ok(Origin::default()),
-            (Some(origin), Device::Several(_)) => Ok(origin),
-            (Some(_), _) => Err(usage(
+        match self.origins(device)?[..] {
+            [origin] => Ok(origin),
+            ref several => {
+                let count = several.len();
+                Err(usage(format!(
+                    "`--start` names {count} starts, but only `bench` times several: name one."
+                )))
+            }
+        }
+    }
+
+    /// Where matrices start, each start once. It can be said only for several devices.
+    pub(super) fn origins(&self, device: &Device) -> Result<Vec<Origin>, Stop> {
+        match (&self.start[..], device) {
+            ([], _) => Ok(vec![Origin::default()]),
+            (origins, Device::Several(_)) => {
+                let is_twice =
+                    |(index, origin): &(usize, &Origin)| origins[..*index].contains(origin);
+                match origins.iter().enumerate().find(is_twice) {
+                    None => Ok(origins.to_vec()),
+                    Some((_, origin)) => Err(usage(format!(
+                        "`--start` names `{}` twice: name each start once.",
+                        origin.name()
+                    ))),
+                }
+            }
+            (_, _) => Err(usage(
                 "--start goes with several devices, as in `--device cuda:0+1`.",
             )),
         }

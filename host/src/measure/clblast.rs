@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{env, ptr};
 
-use libloading::Library;
 use thiserror::Error;
 
 use gpu_gemm::device::opencl::OpenClMemory;
 use gpu_gemm::{DeviceError, ElementType, OpenClDevice, Scalar, Shape, Transpose};
 
+use super::library::{Loaded, Unusable};
 use crate::data::{Matrix, Number, Problem};
 
 /// Names of the library; the first belongs to the interface that is called here.
@@ -42,6 +42,12 @@ pub enum ClBlastError {
         "`--baseline clblast` does not go with `--batch`: CLBlast is timed on single products only. Leave one of them out."
     )]
     NoBatch,
+}
+
+impl From<Unusable> for ClBlastError {
+    fn from(Unusable { path, reason }: Unusable) -> ClBlastError {
+        ClBlastError::Unusable { path, reason }
+    }
 }
 
 /// `CLBlastSgemm` and `CLBlastDgemm`.
@@ -118,12 +124,12 @@ impl<'device> ClBlast<'device> {
         if !matches!(data_type, ElementType::F32 | ElementType::F64) {
             return Err(ClBlastError::NoSuchType(data_type));
         }
-        let (library, path) = library().ok_or(ClBlastError::NotFound)?;
+        let library = library()?;
         // SAFETY: the types are those of `clblast_c.h`.
         let (sgemm, dgemm) = unsafe {
             (
-                symbol::<Gemm<f32>>(library, path, "CLBlastSgemm")?,
-                symbol::<Gemm<f64>>(library, path, "CLBlastDgemm")?,
+                library.function::<Gemm<f32>>("CLBlastSgemm")?,
+                library.function::<Gemm<f64>>("CLBlastDgemm")?,
             )
         };
         Ok(ClBlast {
@@ -131,7 +137,7 @@ impl<'device> ClBlast<'device> {
             data_type,
             sgemm,
             dgemm,
-            path,
+            path: library.path(),
         })
     }
 
@@ -246,22 +252,6 @@ unsafe fn row_major<E, T: Number>(
     }
 }
 
-/// A function of the library at `path`.
-///
-/// # Safety
-///
-/// It is of type `F`.
-unsafe fn symbol<F: Copy>(library: &Library, path: &Path, name: &str) -> Result<F, ClBlastError> {
-    // SAFETY: the caller vouches for the type.
-    let found = unsafe { library.get::<F>(name) };
-    found
-        .map(|function| *function)
-        .map_err(|error| ClBlastError::Unusable {
-            path: path.to_path_buf(),
-            reason: error.to_string(),
-        })
-}
-
 fn succeeded(function: &'static str, status: c_int) -> Result<(), ClBlastError> {
     match status {
         0 => Ok(()),
@@ -271,23 +261,18 @@ fn succeeded(function: &'static str, status: c_int) -> Result<(), ClBlastError> 
 
 /// The CLBlast that would be loaded, with its path, for people to read.
 pub fn find() -> Option<&'static Path> {
-    library().map(|(_, path)| path)
+    library().ok().map(Loaded::path)
 }
 
-/// The library and its path, loaded on first use and kept: it keeps what it has compiled.
-fn library() -> Option<(&'static Library, &'static Path)> {
-    static LIBRARY: OnceLock<Option<(Library, PathBuf)>> = OnceLock::new();
+/// The library, loaded on first use and kept: it keeps what it has compiled.
+fn library() -> Result<&'static Loaded, ClBlastError> {
+    static LIBRARY: OnceLock<Option<Loaded>> = OnceLock::new();
     let found = LIBRARY.get_or_init(|| {
-        let mut candidates = candidates(env::var_os("LIBCLBLAST_PATH").map(PathBuf::from));
-        candidates.find_map(|path| {
-            // SAFETY: loading CLBlast has no requirements of its own.
-            let library = unsafe { Library::new(&path) };
-            library.ok().map(|library| (library, path))
-        })
+        let named = env::var_os("LIBCLBLAST_PATH").map(PathBuf::from);
+        // SAFETY: loading CLBlast has no requirements of its own.
+        unsafe { Loaded::first_of(candidates(named)) }
     });
-    found
-        .as_ref()
-        .map(|(library, path)| (library, path.as_path()))
+    found.as_ref().ok_or(ClBlastError::NotFound)
 }
 
 /// Where it is looked for: at `named` and nowhere else, or on the loader's own path.

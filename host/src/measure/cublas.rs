@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_longlong, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use libloading::Library;
 use thiserror::Error;
 
 use gpu_gemm::{Batch, CudaDevice, ElementType, Scalar, Shape, Transpose};
 
+use super::library::{Loaded, Unusable};
 use super::places::Places;
 use crate::data::{Number, Problem};
 use crate::run::{Placed, call};
@@ -41,6 +41,12 @@ pub enum CublasError {
     TooLarge,
     #[error("{0}")]
     Device(String),
+}
+
+impl From<Unusable> for CublasError {
+    fn from(Unusable { path, reason }: Unusable) -> CublasError {
+        CublasError::Unusable { path, reason }
+    }
 }
 
 type Handle = *mut c_void;
@@ -217,32 +223,32 @@ impl<'device> Cublas<'device> {
         device
             .enter()
             .map_err(|error| CublasError::Device(error.to_string()))?;
-        let (library, path) = library().ok_or(CublasError::NotFound)?;
+        let library = library()?;
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
         let (create, destroy, get_version, set_stream, set_math_mode, sgemm, dgemm) = unsafe {
             (
-                symbol::<Create>(library, path, "cublasCreate_v2")?,
-                symbol::<Destroy>(library, path, "cublasDestroy_v2")?,
-                symbol::<GetVersion>(library, path, "cublasGetVersion_v2")?,
-                symbol::<SetStream>(library, path, "cublasSetStream_v2")?,
-                symbol::<SetMathMode>(library, path, "cublasSetMathMode")?,
-                symbol::<Gemm<f32>>(library, path, "cublasSgemm_v2")?,
-                symbol::<Gemm<f64>>(library, path, "cublasDgemm_v2")?,
+                library.function::<Create>("cublasCreate_v2")?,
+                library.function::<Destroy>("cublasDestroy_v2")?,
+                library.function::<GetVersion>("cublasGetVersion_v2")?,
+                library.function::<SetStream>("cublasSetStream_v2")?,
+                library.function::<SetMathMode>("cublasSetMathMode")?,
+                library.function::<Gemm<f32>>("cublasSgemm_v2")?,
+                library.function::<Gemm<f64>>("cublasDgemm_v2")?,
             )
         };
         // SAFETY: as above.
         let (sgemm_batched, dgemm_batched) = unsafe {
             (
-                symbol::<GemmBatched<f32>>(library, path, "cublasSgemmStridedBatched")?,
-                symbol::<GemmBatched<f64>>(library, path, "cublasDgemmStridedBatched")?,
+                library.function::<GemmBatched<f32>>("cublasSgemmStridedBatched")?,
+                library.function::<GemmBatched<f64>>("cublasDgemmStridedBatched")?,
             )
         };
         let gemm_ex = match precision {
             // SAFETY: as above.
             Precision::Bf16 | Precision::F16 => unsafe {
                 Some((
-                    symbol::<GemmEx>(library, path, "cublasGemmEx")?,
-                    symbol::<GemmBatchedEx>(library, path, "cublasGemmStridedBatchedEx")?,
+                    library.function::<GemmEx>("cublasGemmEx")?,
+                    library.function::<GemmBatchedEx>("cublasGemmStridedBatchedEx")?,
                 ))
             },
             Precision::Single | Precision::Double | Precision::Tf32 => None,
@@ -261,7 +267,7 @@ impl<'device> Cublas<'device> {
             destroy,
             version: 0,
             precision,
-            path,
+            path: library.path(),
         };
         // SAFETY: the handle is valid, and the stream lives as long as the device that is
         // borrowed.
@@ -614,26 +620,6 @@ impl Drop for Cublas<'_> {
     }
 }
 
-/// A function of the library at `path`.
-///
-/// # Safety
-///
-/// It is of type `F`.
-pub(super) unsafe fn symbol<F: Copy>(
-    library: &Library,
-    path: &Path,
-    name: &str,
-) -> Result<F, CublasError> {
-    // SAFETY: the caller vouches for the type.
-    let found = unsafe { library.get::<F>(name) };
-    found
-        .map(|function| *function)
-        .map_err(|error| CublasError::Unusable {
-            path: path.to_path_buf(),
-            reason: error.to_string(),
-        })
-}
-
 pub(super) fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
     match status {
         0 => Ok(()),
@@ -649,28 +635,17 @@ pub(super) fn version_name(version: c_int) -> String {
 
 /// The cuBLAS that would be loaded, with its path, for people to read.
 pub fn find() -> Option<&'static Path> {
-    library().map(|(_, path)| path)
+    library().ok().map(Loaded::path)
 }
 
-/// The library and its path, loaded on first use and kept: a GPU's context holds its code.
-pub(super) fn library() -> Option<(&'static Library, &'static Path)> {
-    static LIBRARY: OnceLock<Option<(Library, PathBuf)>> = OnceLock::new();
-    LIBRARY
-        .get_or_init(open_library)
-        .as_ref()
-        .map(|(library, path)| (library, path.as_path()))
-}
-
-fn open_library() -> Option<(Library, PathBuf)> {
-    Places::of_this_process()
-        .candidates()
-        .into_iter()
-        .find_map(|path| {
-            // SAFETY: loading NVIDIA's library has no requirements of its own.
-            unsafe { Library::new(&path) }
-                .ok()
-                .map(|library| (library, path))
-        })
+/// The library, loaded on first use and kept: a GPU's context holds its code.
+pub(super) fn library() -> Result<&'static Loaded, CublasError> {
+    static LIBRARY: OnceLock<Option<Loaded>> = OnceLock::new();
+    let found = LIBRARY.get_or_init(|| {
+        // SAFETY: loading NVIDIA's library has no requirements of its own.
+        unsafe { Loaded::first_of(Places::of_this_process().candidates()) }
+    });
+    found.as_ref().ok_or(CublasError::NotFound)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gpu_gemm::{ElementType, Scalar, Shape, Transpose};
 
 use super::Timing;
-use super::cublas::{ColumnMajor, CublasError, library, succeeded, symbol, version_name};
+use super::cublas::{ColumnMajor, CublasError, library, succeeded, version_name};
 use crate::data::{Matrix, Number, Problem, ProblemError, Stored};
 use crate::run::Placed;
 
@@ -101,25 +101,25 @@ impl CublasXt {
         }
         let ordinals = ordinals.iter().map(|&ordinal| c_int::try_from(ordinal));
         let ordinals: Result<Vec<c_int>, _> = ordinals.collect();
-        let (library, path) = library().ok_or(CublasError::NotFound)?;
+        let library = library()?;
         // SAFETY: the types are those of `cublasXt.h` and `cublas_api.h`, unchanged since CUDA 11.
         let (mut cublas, property) = unsafe {
             let cublas = CublasXt {
                 ordinals: ordinals.map_err(|_| CublasError::TooLarge)?,
                 data_type,
-                create: symbol(library, path, "cublasXtCreate")?,
-                destroy: symbol(library, path, "cublasXtDestroy")?,
-                select: symbol(library, path, "cublasXtDeviceSelect")?,
-                set_block: symbol(library, path, "cublasXtSetBlockDim")?,
-                set_pinning: symbol(library, path, "cublasXtSetPinningMemMode")?,
-                sgemm: symbol(library, path, "cublasXtSgemm")?,
-                dgemm: symbol(library, path, "cublasXtDgemm")?,
+                create: library.function("cublasXtCreate")?,
+                destroy: library.function("cublasXtDestroy")?,
+                select: library.function("cublasXtDeviceSelect")?,
+                set_block: library.function("cublasXtSetBlockDim")?,
+                set_pinning: library.function("cublasXtSetPinningMemMode")?,
+                sgemm: library.function("cublasXtSgemm")?,
+                dgemm: library.function("cublasXtDgemm")?,
                 version: [0; 3],
-                path,
+                path: library.path(),
             };
             (
                 cublas,
-                symbol::<GetProperty>(library, path, "cublasGetProperty")?,
+                library.function::<GetProperty>("cublasGetProperty")?,
             )
         };
         for (index, number) in (0..).zip(&mut cublas.version) {

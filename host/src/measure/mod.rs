@@ -9,6 +9,7 @@ pub mod clblast;
 pub mod cublas;
 pub mod cublas_xt;
 pub mod gpu;
+mod library;
 pub mod limits;
 pub mod nvml;
 pub mod opencl;

@@ -1,14 +1,12 @@
 //! Times of a product on several devices, and on the first of them alone, by the wall clock: from
 //! before the first launch, or the first copy, until all devices have finished.
 
-use std::time::Duration;
-
-use gpu_gemm::device::several::Start;
+use gpu_gemm::device::several::{Done, Start};
 use gpu_gemm::{Choice, Devices};
 
 use super::timing::{Effort, Timing};
 use super::wall_clock::{on_cpu, on_simulator};
-use crate::data::{Matrix, Number, Problem, Stored};
+use crate::data::{Matrix, Number, Problem};
 use crate::run::RunError;
 use crate::run::several::{gathered, product};
 
@@ -60,8 +58,8 @@ pub struct Scaled<T> {
     pub c: Matrix<T>,
 }
 
-/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after each
-/// run on all devices.
+/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after
+/// each run on all devices.
 ///
 /// # Errors
 ///
@@ -95,80 +93,68 @@ fn times<T: Number>(
     between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     let stored = problem.stored()?;
-    if origin == Origin::Host {
-        return times_from_host(devices, count, choice, problem, &stored, effort, between);
-    }
-    let starts = origin.starts();
-    let mut product = product(devices, count, choice, problem, &stored, starts)?;
-    let mut received = Vec::new();
-    let run = || -> Result<Duration, RunError> {
-        if problem.beta != T::default() {
-            product.write_c(problem.c.elements(), problem.c.leading())?;
-        }
-        let done = product.multiply(&|| ())?;
-        received = done.received;
-        Ok(done.time)
-    };
-    let timing = timed(devices, effort, run, between)?;
-    Ok(Scaled {
-        alone: None,
-        timing,
-        grid: product.split().grid(),
-        received,
-        c: gathered(&product, problem)?,
-    })
-}
-
-/// The same of matrices in host memory, where C is to be in the end.
-fn times_from_host<T: Number>(
-    devices: &Devices,
-    count: usize,
-    choice: Option<Choice>,
-    problem: &Problem<T>,
-    stored: &Stored<'_, T>,
-    effort: Effort,
-    between: &mut dyn FnMut(),
-) -> Result<Scaled<T>, RunError> {
-    let product = (problem.shape(), problem.transposes);
-    let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-    let planner = devices.planner(choice, T::TYPE);
-    let mut product = devices.streamed(product, count, scalars, &planner)?;
-    let (mut c, leading) = (problem.c.clone(), problem.c.leading());
-    let mut received = Vec::new();
-    let run = || {
-        if problem.beta != T::default() {
-            c.elements_mut().copy_from_slice(problem.c.elements());
-        }
+    // Each run begins with the same C, if it reads one.
+    let reads_c = problem.beta != T::default();
+    let (timed, grid, c) = if origin == Origin::Host {
+        let product = (problem.shape(), problem.transposes);
+        let scalars = (problem.alpha.scalar(), problem.beta.scalar());
+        let planner = devices.planner(choice, T::TYPE);
+        let mut product = devices.streamed(product, count, scalars, &planner)?;
         let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
-        let done = product.multiply(a, b, (c.elements_mut(), leading))?;
-        received = done.received;
-        Ok(done.time)
+        let (mut c, leading) = (problem.c.clone(), problem.c.leading());
+        let run = || {
+            if reads_c {
+                c.elements_mut().copy_from_slice(problem.c.elements());
+            }
+            Ok(product.multiply(a, b, (c.elements_mut(), leading))?)
+        };
+        (
+            timed(devices, effort, run, between)?,
+            product.split().grid(),
+            c,
+        )
+    } else {
+        let starts = origin.starts();
+        let mut product = product(devices, count, choice, problem, &stored, starts)?;
+        let run = || {
+            if reads_c {
+                product.write_c(problem.c.elements(), problem.c.leading())?;
+            }
+            Ok(product.multiply(&|| ())?)
+        };
+        let timed = timed(devices, effort, run, between)?;
+        let c = gathered(&product, problem)?;
+        (timed, product.split().grid(), c)
     };
-    let timing = timed(devices, effort, run, between)?;
+    let (timing, received) = timed;
     Ok(Scaled {
-        alone: None,
         timing,
-        grid: product.split().grid(),
+        alone: None,
+        grid,
         received,
         c,
     })
 }
 
-/// Times by the clock on the wall, after a run whose launches load code.
+/// Times by the clock on the wall, after a run whose launches load code; and the bytes that each
+/// device received in the last run.
 fn timed(
     devices: &Devices,
     effort: Effort,
-    mut run: impl FnMut() -> Result<Duration, RunError>,
+    mut run: impl FnMut() -> Result<Done, RunError>,
     between: &mut dyn FnMut(),
-) -> Result<Timing, RunError> {
+) -> Result<(Timing, Vec<usize>), RunError> {
+    let mut received = Vec::new();
     let mut run = || {
-        let time = run()?;
+        let done = run()?;
+        received = done.received;
         between();
-        Ok(time)
+        Ok(done.time)
     };
     let first = run()?;
-    match devices.gpu(0) {
+    let timing = match devices.gpu(0) {
         Some(_) => on_cpu(effort, first, run),
         None => on_simulator(effort, first, run),
-    }
+    };
+    Ok((timing?, received))
 }

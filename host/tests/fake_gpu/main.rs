@@ -6,6 +6,7 @@
 mod common;
 mod fake;
 mod several;
+mod staged;
 
 use std::collections::HashSet;
 use std::fs;
@@ -77,11 +78,14 @@ fn main() -> ExitCode {
         several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,
         several::a_benchmark_of_several_gpus_compares_them_with_one,
+        several::a_benchmark_of_several_starts_has_the_rows_of_each_beside_each_other,
         several::timed_products_start_where_they_are_told_to,
         several::cublas_and_tune_are_for_one_gpu,
         several::cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs,
         several::a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file,
         several::a_wrong_or_failing_cublas_xt_is_no_yardstick,
+        staged::each_row_arrives_and_nothing_between_rows_is_touched,
+        staged::buffers_outlive_what_is_copied_from_them,
     ];
     let why_not = ptx::why_absent();
     if let Some(reason) = why_not {

@@ -19,7 +19,7 @@ const M_N_K: Shape = Shape::new(33, 70, 19);
 
 /// Streams do what they get at once, or as late as possible, those of kernels before those of
 /// copies or after them; or kernels early and copies late.
-const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
+pub const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
 
 fn multiply(settings: &str, device: &str, more: &str) -> Ran {
     let kernel = "--kernel naive --runs 2";
@@ -198,7 +198,7 @@ pub fn matrices_that_start_on_the_first_gpu_travel_from_it_and_back() {
 }
 
 /// Copies of a few rows, or less than one, by several threads, and products of a few lines.
-const FINELY: Staging = Staging {
+pub const FINELY: Staging = Staging {
     threads: 3,
     buffer_bytes: 1000,
     least_bytes: 1,
@@ -292,6 +292,99 @@ pub fn a_benchmark_of_several_gpus_compares_them_with_one() {
         assert_eq!(number(&several["speed_up"]), speed_up);
         assert_eq!(number(&several["efficiency"]), speed_up / 2.0);
     }
+}
+
+pub fn a_benchmark_of_several_starts_has_the_rows_of_each_beside_each_other() {
+    let line = |more: &str| {
+        format!("bench --kernel naive,cpu-ikj,tiled-16 --sizes 24,32 --runs 2 --seed 3 {more}")
+    };
+    let start = "--device cuda:0+1 --start spread,first-b,host --json r.json --csv r.csv";
+    let ran = host(&format!("{EXACT} waits=0 gpus=2"), &line(start));
+    let said = ran.ended.succeeded();
+    assert_contains(
+        &said,
+        &[
+            "device  spread: 2 devices: Fake GPU",
+            "| naive (first-b) ",
+            "| of spread |",
+            "tiled-16 (host): 2 GPUs, 2 x 1, from host memory and back: ",
+        ],
+    );
+    let file = |name| std::fs::read_to_string(ran.folder.path().join(name)).unwrap();
+    let results: Results = serde_json::from_str(&file("r.json")).unwrap();
+    results.check_figures().unwrap();
+    for size in &results.sizes {
+        let titles: Vec<String> = size.results.iter().map(|record| record.title()).collect();
+        let of = |kernel: &str| ["spread", "first-b", "host"].map(|at| format!("{kernel} ({at})"));
+        let expected = [&of("naive")[..], &["cpu-ikj".to_string()], &of("tiled-16")];
+        assert_eq!(titles, expected.concat());
+        for record in size.results.iter().filter(|record| !record.is_native()) {
+            let start = &record.several.as_ref().unwrap().start;
+            assert_eq!(record.device_label.as_ref(), Some(start));
+            assert!(record.proven);
+            assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
+            // cublasXt multiplies matrices in host memory.
+            assert_eq!(record.ratio_to_cublas.is_some(), start == "host");
+        }
+    }
+    // Each row has its own in an earlier benchmark, also of one start alone.
+    let earlier = ran.folder.path().join("r.json");
+    let compared = |start: &str| {
+        let more = format!(
+            "--device cuda:0+1 --start {start} --json r.json --compare {}",
+            earlier.display()
+        );
+        let again = host(&format!("{EXACT} waits=0 gpus=2"), &line(&more));
+        let text = std::fs::read_to_string(again.folder.path().join("r.json")).unwrap();
+        let results: Results = serde_json::from_str(&text).unwrap();
+        let rows = results
+            .comparison
+            .iter()
+            .filter(|one| one.kernel == "naive");
+        let rows = rows.map(|one| (one.device_label.clone(), one.earlier_time_median_s));
+        rows.collect::<Vec<_>>()
+    };
+    let time = |at: usize, start: &str| {
+        let mut rows = results.sizes[at].results.iter();
+        let title = format!("naive ({start})");
+        let row = rows.find(|record| record.title() == title);
+        row.and_then(|record| record.time_median_s).unwrap()
+    };
+    let alone = [0, 1].map(|at| (None, time(at, "first-b")));
+    assert_eq!(compared("first-b"), alone);
+    let label = |at, start: &str| (Some(start.to_string()), time(at, start));
+    let both = [0, 1].map(|at| ["host", "spread"].map(|start| label(at, start)));
+    assert_eq!(compared("host,spread"), both.concat());
+    for (more, part) in [
+        (
+            "--device cuda --start spread",
+            "--start goes with several devices",
+        ),
+        (
+            "--device cuda:0+1 --start first,first",
+            "`--start` names `first` twice",
+        ),
+        (
+            "--device cuda:0+1,sim+sim --start first,spread",
+            "name one start or one device",
+        ),
+        (
+            "--device cuda:0+1 --start first,spread --preset shapes",
+            "`--preset` has a table for one start",
+        ),
+    ] {
+        let more = match more.contains("--preset") {
+            true => format!("bench {more}"),
+            false => line(more),
+        };
+        let refused = host("gpus=2", &more).ended.refused(2);
+        assert_contains(&refused, &[part]);
+    }
+    let refused = multiply("gpus=2", "cuda:0+1", "--start first,host");
+    assert_contains(
+        &refused.ended.refused(2),
+        &["only `bench` times several: name one"],
+    );
 }
 
 pub fn timed_products_start_where_they_are_told_to() {

@@ -51,6 +51,11 @@ pub fn rank_on_host() -> (usize, usize) {
     (0, 1)
 }
 
+/// This one.
+pub fn ranks_on_these_cores() -> usize {
+    1
+}
+
 /// Ends the process.
 pub fn abort() -> ! {
     std::process::exit(1)

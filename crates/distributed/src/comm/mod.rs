@@ -29,12 +29,12 @@ use gpu_gemm::{Bf16, F16};
 #[cfg(not(feature = "mpi"))]
 pub use alone::{
     Equivalence, Job, Ranks, abort, alone_because, host_name, library, rank_of_all, rank_on_host,
-    start,
+    ranks_on_these_cores, start,
 };
 #[cfg(feature = "mpi")]
 pub use over_mpi::{
     Equivalence, Job, Ranks, abort, alone_because, host_name, library, rank_of_all, rank_on_host,
-    start,
+    ranks_on_these_cores, start,
 };
 
 #[cfg(not(feature = "mpi"))]

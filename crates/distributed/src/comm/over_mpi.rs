@@ -1,6 +1,7 @@
 //! Ranks of a job that `mpirun` started, over an MPI library.
 
 use std::cell::Cell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +69,36 @@ pub fn rank_of_all() -> (usize, usize) {
 /// The same among those on this host. All ranks must call it.
 pub fn rank_on_host() -> (usize, usize) {
     number_and_size(&SimpleCommunicator::world().split_shared(0))
+}
+
+/// How many ranks of this host may run on the same cores as this one, itself among them. All ranks
+/// must call it.
+pub fn ranks_on_these_cores() -> usize {
+    let here = SimpleCommunicator::world().split_shared(0);
+    let own = allowed_cores();
+    let mut all = vec![0_u64; here.size() as usize];
+    here.all_gather_into(&own, &mut all);
+    all.iter().filter(|cores| **cores == own).count()
+}
+
+/// A number for the cores that this process may run on, such as those that `mpirun` binds it to.
+fn allowed_cores() -> u64 {
+    // SAFETY: the set is plain bits, of which the call writes at most as many as it is told.
+    let (set, status) = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let status = libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        (set, status)
+    };
+    // More cores than the set has bits for: all alike.
+    if status != 0 {
+        return 0;
+    }
+    let mut hasher = DefaultHasher::new();
+    for core in 0..libc::CPU_SETSIZE as usize {
+        // SAFETY: the set has so many bits.
+        unsafe { libc::CPU_ISSET(core, &set) }.hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn number_and_size(communicator: &SimpleCommunicator) -> (usize, usize) {

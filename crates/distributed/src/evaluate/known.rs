@@ -145,26 +145,23 @@ pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
     T::from_integer(small_integer(scalar))
 }
 
-/// `alpha * product + beta * C`.
+/// `alpha * product + beta * C`, in the memory of the product.
 pub(super) fn finished<T: Element>(
     problem: &Problem<T>,
-    product: Vec<T>,
+    mut product: Vec<T>,
 ) -> Result<Matrix<T>, host::data::ProblemError> {
     let Shape { m, n, .. } = problem.shape();
     let (alpha, beta) = (problem.alpha, problem.beta);
-    let compact = Placement::compact(n);
-    if alpha == T::from_integer(1) && beta == T::default() {
-        return Matrix::new(product, m, n, compact);
+    if alpha != T::from_integer(1) || beta != T::default() {
+        let mut row_of_c = vec![T::default(); n];
+        for (row, sums) in product.chunks_mut(n.max(1)).enumerate() {
+            row_of_c.copy_from_slice(problem.c.row(row));
+            let of_row = ViewMut::new(&mut row_of_c, 1, n, n);
+            cpu::scale_and_add(alpha, View::new(sums, 1, n, n), beta, of_row);
+            sums.copy_from_slice(&row_of_c);
+        }
     }
-    let mut c = problem.c.moved_to(compact)?;
-    let product = View::new(&product, m, n, n);
-    cpu::scale_and_add(
-        alpha,
-        product,
-        beta,
-        ViewMut::new(c.elements_mut(), m, n, n),
-    );
-    Ok(c)
+    Matrix::new(product, m, n, Placement::compact(n))
 }
 
 #[cfg(test)]
@@ -188,9 +185,17 @@ mod tests {
     fn alpha_and_beta_are_applied_to_the_c_that_was_there() {
         let matrix =
             |elements: &[i32]| Matrix::new(elements.to_vec(), 1, 2, Placement::compact(2)).unwrap();
-        let one = Matrix::new(vec![1], 1, 1, Placement::compact(1)).unwrap();
-        let problem = Problem::new(2, 3, one, matrix(&[5, 7]), matrix(&[100, 200])).unwrap();
-        let c = finished(&problem, vec![5, 7]).unwrap();
-        assert_eq!(c.row(0), [310, 614]);
+        let ones = Matrix::new(vec![1, 1], 2, 1, Placement::compact(1)).unwrap();
+        let padded = Placement {
+            offset: 1,
+            leading: 3,
+        };
+        let c = Matrix::new(vec![-1, 100, 200, -1, 300, 400], 2, 2, padded).unwrap();
+        let problem = Problem::new(2, 3, ones, matrix(&[5, 7]), c).unwrap();
+        let product = vec![5, 7, 5, 7];
+        let start = product.as_ptr();
+        let c = finished(&problem, product).unwrap();
+        assert_eq!([c.row(0), c.row(1)], [[310, 614], [910, 1214]]);
+        assert_eq!(c.buffer().as_ptr(), start, "no second C");
     }
 }

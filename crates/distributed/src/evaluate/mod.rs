@@ -118,7 +118,8 @@ const FEWEST_RUNS: u32 = 3;
 const BUDGET: f64 = 2.0;
 
 /// Carries out the request. All ranks call it; rank 0, which alone needs the `source`, gets the
-/// records, and the last C that was proven right.
+/// records, and the last C if it was proven right. No other C and no other shape's matrices are
+/// kept while a product is computed: they may fill a host's memory.
 ///
 /// # Errors
 ///
@@ -153,6 +154,7 @@ pub fn evaluate<T: Element>(
             let gathers = gathers == [1];
             let is_other = |known: &Knowledge<T>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
+                drop(known.take());
                 known = Some(match gathers {
                     true => Knowledge::Gathered(Box::new(Known::new(request, task.shape, source)?)),
                     false => Knowledge::Apart(Box::new(Apart::new(request, task.shape, source)?)),
@@ -169,9 +171,10 @@ pub fn evaluate<T: Element>(
                 threads: place.team.threads(),
                 data: source.description(),
             };
+            drop(result.take());
             let (of_task, c) = evaluation.evaluate(&mut known);
             records.extend(of_task);
-            result = c.or(result);
+            result = c;
         }
         world.rest_until_all_are_here();
     }
@@ -249,9 +252,10 @@ impl<T: Element> Evaluation<'_, T> {
         let mut records = Vec::new();
         let mut result = None;
         for layout in asked {
+            drop(result.take());
             let (record, c) = self.evaluate_layout(layout, known, &machine);
             records.extend(record);
-            result = c.or(result);
+            result = c;
         }
         (records, result)
     }
@@ -279,6 +283,7 @@ impl<T: Element> Evaluation<'_, T> {
             if !proven {
                 break;
             }
+            drop(first.take());
             let run = self.run(layout, known.as_ref(), gate);
             let judged = match self.gathers {
                 true => self.judge_gathered(known, gate, &run),

@@ -12,6 +12,9 @@
 //!
 //! Memory is kept for the next product, as the host's is (`aligned.rs`): to get some from the
 //! driver takes longer than a small product, and page-locked memory longer than a large one.
+//!
+//! Matrices in the host's memory are not page-locked. Parts of them go to the GPU, and come back,
+//! by several threads ([`Stage`]).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +29,7 @@ use cust::memory::{DeviceBuffer, LockedBuffer};
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 use gpu_gemm::device::cuda::rectangle::{Side, copy_on};
 use gpu_gemm::device::cuda::status::during;
+use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
 use gpu_gemm::{
     Batch, Bindings, Call, Chooser, CudaDevice, CudaStream, Device, DeviceError, DeviceFacts,
     ElementType, Operand, Plan, Shape, Transpose,
@@ -36,6 +40,7 @@ use host::select::Asked;
 
 use super::{LocalError, Place};
 use crate::Element;
+use crate::comm::ranks_on_these_cores;
 use crate::comm::transport::Way;
 use crate::nccl::{Communicator, Nccl, NcclError};
 
@@ -50,6 +55,10 @@ pub struct Gpu {
     /// so ranks that ended two in different orders would wait for each other forever.
     communicators: RefCell<BTreeMap<Line, Rc<Communicator>>>,
     copies: Stream,
+    /// Between the GPU and memory of the host that is not page-locked.
+    stage: RefCell<Stage>,
+    /// Threads that copy between these.
+    pub copy_threads: usize,
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
     free_locked: RefCell<Vec<LockedBuffer<u8>>>,
@@ -73,7 +82,7 @@ pub enum Line {
 }
 
 impl Gpu {
-    /// The GPU of a place, if ranks multiply on GPUs there.
+    /// The GPU of a place, if ranks multiply on GPUs there. All ranks call it.
     ///
     /// # Errors
     ///
@@ -83,10 +92,13 @@ impl Gpu {
             return Ok(None);
         };
         device.enter()?;
+        let staging = Staging::of(ranks_on_these_cores());
         let copies = Stream::new(StreamFlags::NON_BLOCKING, None);
         Ok(Some(Gpu {
             communicators: RefCell::default(),
             copies: copies.map_err(during("Making a stream"))?,
+            stage: RefCell::new(Stage::new(staging)),
+            copy_threads: staging.threads,
             free: RefCell::default(),
             free_locked: RefCell::default(),
             plans: RefCell::default(),
@@ -189,7 +201,8 @@ impl Gpu {
         })
     }
 
-    /// Starts to copy a part from the host's memory, on the stream of copies.
+    /// Starts to copy a part from the host's memory, on the stream of copies. Of a large part the
+    /// last buffers at most are still on their way when it returns.
     ///
     /// # Errors
     ///
@@ -210,9 +223,33 @@ impl Gpu {
     ) -> Result<(), DeviceError> {
         assert_eq!((from.rows(), from.columns()), (to.rows, to.columns));
         let start = from.elements().as_ptr().cast_mut().cast();
-        let from = Side::Host(start, from.leading() * size_of::<T>());
+        let host = (start, from.leading() * size_of::<T>());
         // SAFETY: a view has its rows, a part its own; the caller vouches for the rest.
-        unsafe { copy_on(&self.copies, from, to.side(), to.width(), to.rows) }
+        unsafe { self.copy_staged(host, to, Direction::ToDevice) }
+    }
+
+    /// Copies a part from, or to, the host's memory: where its first row begins, and the bytes from
+    /// there to the next.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stage::copy`].
+    unsafe fn copy_staged<T: Element>(
+        &self,
+        host: (*mut u8, usize),
+        part: OnGpu<T>,
+        direction: Direction,
+    ) -> Result<(), DeviceError> {
+        let transfer = Transfer {
+            direction,
+            host,
+            device: (part.start as u64, part.leading * size_of::<T>()),
+            width: part.width(),
+            height: part.rows,
+        };
+        let on = (self.device(), &self.copies);
+        // SAFETY: the caller vouches for both sides, and the buffers are this GPU's.
+        unsafe { self.stage.borrow_mut().copy(on, transfer) }
     }
 
     /// Starts to copy a part to, or from, a compact matrix in page-locked memory, on the stream of
@@ -234,7 +271,7 @@ impl Gpu {
     ) -> Result<(), DeviceError> {
         let host = Side::Host(locked.cast(), part.width());
         let (from, to) = match direction {
-            Direction::ToGpu => (host, part.side()),
+            Direction::ToDevice => (host, part.side()),
             Direction::ToHost => (part.side(), host),
         };
         // SAFETY: the caller vouches for both.
@@ -471,18 +508,10 @@ impl Gpu {
         mut to: ViewMut<'_, T>,
     ) -> Result<(), DeviceError> {
         assert_eq!((to.rows(), to.columns()), (part.rows, part.columns));
-        let target = Side::Host(to.as_mut_ptr().cast(), to.leading() * size_of::<T>());
-        // SAFETY: both have these rows, the view exclusively, and the copy is waited for.
-        unsafe { copy_on(&self.copies, part.side(), target, part.width(), part.rows)? };
-        self.finish_copies()
+        let target = (to.as_mut_ptr().cast(), to.leading() * size_of::<T>());
+        // SAFETY: both have these rows, the view exclusively; the copy is done when it returns.
+        unsafe { self.copy_staged(target, part, Direction::ToHost) }
     }
-}
-
-/// Which way a copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    ToGpu,
-    ToHost,
 }
 
 /// Takes the smallest of what has so much room.

@@ -1,14 +1,14 @@
 //! What ranks take that keep their parts of A, B and C in the memory of GPUs.
 //!
 //! ```text
-//! uploads      from rank 0's host memory to its GPU
+//! uploads      from rank 0's host memory to its GPU, large ones by several threads
 //! parts        one message from rank 0 into another rank's GPU: by NCCL from its GPU, else from
 //!              the memory of the host
 //! columns      by MPI, the same of columns of A that the host copies together first, and
 //! rows         of rows of B
 //! broadcasts   from one GPU to another along a line of two ranks
 //! products     of operands in a GPU's memory, alone or as one of many that add to C
-//! fetches      from all GPUs to the memory of their hosts, at once
+//! fetches      from all GPUs to the memory of their hosts, at once, large ones likewise
 //! ```
 //!
 //! What travels while a GPU multiplies may still cost time: NCCL's kernels need SMs that a product
@@ -16,6 +16,7 @@
 //! [`Gpus::hidden`] says which part of the shorter of the two disappears.
 
 use gpu_gemm::Shape;
+use gpu_gemm::text::plural;
 use host::report::{percent, speed};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,10 @@ use crate::comm::transport::Way;
 pub struct Gpus {
     /// How parts travel from one to another.
     pub way: Way,
+    /// Threads of a rank that copy between memory of the host and its GPU; 0 where that was not
+    /// recorded.
+    #[serde(default)]
+    pub copy_threads: usize,
     pub uploads: Vec<Copied>,
     pub parts: Vec<Copied>,
     pub columns: Vec<Copied>,
@@ -110,7 +115,18 @@ impl Gpus {
             }),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        format!("GPUs, by {}: {}", self.way.name(), parts.join(", "))
+        let threads = match self.copy_threads {
+            0 => String::new(),
+            threads => format!(
+                "; {} a rank copy to and from the host",
+                plural(threads, "thread")
+            ),
+        };
+        format!(
+            "GPUs, by {}: {}{threads}",
+            self.way.name(),
+            parts.join(", ")
+        )
     }
 
     /// Leaves messages to latency and bandwidth.

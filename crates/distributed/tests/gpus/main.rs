@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
+        large_parts_travel_through_page_locked_buffers,
+        large_parts_arrive_in_every_order_of_streams,
         the_model_adds_up_what_gpus_were_timed_at,
         a_prediction_is_by_what_gpus_were_timed_at,
         the_resident_time_is_compute_and_wait_of_the_slowest_rank,
@@ -205,6 +207,67 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     of_layout("summa", 4);
 }
 
+/// Two ranks copy half of A each, or half of C; what else there is, is small.
+const LARGE: [&str; 2] = ["2213x5x1009", "2213x1031x3"];
+
+fn large_parts_travel_through_page_locked_buffers() {
+    const BUFFER: u64 = 2 << 20;
+    // Elements of A and B, and of C, that are small, and that are large.
+    for (shape, small, large) in [
+        (LARGE[0], [1009 * 5, 2213 * 5], [2213 * 1009, 0]),
+        (LARGE[1], [2213 * 3 + 3 * 1031, 0], [0, 2213 * 1031]),
+    ] {
+        let arguments = format!("--layout scatter-rows --shapes {shape} --kernel naive");
+        let [one, two] = one_run_and_two(2, "gpus=2", &arguments);
+        check_proofs(&one, shape);
+        for to in [0, 1] {
+            let more = |locked: u64| {
+                let is_meant = |line: &String| {
+                    let is_copy = line.starts_with("host ");
+                    let found = |name| number(line, name);
+                    is_copy && found("to") == to as u64 && found("locked") == locked
+                };
+                bytes(&two.log, is_meant) - bytes(&one.log, is_meant)
+            };
+            let formula = [small[to], large[to]].map(|elements| 4 * elements);
+            assert_eq!([more(0), more(1)], formula, "{shape} to={to}");
+        }
+        // So each large part is several.
+        let locked = two
+            .log
+            .iter()
+            .filter(|line| line.starts_with("host ") && number(line, "locked") == 1);
+        assert!(locked.clone().count() > 0, "{shape}");
+        assert!(locked.clone().all(|line| number(line, "bytes") <= BUFFER));
+    }
+}
+
+fn large_parts_arrive_in_every_order_of_streams() {
+    let shapes = LARGE.join(",");
+    for (way, order) in [
+        ("nccl", ORDERS[1]),
+        ("nccl", ORDERS[2]),
+        ("pinned", ORDERS[1]),
+    ] {
+        let arguments = format!(
+            "--layout scatter-rows,overlapped,summa --shapes {shapes} --panel 601 --kernel naive \
+             --runs 1 --format json --transport {way}"
+        );
+        let ran = ranks(2, Nccl::Here, &format!("gpus=2 {order}"), &arguments);
+        check_proofs(&ran, &format!("{way} {order}"));
+    }
+}
+
+/// Checks that there are records, and each is proven.
+fn check_proofs(ran: &Ran, name: &str) {
+    let records = records(ran);
+    assert!(!records.is_empty());
+    for record in records {
+        let why = &record["verification"];
+        assert_eq!(record["proven"], true, "{name}: {} {why}", record["layout"]);
+    }
+}
+
 /// One of a record's lists of what was timed.
 fn timed<'r>(record: &'r Value, name: &str) -> &'r Vec<Value> {
     let timed = &record["machine"]["gpus"][name];
@@ -228,6 +291,7 @@ fn the_model_adds_up_what_gpus_were_timed_at() {
             let layout = record["layout"].as_str().unwrap();
             let gpus = &record["machine"]["gpus"];
             assert_eq!(gpus["way"], way);
+            assert!((1..=8).contains(&gpus["copy_threads"].as_u64().unwrap()));
             for name in ["uploads", "fetches", "parts", "broadcasts"] {
                 assert!(timed(&record, name).len() > 1, "{way}: {name}");
             }
@@ -262,6 +326,8 @@ fn the_model_adds_up_what_gpus_were_timed_at() {
             .matches(&format!("GPUs, by {way}: to rank 0's "))
             .count();
         assert_eq!(said, 5, "{table}");
+        let threads = table.matches(" a rank copy to and from the host").count();
+        assert_eq!(threads, 5, "{table}");
     }
 }
 

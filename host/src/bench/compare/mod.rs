@@ -114,8 +114,15 @@ impl Entry<'_> {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => one.backend == two.backend,
         };
+        // Matrices that start elsewhere are other work, whatever the label says.
+        let start = |record: &Record| Some(record.several.as_ref()?.start.clone());
+        let is_same_start = match (start(one), start(two)) {
+            (Some(one), Some(two)) => one == two,
+            _ => true,
+        };
         self.is_yardstick == other.is_yardstick
             && is_same_device
+            && is_same_start
             && one.kernel == two.kernel
             && one.dtype == two.dtype
             && (one.m, one.n, one.k, one.batch) == (two.m, two.n, two.k, two.batch)

@@ -83,38 +83,11 @@ struct Arguments<T: Element> {
 
 impl<T: Element> Arguments<T> {
     fn run(self, to_tf32: impl Fn(T) -> T + Copy) -> u32 {
-        // SAFETY: the functions' documentation asks for scalars that can be read.
-        let (alpha, beta) = unsafe { (self.alpha.read(), self.beta.read()) };
         let [m, n, k] = self.shape;
-        let [transpose_a, transpose_b] = self.transposes;
-        let rows = |transpose, rows: i32, columns: i32| match transpose {
-            0 => rows,
-            1 => columns,
-            other => panic!("operation {other} is not known"),
-        };
-        let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
-        let is_long_enough = |(leading, rows): (i32, i32)| leading >= rows.max(1);
-        let has_shape = self.shape.into_iter().all(|size| size >= 0);
-        if !has_shape || !self.leading.into_iter().zip(rows_stored).all(is_long_enough) {
+        let scalars = [self.alpha, self.beta];
+        let gemm = product(self.transposes, self.shape, scalars, self.starts, self.leading);
+        let Some(gemm) = gemm else {
             return INVALID_VALUE;
-        }
-        let matrix = |index: usize, transpose| {
-            let (start, leading) = (self.starts[index], self.leading[index] as usize);
-            match transpose {
-                0 => Matrix::column_major(start, leading),
-                _ => Matrix::row_major(start, leading),
-            }
-        };
-        let gemm = Gemm {
-            m: m as usize,
-            n: n as usize,
-            k: k as usize,
-            alpha,
-            a: matrix(0, transpose_a),
-            b: matrix(1, transpose_b),
-            beta,
-            c: matrix(2, 0),
-            is_wrong: false,
         };
         let ([a, b, c], [lda, ldb, ldc]) = (self.starts, self.leading);
         let (name, products) = (self.name, self.products);
@@ -125,6 +98,51 @@ impl<T: Element> Arguments<T> {
         let batch = (gemm, products as usize, strides);
         cublas(|gpu| multiply(gpu, self.handle, batch, &description, to_tf32))
     }
+}
+
+/// The product of column-major matrices, with alpha and beta as `scalars`; `None` if there are no
+/// matrices of these dimensions and leading dimensions.
+fn product<T: Element, N: TryInto<usize>>(
+    [transpose_a, transpose_b]: [i32; 2],
+    shape: [N; 3],
+    [alpha, beta]: [*const T::Scalar; 2],
+    starts: [u64; 3],
+    leading: [N; 3],
+) -> Option<Gemm<T>> {
+    let [m, n, k] = sizes(shape)?;
+    let leading = sizes(leading)?;
+    let rows = |transpose, rows, columns| match transpose {
+        0 => rows,
+        1 => columns,
+        other => panic!("operation {other} is not known"),
+    };
+    let rows_stored: [usize; 3] = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
+    if leading.iter().zip(rows_stored).any(|(leading, rows)| *leading < rows.max(1)) {
+        return None;
+    }
+    let matrix = |index: usize, transpose| match transpose {
+        0 => Matrix::column_major(starts[index], leading[index]),
+        _ => Matrix::row_major(starts[index], leading[index]),
+    };
+    Some(Gemm {
+        m,
+        n,
+        k,
+        // SAFETY: the functions' documentation asks for scalars that can be read.
+        alpha: unsafe { alpha.read() },
+        a: matrix(0, transpose_a),
+        b: matrix(1, transpose_b),
+        // SAFETY: the same.
+        beta: unsafe { beta.read() },
+        c: matrix(2, 0),
+        is_wrong: false,
+    })
+}
+
+/// None if one is negative.
+fn sizes<N: TryInto<usize>>(numbers: [N; 3]) -> Option<[usize; 3]> {
+    let [one, two, three] = numbers.map(|number| number.try_into().ok());
+    Some([one?, two?, three?])
 }
 
 /// Exports `cublasSgemm` or `cublasDgemm`, and the same for batches.
@@ -434,20 +452,10 @@ struct XtArguments<T: Element> {
 impl<T: Element<Scalar = T>> XtArguments<T> {
     fn run(self) -> u32 {
         let [m, n, k] = self.shape;
-        let [transpose_a, transpose_b] = self.transposes;
-        let rows = |transpose, rows: usize, columns: usize| match transpose {
-            0 => rows,
-            1 => columns,
-            other => panic!("operation {other} is not known"),
-        };
-        let rows_stored = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
-        let is_too_short = |(leading, rows): (usize, usize)| leading < rows.max(1);
-        if self.leading.into_iter().zip(rows_stored).any(is_too_short) {
+        let scalars = [self.alpha, self.beta];
+        let gemm = product(self.transposes, self.shape, scalars, self.starts, self.leading);
+        let Some(gemm) = gemm else {
             return INVALID_VALUE;
-        }
-        let matrix = |index: usize, transpose| match transpose {
-            0 => Matrix::column_major(self.starts[index], self.leading[index]),
-            _ => Matrix::row_major(self.starts[index], self.leading[index]),
         };
         cublas(|gpu| {
             gpu.status("cublas")?;
@@ -462,19 +470,8 @@ impl<T: Element<Scalar = T>> XtArguments<T> {
                 devices.join("+")
             );
             gpu.log(line);
-            let gemm = Gemm::<T> {
-                m,
-                n,
-                k,
-                // SAFETY: the functions' documentation asks for scalars that can be read.
-                alpha: unsafe { self.alpha.read() },
-                a: matrix(0, transpose_a),
-                b: matrix(1, transpose_b),
-                // SAFETY: the same.
-                beta: unsafe { self.beta.read() },
-                c: matrix(2, 0),
-                is_wrong: gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches),
-            };
+            let mut gemm: Gemm<T> = gemm;
+            gemm.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
             let host = |start: u64, _| std::ptr::with_exposed_provenance_mut(start as usize);
             gemm.compute_in(host, |element| element);
             Ok(())

@@ -82,11 +82,16 @@ driver! {
         put(start, gpu.allocate(row * height)?)
     };
     fn cuMemFree_v2(start: u64) |gpu| gpu.free(start);
-    fn cuMemAllocHost_v2(start: *mut *mut u8, bytes: usize) |_| {
+    fn cuMemAllocHost_v2(start: *mut *mut u8, bytes: usize) |gpu| {
         // It is small, and lives as long as the program.
-        put(start, vec![0_u64; bytes.div_ceil(8)].leak().as_mut_ptr().cast())
+        let memory: *mut u8 = vec![0_u64; bytes.div_ceil(8)].leak().as_mut_ptr().cast();
+        gpu.locked.insert(memory.addr(), bytes);
+        put(start, memory)
     };
-    fn cuMemFreeHost(_start: *mut u8) |_| Ok(());
+    fn cuMemFreeHost(start: *mut u8) |gpu| {
+        assert!(gpu.locked.remove(&start.addr()).is_some(), "freed, and not page-locked");
+        Ok(())
+    };
     fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) |gpu| {
         gpu.run_pending();
         copy(from, gpu.memory(to, bytes), bytes)
@@ -183,12 +188,16 @@ fn copy_with_host(
     // A pointer cannot be sent to whoever runs the stream; an address can.
     let exposed = |side: Side| (side.memory, side.host.expose_provenance(), side.device, side.pitch);
     let (from, to) = (exposed(from), exposed(to));
+    let host = if to.0 == HOST { to.1 } else { from.1 };
+    let is_locked = gpu.is_locked(host);
     gpu.log(format_args!(
-        "host to={} bytes={} stream={stream}",
+        "host to={} bytes={} stream={stream} locked={}",
         u32::from(to.0 == HOST),
-        width * height
+        width * height,
+        u32::from(is_locked)
     ));
     gpu.enqueue_copy(stream, move |gpu| {
+        assert_eq!(gpu.is_locked(host), is_locked, "freed before the copy");
         let side = |(memory, host, device, pitch): (u32, usize, u64, usize)| Side {
             x_bytes: 0,
             y: 0,

@@ -85,6 +85,8 @@ pub struct Gpu {
     pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
+    /// Page-locked memory of the host: where each allocation begins, and its bytes.
+    pub locked: BTreeMap<usize, usize>,
     /// The current context of the thread that calls: a GPU's number plus 1.
     pub current: usize,
     /// While a stream works, the context whose memory alone it may use.
@@ -305,6 +307,12 @@ impl Gpu {
             "{bytes} bytes at {start:#x} are no allocation's of this GPU"
         );
         pointer(start)
+    }
+
+    /// Whether an address of the host's is page-locked.
+    pub fn is_locked(&self, address: usize) -> bool {
+        let before = self.locked.range(..=address).next_back();
+        before.is_some_and(|(start, bytes)| address < start + bytes)
     }
 
     pub fn new_stream(&mut self) -> usize {

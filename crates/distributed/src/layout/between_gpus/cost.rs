@@ -296,6 +296,7 @@ mod tests {
         };
         let gpus = Gpus {
             way,
+            copy_threads: 1,
             uploads: both(1.0, 2.0),
             parts: vec![copied(None, 10.0)],
             columns: both(20.0, 25.0),

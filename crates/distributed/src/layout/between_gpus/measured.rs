@@ -1,6 +1,6 @@
-//! What the model needs to know of ranks with GPUs, timed as the layouts do it, part by part: copies
-//! and messages in several sizes, and products of the layouts' shapes of operands that are on the
-//! GPU.
+//! What the model needs to know of ranks with GPUs, timed as the layouts do it, part by part:
+//! copies and messages in several sizes, and products of the layouts' shapes of operands that are
+//! on the GPU.
 //!
 //! Messages go from rank 0 to rank 1, fetches and products are those of all ranks at once. Whatever
 //! runs for the first time (a kernel is compiled, memory is allocated) is done once before.
@@ -8,6 +8,7 @@
 use std::rc::Rc;
 
 use gpu_gemm::Shape;
+use gpu_gemm::device::cuda::Direction;
 use host::cpu::view::{View, ViewMut};
 use host::data::{Data, Layout, Problem};
 
@@ -17,7 +18,7 @@ use crate::comm::transport::Way;
 use crate::comm::{Piece, Ranks};
 use crate::layout::{LayoutError, Moves, Strip};
 use crate::local::LocalError;
-use crate::local::gpu::{Direction, Gpu, Line, OnGpu, Room};
+use crate::local::gpu::{Gpu, Line, OnGpu, Room};
 use crate::machine::{LocalShape, slowest};
 use crate::model::{Case, Copied, Gpus, ResidentProduct};
 use crate::nccl::Communicator;
@@ -202,6 +203,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         let is_one = self.ranks.size() < 2;
         let mut gpus = Gpus {
             way: self.gpu.way,
+            copy_threads: self.gpu.copy_threads,
             ..Gpus::default()
         };
         for strip in uploads {
@@ -295,7 +297,8 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
     }
 
-    /// Rank 0 copies a part to its GPU, each time another one: a layout's next panel is in no cache.
+    /// Rank 0 copies a part to its GPU, each time another one: a layout's next panel is in no
+    /// cache.
     fn upload(&mut self, part: Part) -> Result<(), LayoutError> {
         if self.ranks.rank() != 0 {
             return Ok(());
@@ -395,7 +398,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         // SAFETY: as above.
         unsafe { pair.ranks.start_receive_at(locked.start, pieces, 0) }.wait();
         // SAFETY: the message has filled it, and the copy is waited for.
-        unsafe { gpu.copy_locked(locked.start, part, Direction::ToGpu)? };
+        unsafe { gpu.copy_locked(locked.start, part, Direction::ToDevice)? };
         Ok(gpu.finish_copies()?)
     }
 
@@ -440,7 +443,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         request.wait();
         if !is_first {
             // SAFETY: as above.
-            unsafe { gpu.copy_locked(locked.start, packed, Direction::ToGpu)? };
+            unsafe { gpu.copy_locked(locked.start, packed, Direction::ToDevice)? };
             gpu.finish_copies()?;
         }
         Ok(())

@@ -29,7 +29,7 @@
 //!
 //! C is fetched to the host once, and collected there as without GPUs.
 //!
-//! What this should take is in `cost.rs`, of copies, messages and products that `measured.rs` times.
+//! What this should take is in `cost.rs`, of what `measured.rs` times: copies, messages, products.
 
 mod cost;
 mod measured;
@@ -47,6 +47,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use cust::event::Event;
+use gpu_gemm::device::cuda::Direction;
 use gpu_gemm::{DeviceError, Shape};
 
 use parts::distribute;
@@ -57,7 +58,7 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::transport::Way;
 use crate::comm::{Ranks, Request};
-use crate::local::gpu::{BlockOfC, Direction, Gpu, Line, Locked, OnGpu, Room, wait_on_host};
+use crate::local::gpu::{BlockOfC, Gpu, Line, Locked, OnGpu, Room, wait_on_host};
 use crate::nccl::{Communicator, Nccl, NcclError, UniqueId};
 use crate::share_out::{Block, Grid};
 
@@ -281,7 +282,7 @@ impl<'g, T: Element> Slot<'g, T> {
         if let Some(locked) = &self.locked {
             // SAFETY: MPI has filled it, and gets it back only when this copy is done; whoever
             // calls this has let copies wait for the last reader of the room.
-            unsafe { gpu.copy_locked(locked.start, part, Direction::ToGpu)? };
+            unsafe { gpu.copy_locked(locked.start, part, Direction::ToDevice)? };
             self.emptied = Some(gpu.copied()?);
         }
         Ok(part)

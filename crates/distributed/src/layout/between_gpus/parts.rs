@@ -1,8 +1,9 @@
-//! What each rank needs of A and B, from rank 0's host memory to every GPU's, in one message a rank.
+//! What each rank needs of A and B, from rank 0's host memory to every GPU's: a message a rank.
 
 use std::time::Instant;
 
 use gpu_gemm::DeviceError;
+use gpu_gemm::device::cuda::Direction;
 use host::cpu::view::View;
 
 use super::{all_ranks, receive, send};
@@ -11,7 +12,7 @@ use crate::clock::Phase;
 use crate::comm::transport::Way;
 use crate::comm::{Outgoing, Piece};
 use crate::layout::{Job, LayoutError};
-use crate::local::gpu::{Direction, Gpu, OnGpu, Room, after};
+use crate::local::gpu::{Gpu, OnGpu, Room, after};
 use crate::nccl::Communicator;
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
@@ -153,7 +154,7 @@ fn get<'g, T: Element>(
             for (piece, part) in pieces.iter().zip([a, b]) {
                 let from = locked.start.wrapping_add(piece.first);
                 // SAFETY: the message has filled the pieces, and the copies are waited for below.
-                unsafe { gpu.copy_locked(from, part, Direction::ToGpu)? };
+                unsafe { gpu.copy_locked(from, part, Direction::ToDevice)? };
             }
             gpu.finish_copies()?;
         }

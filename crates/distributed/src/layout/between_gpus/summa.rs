@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use cust::event::Event;
 use gpu_gemm::DeviceError;
+use gpu_gemm::device::cuda::Direction;
 
 use super::parts::distribute;
 use super::{Panels, STAGES, Slot, finish, join, multiply_panels};
@@ -14,7 +15,7 @@ use crate::comm::Ranks;
 use crate::comm::transport::Way;
 use crate::layout::product::Product;
 use crate::layout::{Job, LayoutError};
-use crate::local::gpu::{Direction, Gpu, Line, OnGpu, wait_on_host};
+use crate::local::gpu::{Gpu, Line, OnGpu, wait_on_host};
 use crate::nccl::Communicator;
 use crate::share_out::{Block, Grid, owner, share};
 use crate::volume::Volume;

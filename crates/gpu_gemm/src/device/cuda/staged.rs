@@ -2,6 +2,7 @@
 //!
 //! A GPU reads and writes only page-locked memory at the speed of the bus. Of other memory the
 //! driver makes page-locked copies itself, on one thread, which a bus outruns several times.
+//! [`Stage::copy`] carries out one such copy; several devices copy at the same time by `copy_all`.
 //!
 //! ```text
 //!     host memory            page-locked                  GPU
@@ -61,10 +62,42 @@ impl Staging {
     }
 }
 
-/// The page-locked buffers of a device.
+/// The page-locked buffers of a device, through which copies go between its memory and ordinary
+/// memory of the host. They are allocated for the first copy that needs them, and are dropped while
+/// the device's context is current.
+///
+/// ```no_run
+/// use cust::stream::{Stream, StreamFlags};
+/// use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
+/// use gpu_gemm::{Device, DeviceChoice};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let Device::Cuda(gpu) = Device::open(DeviceChoice::Cuda(0))?.device else {
+///     unreachable!("it is a GPU");
+/// };
+/// gpu.enter()?;
+/// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+/// let (rows, columns) = (8192, 4096);
+/// let a = vec![1.0f32; rows * columns];
+/// let on_gpu = gpu.allocate::<f32>(rows * columns)?;
+/// let mut stage = Stage::new(Staging::of(1));
+/// let transfer = Transfer {
+///     direction: Direction::ToDevice,
+///     host: (a.as_ptr().cast_mut().cast(), 4 * columns),
+///     device: (on_gpu.as_device_ptr().as_raw(), 4 * columns),
+///     width: 4 * columns,
+///     height: rows,
+/// };
+/// // SAFETY: both sides have these rows, and nothing else uses them until the stream is done.
+/// unsafe { stage.copy((&gpu, &stream), transfer)? };
+/// stream.synchronize()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Stage {
+    staging: Staging,
+    /// Of each thread; none before the first copy.
     lanes: Vec<Lane>,
-    buffer_bytes: usize,
 }
 
 /// The buffers of a thread.
@@ -77,18 +110,21 @@ struct Slot {
     is_travelling: bool,
 }
 
-/// A copy of rows between host and device. The caller vouches for both sides.
-#[derive(Clone, Copy)]
+/// A copy of rows between host and device. Whoever has it carried out vouches for both sides.
+#[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub direction: Direction,
     /// Where the first row begins, and the bytes from there to the next.
     pub host: (*mut u8, usize),
+    /// The same on the device.
     pub device: (CUdeviceptr, usize),
-    /// Bytes of a row, and rows.
+    /// Bytes of a row.
     pub width: usize,
+    /// Rows.
     pub height: usize,
 }
 
+/// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     ToDevice,
@@ -101,7 +137,7 @@ unsafe impl Send for Transfer {}
 unsafe impl Sync for Transfer {}
 
 /// A copy, and what carries it out: the buffers, the device and a stream of it.
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     pub stage: &'a mut Stage,
     pub gpu: &'a CudaDevice,
     pub stream: &'a Stream,
@@ -129,15 +165,69 @@ struct Shared<'a> {
 }
 
 impl Stage {
-    /// Allocates the buffers. The device's context is current.
+    /// Without buffers yet.
+    pub fn new(staging: Staging) -> Stage {
+        Stage {
+            staging,
+            lanes: Vec::new(),
+        }
+    }
+
+    /// Copies rows on a stream of the device, whose context it makes the calling thread's: small
+    /// copies by the driver alone, others by several threads. One to the host is done when it
+    /// returns; one to the device when the stream gets there.
     ///
     /// # Errors
     ///
-    /// The driver fails.
-    pub fn new(staging: Staging) -> Result<Stage, DeviceError> {
+    /// There is no memory for the buffers, or the driver fails.
+    ///
+    /// # Safety
+    ///
+    /// Both sides have these rows until the stream has done it, and meanwhile nothing writes the
+    /// source or touches the target. The buffers have served no other device.
+    pub unsafe fn copy(
+        &mut self,
+        (gpu, stream): (&CudaDevice, &Stream),
+        transfer: Transfer,
+    ) -> Result<(), DeviceError> {
+        if transfer.width * transfer.height >= self.staging.least_bytes {
+            let job = Job {
+                stage: self,
+                gpu,
+                stream,
+                transfer,
+            };
+            // SAFETY: as the caller vouches.
+            let failed = unsafe { copy_all(vec![job]) };
+            return failed
+                .into_iter()
+                .next()
+                .map_or(Ok(()), |(_, error)| Err(error));
+        }
+        gpu.enter()?;
+        let host = Side::Host(transfer.host.0, transfer.host.1);
+        let device = Side::Device(transfer.device.0, transfer.device.1);
+        let (from, to) = match transfer.direction {
+            Direction::ToDevice => (host, device),
+            Direction::ToHost => (device, host),
+        };
+        // SAFETY: as the caller vouches; the context is current.
+        unsafe { copy_on(stream, from, to, transfer.width, transfer.height)? };
+        match transfer.direction {
+            Direction::ToDevice => Ok(()),
+            Direction::ToHost => stream.synchronize().map_err(during("Waiting for a copy")),
+        }
+    }
+
+    /// Allocates the buffers, unless they are there.
+    fn prepare(&mut self, gpu: &CudaDevice) -> Result<(), DeviceError> {
+        if !self.lanes.is_empty() {
+            return Ok(());
+        }
+        gpu.enter()?;
         let slot = || -> Result<Slot, DeviceError> {
             // SAFETY: whatever the memory holds are bytes, which are written before they are read.
-            let memory = unsafe { LockedBuffer::uninitialized(staging.buffer_bytes.max(1)) };
+            let memory = unsafe { LockedBuffer::uninitialized(self.buffer_bytes()) };
             Ok(Slot {
                 memory: memory.map_err(during("Allocating page-locked memory"))?,
                 copied: Event::new(EventFlags::DISABLE_TIMING)
@@ -145,11 +235,13 @@ impl Stage {
                 is_travelling: false,
             })
         };
-        let lanes = (0..staging.threads.max(1)).map(|_| Ok(Lane([slot()?, slot()?])));
-        Ok(Stage {
-            lanes: lanes.collect::<Result<_, DeviceError>>()?,
-            buffer_bytes: staging.buffer_bytes.max(1),
-        })
+        let lanes = (0..self.staging.threads.max(1)).map(|_| Ok(Lane([slot()?, slot()?])));
+        self.lanes = lanes.collect::<Result<_, DeviceError>>()?;
+        Ok(())
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        self.staging.buffer_bytes.max(1)
     }
 }
 
@@ -162,22 +254,20 @@ impl Stage {
 /// Both sides of each copy have its rows: those of the host during the call, during which nothing
 /// writes a source or touches a target, and the device's until the stream is done with them. No two
 /// copies write the same.
-pub unsafe fn copy_all(jobs: Vec<Job<'_>>) -> Vec<(usize, DeviceError)> {
+pub(crate) unsafe fn copy_all(jobs: Vec<Job<'_>>) -> Vec<(usize, DeviceError)> {
     let (mut shared, mut lanes) = (Vec::new(), Vec::new());
     for job in jobs {
-        let Stage {
-            lanes: of_job,
-            buffer_bytes,
-        } = job.stage;
+        // Without buffers there is an error, and no thread.
+        let prepared = job.stage.prepare(job.gpu);
         shared.push(Shared {
             gpu: job.gpu,
             stream: job.stream,
             transfer: job.transfer,
-            buffer_bytes: *buffer_bytes,
+            buffer_bytes: job.stage.buffer_bytes(),
             next: AtomicUsize::new(0),
-            error: Mutex::new(None),
+            error: Mutex::new(prepared.err()),
         });
-        lanes.push(of_job);
+        lanes.push(&mut job.stage.lanes);
     }
     thread::scope(|scope| {
         let mut own = Vec::new();
@@ -338,6 +428,14 @@ impl Slot {
             waited.map_err(during("Waiting for a copy"))?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Slot {
+    /// The GPU may still be copying from the buffer.
+    fn drop(&mut self) {
+        // A GPU that has failed copies nothing.
+        let _ = self.wait();
     }
 }
 

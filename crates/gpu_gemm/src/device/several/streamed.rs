@@ -1,6 +1,6 @@
-//! A product that begins and ends in memory of the host. Matrices arrive in pieces; what has arrived
-//! is multiplied while the next piece travels, and what has been multiplied goes back while the rest
-//! is.
+//! A product that begins and ends in memory of the host. Matrices arrive in pieces; what has
+//! arrived is multiplied while the next piece travels, and what has been multiplied goes back while
+//! the rest is.
 //!
 //! ```text
 //!     host to GPU    | a0 | b0 | a1 | b1 |
@@ -8,19 +8,20 @@
 //!     GPU to host                             | c  |  c |  c | c |
 //! ```
 //!
-//! The host walks through these in order. A copy by several threads ([`staged`](crate::device::cuda))
-//! returns when it has read the host's memory, a launch at once. Panels of other devices, such as
-//! `b'`, come from their memory, when all that arrives from the host has arrived there.
+//! The host walks through these in order. A copy by several threads
+//! ([`Stage`](crate::device::cuda::Stage)) returns when it has read the host's memory, a launch at
+//! once. Panels of other devices, such as `b'`, come from their memory, when all that arrives from
+//! the host has arrived there.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use cust::event::Event;
 
-use super::{
-    Devices, Direction, Done, HostRows, Located, Planner, Product, Start, source, target, transfer,
-};
+use super::located::{HostRows, Located, source, target, transfer};
+use super::{Devices, Done, Planner, Product, Start};
 use crate::call::{Shape, Transpose};
+use crate::device::cuda::staged::Direction;
 use crate::device::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
@@ -130,8 +131,8 @@ impl<T: Element> Streamed<'_, T> {
             }
             Some(schedules) => {
                 let streamed = product.stream(schedules, a, b, (c, ldc));
-                // Whatever happened, nothing may lose its memory while it is used; and a kernel that
-                // crashed is named, not the copy that found out.
+                // Whatever happened, nothing may lose its memory while it is used; and a kernel
+                // that crashed is named, not the copy that found out.
                 product.finish_all().and(streamed)?
             }
         };

@@ -1,0 +1,273 @@
+//! Several devices that multiply one product: what each computes is the split's to say
+//! ([`Split`]), and each part of it is a plan like any other.
+//!
+//! ```text
+//!     device 0   copies     |  b1 ->  |  b2 ->  |
+//!                launches   |  a0 b0  |  a0 b1  |  a0 b2  |      time ---->
+//!     device 1   copies     |  b2 ->  |  b0 ->  |
+//!                launches   |  a1 b1  |  a1 b2  |  a1 b0  |
+//! ```
+//!
+//! Every device has two streams. On one, panels arrive from other devices, straight from the
+//! memory in which they lie; on the other, those that have arrived are multiplied. An event
+//! between the two is all the synchronization there is: a panel that is read is never written
+//! while the product runs.
+//!
+//! | file | what it is about |
+//! | --- | --- |
+//! | `part.rs` | one of the devices: its streams, and what waits for what |
+//! | `located.rs` | where a matrix, or a panel of one, lies |
+//! | `product.rs` | what lies where in a product, and what each device launches for it |
+//! | `multiply.rs` | a product whose matrices are on the devices |
+//! | `exchange.rs` | copies between them and the host's memory |
+//! | `streamed.rs` | a product that begins and ends there, and multiplies while matrices arrive |
+
+mod exchange;
+mod located;
+mod multiply;
+mod part;
+mod product;
+mod streamed;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use cust::stream::{Stream, StreamFlags};
+
+use super::cuda::staged::Stage;
+use super::cuda::status::during;
+use super::cuda::{CudaDevice, Link, Staging};
+use super::error::DeviceError;
+use super::simulator::Simulator;
+use crate::call::{Call, Shape, Transpose};
+use crate::gpu::DeviceFacts;
+use crate::launch::{Element, Scalar};
+use crate::plan::{Plan, PlanError};
+use crate::split::Split;
+
+use part::Part;
+
+pub use product::Product;
+pub use streamed::Streamed;
+
+/// Devices of one kind, GPUs or simulators, that multiply one product together. A GPU may be
+/// several of them.
+pub struct Devices {
+    parts: Vec<Part>,
+    /// How panels travel between GPUs; of all pairs, the slowest way.
+    link: Option<Link>,
+    staging: Staging,
+}
+
+/// A device that can be one of several.
+pub enum Member {
+    Simulator(Simulator),
+    Cuda(Box<CudaDevice>),
+}
+
+/// Where a matrix lies before the product; C also after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// On every device the panel of A or B, or the block of C, that the split gives it.
+    Spread,
+    /// All of it on the first device.
+    First,
+}
+
+/// A problem in host memory. A and B are as stored, each with its leading dimension.
+#[derive(Clone, Copy, Debug)]
+pub struct HostProblem<'a, T> {
+    pub shape: Shape,
+    pub a: (&'a [T], usize, Transpose),
+    pub b: (&'a [T], usize, Transpose),
+    pub c: (&'a [T], usize),
+}
+
+/// Makes the plan of a call on the device of a number.
+pub type Planner<'a> = dyn Fn(usize, Call) -> Result<Plan, PlanError> + 'a;
+
+/// What a product did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Done {
+    /// From before the first launch until every device has finished.
+    pub time: Duration,
+    /// The bytes that each device received from others, and the first one also those of C that
+    /// came back to it.
+    pub received: Vec<usize>,
+}
+
+impl Devices {
+    /// Connects devices that are open.
+    ///
+    /// # Errors
+    ///
+    /// There is none, they are not of one kind, or the driver fails.
+    pub fn of(members: Vec<Member>) -> Result<Devices, DeviceError> {
+        let staging = Staging::of(members.len());
+        let mut parts = Vec::with_capacity(members.len());
+        for device in members {
+            let copies = match &device {
+                Member::Simulator(_) => None,
+                Member::Cuda(gpu) => {
+                    gpu.enter()?;
+                    let stream = Stream::new(StreamFlags::DEFAULT, None);
+                    Some(stream.map_err(during("Making a stream"))?)
+                }
+            };
+            parts.push(Part {
+                copies,
+                stage: Mutex::new(Stage::new(staging)),
+                device,
+            });
+        }
+        let gpus: Vec<&CudaDevice> = parts.iter().filter_map(Part::gpu).collect();
+        if parts.is_empty() || !(gpus.is_empty() || gpus.len() == parts.len()) {
+            return Err(DeviceError::NotJoined);
+        }
+        let mut link = None;
+        for (index, one) in gpus.iter().enumerate() {
+            for other in &gpus[..index] {
+                link = link.max(Some(Link::connect(one, other)?));
+            }
+        }
+        Ok(Devices {
+            parts,
+            link,
+            staging,
+        })
+    }
+
+    /// The same, with copies between GPUs and memory of the host staged in this way.
+    pub fn with_staging(mut self, staging: Staging) -> Devices {
+        self.parts
+            .iter_mut()
+            .for_each(|part| part.stage = Mutex::new(Stage::new(staging)));
+        Devices { staging, ..self }
+    }
+
+    /// How many there are; at least one.
+    pub fn count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// How many different GPUs they are; 0 if they are simulators.
+    pub fn gpus(&self) -> usize {
+        let gpus = self.parts.iter().filter_map(Part::gpu);
+        let ordinals: BTreeSet<u32> = gpus.map(|gpu| gpu.properties().ordinal).collect();
+        ordinals.len()
+    }
+
+    /// The GPU of a number; `None` if they are simulators.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn gpu(&self, index: usize) -> Option<&CudaDevice> {
+        self.parts[index].gpu()
+    }
+
+    /// What plans need to know about the device of a number.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn facts(&self, index: usize) -> DeviceFacts {
+        match self.gpu(index) {
+            Some(gpu) => DeviceFacts::of(gpu.properties()),
+            None => DeviceFacts::simulator(),
+        }
+    }
+
+    /// All of them, and how panels travel between them.
+    pub fn description(&self) -> String {
+        let names = self.parts.iter().map(|part| match &part.device {
+            Member::Simulator(simulator) => simulator.description(),
+            Member::Cuda(gpu) => gpu.properties().to_string(),
+        });
+        let names: Vec<String> = names.collect();
+        let count = self.count();
+        let link = self.link_description();
+        match names.iter().all(|name| *name == names[0]) {
+            true if count == 1 => names[0].clone(),
+            true => format!("{count} times {}; {link}", names[0]),
+            false => format!("{count} devices: {}; {link}", names.join(", ")),
+        }
+    }
+
+    /// How panels travel, and why so.
+    pub fn link_description(&self) -> &'static str {
+        match self.link {
+            None => "panels are copied in host memory",
+            Some(Link::Within) => "panels are copied within the GPU",
+            Some(Link::PeerToPeer) => "panels travel peer to peer",
+            Some(Link::ThroughHost) => {
+                "panels travel through page-locked host memory, since not all of these GPUs have \
+                 peer access to each other"
+            }
+        }
+    }
+
+    /// Copies a problem to the first `count` devices, each matrix to where it starts, and prepares
+    /// its product: `plan` makes the plan of a device's part.
+    ///
+    /// # Errors
+    ///
+    /// A device has not enough memory, or fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer devices, or a matrix is shorter than the shape says.
+    pub fn product<T: Element>(
+        &self,
+        problem: HostProblem<'_, T>,
+        count: usize,
+        starts: [Start; 3],
+        (alpha, beta): (Scalar, Scalar),
+        plan: &Planner<'_>,
+    ) -> Result<Product<'_, T>, DeviceError> {
+        let transposes = [problem.a.2, problem.b.2];
+        let product = (problem.shape, transposes);
+        let mut product = self.allocated(product, count, starts, (alpha, beta))?;
+        product.write(&problem)?;
+        product.plan(plan, Split::blocks)?;
+        Ok(product)
+    }
+
+    /// A product with memory for its matrices, and without launches.
+    fn allocated<T: Element>(
+        &self,
+        (shape, transposes): (Shape, [Transpose; 2]),
+        count: usize,
+        starts: [Start; 3],
+        (alpha, beta): (Scalar, Scalar),
+    ) -> Result<Product<'_, T>, DeviceError> {
+        assert!((1..=self.count()).contains(&count));
+        // What must not be read does not travel.
+        let shape = match alpha.is_zero() {
+            true => Shape { k: 0, ..shape },
+            false => shape,
+        };
+        let mut product = Product {
+            devices: self,
+            split: Split::of(shape, count),
+            transposes,
+            starts,
+            alpha,
+            beta,
+            a: Vec::new(),
+            b: Vec::new(),
+            c: Vec::new(),
+            received: Vec::new(),
+            work: Vec::new(),
+        };
+        product.allocate()?;
+        Ok(product)
+    }
+
+    /// Adds which device failed.
+    fn named(&self, index: usize) -> impl Fn(DeviceError) -> DeviceError {
+        let name = self.parts[index].name();
+        move |error| DeviceError::of_device(index, name.clone(), error)
+    }
+}

@@ -1,0 +1,164 @@
+//! One of several devices: its memory, its two streams, and what waits for what.
+
+use std::sync::Mutex;
+
+use cust::context::CurrentContext;
+use cust::event::{Event, EventFlags};
+use cust::stream::{Stream, StreamWaitEventFlags};
+
+use super::Member;
+use super::product::Step;
+use crate::backend::run;
+use crate::buffer::Buffer;
+use crate::device::cuda::staged::Stage;
+use crate::device::cuda::status::during;
+use crate::device::cuda::{CudaDevice, CudaStream};
+use crate::device::error::DeviceError;
+use crate::launch::Element;
+
+/// One of the devices.
+pub(super) struct Part {
+    /// The stream on which panels arrive, of a GPU. It is dropped before its device, and so are the
+    /// buffers.
+    pub(super) copies: Option<Stream>,
+    pub(super) stage: Mutex<Stage>,
+    pub(super) device: Member,
+}
+
+impl Part {
+    pub(super) fn gpu(&self) -> Option<&CudaDevice> {
+        match &self.device {
+            Member::Cuda(gpu) => Some(gpu),
+            Member::Simulator(_) => None,
+        }
+    }
+
+    /// As `--device` spells it.
+    pub(super) fn name(&self) -> String {
+        match self.gpu() {
+            Some(gpu) => format!("cuda:{}", gpu.properties().ordinal),
+            None => "sim".to_string(),
+        }
+    }
+
+    /// Elements in the device's memory, whose content does not matter.
+    pub(super) fn allocate<T: Element>(&self, length: usize) -> Result<Allocation<T>, DeviceError> {
+        let length = length.max(1);
+        let buffer = match self.gpu() {
+            Some(gpu) => {
+                gpu.enter()?;
+                Buffer::on_gpu(gpu.allocate(length)?)
+            }
+            None => Buffer::on_host(&vec![T::default(); length]),
+        };
+        Ok(Allocation::new(buffer))
+    }
+
+    /// Makes the device's context current.
+    pub(super) fn enter(&self) -> Result<(), DeviceError> {
+        self.gpu().map_or(Ok(()), CudaDevice::enter)
+    }
+
+    /// Waits for everything that the device does.
+    pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
+        if self.gpu().is_none() {
+            return Ok(());
+        }
+        self.enter()?;
+        CurrentContext::synchronize().map_err(during("Waiting for the GPU"))
+    }
+
+    /// What is launched from now on waits for the copies that were started.
+    pub(super) fn arrived(&self) -> Result<(), DeviceError> {
+        self.wait_on(self.launches(), self.after_copies()?)
+    }
+
+    /// Copies that are started from now on wait for what was launched.
+    pub(super) fn computed(&self) -> Result<(), DeviceError> {
+        self.copies_wait_for(self.after_launches()?)
+    }
+
+    /// Copies that are started from now on wait for an event, of this device or another.
+    pub(super) fn copies_wait_for(&self, event: Option<Event>) -> Result<(), DeviceError> {
+        self.wait_on(self.copies.as_ref(), event)
+    }
+
+    /// An event after what has been launched; none on a simulator, where that has ended.
+    pub(super) fn after_launches(&self) -> Result<Option<Event>, DeviceError> {
+        self.event_on(self.launches())
+    }
+
+    /// The same after the copies that were started.
+    pub(super) fn after_copies(&self) -> Result<Option<Event>, DeviceError> {
+        self.event_on(self.copies.as_ref())
+    }
+
+    /// The stream of launches, of a GPU.
+    fn launches(&self) -> Option<&Stream> {
+        self.gpu().map(CudaDevice::stream)
+    }
+
+    /// An event after what is on a stream of this device now.
+    fn event_on(&self, stream: Option<&Stream>) -> Result<Option<Event>, DeviceError> {
+        let Some(stream) = stream else {
+            return Ok(None);
+        };
+        self.enter()?;
+        let event = Event::new(EventFlags::DISABLE_TIMING).map_err(during("Making an event"))?;
+        let recorded = event.record(stream);
+        recorded.map_err(during("Recording an event"))?;
+        Ok(Some(event))
+    }
+
+    /// What a stream of this device gets from now on waits for an event.
+    fn wait_on(&self, stream: Option<&Stream>, event: Option<Event>) -> Result<(), DeviceError> {
+        let (Some(stream), Some(event)) = (stream, event) else {
+            return Ok(());
+        };
+        self.enter()?;
+        let waits = stream.wait_event(event, StreamWaitEventFlags::DEFAULT);
+        waits.map_err(during("Ordering two streams"))
+    }
+
+    /// Runs the launches of a step, or starts them.
+    pub(super) fn launch(
+        &self,
+        step: &Step,
+        cta_done: &(dyn Fn() + Sync),
+    ) -> Result<(), DeviceError> {
+        self.enter()?;
+        let (plan, bindings) = (&step.plan, &step.bindings);
+        // SAFETY: the panels, the block of C and the workspace lie in memory of this product that
+        // outlives `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the
+        // stream waits for them. Blocks of one device run one after the other, on one workspace.
+        unsafe {
+            match &self.device {
+                Member::Simulator(simulator) => run(&simulator.observed(cta_done), plan, bindings),
+                Member::Cuda(gpu) => run(&CudaStream::of(gpu), plan, bindings),
+            }
+        }
+    }
+}
+
+impl Drop for Part {
+    /// Page-locked memory is freed in the context that it was allocated in.
+    fn drop(&mut self) {
+        let _ = self.enter();
+    }
+}
+
+/// Memory of a device.
+pub(super) struct Allocation<T: Element> {
+    pub(super) start: *mut T,
+    /// Keeps it.
+    _buffer: Buffer<T>,
+}
+
+impl<T: Element> Allocation<T> {
+    fn new(mut buffer: Buffer<T>) -> Allocation<T> {
+        Allocation {
+            start: buffer.start_mut(),
+            _buffer: buffer,
+        }
+    }
+}

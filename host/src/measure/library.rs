@@ -1,0 +1,55 @@
+//! A shared library that is found when the program runs: nothing is linked.
+
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+
+/// A library that is loaded, and where it was found.
+pub(super) struct Loaded {
+    library: Library,
+    path: PathBuf,
+}
+
+/// Why a library cannot be used.
+pub(super) struct Unusable {
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+impl Loaded {
+    /// The first of these files that can be loaded.
+    ///
+    /// # Safety
+    ///
+    /// Each, if it is there, is a library whose initialization has no requirements.
+    pub unsafe fn first_of(candidates: impl IntoIterator<Item = PathBuf>) -> Option<Loaded> {
+        candidates.into_iter().find_map(|path| {
+            // SAFETY: the caller vouches for it.
+            let library = unsafe { Library::new(&path) }.ok()?;
+            Some(Loaded { library, path })
+        })
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A function of it.
+    ///
+    /// # Errors
+    ///
+    /// It has none of this name.
+    ///
+    /// # Safety
+    ///
+    /// The function is of type `F`.
+    pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, Unusable> {
+        // SAFETY: the caller vouches for the type.
+        let found = unsafe { self.library.get::<F>(name) };
+        found.map(|function| *function).map_err(|error| Unusable {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        })
+    }
+}
