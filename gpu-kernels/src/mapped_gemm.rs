@@ -1,9 +1,10 @@
 //! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
-//! elements of 16 bits, of f32 that are rounded to tf32, of f64, and of f32 that have been split
-//! into two elements of 16 bits.
+//! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of f64,
+//! and of f32 that have been split into two elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
+use crate::float4::Float2;
 use crate::half::{self, Half};
 
 /// A GEMM of elements of 16 bits, of f32 or of f64, whose A and B the copy engine reads, as tensor
@@ -82,6 +83,31 @@ impl<T: Element> MappedGemm<'_, T, T> {
             } else {
                 self.beta.times_plus(*c, product)
             };
+        }
+    }
+}
+
+impl MappedGemm<'_, f32> {
+    /// [`Self::update`] of an element and the one to the right of it, by accesses of 8 bytes where
+    /// C lies so that they can be.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches the two elements, and `col` is even.
+    #[inline(always)]
+    pub unsafe fn update2(&self, row: usize, col: usize, sums: [f32; 2]) {
+        let is_aligned = (self.c as usize).is_multiple_of(8) && self.ldc.is_multiple_of(2);
+        if !is_aligned || col + 1 >= self.n {
+            self.update(row, col, sums[0]);
+            self.update(row, col + 1, sums[1]);
+        } else if row < self.m {
+            let c = self.c.add(row * self.ldc + col);
+            let mut updated = sums.map(|sum| self.alpha.times(sum));
+            if self.beta != 0.0 {
+                let old = Float2::read(c).0;
+                updated = [0, 1].map(|i| self.beta.times_plus(old[i], updated[i]));
+            }
+            Float2(updated).write(c);
         }
     }
 }

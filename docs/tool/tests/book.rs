@@ -12,7 +12,7 @@ use book::repository::{at_root, read};
 use book::stalls;
 use clap::Parser;
 use clap::error::ErrorKind;
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{DataType, Shape};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Grid, Kernel, Rounding, Variant};
 use host::cli;
@@ -617,7 +617,7 @@ fn is_taken(command: &str, arguments: &[&str]) -> Result<(), Failed> {
         .nth(1);
     for name in kernels.iter().flat_map(|names| names.split(',')) {
         let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
-        let is_there = ElementType::ALL.into_iter().any(is_there);
+        let is_there = DataType::ALL.into_iter().any(is_there);
         assert!(is_there, "`{command}`: there is no kernel `{name}`");
     }
     Ok(())

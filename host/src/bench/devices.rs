@@ -4,7 +4,7 @@
 //! At each shape the contenders of one device alternate with each other, and then those of the
 //! next device do.
 
-use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, Opened};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, Opened};
 
 use super::results::{Machine, Size};
 use crate::prove::Baseline;
@@ -24,7 +24,7 @@ pub struct OnDevice {
 
 impl OnDevice {
     /// What it is, with its peak for an element type.
-    pub(super) fn machine(&self, data_type: ElementType) -> Machine {
+    pub(super) fn machine(&self, data_type: DataType) -> Machine {
         Machine {
             device_label: self.label.clone(),
             ..Machine::of(&self.opened.device, data_type)

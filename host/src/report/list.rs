@@ -102,7 +102,7 @@ impl List {
     pub fn of(kernels: &[&Kernel], algorithms: &[&Algorithm]) -> List {
         let variant = |variant: &Variant| ListedVariant {
             kernel: variant.name,
-            dtype: variant.types.c.name(),
+            dtype: variant.types.data_type().name(),
             block_x: variant.block.x,
             block_y: variant.block.y,
             tile_m: variant.tile.m,
