@@ -122,7 +122,7 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
     // Kernels of 16 bits alone, and those with a variant for each layout, have tables of their own.
     let mut variants = kernel.variants.iter();
     let has_layouts = |one: &Variant| {
-        one.types.c.bytes() == 2 || one.grid == Grid::Persistent && one.rounding == Rounding::Tf32
+        one.types.a.bytes() == 2 || one.grid == Grid::Persistent && one.rounding == Rounding::Tf32
     };
     let speed = match (variants.all(has_layouts), name) {
         (true, "warp-specialized") => "<!-- halves -->".to_string(),
