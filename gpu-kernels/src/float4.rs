@@ -43,33 +43,3 @@ impl Float4 {
         (*target).0[3] = self.0[3];
     }
 }
-
-/// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-pub struct Float2(pub [f32; 2]);
-
-impl Float2 {
-    /// Loads 8 bytes.
-    ///
-    /// # Safety
-    ///
-    /// `source` is a multiple of 8 bytes, and valid for reading two elements.
-    #[inline(always)]
-    pub unsafe fn read(source: *const f32) -> Self {
-        let source = source.cast::<Self>();
-        Self([(*source).0[0], (*source).0[1]])
-    }
-
-    /// Stores 8 bytes.
-    ///
-    /// # Safety
-    ///
-    /// `target` is a multiple of 8 bytes, and valid for writing two elements.
-    #[inline(always)]
-    pub unsafe fn write(self, target: *mut f32) {
-        let target = target.cast::<Self>();
-        (*target).0[0] = self.0[0];
-        (*target).0[1] = self.0[1];
-    }
-}

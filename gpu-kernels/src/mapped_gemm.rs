@@ -4,7 +4,6 @@
 
 use crate::compat::TensorMap;
 use crate::element::Element;
-use crate::float4::Float2;
 use crate::half::{self, Half};
 
 /// A GEMM of elements of 16 bits, of f32 or of f64, whose A and B the copy engine reads, as tensor
@@ -150,6 +149,37 @@ impl Pair {
     pub unsafe fn read(source: *const f64) -> [f64; 2] {
         let source = source.cast::<Self>();
         [(*source).0[0], (*source).0[1]]
+    }
+}
+
+/// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits, as that of a
+/// [`Float4`](crate::float4::Float4) is one of 128.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct Float2(pub [f32; 2]);
+
+impl Float2 {
+    /// Loads 8 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `source` is a multiple of 8 bytes, and valid for reading two elements.
+    #[inline(always)]
+    pub unsafe fn read(source: *const f32) -> Self {
+        let source = source.cast::<Self>();
+        Self([(*source).0[0], (*source).0[1]])
+    }
+
+    /// Stores 8 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `target` is a multiple of 8 bytes, and valid for writing two elements.
+    #[inline(always)]
+    pub unsafe fn write(self, target: *mut f32) {
+        let target = target.cast::<Self>();
+        (*target).0[0] = self.0[0];
+        (*target).0[1] = self.0[1];
     }
 }
 

@@ -36,10 +36,9 @@ use cuda_std::tma;
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
-use crate::float4::Float2;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::{Division, Segments};
 use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, Tiles};

@@ -1,6 +1,6 @@
 //! One warpgroup loads and two multiply: no thread ever waits for what it has asked for itself.
 //!
-//! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32:
+//! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32, and C of either type:
 //! - warps are specialised: one warpgroup, the producer, only asks for tiles, two, the consumers,
 //!   only multiply. They meet at barriers in shared memory, two for each of four stages: `full`
 //!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
@@ -23,6 +23,7 @@
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized --dtype bf16 --m 1000 --n 776 --k 120
+//! cargo run -p host -- --kernel warp-specialized --dtype bf16-f32 --m 1000 --n 776 --k 120
 //! ```
 
 use cuda_std::mbarrier::{self, Mbarrier};
@@ -32,10 +33,9 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
-use crate::float4::Float2;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
 use crate::warpgroup::{layout, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};

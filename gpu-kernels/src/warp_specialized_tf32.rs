@@ -37,9 +37,8 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
-use crate::float4::Float2;
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 
