@@ -105,7 +105,7 @@ impl<T: Element> Arguments<T> {
                 _ => Matrix::row_major(start, leading),
             }
         };
-        let gemm = Gemm {
+        let gemm = Gemm::<T> {
             m: m as usize,
             n: n as usize,
             k: k as usize,
