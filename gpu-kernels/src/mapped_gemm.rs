@@ -87,26 +87,44 @@ impl<T: Element> MappedGemm<'_, T, T> {
 }
 
 impl MappedGemm<'_, f32> {
-    /// [`Self::update`] of an element and the one to the right of it, by accesses of 8 bytes where
-    /// C lies so that they can be.
+    /// [`Self::update`] of pairs: of an element at each place and the one to the right of it, by
+    /// accesses of 8 bytes where C lies so that they can be. All of C is read before any of it is
+    /// written, so that the reads are on their way together.
     ///
     /// # Safety
     ///
-    /// No other thread touches the two elements, and `col` is even.
+    /// No other thread touches the elements, and columns are even.
     #[inline(always)]
-    pub unsafe fn update2(&self, row: usize, col: usize, sums: [f32; 2]) {
+    pub unsafe fn update_pairs<const PAIRS: usize>(
+        &self,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
         let is_aligned = (self.c as usize).is_multiple_of(8) && self.ldc.is_multiple_of(2);
-        if !is_aligned || col + 1 >= self.n {
-            self.update(row, col, sums[0]);
-            self.update(row, col + 1, sums[1]);
-        } else if row < self.m {
-            let c = self.c.add(row * self.ldc + col);
-            let mut updated = sums.map(|sum| self.alpha.times(sum));
-            if self.beta != 0.0 {
-                let old = Float2::read(c).0;
-                updated = [0, 1].map(|i| self.beta.times_plus(old[i], updated[i]));
+        let has_pair = |(row, col): (usize, usize)| is_aligned && row < self.m && col + 1 < self.n;
+        let c = |(row, col): (usize, usize)| self.c.add(row * self.ldc + col);
+        let mut old = [[0.0_f32; 2]; PAIRS];
+        for i in 0..PAIRS {
+            if self.beta != 0.0 && has_pair(places[i]) {
+                old[i] = Float2::read(c(places[i])).0;
             }
-            Float2(updated).write(c);
+        }
+        for i in 0..PAIRS {
+            if has_pair(places[i]) {
+                let product = |j: usize| self.alpha.times(sums[i][j]);
+                let updated = |j: usize| {
+                    if self.beta == 0.0 {
+                        product(j)
+                    } else {
+                        self.beta.times_plus(old[i][j], product(j))
+                    }
+                };
+                Float2([updated(0), updated(1)]).write(c(places[i]));
+            } else {
+                let (row, col) = places[i];
+                self.update(row, col, sums[i][0]);
+                self.update(row, col + 1, sums[i][1]);
+            }
         }
     }
 }

@@ -333,13 +333,17 @@ pub(crate) trait Output {
         thread: usize,
     );
 
-    /// `C[row][col] = alpha * sum + beta * C[row][col]` for two neighbours of a row, or nothing
-    /// where C has no such elements.
+    /// `C[row][col] = alpha * sum + beta * C[row][col]` for pairs of neighbours of a row, the first
+    /// at each place, or nothing where C has no such elements.
     ///
     /// # Safety
     ///
-    /// No other thread touches the two elements, and `col` is even.
-    unsafe fn update2(gemm: &MappedGemm<'_, Self::Bits>, row: usize, col: usize, sums: [f32; 2]);
+    /// No other thread touches the elements, and columns are even.
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_, Self::Bits>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    );
 }
 
 /// C is rounded to 16 bits, once.
@@ -368,9 +372,16 @@ impl<T: Half> Output for T {
     }
 
     #[inline(always)]
-    unsafe fn update2(gemm: &MappedGemm<'_>, row: usize, col: usize, sums: [f32; 2]) {
-        gemm.update::<T>(row, col, sums[0]);
-        gemm.update::<T>(row, col + 1, sums[1]);
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
+        for i in 0..PAIRS {
+            let (row, col) = places[i];
+            gemm.update::<T>(row, col, sums[i][0]);
+            gemm.update::<T>(row, col + 1, sums[i][1]);
+        }
     }
 }
 
@@ -397,8 +408,12 @@ impl Output for f32 {
     }
 
     #[inline(always)]
-    unsafe fn update2(gemm: &MappedGemm<'_, f32>, row: usize, col: usize, sums: [f32; 2]) {
-        gemm.update2(row, col, sums);
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_, f32>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
+        gemm.update_pairs(places, sums);
     }
 }
 
@@ -440,7 +455,10 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
     }
 }
 
-/// Stores a consumer's sums two by two: where beta wants C to be read, or its rows lie so that the
+/// Pairs of C that a thread reads before it writes them, where it reads C.
+const PAIRS: usize = 4;
+
+/// Stores a consumer's sums pair by pair: where beta wants C to be read, or its rows lie so that the
 /// copy engine cannot write them.
 #[inline(always)]
 unsafe fn store_pairs<C: Output, const SUMS: usize>(
@@ -450,9 +468,14 @@ unsafe fn store_pairs<C: Output, const SUMS: usize>(
     col: usize,
     thread: usize,
 ) {
-    for i in 0..SUMS / 2 {
-        let (m, n) = wgmma::sum_place(thread as u32, 2 * i as u32);
-        let sums = [sums[2 * i], sums[2 * i + 1]];
-        C::update2(gemm, row + m as usize, col + n as usize, sums);
+    for part in 0..SUMS / (2 * PAIRS) {
+        let (mut places, mut pairs) = ([(0, 0); PAIRS], [[0.0_f32; 2]; PAIRS]);
+        for pair in 0..PAIRS {
+            let i = 2 * (part * PAIRS + pair);
+            let (m, n) = wgmma::sum_place(thread as u32, i as u32);
+            places[pair] = (row + m as usize, col + n as usize);
+            pairs[pair] = [sums[i], sums[i + 1]];
+        }
+        C::update_pairs(gemm, places, pairs);
     }
 }
