@@ -23,15 +23,16 @@
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
 /// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`, and as a
-/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; `split_f32` is f32 that is split
-/// before, and `tf32` f32 that the copy engine rounds.
+/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; with a C of another type,
+/// `gemm: bf16 -> f32`. `split_f32` is f32 that is split before, and `tf32` f32 that the copy engine
+/// rounds.
 macro_rules! kernel {
     (
         name: $kernel:literal,
         idea: $idea:literal,
         variants: [$(
             $name:literal = fn $entry:ident(
-                $gemm:ident: $element:ident $(, $partials:ident)? $(; $mapped:ident)?
+                $gemm:ident: $element:ident $(-> $c:ident)? $(, $partials:ident)? $(; $mapped:ident)?
             )
                 block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
                 $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
@@ -42,7 +43,7 @@ macro_rules! kernel {
         )*] $(,)?
     ) => {
         $($crate::kernel::entry_points! {
-            $entry [$($batched)?] ($gemm: $element $(, $partials)? $(; $mapped)?) {
+            $entry [$($batched)?] ($gemm: $element $(-> $c)? $(, $partials)? $(; $mapped)?) {
                 $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
                 $($(let $array = cuda_std::shared_array![$of; $length];)+)?
                 $body
@@ -69,7 +70,7 @@ macro_rules! kernel {
                                 name: stringify!($entry),
                                 function:
                                     $crate::kernel::function!(
-                                        $element $(, $partials)? $(; $mapped)?
+                                        $element $(-> $c)? $(, $partials)? $(; $mapped)?
                                     )($entry),
                             },
                             Block { x: $x as u32, y: $y as u32 },
@@ -155,16 +156,31 @@ macro_rules! entry_point {
     ($entry:ident ($gemm:ident: $element:ident; mapped) $body:tt) => {
         $crate::kernel::mapped_entry_point! { $entry $gemm u16 f32 [] $body }
     };
+    ($entry:ident ($gemm:ident: $element:ident -> $c:ident; mapped) $body:tt) => {
+        $crate::kernel::mapped_entry_point! { $entry $gemm $c f32 [] $body }
+    };
     ($entry:ident ($gemm:ident: $element:ident, $division:ident; mapped) $body:tt) => {
+        $crate::kernel::divided_entry_point! { $entry $gemm u16 $division $body }
+    };
+    ($entry:ident ($gemm:ident: $element:ident -> $c:ident, $division:ident; mapped) $body:tt) => {
+        $crate::kernel::divided_entry_point! { $entry $gemm $c $division $body }
+    };
+}
+pub(crate) use entry_point;
+
+/// Writes an entry point of a stream-K kernel whose tiles the copy engine brings; what holds an
+/// element of C, and how the tiles are divided.
+macro_rules! divided_entry_point {
+    ($entry:ident $gemm:ident $element:ident $division:ident $body:tt) => {
         $crate::kernel::mapped_entry_point! {
-            $entry $gemm u16 f32 [partials: *mut f32, data_parallel_waves: usize,] {
+            $entry $gemm $element f32 [partials: *mut f32, data_parallel_waves: usize,] {
                 let $division = $crate::stream_k::Division { partials, data_parallel_waves };
                 $body
             }
         }
     };
 }
-pub(crate) use entry_point;
+pub(crate) use divided_entry_point;
 
 /// Writes an entry point whose tiles the copy engine brings; what holds an element of C, the
 /// scalars' type, and further parameters.
@@ -235,8 +251,8 @@ macro_rules! function {
     (f64; mapped) => {
         $crate::spec::Function::MappedF64
     };
-    ($element:ident $(, $partials:ident)?; mapped) => {
-        $crate::kernel::function!($element $(, $partials)?)
+    ($element:ident $(-> $c:ident)? $(, $partials:ident)?; mapped) => {
+        $crate::kernel::function!($element $(-> $c)? $(, $partials)?)
     };
     (f32) => {
         $crate::spec::Function::GemmF32
@@ -253,6 +269,12 @@ macro_rules! function {
     (f16) => {
         $crate::spec::Function::GemmF16
     };
+    (bf16 -> f32) => {
+        $crate::spec::Function::GemmBf16F32
+    };
+    (f16 -> f32) => {
+        $crate::spec::Function::GemmF16F32
+    };
     (tf32) => {
         $crate::spec::Function::GemmTf32
     };
@@ -267,6 +289,12 @@ macro_rules! function {
     };
     (f16, $division:ident) => {
         $crate::spec::Function::StreamKF16
+    };
+    (bf16 -> f32, $division:ident) => {
+        $crate::spec::Function::StreamKBf16F32
+    };
+    (f16 -> f32, $division:ident) => {
+        $crate::spec::Function::StreamKF16F32
     };
 }
 pub(crate) use function;

@@ -1,6 +1,6 @@
 //! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
-//! elements of 16 bits, of f32 that are rounded to tf32, of f64, and of f32 that have been split
-//! into two elements of 16 bits.
+//! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of f64,
+//! and of f32 that have been split into two elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
@@ -88,6 +88,49 @@ impl<T: Element> MappedGemm<'_, T, T> {
     }
 }
 
+impl MappedGemm<'_, f32> {
+    /// [`Self::update`] of pairs: of an element at each place and the one to the right of it, by
+    /// accesses of 8 bytes where C lies so that they can be. All of C is read before any of it is
+    /// written, so that the reads are on their way together.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches the elements, and columns are even.
+    #[inline(always)]
+    pub unsafe fn update_pairs<const PAIRS: usize>(
+        &self,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
+        let is_aligned = (self.c as usize).is_multiple_of(8) && self.ldc.is_multiple_of(2);
+        let has_pair = |(row, col): (usize, usize)| is_aligned && row < self.m && col + 1 < self.n;
+        let c = |(row, col): (usize, usize)| self.c.add(row * self.ldc + col);
+        let mut old = [[0.0_f32; 2]; PAIRS];
+        for i in 0..PAIRS {
+            if self.beta != 0.0 && has_pair(places[i]) {
+                old[i] = Float2::read(c(places[i])).0;
+            }
+        }
+        for i in 0..PAIRS {
+            if has_pair(places[i]) {
+                let product = |j: usize| self.alpha.times(sums[i][j]);
+                let updated = |j: usize| {
+                    if self.beta == 0.0 {
+                        product(j)
+                    } else {
+                        self.beta.times_plus(old[i][j], product(j))
+                    }
+                };
+                Float2([updated(0), updated(1)]).write(c(places[i]));
+            } else {
+                let (row, col) = places[i];
+                self.update(row, col, sums[i][0]);
+                self.update(row, col + 1, sums[i][1]);
+            }
+        }
+    }
+}
+
 impl MappedGemm<'_, f64, f64> {
     /// [`Self::update`] of an element and the one to the right of it, by accesses of 16 bytes.
     ///
@@ -126,6 +169,37 @@ impl Pair {
     pub unsafe fn read(source: *const f64) -> [f64; 2] {
         let source = source.cast::<Self>();
         [(*source).0[0], (*source).0[1]]
+    }
+}
+
+/// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits, as that of a
+/// [`Float4`](crate::float4::Float4) is one of 128.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct Float2(pub [f32; 2]);
+
+impl Float2 {
+    /// Loads 8 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `source` is a multiple of 8 bytes, and valid for reading two elements.
+    #[inline(always)]
+    pub unsafe fn read(source: *const f32) -> Self {
+        let source = source.cast::<Self>();
+        Self([(*source).0[0], (*source).0[1]])
+    }
+
+    /// Stores 8 bytes.
+    ///
+    /// # Safety
+    ///
+    /// `target` is a multiple of 8 bytes, and valid for writing two elements.
+    #[inline(always)]
+    pub unsafe fn write(self, target: *mut f32) {
+        let target = target.cast::<Self>();
+        (*target).0[0] = self.0[0];
+        (*target).0[1] = self.0[1];
     }
 }
 

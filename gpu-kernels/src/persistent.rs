@@ -38,23 +38,26 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::{Division, Segments};
-use crate::warp_specialized::{Cta, Ring, Stages, BK, WARPGROUP, WM};
+use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, Tiles};
 
-/// The variants of each tile: names, for bf16 and f16, and along what the rows of A and of B run.
+/// The variants of each tile: names, along what the rows of A and of B run, and entry points by the
+/// types of A and B, and of C.
 macro_rules! variants {
     ($(
-        consumers $consumers:literal sums $sums:literal:
-        $($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*
+        consumers $consumers:literal sums $sums:literal {$(
+            $name:literal $a:ident $b:ident:
+            $($entry:ident ($($types:tt)+) $input:ident $output:ident;)+
+        )*}
     )*) => {
         kernel! {
             name: "persistent",
             idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
             variants: [
-                $($(
-                    $name = fn $bf16(gemm: bf16, division; mapped)
+                $($($(
+                    $name = fn $entry(gemm: $($types)+, division; mapped)
                         block(Cta::<$consumers, $sums>::THREADS, 1)
                         tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
                         shared(
@@ -68,55 +71,117 @@ macro_rules! variants {
                             a: layout!($a),
                             b: layout!($b),
                         }
-                        => multiply::<Bf16, $a, $b, $consumers, $sums>(gemm, division, full, empty);
-                    $name = fn $f16(gemm: f16, division; mapped)
-                        block(Cta::<$consumers, $sums>::THREADS, 1)
-                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
-                        shared(
-                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
-                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
-                        )
-                        launch_bounds(1)
-                        {
-                            grid: Grid::PersistentStreamK,
-                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<F16, $a, $b, $consumers, $sums>(gemm, division, full, empty);
-                )*)*
+                        => multiply::<$input, $output, $a, $b, $consumers, $sums>(
+                            gemm, division, full, empty
+                        );
+                )+)*)*
             ],
         }
     };
 }
 
 variants! {
-    consumers 2 sums 128:
-        "persistent" persistent_bf16 persistent_f16 KMajor MnMajor;
-        "persistent-nt" persistent_nt_bf16 persistent_nt_f16 KMajor KMajor;
-        "persistent-tn" persistent_tn_bf16 persistent_tn_f16 MnMajor MnMajor;
-        "persistent-tt" persistent_tt_bf16 persistent_tt_f16 MnMajor KMajor;
-    consumers 2 sums 64:
-        "persistent-128x128" persistent_128x128_bf16 persistent_128x128_f16 KMajor MnMajor;
-        "persistent-128x128-nt" persistent_128x128_nt_bf16 persistent_128x128_nt_f16 KMajor KMajor;
-        "persistent-128x128-tn" persistent_128x128_tn_bf16 persistent_128x128_tn_f16 MnMajor MnMajor;
-        "persistent-128x128-tt" persistent_128x128_tt_bf16 persistent_128x128_tt_f16 MnMajor KMajor;
-    consumers 1 sums 64:
-        "persistent-64x128" persistent_64x128_bf16 persistent_64x128_f16 KMajor MnMajor;
-        "persistent-64x128-nt" persistent_64x128_nt_bf16 persistent_64x128_nt_f16 KMajor KMajor;
-        "persistent-64x128-tn" persistent_64x128_tn_bf16 persistent_64x128_tn_f16 MnMajor MnMajor;
-        "persistent-64x128-tt" persistent_64x128_tt_bf16 persistent_64x128_tt_f16 MnMajor KMajor;
-    consumers 1 sums 32:
-        "persistent-64x64" persistent_64x64_bf16 persistent_64x64_f16 KMajor MnMajor;
-        "persistent-64x64-nt" persistent_64x64_nt_bf16 persistent_64x64_nt_f16 KMajor KMajor;
-        "persistent-64x64-tn" persistent_64x64_tn_bf16 persistent_64x64_tn_f16 MnMajor MnMajor;
-        "persistent-64x64-tt" persistent_64x64_tt_bf16 persistent_64x64_tt_f16 MnMajor KMajor;
+    consumers 2 sums 128 {
+        "persistent" KMajor MnMajor:
+            persistent_bf16 (bf16) Bf16 Bf16;
+            persistent_f16 (f16) F16 F16;
+            persistent_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-nt" KMajor KMajor:
+            persistent_nt_bf16 (bf16) Bf16 Bf16;
+            persistent_nt_f16 (f16) F16 F16;
+            persistent_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_nt_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-tn" MnMajor MnMajor:
+            persistent_tn_bf16 (bf16) Bf16 Bf16;
+            persistent_tn_f16 (f16) F16 F16;
+            persistent_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_tn_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-tt" MnMajor KMajor:
+            persistent_tt_bf16 (bf16) Bf16 Bf16;
+            persistent_tt_f16 (f16) F16 F16;
+            persistent_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_tt_f16_f32 (f16 -> f32) F16 f32;
+    }
+    consumers 2 sums 64 {
+        "persistent-128x128" KMajor MnMajor:
+            persistent_128x128_bf16 (bf16) Bf16 Bf16;
+            persistent_128x128_f16 (f16) F16 F16;
+            persistent_128x128_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_128x128_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-128x128-nt" KMajor KMajor:
+            persistent_128x128_nt_bf16 (bf16) Bf16 Bf16;
+            persistent_128x128_nt_f16 (f16) F16 F16;
+            persistent_128x128_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_128x128_nt_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-128x128-tn" MnMajor MnMajor:
+            persistent_128x128_tn_bf16 (bf16) Bf16 Bf16;
+            persistent_128x128_tn_f16 (f16) F16 F16;
+            persistent_128x128_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_128x128_tn_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-128x128-tt" MnMajor KMajor:
+            persistent_128x128_tt_bf16 (bf16) Bf16 Bf16;
+            persistent_128x128_tt_f16 (f16) F16 F16;
+            persistent_128x128_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_128x128_tt_f16_f32 (f16 -> f32) F16 f32;
+    }
+    consumers 1 sums 64 {
+        "persistent-64x128" KMajor MnMajor:
+            persistent_64x128_bf16 (bf16) Bf16 Bf16;
+            persistent_64x128_f16 (f16) F16 F16;
+            persistent_64x128_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x128_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x128-nt" KMajor KMajor:
+            persistent_64x128_nt_bf16 (bf16) Bf16 Bf16;
+            persistent_64x128_nt_f16 (f16) F16 F16;
+            persistent_64x128_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x128_nt_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x128-tn" MnMajor MnMajor:
+            persistent_64x128_tn_bf16 (bf16) Bf16 Bf16;
+            persistent_64x128_tn_f16 (f16) F16 F16;
+            persistent_64x128_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x128_tn_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x128-tt" MnMajor KMajor:
+            persistent_64x128_tt_bf16 (bf16) Bf16 Bf16;
+            persistent_64x128_tt_f16 (f16) F16 F16;
+            persistent_64x128_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x128_tt_f16_f32 (f16 -> f32) F16 f32;
+    }
+    consumers 1 sums 32 {
+        "persistent-64x64" KMajor MnMajor:
+            persistent_64x64_bf16 (bf16) Bf16 Bf16;
+            persistent_64x64_f16 (f16) F16 F16;
+            persistent_64x64_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x64_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x64-nt" KMajor KMajor:
+            persistent_64x64_nt_bf16 (bf16) Bf16 Bf16;
+            persistent_64x64_nt_f16 (f16) F16 F16;
+            persistent_64x64_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x64_nt_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x64-tn" MnMajor MnMajor:
+            persistent_64x64_tn_bf16 (bf16) Bf16 Bf16;
+            persistent_64x64_tn_f16 (f16) F16 F16;
+            persistent_64x64_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x64_tn_f16_f32 (f16 -> f32) F16 f32;
+        "persistent-64x64-tt" MnMajor KMajor:
+            persistent_64x64_tt_bf16 (bf16) Bf16 Bf16;
+            persistent_64x64_tt_f16 (f16) F16 F16;
+            persistent_64x64_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
+            persistent_64x64_tt_f16_f32 (f16 -> f32) F16 f32;
+    }
 }
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const CONSUMERS: usize, const SUMS: usize>(
-    gemm: MappedGemm<'_>,
+unsafe fn multiply<
+    T: Half,
+    C: Output,
+    A: Tiles,
+    B: Tiles,
+    const CONSUMERS: usize,
+    const SUMS: usize,
+>(
+    gemm: MappedGemm<'_, C::Bits>,
     division: Division,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
@@ -141,7 +206,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const CONSUMERS: usize, const SU
             let mut index = 0;
             while let Some(segment) = segments.get(index) {
                 let place = segments.stream_k.tile_position(segment.tile);
-                stages.load::<A, B>(&gemm, place, (segment.from, segment.to), &mut at);
+                stages.load::<_, A, B>(&gemm, place, (segment.from, segment.to), &mut at);
                 index += 1;
             }
         }
@@ -164,7 +229,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const CONSUMERS: usize, const SU
         stages.add_products::<T, A, B>(&mut sums, iterations, consumer, thread, &mut at);
         if segments.stream_k.covers_tile(segment) {
             let place = segments.stream_k.tile_position(segment.tile);
-            stages.store::<T>(&gemm, &sums, place, consumer, thread);
+            stages.store::<C>(&gemm, &sums, place, consumer, thread);
         } else {
             let partial = segments.partial(index).add(consumer * WM * tile.1);
             store_partial(&sums, partial, thread);
@@ -185,18 +250,5 @@ unsafe fn store_partial<const SUMS: usize>(
         let (m, n) = wgmma::sum_place(thread as u32, 2 * i as u32);
         let pair = Float2([sums[2 * i], sums[2 * i + 1]]);
         pair.write(partial.add(m as usize * 2 * SUMS + n as usize));
-    }
-}
-
-/// Two sums that lie next to each other: one store of 64 bits.
-#[repr(C, align(8))]
-struct Float2([f32; 2]);
-
-impl Float2 {
-    #[inline(always)]
-    unsafe fn write(self, target: *mut f32) {
-        let target = target.cast::<Self>();
-        (*target).0[0] = self.0[0];
-        (*target).0[1] = self.0[1];
     }
 }

@@ -99,24 +99,25 @@ pub type BatchedStreamKFn<T> = unsafe fn(
     stride_c: usize,
 );
 
-/// [`GemmFn`] of elements of 16 bits, with `alpha` and `beta` in f32 and A and B as tensor maps
-/// describe them, so that no leading dimensions follow. `c_boxes` describes C if the copy engine
-/// can write it: if its rows begin at multiples of 16 bytes.
+/// [`GemmFn`] of A and B as tensor maps describe them, so that no leading dimensions follow; `C` is
+/// what holds an element of C. Elements of A and B are of 16 bits, or f32, which maps round to tf32
+/// as they are loaded, or f64. `c_boxes` describes C if the copy engine can write it: if its rows
+/// begin at multiples of 16 bytes.
 ///
 /// # Safety
 ///
 /// The maps describe A and B as the [`OperandLayout`]s of the [`Variant`] say, and C, in boxes of
 /// its [`Staging::Ring`]; a map of a matrix without elements is not read. Otherwise as for
 /// [`GemmFn`].
-pub type MappedFn = unsafe fn(
+pub type MappedFn<C = u16, Scalar = f32> = unsafe fn(
     m: usize,
     n: usize,
     k: usize,
-    alpha: f32,
+    alpha: Scalar,
     a: &TensorMap,
     b: &TensorMap,
-    beta: f32,
-    c: *mut u16,
+    beta: Scalar,
+    c: *mut C,
     ldc: usize,
     c_boxes: &TensorMap,
 );
@@ -127,7 +128,7 @@ pub type MappedFn = unsafe fn(
 /// # Safety
 ///
 /// As for [`MappedFn`]; nothing else touches `partials`.
-pub type MappedStreamKFn = unsafe fn(
+pub type MappedStreamKFn<C = u16> = unsafe fn(
     m: usize,
     n: usize,
     k: usize,
@@ -135,47 +136,11 @@ pub type MappedStreamKFn = unsafe fn(
     a: &TensorMap,
     b: &TensorMap,
     beta: f32,
-    c: *mut u16,
+    c: *mut C,
     ldc: usize,
     c_boxes: &TensorMap,
     partials: *mut f32,
     data_parallel_waves: usize,
-);
-
-/// [`MappedFn`] of f32, which the copy engine rounds to tf32 when it brings them.
-///
-/// # Safety
-///
-/// As for [`MappedFn`], with maps of A and B that round.
-pub type MappedTf32Fn = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    a: &TensorMap,
-    b: &TensorMap,
-    beta: f32,
-    c: *mut f32,
-    ldc: usize,
-    c_boxes: &TensorMap,
-);
-
-/// [`MappedFn`] of f64, with `alpha` and `beta` in f64, too.
-///
-/// # Safety
-///
-/// As for [`MappedFn`].
-pub type MappedF64Fn = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f64,
-    a: &TensorMap,
-    b: &TensorMap,
-    beta: f64,
-    c: *mut f64,
-    ldc: usize,
-    c_boxes: &TensorMap,
 );
 
 /// [`GemmFn`] of f32 that `split.rs` has split into two f16 each: the maps describe those of A and
@@ -258,12 +223,16 @@ pub enum Function {
     BatchedF64(BatchedFn<f64>),
     GemmBf16(MappedFn),
     GemmF16(MappedFn),
-    GemmTf32(MappedTf32Fn),
-    MappedF64(MappedF64Fn),
+    GemmBf16F32(MappedFn<f32>),
+    GemmF16F32(MappedFn<f32>),
+    GemmTf32(MappedFn<f32>),
+    MappedF64(MappedFn<f64, f64>),
     GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
     StreamKBf16(MappedStreamKFn),
     StreamKF16(MappedStreamKFn),
+    StreamKBf16F32(MappedStreamKFn<f32>),
+    StreamKF16F32(MappedStreamKFn<f32>),
     BatchedStreamK(BatchedStreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
@@ -282,7 +251,7 @@ pub struct Kernel {
     pub idea: &'static str,
     /// Its source file, relative to the root of the workspace.
     pub source: &'static str,
-    /// What it is built as; the first of an element type is that type's default.
+    /// What it is built as; the first of a data type is that type's default.
     pub variants: &'static [Variant],
 }
 
@@ -293,7 +262,7 @@ pub struct Kernel {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Variant {
-    /// Its name on the command line, such as `tiled-32`; unique among those of its element type.
+    /// Its name on the command line, such as `tiled-32`; unique among those of its data type.
     pub name: &'static str,
     pub entry: EntryPoint,
     /// The same kernel for a batch in one launch, where there is one: elsewhere the products of a
@@ -357,18 +326,25 @@ impl Variant {
         block: Block,
         tile: Tile,
     ) -> Variant {
-        let element = match entry.function {
-            Function::GemmF64(_) | Function::MappedF64(_) => ElementType::F64,
-            Function::GemmI32(_) => ElementType::I32,
-            Function::GemmBf16(_) | Function::StreamKBf16(_) => ElementType::Bf16,
-            Function::GemmF16(_) | Function::StreamKF16(_) => ElementType::F16,
-            _ => ElementType::F32,
+        let data_type = match entry.function {
+            Function::GemmF64(_) | Function::MappedF64(_) => DataType::F64,
+            Function::GemmI32(_) => DataType::I32,
+            Function::GemmBf16(_) | Function::StreamKBf16(_) => DataType::BF16,
+            Function::GemmF16(_) | Function::StreamKF16(_) => DataType::F16,
+            Function::GemmBf16F32(_) | Function::StreamKBf16F32(_) => DataType::BF16_F32,
+            Function::GemmF16F32(_) | Function::StreamKF16F32(_) => DataType::F16_F32,
+            _ => DataType::F32,
         };
         let plain = Variant {
             name,
             entry,
             batched: None,
-            types: Types::all(element),
+            types: Types {
+                a: data_type.inputs,
+                b: data_type.inputs,
+                accumulator: data_type.c,
+                c: data_type.c,
+            },
             unit: Unit::CudaCores,
             least_capability: 75,
             one_capability: false,
@@ -390,19 +366,19 @@ impl Variant {
             n_remainder: None,
             vector_stores: false,
             gemv_like: false,
-            rounding: match element {
+            rounding: match data_type.c {
                 ElementType::I32 => Rounding::Wrapping,
                 _ => Rounding::Nearest,
             },
             rate: None,
         };
-        match element.bytes() {
+        match data_type.inputs.bytes() {
             2 => plain.mapped(),
             _ => plain,
         }
     }
 
-    /// A kernel of [`MappedFn`]: persistent CTAs, of which the warpgroups but the first multiply by
+    /// A kernel of [`MappedFn`] of 16 bits: persistent CTAs, of which the warpgroups but the first multiply by
     /// Hopper's tensor cores.
     const fn mapped(self) -> Variant {
         Variant {
@@ -536,6 +512,75 @@ impl core::fmt::Display for ElementType {
     }
 }
 
+/// The element types of a product's matrices: what `--dtype` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DataType {
+    /// Of A and B.
+    pub inputs: ElementType,
+    /// Of C, in which each number of an input is exact.
+    pub c: ElementType,
+}
+
+impl DataType {
+    pub const F32: DataType = DataType::of(ElementType::F32);
+    pub const F64: DataType = DataType::of(ElementType::F64);
+    pub const I32: DataType = DataType::of(ElementType::I32);
+    pub const BF16: DataType = DataType::of(ElementType::Bf16);
+    pub const F16: DataType = DataType::of(ElementType::F16);
+    /// A and B in bf16, C in f32.
+    pub const BF16_F32: DataType = DataType::with_c_in_f32(ElementType::Bf16);
+    /// A and B in f16, C in f32.
+    pub const F16_F32: DataType = DataType::with_c_in_f32(ElementType::F16);
+
+    pub const ALL: [DataType; 7] = [
+        DataType::F32,
+        DataType::F64,
+        DataType::I32,
+        DataType::BF16,
+        DataType::F16,
+        DataType::BF16_F32,
+        DataType::F16_F32,
+    ];
+
+    /// One type for A, B and C.
+    pub const fn of(element: ElementType) -> DataType {
+        DataType {
+            inputs: element,
+            c: element,
+        }
+    }
+
+    const fn with_c_in_f32(inputs: ElementType) -> DataType {
+        DataType {
+            inputs,
+            c: ElementType::F32,
+        }
+    }
+
+    /// Its name: `f32` where A, B and C are of one type, `bf16-f32` where A and B are of another one
+    /// than C.
+    pub const fn name(self) -> &'static str {
+        match (self.inputs, self.c) {
+            (ElementType::Bf16, ElementType::F32) => "bf16-f32",
+            (ElementType::F16, ElementType::F32) => "f16-f32",
+            (_, c) => c.name(),
+        }
+    }
+}
+
+/// One type for A, B and C.
+impl From<ElementType> for DataType {
+    fn from(element: ElementType) -> DataType {
+        DataType::of(element)
+    }
+}
+
+impl core::fmt::Display for DataType {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
 /// The element types of A, B, the accumulators and C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Types {
@@ -553,6 +598,14 @@ impl Types {
             b: element,
             accumulator: element,
             c: element,
+        }
+    }
+
+    /// Those of the matrices; kernels have no A and B of two types.
+    pub const fn data_type(self) -> DataType {
+        DataType {
+            inputs: self.a,
+            c: self.c,
         }
     }
 }

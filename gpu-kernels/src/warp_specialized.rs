@@ -1,6 +1,6 @@
 //! One warpgroup loads and two multiply: no thread ever waits for what it has asked for itself.
 //!
-//! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32:
+//! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32, and C of either type:
 //! - warps are specialised: one warpgroup, the producer, only asks for tiles, two, the consumers,
 //!   only multiply. They meet at barriers in shared memory, two for each of four stages: `full`
 //!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
@@ -23,6 +23,7 @@
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized --dtype bf16 --m 1000 --n 776 --k 120
+//! cargo run -p host -- --kernel warp-specialized --dtype bf16-f32 --m 1000 --n 776 --k 120
 //! ```
 
 use cuda_std::mbarrier::{self, Mbarrier};
@@ -34,15 +35,14 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
 use crate::warpgroup::{layout, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
-/// A consumer stores C by boxes of 64 x 64, of which two can be on their way.
-const BOX_BYTES: usize = WM * BOX * 2;
-/// A thread's sums of a box.
-const SUMS_OF_BOX: usize = WM * BOX / WARPGROUP;
+/// A consumer stores C by boxes of 64 rows of 128 bytes, of which two can be on their way.
+const BOX_ROW: usize = 128;
+const BOX_BYTES: usize = WM * BOX_ROW;
 
 /// What follows from the consumers of a CTA, and from the sums of their threads.
 pub(crate) struct Cta<const CONSUMERS: usize, const SUMS: usize>;
@@ -64,15 +64,19 @@ impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
 /// The CTA of this rung: two consumers, each thread of which has 128 sums.
 type ThisCta = Cta<2, 128>;
 
-/// The variants: names, for bf16 and f16, and along what the rows of A and of B run.
+/// The variants: names, along what the rows of A and of B run, and entry points by the types of A
+/// and B, and of C.
 macro_rules! variants {
-    ($($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*) => {
+    ($(
+        $name:literal $a:ident $b:ident:
+        $($entry:ident ($($types:tt)+) $input:ident $output:ident;)+
+    )*) => {
         kernel! {
             name: "warp-specialized",
             idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
             variants: [
-                $(
-                    $name = fn $bf16(gemm: bf16; mapped)
+                $($(
+                    $name = fn $entry(gemm: $($types)+; mapped)
                         block(ThisCta::THREADS, 1)
                         tile(ThisCta::BM, ThisCta::BN, BK)
                         shared(
@@ -85,32 +89,34 @@ macro_rules! variants {
                             a: layout!($a),
                             b: layout!($b),
                         }
-                        => multiply::<Bf16, $a, $b>(gemm, full, empty);
-                    $name = fn $f16(gemm: f16; mapped)
-                        block(ThisCta::THREADS, 1)
-                        tile(ThisCta::BM, ThisCta::BN, BK)
-                        shared(
-                            full: [Mbarrier; ThisCta::STAGES],
-                            empty: [Mbarrier; ThisCta::STAGES],
-                        )
-                        launch_bounds(1)
-                        {
-                            staging: Staging::Ring { bytes: ThisCta::BYTES as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<F16, $a, $b>(gemm, full, empty);
-                )*
+                        => multiply::<$input, $output, $a, $b>(gemm, full, empty);
+                )+)*
             ],
         }
     };
 }
 
 variants! {
-    "warp-specialized" warp_specialized_bf16 warp_specialized_f16 KMajor MnMajor;
-    "warp-specialized-nt" warp_specialized_nt_bf16 warp_specialized_nt_f16 KMajor KMajor;
-    "warp-specialized-tn" warp_specialized_tn_bf16 warp_specialized_tn_f16 MnMajor MnMajor;
-    "warp-specialized-tt" warp_specialized_tt_bf16 warp_specialized_tt_f16 MnMajor KMajor;
+    "warp-specialized" KMajor MnMajor:
+        warp_specialized_bf16 (bf16) Bf16 Bf16;
+        warp_specialized_f16 (f16) F16 F16;
+        warp_specialized_bf16_f32 (bf16 -> f32) Bf16 f32;
+        warp_specialized_f16_f32 (f16 -> f32) F16 f32;
+    "warp-specialized-nt" KMajor KMajor:
+        warp_specialized_nt_bf16 (bf16) Bf16 Bf16;
+        warp_specialized_nt_f16 (f16) F16 F16;
+        warp_specialized_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
+        warp_specialized_nt_f16_f32 (f16 -> f32) F16 f32;
+    "warp-specialized-tn" MnMajor MnMajor:
+        warp_specialized_tn_bf16 (bf16) Bf16 Bf16;
+        warp_specialized_tn_f16 (f16) F16 F16;
+        warp_specialized_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
+        warp_specialized_tn_f16_f32 (f16 -> f32) F16 f32;
+    "warp-specialized-tt" MnMajor KMajor:
+        warp_specialized_tt_bf16 (bf16) Bf16 Bf16;
+        warp_specialized_tt_f16 (f16) F16 F16;
+        warp_specialized_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
+        warp_specialized_tt_f16_f32 (f16 -> f32) F16 f32;
 }
 
 /// Where a warpgroup stands in the ring: at a stage, and at the parity of its phase.
@@ -144,8 +150,8 @@ impl Ring {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
-    gemm: MappedGemm<'_>,
+unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
+    gemm: MappedGemm<'_, C::Bits>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -162,7 +168,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             let mut at = Ring::PRODUCER;
             while tile < rows * cols {
                 let place = raster::tile_position(tile, rows, cols);
-                stages.load::<A, B>(&gemm, place, (0, iterations), &mut at);
+                stages.load::<_, A, B>(&gemm, place, (0, iterations), &mut at);
                 tile += ctas;
             }
         }
@@ -176,7 +182,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
         let place = raster::tile_position(tile, rows, cols);
         let mut sums = [0.0_f32; 128];
         stages.add_products::<T, A, B>(&mut sums, iterations, consumer, thread, &mut at);
-        stages.store::<T>(&gemm, &sums, place, consumer, thread);
+        stages.store::<C>(&gemm, &sums, place, consumer, thread);
         tile += ctas;
     }
     tma::wait_group_read::<0>(); // the boxes have been read, which are gone when the CTA ends
@@ -184,8 +190,8 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
 
 /// The ring buffer of a CTA, and its barriers.
 pub(crate) struct Stages<const CONSUMERS: usize, const SUMS: usize> {
-    ring: *mut u8,        // (STAGES, A_BYTES + B_BYTES), and (CONSUMERS, 2, 64, 64) of C
-    full: *mut Mbarrier,  // (STAGES)
+    ring: *mut u8, // (STAGES, A_BYTES + B_BYTES), and (CONSUMERS, 2, 64, 128 bytes) of C
+    full: *mut Mbarrier, // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 }
 
@@ -216,9 +222,9 @@ where
     /// The producer's thread asks for the tiles of A and B that the tile of C at `(row, col)`
     /// needs in k-iterations `from .. to`.
     #[inline(always)]
-    pub unsafe fn load<A: Tiles, B: Tiles>(
+    pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,
-        gemm: &MappedGemm<'_>,
+        gemm: &MappedGemm<'_, C>,
         (row, col): (usize, usize),
         (from, to): (usize, usize),
         at: &mut Ring,
@@ -287,9 +293,9 @@ where
 
     /// A consumer stores its 64 rows of the tile of C at `(row, col)`.
     #[inline(always)]
-    pub unsafe fn store<T: Half>(
+    pub unsafe fn store<C: Output>(
         &self,
-        gemm: &MappedGemm<'_>,
+        gemm: &MappedGemm<'_, C::Bits>,
         sums: &[f32; SUMS],
         (row, col): (usize, usize),
         consumer: usize,
@@ -299,67 +305,177 @@ where
         if gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
-            store_boxes::<T, SUMS>(gemm, sums, (row, col), boxes, consumer, thread);
+            store_boxes::<C, SUMS>(gemm, sums, (row, col), boxes, consumer, thread);
         } else {
-            store_elements::<T, SUMS>(gemm, sums, row, col, thread);
+            store_pairs::<C, SUMS>(gemm, sums, row, col, thread);
         }
     }
 }
 
+/// The type of C: how sums in f32 become its elements.
+pub(crate) trait Output {
+    /// What holds an element.
+    type Bits;
+
+    /// Columns of a box of C, 64 rows of 128 bytes.
+    const COLUMNS: usize = BOX_BYTES / WM / size_of::<Self::Bits>();
+
+    /// A thread writes `alpha` times its sums of a box.
+    ///
+    /// # Safety
+    ///
+    /// `target` is the box, in shared memory, and the thread's sums from `first` on belong to it.
+    unsafe fn write<const SUMS: usize>(
+        target: *mut u8, // (64, COLUMNS), swizzled
+        alpha: f32,
+        sums: &[f32; SUMS],
+        first: usize,
+        thread: usize,
+    );
+
+    /// `C[row][col] = alpha * sum + beta * C[row][col]` for pairs of neighbours of a row, the first
+    /// at each place, or nothing where C has no such elements.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches the elements, and columns are even.
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_, Self::Bits>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    );
+}
+
+/// C is rounded to 16 bits, once.
+impl<T: Half> Output for T {
+    type Bits = u16;
+
+    #[inline(always)]
+    unsafe fn write<const SUMS: usize>(
+        target: *mut u8, // (64, 64)
+        alpha: f32,
+        sums: &[f32; SUMS],
+        first: usize,
+        thread: usize,
+    ) {
+        let (warp, lane) = (thread / 32, thread % 32);
+        // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 name its rows in
+        // eight columns, lanes 16 to 31 in the eight columns beside them.
+        let (in_box, half) = (16 * warp + lane % 16, lane / 16);
+        for pair in 0..Self::COLUMNS / 16 {
+            let i = first + 8 * pair;
+            let scaled = |i: usize| T::pair(alpha * sums[i], alpha * sums[i + 1]);
+            let place = in_box * BOX_ROW + 16 * (2 * pair + half);
+            let fragments = [scaled(i), scaled(i + 2), scaled(i + 4), scaled(i + 6)];
+            mma::stmatrix_x4(target.add(Swizzle::Bytes128.place(place)), fragments);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
+        for i in 0..PAIRS {
+            let (row, col) = places[i];
+            gemm.update::<T>(row, col, sums[i][0]);
+            gemm.update::<T>(row, col + 1, sums[i][1]);
+        }
+    }
+}
+
+/// C is not rounded again.
+impl Output for f32 {
+    type Bits = f32;
+
+    #[inline(always)]
+    unsafe fn write<const SUMS: usize>(
+        target: *mut u8, // (64, 32)
+        alpha: f32,
+        sums: &[f32; SUMS],
+        first: usize,
+        thread: usize,
+    ) {
+        for pair in 0..Self::COLUMNS / 4 {
+            let i = first + 2 * pair;
+            // Of a box, as if it were the first columns of the tile.
+            let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
+            let place = row as usize * BOX_ROW + col as usize * size_of::<f32>();
+            let pair = Float2([alpha * sums[i], alpha * sums[i + 1]]);
+            pair.write(target.add(Swizzle::Bytes128.place(place)).cast());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update_pairs<const PAIRS: usize>(
+        gemm: &MappedGemm<'_, f32>,
+        places: [(usize, usize); PAIRS],
+        sums: [[f32; 2]; PAIRS],
+    ) {
+        gemm.update_pairs(places, sums);
+    }
+}
+
 /// Stores a consumer's 64 rows of sums by the copy engine: box after box is written to shared
-/// memory, as 16 bits an element, and copied while the next is written.
+/// memory, as elements of C, and copied while the next is written.
 #[inline(always)]
-unsafe fn store_boxes<T: Half, const SUMS: usize>(
-    gemm: &MappedGemm<'_>,
+unsafe fn store_boxes<C: Output, const SUMS: usize>(
+    gemm: &MappedGemm<'_, C::Bits>,
     sums: &[f32; SUMS],
     (row, col): (usize, usize),
-    boxes: *mut u8, // (2, 64, 64)
+    boxes: *mut u8, // (2, 64, COLUMNS)
     consumer: usize,
     thread: usize,
 ) {
-    let (warp, lane) = (thread / 32, thread % 32);
-    // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 name its rows in
-    // eight columns, lanes 16 to 31 in the eight columns beside them.
-    let (in_box, half) = (16 * warp + lane % 16, lane / 16);
-    for part in 0..SUMS / SUMS_OF_BOX {
+    let sums_of_box = WM * C::COLUMNS / WARPGROUP;
+    for part in 0..SUMS / sums_of_box {
         let target = boxes.add(part % 2 * BOX_BYTES);
         if thread == 0 {
             // What was last in this place has been read: the box before the last, or the last.
-            if SUMS > SUMS_OF_BOX {
+            if SUMS > sums_of_box {
                 tma::wait_group_read::<1>();
             } else {
                 tma::wait_group_read::<0>();
             }
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
-        for pair in 0..BOX / 16 {
-            let i = SUMS_OF_BOX * part + 8 * pair;
-            let scaled = |i: usize| T::pair(gemm.alpha * sums[i], gemm.alpha * sums[i + 1]);
-            let place = in_box * BOX * 2 + 16 * (2 * pair + half);
-            let fragments = [scaled(i), scaled(i + 2), scaled(i + 4), scaled(i + 6)];
-            mma::stmatrix_x4(target.add(Swizzle::Bytes128.place(place)), fragments);
-        }
+        C::write(target, gemm.alpha, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
         if thread == 0 {
-            tma::store_2d(gemm.c_boxes, (col + part * BOX) as u32, row as u32, target);
+            // The boxes of the tensor map are square.
+            for i in 0..WM / C::COLUMNS {
+                let (row, col) = (row + i * C::COLUMNS, col + part * C::COLUMNS);
+                let square = target.add(i * C::COLUMNS * BOX_ROW);
+                tma::store_2d(gemm.c_boxes, col as u32, row as u32, square);
+            }
             tma::commit_group();
         }
     }
 }
 
-/// Stores a consumer's sums one by one: where beta wants C to be read, or its rows lie so that the
+/// Pairs of C that a thread reads before it writes them, where it reads C.
+const PAIRS: usize = 4;
+
+/// Stores a consumer's sums pair by pair: where beta wants C to be read, or its rows lie so that the
 /// copy engine cannot write them.
 #[inline(always)]
-pub(crate) unsafe fn store_elements<T: Half, const SUMS: usize>(
-    gemm: &MappedGemm<'_>,
+unsafe fn store_pairs<C: Output, const SUMS: usize>(
+    gemm: &MappedGemm<'_, C::Bits>,
     sums: &[f32; SUMS],
     row: usize,
     col: usize,
     thread: usize,
 ) {
-    for i in 0..sums.len() {
-        let (m, n) = wgmma::sum_place(thread as u32, i as u32);
-        gemm.update::<T>(row + m as usize, col + n as usize, sums[i]);
+    for part in 0..SUMS / (2 * PAIRS) {
+        let (mut places, mut pairs) = ([(0, 0); PAIRS], [[0.0_f32; 2]; PAIRS]);
+        for pair in 0..PAIRS {
+            let i = 2 * (part * PAIRS + pair);
+            let (m, n) = wgmma::sum_place(thread as u32, i as u32);
+            places[pair] = (row + m as usize, col + n as usize);
+            pairs[pair] = [sums[i], sums[i + 1]];
+        }
+        C::update_pairs(gemm, places, pairs);
     }
 }

@@ -38,7 +38,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
+use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 
@@ -156,12 +156,6 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
     }
 }
 
-/// Two neighbours of a row, at a multiple of 8 bytes, each read and written as an f32 of its own,
-/// as those of a [`Float4`](crate::float4::Float4).
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Pair([f32; 2]);
-
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
@@ -242,8 +236,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 for step in 0..BK / 8 {
                     let low = left_tile.add(in_left + step * 8 * BOX * 4);
                     let high = left_tile.add((in_left ^ 64) + (step * 8 + 4) * BOX * 4);
-                    let (low, high) = (low.cast::<Pair>(), high.cast::<Pair>());
-                    left[step] = [(*low).0[0], (*low).0[1], (*high).0[0], (*high).0[1]];
+                    let low = Float2::read(low.cast()).0;
+                    let high = Float2::read(high.cast()).0;
+                    left[step] = [low[0], low[1], high[0], high[1]];
                 }
                 wgmma::fence(); // the sums, and the left operand, may be used
                 for step in 0..BK / 8 {
@@ -344,9 +339,8 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left % BOX, right % BOX));
                 let at = Swizzle::Bytes128.place((row * BOX + col) * 4);
-                let at = target.add(at).cast::<Pair>();
-                (*at).0[0] = gemm.alpha * sums[first];
-                (*at).0[1] = gemm.alpha * sums[second];
+                let pair = Float2([gemm.alpha * sums[first], gemm.alpha * sums[second]]);
+                pair.write(target.add(at).cast());
             }
         }
         tma::fence_shared(); // the copy engine sees the box

@@ -2,7 +2,7 @@
 //! interface.
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, Device, ElementType};
+use gpu_gemm::{Choice, DataType, Device};
 
 use crate::cpu::{self, Algorithm, CpuNumber, Team};
 use crate::data::{Problem, Random};
@@ -47,11 +47,13 @@ impl Rung {
         }
     }
 
-    /// Whether it multiplies elements of a type.
-    pub fn multiplies(self, element: ElementType) -> bool {
+    /// Whether it multiplies matrices of a type.
+    pub fn multiplies(self, data_type: DataType) -> bool {
         match self {
-            Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.types.c == element,
-            Rung::Cpu(algorithm) => algorithm.multiplies(element),
+            Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.types.data_type() == data_type,
+            Rung::Cpu(algorithm) => {
+                data_type == DataType::of(data_type.c) && algorithm.multiplies(data_type.c)
+            }
         }
     }
 

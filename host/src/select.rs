@@ -1,7 +1,7 @@
 //! From the names on the command line to kernels and CPU rungs.
 
 use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
-use gpu_gemm::{Call, Choice, Chooser, ElementType};
+use gpu_gemm::{Call, Choice, Chooser, DataType};
 use thiserror::Error;
 
 use crate::cpu::Algorithm;
@@ -22,11 +22,11 @@ pub enum SelectError {
     #[error("No kernel's name matches `{pattern}`. `rust-gemm --list` shows all.")]
     NoMatch { pattern: String },
     #[error("No kernel whose name matches `{pattern}` multiplies {asked}.")]
-    NoMatchOfType { pattern: String, asked: ElementType },
+    NoMatchOfType { pattern: String, asked: DataType },
     #[error("Kernel `{name}` does not multiply {asked}; these do: {}.", .others.join(", "))]
     WrongType {
         name: String,
-        asked: ElementType,
+        asked: DataType,
         others: Vec<&'static str>,
     },
 }
@@ -49,7 +49,7 @@ fn suggestion(similar: &[&str]) -> String {
 pub fn default_for(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
-    data_type: ElementType,
+    data_type: DataType,
 ) -> &'static str {
     let on_any_gpu = |rung: &Rung| {
         let variant = rung.choice().map(|choice| choice.variant);
@@ -90,7 +90,7 @@ pub fn select(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     names: &[String],
-    data_type: ElementType,
+    data_type: DataType,
 ) -> Result<Vec<Rung>, SelectError> {
     each_once(names, |name| {
         select_one(kernels, algorithms, &[], name, data_type)
@@ -103,7 +103,7 @@ fn select_one(
     algorithms: &[&'static Algorithm],
     others: &[&'static str],
     name: &str,
-    data_type: ElementType,
+    data_type: DataType,
 ) -> Result<Vec<Rung>, SelectError> {
     let is = |known: &str| name.eq_ignore_ascii_case(known);
     let of_type = |mut rungs: Vec<Rung>| {
@@ -188,7 +188,12 @@ impl Asked {
     }
 
     /// What multiplies matrices that lie so; none if no kernel can.
-    pub fn rung(self, chooser: &Chooser, data_type: ElementType, call: Call) -> Option<Rung> {
+    pub fn rung(
+        self,
+        chooser: &Chooser,
+        data_type: impl Into<DataType>,
+        call: Call,
+    ) -> Option<Rung> {
         match self {
             Asked::Rung(rung) => Some(rung),
             Asked::Auto => Some(Rung::Auto(chooser.choose_for(data_type, call)?)),
@@ -205,7 +210,7 @@ pub fn ask(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     names: &[String],
-    data_type: ElementType,
+    data_type: DataType,
 ) -> Result<Vec<Asked>, SelectError> {
     each_once(names, |name| match name.eq_ignore_ascii_case(AUTO) {
         true => Ok(vec![Asked::Auto]),
@@ -224,7 +229,7 @@ pub fn ask(
 pub fn kernels(
     kernels: &[&'static Kernel],
     names: &[String],
-    data_type: ElementType,
+    data_type: DataType,
 ) -> Result<Vec<&'static Variant>, SelectError> {
     let rungs = select(kernels, &[], names, data_type)?;
     let choices = rungs.into_iter().filter_map(Rung::choice);
@@ -319,7 +324,7 @@ mod tests {
     use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::KERNELS;
 
-    fn names(asked: &[&str], data_type: ElementType) -> Result<Vec<&'static str>, SelectError> {
+    fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         Ok(select(KERNELS, RUNGS, &asked, data_type)?
             .into_iter()
@@ -329,10 +334,10 @@ mod tests {
 
     #[test]
     fn a_kernel_stands_for_its_first_variant_of_the_type() {
-        assert_eq!(names(&["naive"], ElementType::F32), Ok(vec!["naive"]));
-        for data_type in ElementType::ALL {
+        assert_eq!(names(&["naive"], DataType::F32), Ok(vec!["naive"]));
+        for data_type in DataType::ALL {
             let mut variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
-            let first = variants.find(|variant| variant.types.c == data_type);
+            let first = variants.find(|variant| variant.types.data_type() == data_type);
             match first {
                 Some(first) => assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name])),
                 None => assert!(names(&["tiled"], data_type).is_err()),
@@ -342,25 +347,27 @@ mod tests {
 
     #[test]
     fn a_variant_stands_for_itself() {
-        assert_eq!(names(&["tiled-32"], ElementType::F32), Ok(vec!["tiled-32"]));
+        assert_eq!(names(&["tiled-32"], DataType::F32), Ok(vec!["tiled-32"]));
     }
 
     #[test]
     fn cpu_stands_for_the_cpu_rungs_of_the_type_and_all_for_none_of_them() {
-        for data_type in ElementType::ALL {
-            let rungs = RUNGS.iter().filter(|rung| rung.multiplies(data_type));
+        for data_type in DataType::ALL {
+            let rungs = RUNGS
+                .iter()
+                .filter(|rung| Rung::Cpu(rung).multiplies(data_type));
             let rungs: Vec<&str> = rungs.map(|rung| rung.name).collect();
             assert_eq!(names(&["cpu"], data_type), Ok(rungs));
             let all = names(&["all"], data_type).unwrap();
             assert!(!all.iter().any(|name| name.starts_with("cpu-")));
         }
-        assert_eq!(names(&["cpu-ikj"], ElementType::I32), Ok(vec!["cpu-ikj"]));
+        assert_eq!(names(&["cpu-ikj"], DataType::I32), Ok(vec!["cpu-ikj"]));
         for name in ["cpu", "cpu-ikj"] {
-            let among_kernels = kernels(KERNELS, &[name.to_string()], ElementType::F32);
+            let among_kernels = kernels(KERNELS, &[name.to_string()], DataType::F32);
             assert!(matches!(among_kernels, Err(SelectError::Unknown { .. })));
         }
         assert!(matches!(
-            names(&["cpu-matrixmultiply"], ElementType::I32),
+            names(&["cpu-matrixmultiply"], DataType::I32),
             Err(SelectError::WrongType { .. })
         ));
     }
@@ -368,28 +375,28 @@ mod tests {
     #[test]
     fn names_are_kept_in_order_and_repeated_ones_run_once() {
         assert_eq!(
-            names(&["tiled-32", "naive", "tiled-32"], ElementType::F32),
+            names(&["tiled-32", "naive", "tiled-32"], DataType::F32),
             Ok(vec!["tiled-32", "naive"])
         );
-        let all = names(&["all"], ElementType::F32).unwrap();
+        let all = names(&["all"], DataType::F32).unwrap();
         let last = *all.last().unwrap();
         let last_first = [&[last], &all[..all.len() - 1]].concat();
-        assert_eq!(names(&[last, "all"], ElementType::F32), Ok(last_first));
+        assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
     }
 
     #[test]
     fn auto_is_a_name_beside_others_and_stands_for_what_suits_the_shape() {
         let names = ["auto", "naive", "auto"].map(String::from);
-        let asked = ask(KERNELS, RUNGS, &names, ElementType::F32).unwrap();
+        let asked = ask(KERNELS, RUNGS, &names, DataType::F32).unwrap();
         assert_eq!(asked.len(), 2);
         assert_eq!(asked[0], Asked::Auto);
         let chooser = Chooser::untuned(gpu_gemm::DeviceFacts::simulator());
-        for data_type in ElementType::ALL {
+        for data_type in DataType::ALL {
             let rung = asked[0]
                 .rung(
                     &chooser,
                     data_type,
-                    Storage::default().call(Shape::cube(100), data_type),
+                    Storage::default().call(Shape::cube(100), data_type.inputs),
                 )
                 .unwrap();
             assert_eq!(rung.name(), "auto");
@@ -399,8 +406,8 @@ mod tests {
 
     #[test]
     fn every_type_has_a_kernel_that_runs_if_none_is_named() {
-        assert_eq!(default_for(KERNELS, RUNGS, ElementType::F32), DEFAULT);
-        for data_type in ElementType::ALL {
+        assert_eq!(default_for(KERNELS, RUNGS, DataType::F32), DEFAULT);
+        for data_type in DataType::ALL {
             let name = default_for(KERNELS, RUNGS, data_type);
             assert!(names(&[name], data_type).is_ok(), "{name}");
         }
@@ -408,14 +415,14 @@ mod tests {
         let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
         let tiled = names.iter().position(|name| *name == "tiled").unwrap();
         assert_eq!(
-            default_for(&KERNELS[..=tiled], RUNGS, ElementType::F32),
+            default_for(&KERNELS[..=tiled], RUNGS, DataType::F32),
             "tiled"
         );
     }
 
     /// What `ask` says to a name that stands for nothing.
     fn refused(name: &str) -> String {
-        let asked = ask(KERNELS, RUNGS, &[name.to_string()], ElementType::F32);
+        let asked = ask(KERNELS, RUNGS, &[name.to_string()], DataType::F32);
         asked.unwrap_err().to_string()
     }
 
@@ -443,32 +450,32 @@ mod tests {
         let message = refused("async");
         assert_eq!(message.matches('`').count(), 2 * (1 + SUGGESTIONS + 1));
         // Where there is no `auto`, it is not suggested.
-        let message = names(&["auto"], ElementType::F32).unwrap_err().to_string();
+        let message = names(&["auto"], DataType::F32).unwrap_err().to_string();
         assert!(!message.contains("did you mean `auto`"), "{message}");
     }
 
     #[test]
     fn upper_and_lower_case_are_the_same() {
         let upper = ["NAIVE", "Cpu-Ikj", "TILED-32"];
-        let found = names(&upper, ElementType::F32);
+        let found = names(&upper, DataType::F32);
         assert_eq!(found, Ok(vec!["naive", "cpu-ikj", "tiled-32"]));
         assert_eq!(
-            names(&["ALL"], ElementType::F32),
-            names(&["all"], ElementType::F32)
+            names(&["ALL"], DataType::F32),
+            names(&["all"], DataType::F32)
         );
-        let asked = ask(KERNELS, RUNGS, &["Auto".to_string()], ElementType::F32);
+        let asked = ask(KERNELS, RUNGS, &["Auto".to_string()], DataType::F32);
         assert_eq!(asked, Ok(vec![Asked::Auto]));
     }
 
     #[test]
     fn a_pattern_stands_for_every_variant_and_cpu_rung_of_the_type_that_it_matches() {
-        for data_type in ElementType::ALL {
+        for data_type in DataType::ALL {
             let all = names(&["all", "cpu"], data_type).unwrap();
             let kernels = KERNELS
                 .iter()
                 .filter(|kernel| kernel.name.starts_with("tiled"));
             let variants = kernels.flat_map(|kernel| kernel.variants);
-            let expected = variants.filter(|variant| variant.types.c == data_type);
+            let expected = variants.filter(|variant| variant.types.data_type() == data_type);
             let expected: Vec<&str> = expected.map(|variant| variant.name).collect();
             let of_type = |pattern: &str, expected: Vec<&'static str>| {
                 let none = SelectError::NoMatchOfType {
@@ -485,16 +492,14 @@ mod tests {
             of_type("*", all);
             of_type("CPU-*", names(&["cpu"], data_type).unwrap());
         }
-        let nn = names(&["async-*-nn"], ElementType::F32).unwrap();
+        let nn = names(&["async-*-nn"], DataType::F32).unwrap();
         assert!(nn.len() > 2 && nn.iter().all(|name| name.ends_with("-nn")));
         assert_eq!(
             refused("sync*"),
             "No kernel's name matches `sync*`. `rust-gemm --list` shows all."
         );
         assert_eq!(
-            names(&["async-*"], ElementType::I32)
-                .unwrap_err()
-                .to_string(),
+            names(&["async-*"], DataType::I32).unwrap_err().to_string(),
             "No kernel whose name matches `async-*` multiplies i32."
         );
     }
@@ -518,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_kernel_without_the_type_is_answered_with_those_that_have_it() {
-        let message = names(&["double-buffer"], ElementType::I32)
+        let message = names(&["double-buffer"], DataType::I32)
             .unwrap_err()
             .to_string();
         assert!(

@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::data::{Data, Matrix, Number, Problem, ProblemError, Random, Storage};
 use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
 use crate::verify;
-use gpu_gemm::{ElementType, Shape, Transpose};
+use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 
 /// What fills the matrices.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +85,8 @@ pub enum FilesError {
     #[error(transparent)]
     File(#[from] NpyError),
     #[error(
-        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type; save one of them again, with \
-         NumPy's `astype`.",
+        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type, or C of f32 where A and B are \
+         of bf16 or f16; save one of them again, with NumPy's `astype`.",
         one.path().display(), other.path().display(), one_type = one.data_type(), other_type = other.data_type()
     )]
     TypesDiffer {
@@ -136,8 +136,10 @@ impl Files {
             Some(c) => Some(NpyFile::open(c)?),
             None => return Err(FilesError::NoC(beta)),
         };
-        let mut others = std::iter::once(&b).chain(&c);
-        if let Some(other) = others.find(|other| other.data_type() != a.data_type()) {
+        let element = a.data_type();
+        let may_be_f32 = |c: &&NpyFile| element.bytes() == 2 && c.data_type() == ElementType::F32;
+        let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !may_be_f32(c)));
+        if let Some(other) = others.find(|other| other.data_type() != element) {
             return Err(FilesError::TypesDiffer {
                 other: Box::new(other.clone()),
                 one: Box::new(a),
@@ -160,9 +162,18 @@ impl Files {
         }
     }
 
-    /// The type of all their elements.
-    pub fn data_type(&self) -> ElementType {
-        self.a.data_type()
+    /// The types of their elements; without a file of C, it has that of A and B.
+    pub fn data_type(&self) -> DataType {
+        let inputs = self.a.data_type();
+        let c = self.c.as_ref().map_or(inputs, NpyFile::data_type);
+        DataType { inputs, c }
+    }
+
+    /// Whether a product of this type can be made of them: without a file of C, that may be f32
+    /// where A and B are of 16 bits.
+    pub fn can_be(&self, data_type: DataType) -> bool {
+        let of_files = self.data_type();
+        data_type == of_files || self.c.is_none() && data_type.inputs == of_files.inputs
     }
 
     /// The dimensions of the problem.
@@ -197,6 +208,22 @@ impl Source {
         shape: Shape,
         storage: Storage,
         seed: u64,
+        scalars: (T, T),
+    ) -> Result<(Problem<T>, Option<Data>), ReadError> {
+        self.problem_of(T::TYPE, shape, storage, seed, scalars)
+    }
+
+    /// [`Source::problem`] with A and B in `inputs`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::problem`].
+    pub fn problem_of<T: Random + NpyNumber>(
+        &self,
+        inputs: ElementType,
+        shape: Shape,
+        storage: Storage,
+        seed: u64,
         (alpha, beta): (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
         let (layout, batch) = (storage.layout(shape), storage.batch);
@@ -207,13 +234,13 @@ impl Source {
         let problem = match (self, data) {
             (Source::Files(files), _) => files.problem(alpha, beta)?,
             (_, Some(data)) => {
-                Problem::random_batch(batch, shape, layout, data, seed, (alpha, beta))?
+                Problem::random_batch_of(inputs, batch, shape, layout, data, seed, (alpha, beta))?
             }
             (_, None) => index_sums(shape, batch, alpha, beta)?.moved_to(layout)?,
         };
         let problem = Problem {
             transposes: storage.transposes,
-            ..problem
+            ..problem.with_inputs(inputs)
         };
         Ok((problem, data))
     }
@@ -232,7 +259,7 @@ impl Files {
         let Shape { m, n, k } = self.shape();
         let zero = T::default();
         let read = |file: Option<&NpyFile>, rows, columns| match file {
-            Some(file) => file.read::<T>(),
+            Some(file) => read_as(file),
             None => Ok(Matrix::from_elements(rows, columns, |_, _| T::POISON)?),
         };
         let factor = |file| (alpha != zero).then_some(file);
@@ -243,6 +270,16 @@ impl Files {
             read(factor(&self.b), k, n)?,
             read(self.c.as_ref(), m, n)?,
         )?)
+    }
+}
+
+/// The matrix in a file, in elements that hold its numbers exactly.
+fn read_as<T: NpyNumber>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
+    match file.data_type() {
+        same if same == T::TYPE => file.read(),
+        ElementType::Bf16 => Ok(file.read::<Bf16>()?.converted()?),
+        ElementType::F16 => Ok(file.read::<F16>()?.converted()?),
+        _ => file.read(),
     }
 }
 

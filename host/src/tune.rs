@@ -4,7 +4,8 @@
 use gpu_gemm::choose::predictions;
 use gpu_gemm::text::plural;
 use gpu_gemm::{
-    Call, Choice, Chooser, CudaDevice, Device, DeviceError, ElementType, Opened, Shape, Transpose,
+    Call, Choice, Chooser, CudaDevice, DataType, Device, DeviceError, ElementType, Opened, Shape,
+    Transpose,
 };
 use thiserror::Error;
 
@@ -156,7 +157,7 @@ fn prove(
             warmup: Some(0),
         },
         baseline: Baseline::None,
-        ..Request::new(vec![Rung::Auto(choice)], ElementType::F32, shape, seed)
+        ..Request::new(vec![Rung::Auto(choice)], DataType::F32, shape, seed)
     };
     let (report, result) = prove::evaluate_observed(opened, &request, progress);
     result?;
@@ -182,7 +183,7 @@ mod tests {
         let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
         let choices = contenders(&chooser, call, 5);
         assert_eq!(choices.len(), 5);
-        assert_eq!(Some(choices[0]), chooser.choose(ElementType::F32, shape));
+        assert_eq!(Some(choices[0]), chooser.choose(DataType::F32, shape));
         assert_eq!(contenders(&chooser, call, 0).len(), 1);
     }
 
@@ -210,7 +211,7 @@ mod tests {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let shape = Shape::new(20, 30, 40);
         let chooser = Chooser::untuned(DeviceFacts::simulator());
-        let choice = chooser.choose(ElementType::F32, shape).unwrap();
+        let choice = chooser.choose(DataType::F32, shape).unwrap();
         prove(&opened, choice, shape, 1, &Progress::start(0)).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! The library call for every element type, on integers, against sums in i64: products anywhere in
+//! The library call for every data type, on integers, against sums in i64: products anywhere in
 //! memory, batches, and products that the workspace is too small for.
 
 use gpu_gemm::{
-    Batch, Bf16, Call, Context, Element, ElementType, F16, GemmError, Input, Operand, Output,
-    Shape, Transpose, gemm, gemm_strided_batched,
+    Batch, Bf16, Call, Context, DataType, Element, ElementType, F16, GemmError, Input,
+    MultipliesInto, Operand, Output, Shape, Transpose, gemm, gemm_strided_batched,
 };
 use host::data::Number;
 use libtest_mimic::Failed;
@@ -124,15 +124,15 @@ fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
     Ok(T::Scalar::of(scalar).ok_or("alpha is no scalar of the type")?)
 }
 
-struct Problem<T> {
+struct Problem<T, C> {
     case: Case,
     a: Matrices<T>,
     b: Matrices<T>,
-    c: Matrices<T>,
+    c: Matrices<C>,
 }
 
-impl<T: Number> Problem<T> {
-    fn new(case: Case) -> Problem<T> {
+impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
+    fn new(case: Case) -> Problem<T, C> {
         let Shape { m, n, k } = case.shape;
         let reads = case.alpha != 0;
         let reads_c = case.beta != 0;
@@ -147,7 +147,7 @@ impl<T: Number> Problem<T> {
     }
 
     /// The memory of C after the product.
-    fn want(&self) -> Vec<T> {
+    fn want(&self) -> Vec<C> {
         let Case {
             shape,
             transposes,
@@ -182,7 +182,7 @@ impl<T: Number> Problem<T> {
         };
         let batch = Batch {
             count: self.case.batch,
-            strides: [&self.a, &self.b, &self.c].map(|matrices| matrices.stride),
+            strides: [self.a.stride, self.b.stride, self.c.stride],
         };
         Call {
             shape: self.case.shape,
@@ -195,7 +195,7 @@ impl<T: Number> Problem<T> {
     }
 
     /// The memory of C after the call, and what the call said.
-    fn got(&self, context: &Context) -> Result<(Vec<T>, Result<(), GemmError>), Failed> {
+    fn got(&self, context: &Context) -> Result<(Vec<C>, Result<(), GemmError>), Failed> {
         let Problem { case, a, b, c } = self;
         let Shape { m, n, k } = case.shape;
         let (a_there, b_there) = (context.upload(&a.elements)?, context.upload(&b.elements)?);
@@ -239,7 +239,7 @@ impl<T: Number> Problem<T> {
             beta,
             ..
         } = self.case;
-        let name = format!("{} {:?}", T::TYPE.name(), self.case);
+        let name = format!("{} {:?}", T::DATA_TYPE, self.case);
         let (got, said) = self.got(context)?;
         let is_empty = shape.is_empty() || batch == 0;
         let does_nothing = is_empty || beta == 1 && (alpha == 0 || shape.k == 0);
@@ -254,7 +254,7 @@ impl<T: Number> Problem<T> {
             return Ok(());
         }
         said.map_err(|error| format!("{name}: {error}"))?;
-        let same = |(got, want): (&T, &T)| got == want || got.bits() == want.bits();
+        let same = |(got, want): (&C, &C)| got == want || got.bits() == want.bits();
         let wrong = got.iter().zip(&self.want()).position(|pair| !same(pair));
         assert_eq!(wrong, None, "{name}");
         Ok(())
@@ -266,7 +266,9 @@ fn lacks_tensor_cores<T: Number>(library: &Library) -> bool {
     T::TYPE.bytes() == 2 && library.device.facts().capability != 90
 }
 
-fn multiplies_wherever_matrices_lie<T: Number>(library: &Library) -> Result<(), Failed> {
+fn multiplies_wherever_matrices_lie<T: Number + MultipliesInto<C>, C: Number>(
+    library: &Library,
+) -> Result<(), Failed> {
     let context = Context::new(&library.device, library.workspace)?;
     for transposes in each_transposition() {
         // Rows of A, B and C at multiples of 16 bytes, of the type's own size, and in between.
@@ -276,13 +278,15 @@ fn multiplies_wherever_matrices_lie<T: Number>(library: &Library) -> Result<(), 
                 offset,
                 ..Case::of(33, 72, 40, transposes)
             };
-            Problem::<T>::new(case).check(library, &context)?;
+            Problem::<T, C>::new(case).check(library, &context)?;
         }
     }
     Ok(())
 }
 
-fn follows_alpha_and_beta<T: Number>(library: &Library) -> Result<(), Failed> {
+fn follows_alpha_and_beta<T: Number + MultipliesInto<C>, C: Number>(
+    library: &Library,
+) -> Result<(), Failed> {
     let context = Context::new(&library.device, library.workspace)?;
     for alpha in [-2, 0, 1] {
         for (beta, k) in [(-1, 17), (0, 17), (1, 17), (2, 0), (0, 0), (1, 0)] {
@@ -292,13 +296,15 @@ fn follows_alpha_and_beta<T: Number>(library: &Library) -> Result<(), Failed> {
                 beta,
                 ..Case::of(20, 35, k, transposes)
             };
-            Problem::<T>::new(case).check(library, &context)?;
+            Problem::<T, C>::new(case).check(library, &context)?;
         }
     }
     Ok(())
 }
 
-fn multiplies_batches<T: Number>(library: &Library) -> Result<(), Failed> {
+fn multiplies_batches<T: Number + MultipliesInto<C>, C: Number>(
+    library: &Library,
+) -> Result<(), Failed> {
     let context = Context::new(&library.device, library.workspace)?;
     for transposes in each_transposition() {
         for (batch, gap) in [(3, 0), (2, 5), (0, 0)] {
@@ -309,7 +315,7 @@ fn multiplies_batches<T: Number>(library: &Library) -> Result<(), Failed> {
                 beta: -1,
                 ..Case::of(19, 40, 24, transposes)
             };
-            Problem::<T>::new(case).check(library, &context)?;
+            Problem::<T, C>::new(case).check(library, &context)?;
         }
     }
     Ok(())
@@ -317,12 +323,20 @@ fn multiplies_batches<T: Number>(library: &Library) -> Result<(), Failed> {
 
 /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
 /// which are larger than the smallest workspace. C has many rows, many columns, or long sums;
-/// elements of 16 bits are rounded only once all the same. Of f32 only one of the two is copied.
-fn cuts_what_the_workspace_is_too_small_for<T: Number>(library: &Library) -> Result<(), Failed> {
+/// a C of 16 bits is rounded only once all the same, and one of f32 gets them in parts. Of f32 only one of the two is copied.
+fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
+    library: &Library,
+) -> Result<(), Failed> {
     let context = Context::new(&library.device, 0)?;
-    let lengths = match T::TYPE.bytes() {
-        2 => vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)],
-        _ if T::TYPE == ElementType::F32 => vec![(40, 40, 7000)],
+    let lengths = match T::DATA_TYPE {
+        DataType {
+            inputs: ElementType::Bf16 | ElementType::F16,
+            c: ElementType::F32,
+        } => vec![(40, 40, 7500)],
+        DataType { c, .. } if c.bytes() == 2 => {
+            vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
+        }
+        DataType::F32 => vec![(40, 40, 7000)],
         _ => vec![(1200, 20, 270), (20, 1200, 270), (40, 40, 7000)],
     };
     for (m, n, k) in lengths {
@@ -333,23 +347,26 @@ fn cuts_what_the_workspace_is_too_small_for<T: Number>(library: &Library) -> Res
             beta: -1,
             ..Case::of(m, n, k, (Transpose::Yes, Transpose::Yes))
         };
-        let problem = Problem::<T>::new(case);
-        let plan = context.plan(T::TYPE, problem.call());
+        let problem = Problem::<T, C>::new(case);
+        let plan = context.plan(T::DATA_TYPE, problem.call());
         assert!(matches!(plan, Err(GemmError::Workspace { .. })), "{case:?}");
         problem.check(library, &context)?;
     }
     Ok(())
 }
 
-/// Elements of 16 bits: a cut along K would round C once more.
-fn refuses_long_sums_that_the_workspace_is_too_small_for<T: Number>(
+/// A C of 16 bits: a cut along K would round it once more.
+fn refuses_long_sums_that_the_workspace_is_too_small_for<
+    T: Number + MultipliesInto<C>,
+    C: Number,
+>(
     library: &Library,
 ) -> Result<(), Failed> {
     let case = Case {
         padding: 1,
         ..Case::of(40, 30, 8001, (Transpose::No, Transpose::No))
     };
-    let problem = Problem::<T>::new(case);
+    let problem = Problem::<T, C>::new(case);
     let small = Context::new(&library.device, 0)?;
     if lacks_tensor_cores::<T>(library) {
         return problem.check(library, &small);
@@ -358,7 +375,7 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<T: Number>(
     // Copies of 40 x 8008 and of 8001 x 32, at multiples of 256 bytes.
     let needed =
         (40usize * 8008 * 2).next_multiple_of(256) + (8001usize * 32 * 2).next_multiple_of(256);
-    let name = T::TYPE.name();
+    let name = T::DATA_TYPE.name();
     let expected = format!(
         "This product of {name} takes {needed} bytes of workspace or more, and there are 1048576. \
          Create the context with more."
@@ -366,30 +383,30 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<T: Number>(
     assert_eq!(said.err().map(|error| error.to_string()), Some(expected));
     assert!(bits(&after) == bits(&problem.c.elements), "C was written");
     let enough = Context::new(&library.device, needed)?;
-    assert!(enough.plan(T::TYPE, problem.call()).is_ok());
+    assert!(enough.plan(T::DATA_TYPE, problem.call()).is_ok());
     Ok(())
 }
 
 type Claim = fn(&Library) -> Result<(), Failed>;
 
 /// The claims about a type, each by its name.
-fn claims_of<T: Number>() -> Vec<(&'static str, Claim)> {
+fn claims_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<(&'static str, Claim)> {
     let mut claims: Vec<(&str, Claim)> = vec![
         (
             "multiplies_wherever_matrices_lie",
-            multiplies_wherever_matrices_lie::<T>,
+            multiplies_wherever_matrices_lie::<T, C>,
         ),
-        ("follows_alpha_and_beta", follows_alpha_and_beta::<T>),
-        ("multiplies_batches", multiplies_batches::<T>),
+        ("follows_alpha_and_beta", follows_alpha_and_beta::<T, C>),
+        ("multiplies_batches", multiplies_batches::<T, C>),
         (
             "cuts_what_the_workspace_is_too_small_for",
-            cuts_what_the_workspace_is_too_small_for::<T>,
+            cuts_what_the_workspace_is_too_small_for::<T, C>,
         ),
     ];
-    if T::TYPE.bytes() == 2 {
+    if C::TYPE.bytes() == 2 {
         claims.push((
             "refuses_long_sums_that_the_workspace_is_too_small_for",
-            refuses_long_sums_that_the_workspace_is_too_small_for::<T>,
+            refuses_long_sums_that_the_workspace_is_too_small_for::<T, C>,
         ));
     }
     claims
@@ -397,15 +414,16 @@ fn claims_of<T: Number>() -> Vec<(&'static str, Claim)> {
 
 /// All claims about all types, each by its name.
 pub fn claims() -> Vec<(String, Claim)> {
-    let named = |element: ElementType, claims: Vec<(&'static str, Claim)>| {
-        claims
-            .into_iter()
-            .map(move |(name, claim)| (format!("{}::{name}", element.name()), claim))
-    };
-    named(ElementType::F32, claims_of::<f32>())
-        .chain(named(ElementType::F64, claims_of::<f64>()))
-        .chain(named(ElementType::I32, claims_of::<i32>()))
-        .chain(named(ElementType::Bf16, claims_of::<Bf16>()))
-        .chain(named(ElementType::F16, claims_of::<F16>()))
+    fn named<T: Number + MultipliesInto<C>, C: Number>() -> impl Iterator<Item = (String, Claim)> {
+        let claims = claims_of::<T, C>().into_iter();
+        claims.map(|(name, claim)| (format!("{}::{name}", T::DATA_TYPE), claim))
+    }
+    named::<f32, f32>()
+        .chain(named::<f64, f64>())
+        .chain(named::<i32, i32>())
+        .chain(named::<Bf16, Bf16>())
+        .chain(named::<F16, F16>())
+        .chain(named::<Bf16, f32>())
+        .chain(named::<F16, f32>())
         .collect()
 }

@@ -24,15 +24,20 @@ pub fn on_simulator(
 /// Whether the simulator runs this variant, and not another that stands for it. Products of
 /// warpgroups take it a while. Of 16 bits two of their eight variants read A and B in all ways
 /// that there are, and have both types; and square stream-K tiles have the code of those that are
-/// twice as wide.
+/// twice as wide. A C of f32 changes nothing but how C is stored: one variant of each grid has it.
 pub fn stands_for_itself(variant: &Variant) -> bool {
+    let inputs = variant.types.a;
     let is_first = match variant.a.major {
-        _ if matches!(variant.types.c, ElementType::F32 | ElementType::F64) => true,
-        Major::K => variant.types.c == ElementType::Bf16 && variant.b.major == Major::Mn,
-        Major::Mn => variant.types.c == ElementType::F16 && variant.b.major == Major::K,
+        _ if inputs.bytes() > 2 => true,
+        Major::K => inputs == ElementType::Bf16 && variant.b.major == Major::Mn,
+        Major::Mn => inputs == ElementType::F16 && variant.b.major == Major::K,
     };
     let is_square = variant.tile.m == variant.tile.n;
     match variant.grid {
+        Grid::Persistent if inputs != variant.types.c => is_first && inputs == ElementType::Bf16,
+        Grid::PersistentStreamK if inputs != variant.types.c => {
+            is_first && inputs == ElementType::F16 && variant.tile.m == 64 && is_square
+        }
         Grid::Persistent => is_first,
         Grid::PersistentStreamK => is_first && is_square,
         _ => true,

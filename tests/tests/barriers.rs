@@ -109,6 +109,7 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
         };
         let one = T::from_integer(1);
         let problem = Problem::<T>::random(shape, layout, data, 7, one, T::default())?;
+        let problem = problem.with_inputs(variant.types.a);
         look_at(variant, &problem, &mut sites)?;
     }
     match sites.all.difference(&sites.needed).next() {

@@ -591,7 +591,7 @@ fn other_stream() -> Result<(), Failed> {
     let stream = cust::stream::Stream::new(cust::stream::StreamFlags::NON_BLOCKING, None)?;
     let mut context = Context::on_stream(&device, &stream, 0)?;
     let shape = Shape::cube(64);
-    context.prepare::<f32>(shape, Transpose::No, Transpose::No)?;
+    context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;
     let ones = vec![1.0f32; 64 * 64];
     let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);
     let mut c = context.upload(&ones)?;
@@ -607,7 +607,7 @@ fn prepared() -> Result<(), Failed> {
     let device = Device::Cuda(Box::new(CudaDevice::open(0)?));
     let mut context = Context::new(&device, 0)?;
     let shape = Shape::cube(1000);
-    context.prepare::<f32>(shape, Transpose::No, Transpose::No)?;
+    context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;
     let workspace = context.workspace_bytes();
     let ones = vec![1.0f32; 1_000_000];
     let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);

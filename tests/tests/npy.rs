@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use gpu_gemm::ElementType;
+use gpu_gemm::{DataType, ElementType};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
@@ -22,9 +22,9 @@ fn main() -> ExitCode {
             .push(Trial::test(format!("numpy::{name}"), test).with_ignored_flag(why_not.is_some()));
     };
     // NumPy has no arithmetic for bf16.
-    for data_type in ElementType::ALL
+    for data_type in DataType::ALL
         .into_iter()
-        .filter(|one| *one != ElementType::Bf16)
+        .filter(|one| one.inputs != ElementType::Bf16)
     {
         for orders in ["CC", "CF", "FC", "FF"] {
             let name = format!("{data_type}::a_and_b_in_order_{orders}_give_its_own_product");
@@ -85,8 +85,8 @@ fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
 }
 
 /// How NumPy calls an element type.
-fn dtype(data_type: ElementType) -> String {
-    let name = data_type.name();
+fn dtype(element: ElementType) -> String {
+    let name = element.name();
     let (kind, bits) = name.split_at(1);
     let bytes = bits.parse::<u32>().expect("a name such as f32") / 8;
     format!("<{kind}{bytes}")
@@ -101,16 +101,17 @@ const ALL: [(&str, &str); 4] = [
 
 /// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy compares it with its own:
 /// within the bound of rounding, computed apart from ours, and exactly where nothing rounds.
-fn products_agree(data_type: ElementType, orders: &str, version: u8) -> Result<(), Failed> {
+fn products_agree(data_type: DataType, orders: &str, version: u8) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let (a_order, b_order) = orders.split_at(1);
-    let dtype = dtype(data_type);
-    let prelude =
-        format!("import numpy as np\nm, n, k, dtype = 67, 45, 130, np.dtype('{dtype}')\n");
+    let [inputs, of_c] = [data_type.inputs, data_type.c].map(dtype);
+    let prelude = format!(
+        "import numpy as np\nm, n, k, inputs, dtype = 67, 45, 130, '{inputs}', np.dtype('{of_c}')\n"
+    );
     for data in ["integers(-4, 5, size)", "normal(size=size)"] {
         // All integers of the type: their products wrap.
         let draw = match (data_type, data) {
-            (ElementType::I32, "normal(size=size)") => "integers(-2**31, 2**31, size)",
+            (DataType::I32, "normal(size=size)") => "integers(-2**31, 2**31, size)",
             _ => data,
         };
         python_in(
@@ -118,8 +119,10 @@ fn products_agree(data_type: ElementType, orders: &str, version: u8) -> Result<(
             &format!(
                 "{prelude}
 random = np.random.default_rng(7)
-for name, size, order in ('a', (m, k), '{a_order}'), ('b', (k, n), '{b_order}'), ('c', (m, n), 'C'):
-    array = np.asarray(random.{draw}.astype(dtype), order=order)
+for name, size, order, of in (
+    ('a', (m, k), '{a_order}', inputs), ('b', (k, n), '{b_order}', inputs), ('c', (m, n), 'C', dtype)
+):
+    array = np.asarray(random.{draw}.astype(of), order=order)
     with open(name + '.npy', 'wb') as file:
         np.lib.format.write_array(file, array, version=({version}, 0))
 "
@@ -149,26 +152,27 @@ else:
     Ok(())
 }
 
-fn empty_products(data_type: ElementType) -> Result<(), Failed> {
+fn empty_products(data_type: DataType) -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let dtype = dtype(data_type);
+    let [inputs, of_c] = [data_type.inputs, data_type.c].map(dtype);
     for (m, n, k) in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)] {
         python_in(
             folder.path(),
             &format!(
                 "import numpy as np
-np.save('a.npy', np.ones(({m}, {k}), '{dtype}'))
-np.save('b.npy', np.ones(({k}, {n}), '{dtype}', order='F'))
+np.save('a.npy', np.ones(({m}, {k}), '{inputs}'))
+np.save('b.npy', np.ones(({k}, {n}), '{inputs}', order='F'))
 "
             ),
         )?;
-        proven(&folder, &[ALL[0], ALL[1], ALL[3]], &[]);
+        let files = [ALL[0], ALL[1], ALL[3]];
+        proven(&folder, &files, &["--dtype", data_type.name()]);
         python_in(
             folder.path(),
             &format!(
                 "import numpy as np
 d = np.load('d.npy')
-assert d.dtype == '{dtype}' and d.shape == ({m}, {n}) and not d.any(), d
+assert d.dtype == '{of_c}' and d.shape == ({m}, {n}) and not d.any(), d
 "
             ),
         )?;

@@ -29,22 +29,24 @@ fn main() -> ExitCode {
         fences_hold,
     )];
     for variant in variants().filter(|variant| tests::stands_for_itself(variant)) {
-        trials.extend(match variant.types.c {
-            ElementType::F32 => trials_of::<f32>(variant),
-            ElementType::F64 => trials_of::<f64>(variant),
-            ElementType::I32 => trials_of::<i32>(variant),
-            ElementType::Bf16 => trials_of::<Bf16>(variant),
-            ElementType::F16 => trials_of::<F16>(variant),
+        trials.extend(match (variant.types.a, variant.types.c) {
+            (ElementType::Bf16, ElementType::F32) => trials_of::<Bf16, f32>(variant),
+            (ElementType::F16, ElementType::F32) => trials_of::<F16, f32>(variant),
+            (_, ElementType::F32) => trials_of::<f32, f32>(variant),
+            (_, ElementType::F64) => trials_of::<f64, f64>(variant),
+            (_, ElementType::I32) => trials_of::<i32, i32>(variant),
+            (_, ElementType::Bf16) => trials_of::<Bf16, Bf16>(variant),
+            (_, ElementType::F16) => trials_of::<F16, F16>(variant),
         });
     }
     tests::run(trials)
 }
 
-fn trials_of<T: Element>(variant: &'static Variant) -> Vec<Trial> {
+fn trials_of<Input: Element, T: Element>(variant: &'static Variant) -> Vec<Trial> {
     let name = variant.entry.name;
     let mut trials = vec![on_simulator(
         format!("{name}::accesses_nothing_beside_its_matrices"),
-        move || stays_inside::<T>(variant),
+        move || stays_inside::<Input, T>(variant),
     )];
     // What these read by vectors of registers, only fences check; and what a tensor map does not
     // name, copies fill with zeros.
@@ -52,7 +54,7 @@ fn trials_of<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     if !variant.gemv_like && !is_mapped {
         trials.push(on_simulator(
             format!("{name}::is_stopped_where_it_reads_more_than_its_launch_names"),
-            move || is_stopped::<T>(variant),
+            move || is_stopped::<Input, T>(variant),
         ));
     }
     trials
@@ -155,11 +157,11 @@ fn transposes(variant: &Variant) -> Vec<[Transpose; 2]> {
     }
 }
 
-fn stays_inside<T: Element>(variant: &'static Variant) -> Result<(), Failed> {
+fn stays_inside<Input: Element, T: Element>(variant: &'static Variant) -> Result<(), Failed> {
     for shape in shapes(variant) {
         for place in PLACES {
             for transposes in transposes(variant) {
-                let case = Case::<T>::new(shape, place, transposes)?;
+                let case = Case::<Input, T>::new(shape, place, transposes)?;
                 for decomposition in decompositions(variant) {
                     let plan = Plan::new(variant, case.call(), decomposition)?;
                     let name = format!(
@@ -176,15 +178,15 @@ fn stays_inside<T: Element>(variant: &'static Variant) -> Result<(), Failed> {
 }
 
 /// A product of small integers, and its operands as they are stored.
-struct Case<T> {
+struct Case<Input, T> {
     problem: Problem<T>,
     place: Place,
     transposes: [Transpose; 2],
-    a: Matrix<T>,
-    b: Matrix<T>,
+    a: Matrix<Input>,
+    b: Matrix<Input>,
 }
 
-impl<T: Element> Case<T> {
+impl<Input: Element, T: Element> Case<Input, T> {
     fn new(shape: Shape, place: Place, transposes: [Transpose; 2]) -> Result<Self, Failed> {
         let data = Data::SmallIntegers { largest: 4 };
         let [alpha, beta] = [2, -1].map(T::from_integer);
@@ -203,13 +205,13 @@ impl<T: Element> Case<T> {
     }
 
     fn call(&self) -> Call {
-        let operand = |matrix: &Matrix<T>, transpose| {
+        let operand = |matrix: &Matrix<Input>, transpose| {
             // Where it begins in a page.
             let address = match (self.place.edge, self.place.aligned) {
-                (Edge::End, false) => (matrix.extent() * size_of::<T>()).wrapping_neg(),
+                (Edge::End, false) => (matrix.extent() * size_of::<Input>()).wrapping_neg(),
                 _ => 0,
             };
-            Operand::at(address, matrix.leading(), T::TYPE, transpose)
+            Operand::at(address, matrix.leading(), Input::TYPE, transpose)
         };
         Call {
             shape: self.problem.shape(),
@@ -263,13 +265,14 @@ impl Place {
 }
 
 /// The matrix as it lies in memory.
-fn stored<T: Number>(
+fn stored<Input: Number, T: Number>(
     matrix: &Matrix<T>,
     transpose: Transpose,
     place: Place,
-) -> Result<Matrix<T>, Failed> {
+) -> Result<Matrix<Input>, Failed> {
+    let matrix = matrix.converted::<Input>()?;
     let (rows, columns) = transpose.of((matrix.rows(), matrix.columns()));
-    let placement = place.of_rows::<T>(columns);
+    let placement = place.of_rows::<Input>(columns);
     Ok(Matrix::from_rows(
         rows,
         columns,
@@ -284,30 +287,27 @@ fn stored<T: Number>(
 }
 
 /// The memories of a product, each between fences.
-struct Memory<T: Number> {
-    a: Fenced<T>,
-    b: Fenced<T>,
+struct Memory<Input: Number, T: Number> {
+    a: Fenced<Input>,
+    b: Fenced<Input>,
     c: Fenced<T>,
     workspace: Fenced<T>,
 }
 
-impl<T: Element> Memory<T> {
-    fn new(case: &Case<T>, plan: &Plan, name: &str) -> Result<Self, Failed> {
-        let fenced = |memory: &str, elements: &[T], alignment| {
-            Fenced::new(
-                format!("{memory} of {name}"),
-                elements,
-                case.place.edge,
-                alignment,
-            )
+impl<Input: Element, T: Element> Memory<Input, T> {
+    fn new(case: &Case<Input, T>, plan: &Plan, name: &str) -> Result<Self, Failed> {
+        let (place, name) = (case.place, |memory: &str| format!("{memory} of {name}"));
+        let operand = |memory: &str, matrix: &Matrix<Input>| {
+            let alignment = place.alignment::<Input>();
+            Fenced::new(name(memory), matrix.elements(), place.edge, alignment)
         };
-        let alignment = case.place.alignment::<T>();
+        let c = case.problem.c.elements();
         let workspace = vec![T::POISON; plan.workspace_bytes().div_ceil(size_of::<T>())];
         Ok(Memory {
-            a: fenced("A", case.a.elements(), alignment)?,
-            b: fenced("B", case.b.elements(), alignment)?,
-            c: fenced("C", case.problem.c.elements(), alignment)?,
-            workspace: fenced("the workspace", &workspace, 256)?,
+            a: operand("A", &case.a)?,
+            b: operand("B", &case.b)?,
+            c: Fenced::new(name("C"), c, place.edge, place.alignment::<T>())?,
+            workspace: Fenced::new(name("the workspace"), &workspace, place.edge, 256)?,
         })
     }
 
@@ -323,14 +323,18 @@ impl<T: Element> Memory<T> {
     }
 
     /// Nothing was written that must not be.
-    fn check(&self, case: &Case<T>) -> Result<(), Failed> {
-        let all = [&self.a, &self.b, &self.c, &self.workspace];
-        for (name, memory) in ["A", "B", "C", "the workspace"].into_iter().zip(all) {
-            if !memory.surroundings_are_unchanged() {
+    fn check(&self, case: &Case<Input, T>) -> Result<(), Failed> {
+        for (name, are_unchanged) in [
+            ("A", self.a.surroundings_are_unchanged()),
+            ("B", self.b.surroundings_are_unchanged()),
+            ("C", self.c.surroundings_are_unchanged()),
+            ("the workspace", self.workspace.surroundings_are_unchanged()),
+        ] {
+            if !are_unchanged {
                 return Err(format!("something beside {name} was written").into());
             }
         }
-        let same = |before: &Matrix<T>, now: &Fenced<T>| {
+        let same = |before: &Matrix<Input>, now: &Fenced<Input>| {
             tests::bits(before.elements()) == tests::bits(now.elements())
         };
         match same(&case.a, &self.a) && same(&case.b, &self.b) {
@@ -341,13 +345,13 @@ impl<T: Element> Memory<T> {
 }
 
 /// A and B, or the copies that the kernel reads, are named one element shorter than they are.
-fn is_stopped<T: Element>(variant: &'static Variant) -> Result<(), Failed> {
+fn is_stopped<Input: Element, T: Element>(variant: &'static Variant) -> Result<(), Failed> {
     let [m, mut n] = [variant.tile.m, variant.tile.n].map(|side| side as usize + 4);
     if variant.n_remainder.is_some() {
         n = variant.tile.n as usize; // the last columns would be another kernel's
     }
     for aligned in [false, true] {
-        let case = Case::<T>::new(
+        let case = Case::<Input, T>::new(
             Shape::new(m, n, 64),
             place(aligned, Edge::End),
             [Transpose::No; 2],

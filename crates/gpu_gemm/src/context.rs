@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cust::stream::Stream;
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::DataType;
 
 use crate::backend::run;
 use crate::buffer::{Buffer, Space};
@@ -12,7 +12,7 @@ use crate::choose::{self, Chooser};
 use crate::device::cuda::status::during;
 use crate::device::opencl::OpenClBuffer;
 use crate::device::{CudaDevice, CudaStream, Device, DeviceError, OpenClDevice, Simulator};
-use crate::launch::{Bindings, Element, Scalar};
+use crate::launch::{Bindings, Element, MultipliesInto, Scalar};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
 use crate::product::{Product, Stored};
@@ -68,9 +68,9 @@ impl<'device> Context<'device> {
     /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of
     /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
     /// product needs a larger workspace, the product runs by a plan that needs less, or in parts:
-    /// slower and with different rounding. Elements of 16 bits need workspace only where rows of A
-    /// or B do not begin at multiples of 16 bytes; their products are not cut along K, since each
-    /// part would round C once more, so that [`gemm`] may refuse a product with a long K.
+    /// slower and with different rounding. Elements of 16 bits need workspace where rows of A or B do
+    /// not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along K, since
+    /// each part would round C once more, so that [`gemm`] may refuse one with a long K.
     ///
     /// # Errors
     ///
@@ -146,30 +146,31 @@ impl<'device> Context<'device> {
         self.workspace.memory.len() * size_of::<f32>()
     }
 
-    /// Prepares for products of a shape, of elements of type `T`: makes the driver compile their
+    /// Prepares for products of a shape, of matrices of `data_type`: makes the driver compile their
     /// kernels, which otherwise happens at the first call, and enlarges the workspace to what the
     /// fastest plan needs. It waits for running work. A and B are assumed to begin at multiples of
     /// 16 bytes and to have no gaps between rows.
     ///
     /// ```
-    /// # use gpu_gemm::{Context, Device, Shape, Simulator, Transpose};
+    /// # use gpu_gemm::{Context, DataType, Device, Shape, Simulator, Transpose};
     /// # let device = Device::Simulator(Simulator::default());
     /// # let mut context = Context::new(&device, 0)?;
-    /// context.prepare::<f32>(Shape::cube(512), Transpose::No, Transpose::No)?;
+    /// context.prepare(DataType::F32, Shape::cube(512), Transpose::No, Transpose::No)?;
     /// # Ok::<(), gpu_gemm::DeviceError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// There is not enough memory for the workspace, the device has no kernel for `T`, or the GPU
-    /// fails.
-    pub fn prepare<T: Element>(
+    /// There is not enough memory for the workspace, the device has no kernel for the type, or the
+    /// GPU fails.
+    pub fn prepare(
         &mut self,
+        data_type: impl Into<DataType>,
         shape: Shape,
         transpose_a: Transpose,
         transpose_b: Transpose,
     ) -> Result<(), DeviceError> {
-        self.prepare_batch::<T>(shape, transpose_a, transpose_b, 1)
+        self.prepare_batch(data_type, shape, transpose_a, transpose_b, 1)
     }
 
     /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed
@@ -178,16 +179,18 @@ impl<'device> Context<'device> {
     /// # Errors
     ///
     /// As for [`Context::prepare`].
-    pub fn prepare_batch<T: Element>(
+    pub fn prepare_batch(
         &mut self,
+        data_type: impl Into<DataType>,
         shape: Shape,
         transpose_a: Transpose,
         transpose_b: Transpose,
         batch: usize,
     ) -> Result<(), DeviceError> {
-        let one = Call::compact(shape, transpose_a, transpose_b, T::TYPE);
-        let call = one.repeated(batch, T::TYPE);
-        let Ok(plan) = self.chooser.plan(T::TYPE, call, usize::MAX) else {
+        let data_type = data_type.into();
+        let one = Call::compact(shape, transpose_a, transpose_b, data_type.inputs);
+        let call = one.repeated(batch, data_type.inputs);
+        let Ok(plan) = self.chooser.plan(data_type, call, usize::MAX) else {
             // No product of this size can exist.
             return Ok(());
         };
@@ -251,15 +254,16 @@ impl<'device> Context<'device> {
         }
     }
 
-    /// The plan that a call of this context on matrices of `element` runs.
+    /// The plan that a call of this context on matrices of `data_type` runs.
     ///
     /// # Errors
     ///
     /// The workspace is too small for any plan: the call is done in parts.
-    pub fn plan(&self, element: ElementType, call: Call) -> Result<Arc<Plan>, GemmError> {
-        let plan = self.chooser.plan(element, call, self.workspace_bytes());
+    pub fn plan(&self, data_type: impl Into<DataType>, call: Call) -> Result<Arc<Plan>, GemmError> {
+        let data_type = data_type.into();
+        let plan = self.chooser.plan(data_type, call, self.workspace_bytes());
         plan.map_err(|needed| GemmError::Workspace {
-            element,
+            data_type,
             needed,
             available: self.workspace_bytes(),
         })
@@ -279,13 +283,13 @@ impl<'device> Context<'device> {
     ///
     /// As for [`gemm`], and the matrices have been checked; the device's context is current.
     unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
-        let plan = match self.plan(product.element, product.call()) {
+        let plan = match self.plan(product.data_type, product.call()) {
             Ok(plan) => plan,
             Err(error) => {
                 let Some([first, second]) = product.halves() else {
                     // Where no kernel runs, more workspace would not help.
                     let call = product.call();
-                    if let Ok(plan) = self.chooser.plan(product.element, call, usize::MAX) {
+                    if let Ok(plan) = self.chooser.plan(product.data_type, call, usize::MAX) {
                         self.check(&plan)?;
                     }
                     return Err(error);
@@ -376,16 +380,17 @@ impl Drop for Context<'_> {
 /// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. The same call of a context
 /// gives the same result, bit for bit.
 ///
-/// The buffers say what `T` is; A, B and C have the same:
+/// The buffers say what `T`, the type of A and B, and `C` are:
 ///
-/// | `T` | `alpha`, `beta` and sums | devices |
-/// | --- | --- | --- |
-/// | `f32` | `f32` | all |
-/// | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
-/// | `i32` | `i32`, and wrap | all |
-/// | [`Bf16`], [`F16`] | `f32` | GPUs of compute capability 9.0 (Hopper), the simulator |
+/// | `T` | `C` | `alpha`, `beta` and sums | devices |
+/// | --- | --- | --- | --- |
+/// | `f32` | `f32` | `f32` | all |
+/// | `f64` | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
+/// | `i32` | `i32` | `i32`, and wrap | all |
+/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs of compute capability 9.0 (Hopper), the simulator |
 ///
-/// Elements of 16 bits are multiplied on tensor cores, and rounded once, as C is written.
+/// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, as it is
+/// written; a C of `f32` holds the sums as they are, so that products can be added up in it.
 ///
 /// [`Bf16`]: crate::Bf16
 /// [`F16`]: crate::F16
@@ -400,14 +405,20 @@ impl Drop for Context<'_> {
 /// // SAFETY: the buffers live until `download` has waited for the product.
 /// unsafe { gemm(&context, 0.25, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
 /// assert_eq!(context.download(&c)?, [Bf16::from_f32(18.0); 16 * 16]);
+///
+/// // bf16 has no 257, f32 has.
+/// let mut c = context.upload(&[1.0f32; 16 * 16])?;
+/// // SAFETY: as above.
+/// unsafe { gemm(&context, 4.0, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
+/// assert_eq!(context.download(&c)?, [257.0; 16 * 16]);
 /// # Ok::<(), GemmError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// A leading dimension is too small, a matrix does not fit into its memory or lies in another
-/// device's, the device has no kernel for `T`, the workspace is too small for elements of 16 bits
-/// in unaligned rows and a long K, or the GPU fails. Only in the last case may anything have been
+/// device's, the device has no kernel for `T`, the workspace is too small for a C of 16 bits, unaligned
+/// rows and a long K, or the GPU fails. Only in the last case may anything have been
 /// launched.
 ///
 /// # Safety
@@ -416,7 +427,7 @@ impl Drop for Context<'_> {
 /// completed this call. Nothing else writes A or B, or touches C, before that; C overlaps neither
 /// A nor B. If the GPU or another kernel crashes, what C holds is undefined.
 #[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm<'a, 'b, 'c, T: Element>(
+pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
     alpha: T::Scalar,
     a: impl Into<Input<'a, T>>,
@@ -424,7 +435,7 @@ pub unsafe fn gemm<'a, 'b, 'c, T: Element>(
     b: impl Into<Input<'b, T>>,
     ldb: usize,
     beta: T::Scalar,
-    c: impl Into<Output<'c, T>>,
+    c: impl Into<Output<'c, C>>,
     ldc: usize,
     m: usize,
     n: usize,
@@ -454,7 +465,7 @@ pub unsafe fn gemm<'a, 'b, 'c, T: Element>(
 ///
 /// As for [`gemm`], for all products' matrices.
 #[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
+pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
     alpha: T::Scalar,
     a: impl Into<Input<'a, T>>,
@@ -464,7 +475,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
     ldb: usize,
     stride_b: usize,
     beta: T::Scalar,
-    c: impl Into<Output<'c, T>>,
+    c: impl Into<Output<'c, C>>,
     ldc: usize,
     stride_c: usize,
     m: usize,
@@ -499,7 +510,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
         transpose,
     };
     let product = Product {
-        element: T::TYPE,
+        data_type: T::DATA_TYPE,
         shape: Shape::new(m, n, if alpha.is_zero() { 0 } else { k }),
         alpha,
         beta,
@@ -518,6 +529,8 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: Element>(
 
 #[cfg(test)]
 mod tests {
+    use gpu_kernels::spec::ElementType;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use cuda_std::tma::{Swizzle, TensorMap, Tiles};
 use cust::memory::DeviceCopy;
-use gpu_kernels::spec::{ElementType, EntryPoint};
+use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
 use crate::call::extent;
 use crate::half::{Bf16, F16};
@@ -226,6 +226,20 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
     /// The value, if the scalar is of this type.
     fn of(scalar: Scalar) -> Option<Self>;
 }
+
+/// A type of A and B whose products there are kernels to write into a C of type `C`: the same type,
+/// or `f32` for elements of 16 bits. No other crate can implement it.
+pub trait MultipliesInto<C: Element>: Element<Scalar = C::Scalar> {
+    /// The types of the matrices.
+    const DATA_TYPE: DataType = DataType {
+        inputs: Self::TYPE,
+        c: C::TYPE,
+    };
+}
+
+impl<T: Element> MultipliesInto<T> for T {}
+impl MultipliesInto<f32> for Bf16 {}
+impl MultipliesInto<f32> for F16 {}
 
 mod sealed {
     pub trait Sealed {}

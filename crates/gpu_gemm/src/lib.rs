@@ -1,8 +1,8 @@
 //! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels by
 //! OpenCL or on a simulator of one.
 //!
-//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`] in a device's
-//! memory: any shape, leading dimensions, alignment and transposes, by the kernel that was
+//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last two
+//! also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and transposes, by the kernel that was
 //! measured, or is predicted, to be the fastest. [`gemm_strided_batched`] does many products of one
 //! shape.
 //!
@@ -60,7 +60,7 @@ mod tests;
 pub mod text;
 
 pub use cuda_std::simulator;
-pub use gpu_kernels::spec::{ElementType, Variant};
+pub use gpu_kernels::spec::{DataType, ElementType, Variant};
 pub use gpu_kernels::{self, KERNELS};
 
 pub use backend::{Backend, run};
@@ -74,7 +74,7 @@ pub use device::{
 };
 pub use gpu::DeviceFacts;
 pub use half::{Bf16, F16};
-pub use launch::{Argument, Bindings, Element, Launch, Memory, Plain, Scalar};
+pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};
 pub use split::Split;

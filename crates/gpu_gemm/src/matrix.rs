@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::{DataType, ElementType};
 use thiserror::Error;
 
 use crate::buffer::{Buffer, Space};
@@ -244,11 +244,11 @@ pub enum GemmError {
         expected: Space,
     },
     #[error(
-        "This product of {element} takes {} of workspace or more, and there are {available}. Create the context with more.",
+        "This product of {data_type} takes {} of workspace or more, and there are {available}. Create the context with more.",
         plural(.needed, "byte")
     )]
     Workspace {
-        element: ElementType,
+        data_type: DataType,
         needed: usize,
         available: usize,
     },

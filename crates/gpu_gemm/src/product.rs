@@ -1,6 +1,6 @@
 //! A product in memory, or a part of one if the workspace is too small for all of it.
 
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::{DataType, ElementType};
 
 use crate::call::{Batch, Call, Operand, Shape, Transpose};
 use crate::launch::{Bindings, Scalar};
@@ -14,7 +14,7 @@ const PART: usize = 128;
 /// the first product's. If alpha is 0, so is k.
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
-    pub element: ElementType,
+    pub data_type: DataType,
     pub shape: Shape,
     pub alpha: Scalar,
     pub beta: Scalar,
@@ -53,12 +53,12 @@ impl Product {
     pub fn call(&self) -> Call {
         Call {
             shape: self.shape,
-            a: self.a.operand(self.element),
-            b: self.b.operand(self.element),
+            a: self.a.operand(self.data_type.inputs),
+            b: self.b.operand(self.data_type.inputs),
             ldc: self.c.leading,
             batch: Batch::ONE,
         }
-        .batched(self.batch, self.element)
+        .batched(self.batch, self.data_type.inputs)
     }
 
     /// What launches need to know about it.
@@ -76,14 +76,14 @@ impl Product {
     /// Two parts to compute one after the other: half of the k-range each or, if k is small, half
     /// of C. `None` if the product is small.
     ///
-    /// K is not cut for elements of 16 bits: each part would round C to 16 bits once more. Only
-    /// operands whose rows are not aligned need workspace, for copies, and so the longer of the
-    /// sides of C that such copies have is cut.
+    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. Of elements of
+    /// 16 bits, only operands whose rows are not aligned need workspace, for copies, and so the longer
+    /// of the sides of C that such copies have is cut.
     pub fn halves(&self) -> Option<[Product; 2]> {
         let Shape { m, n, k } = self.shape;
         let along_m = || half(m, PART).map(Cut::Rows);
         let along_n = || half(n, PART).map(Cut::Columns);
-        let cut = match self.element {
+        let cut = match self.data_type.c {
             ElementType::Bf16 | ElementType::F16 => {
                 let call = self.call();
                 let rows = along_m().filter(|_| !call.a.aligned);
@@ -114,9 +114,9 @@ impl Product {
                 0 => self.beta,
                 _ => self.beta.one(),
             },
-            a: self.a.starting_at(self.element, (m0, k0)),
-            b: self.b.starting_at(self.element, (k0, n0)),
-            c: self.c.starting_at(self.element, (m0, n0)),
+            a: self.a.starting_at(self.data_type.inputs, (m0, k0)),
+            b: self.b.starting_at(self.data_type.inputs, (k0, n0)),
+            c: self.c.starting_at(self.data_type.c, (m0, n0)),
             ..*self
         }
     }
@@ -140,11 +140,11 @@ mod tests {
     use super::*;
 
     fn product(shape: Shape) -> Product {
-        product_of(ElementType::F32, shape)
+        product_of(DataType::F32, shape)
     }
 
     /// A is transposed, and no matrix has gaps.
-    fn product_of(element: ElementType, shape: Shape) -> Product {
+    fn product_of(data_type: impl Into<DataType>, shape: Shape) -> Product {
         let Shape { m, n, .. } = shape;
         let stored = |address: usize, leading, transpose| Stored {
             start: std::ptr::without_provenance_mut(address),
@@ -152,7 +152,7 @@ mod tests {
             transpose,
         };
         Product {
-            element,
+            data_type: data_type.into(),
             shape,
             alpha: Scalar::F32(1.0),
             beta: Scalar::F32(0.5),
@@ -166,12 +166,13 @@ mod tests {
     /// Where A, B and C of a part begin, in elements from where those of the complete product
     /// begin.
     fn starts(complete: &Product, part: &Product) -> [usize; 3] {
-        let bytes = complete.element.bytes();
+        let DataType { inputs, c } = complete.data_type;
+        let bytes = [inputs, inputs, c].map(ElementType::bytes);
         let start = |product: &Product| {
             [product.a, product.b, product.c].map(|stored| stored.start as usize)
         };
         let (complete, part) = (start(complete), start(part));
-        [0, 1, 2].map(|index| (part[index] - complete[index]) / bytes)
+        [0, 1, 2].map(|index| (part[index] - complete[index]) / bytes[index])
     }
 
     #[test]
@@ -243,6 +244,18 @@ mod tests {
         assert_eq!(cut(255, 255), None);
         // Nothing is copied.
         assert_eq!(cut(2000, 2000), None);
+    }
+
+    #[test]
+    fn of_a_c_of_f32_sums_are_cut_though_a_and_b_have_16_bits() {
+        let complete = product_of(DataType::BF16_F32, Shape::new(300, 200, 1000));
+        let [first, second] = complete.halves().unwrap();
+        assert_eq!((first.shape.k, second.shape.k), (512, 488));
+        assert_eq!(second.beta, Scalar::F32(1.0));
+        assert_eq!(starts(&complete, &second), [512 * 300, 512 * 200, 0]);
+        let complete = product_of(DataType::F16_F32, Shape::new(300, 300, 100));
+        let [_, bottom] = complete.halves().unwrap();
+        assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
     }
 
     #[test]

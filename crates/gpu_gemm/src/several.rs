@@ -1,6 +1,6 @@
 //! The library call on several devices, and the kernels that it runs there.
 
-use gpu_kernels::spec::ElementType;
+use gpu_kernels::spec::DataType;
 
 use crate::buffer::Space;
 use crate::call::{Call, Shape, Transpose};
@@ -16,8 +16,9 @@ impl Devices {
     pub fn planner(
         &self,
         choice: Option<Choice>,
-        element: ElementType,
+        data_type: impl Into<DataType>,
     ) -> impl Fn(usize, Call) -> Result<Plan, PlanError> {
+        let data_type = data_type.into();
         let devices = 0..self.count();
         let choosers: Vec<Chooser> = match choice {
             Some(_) => Vec::new(),
@@ -28,7 +29,7 @@ impl Devices {
         };
         let facts: Vec<_> = devices.map(|index| self.facts(index)).collect();
         move |device, call| {
-            let suitable = || choosers[device].choose_for(element, call);
+            let suitable = || choosers[device].choose_for(data_type, call);
             let choice = choice.or_else(suitable).ok_or(PlanError::CopiesTooLarge {
                 kernel: "auto",
                 shape: call.shape,

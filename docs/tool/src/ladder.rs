@@ -1,7 +1,7 @@
 //! The kernels that the book is about.
 
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{ElementType, Kernel, Variant};
+use gpu_kernels::spec::{DataType, Kernel, Variant};
 use host::cpu::RUNGS;
 
 /// The kernel of that name.
@@ -34,8 +34,13 @@ pub fn idea(name: &str) -> Result<String, String> {
 /// `f64`, or for `bf16`.
 pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let variants = kernel.variants.iter();
-    let has = |element| kernel.variants.iter().any(|one| one.types.c == element);
-    let order = [ElementType::F32, ElementType::F64, ElementType::Bf16];
-    let element = order.into_iter().find(|element| has(*element));
-    variants.filter(move |variant| Some(variant.types.c) == element)
+    let has = |data_type| {
+        kernel
+            .variants
+            .iter()
+            .any(|one| one.types.data_type() == data_type)
+    };
+    let order = [DataType::F32, DataType::F64, DataType::BF16];
+    let data_type = order.into_iter().find(|data_type| has(*data_type));
+    variants.filter(move |variant| Some(variant.types.data_type()) == data_type)
 }

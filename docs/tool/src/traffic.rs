@@ -41,7 +41,7 @@ pub fn table(name: &str) -> Result<String, String> {
             unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),
-            traffic.intensity(SHAPE, variant.types.a.bytes()),
+            traffic.intensity(SHAPE, variant.types.data_type()),
         );
     }
     Ok(table + "\n")

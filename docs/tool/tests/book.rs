@@ -12,7 +12,7 @@ use book::repository::{at_root, read};
 use book::stalls;
 use clap::Parser;
 use clap::error::ErrorKind;
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{DataType, Shape};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Grid, Kernel, Rounding, Variant};
 use host::cli;
@@ -122,7 +122,7 @@ fn required(kernel: &Kernel) -> [(&'static str, String); 7] {
     // Kernels of 16 bits alone, and those with a variant for each layout, have tables of their own.
     let mut variants = kernel.variants.iter();
     let has_layouts = |one: &Variant| {
-        one.types.c.bytes() == 2 || one.grid == Grid::Persistent && one.rounding == Rounding::Tf32
+        one.types.a.bytes() == 2 || one.grid == Grid::Persistent && one.rounding == Rounding::Tf32
     };
     let speed = match (variants.all(has_layouts), name) {
         (true, "warp-specialized") => "<!-- halves -->".to_string(),
@@ -617,7 +617,7 @@ fn is_taken(command: &str, arguments: &[&str]) -> Result<(), Failed> {
         .nth(1);
     for name in kernels.iter().flat_map(|names| names.split(',')) {
         let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
-        let is_there = ElementType::ALL.into_iter().any(is_there);
+        let is_there = DataType::ALL.into_iter().any(is_there);
         assert!(is_there, "`{command}`: there is no kernel `{name}`");
     }
     Ok(())

@@ -9,7 +9,7 @@
 
 use std::rc::Rc;
 
-use gpu_gemm::{Chooser, Device, DeviceChoice, ElementType, Opened};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, Opened};
 
 use super::results::{Machine, Size};
 use crate::measure::Origin;
@@ -50,7 +50,7 @@ impl OnDevice {
     }
 
     /// What it is, with its peak for an element type.
-    pub(super) fn machine(&self, data_type: ElementType) -> Machine {
+    pub(super) fn machine(&self, data_type: DataType) -> Machine {
         Machine {
             device_label: self.label.clone(),
             ..Machine::of(&self.opened.device, data_type)

@@ -143,7 +143,8 @@ pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
         Some(chosen) => chosen.split(' ').next()?,
         None => &record.kernel,
     };
-    variants().find(|variant| variant.name == name && variant.types.c.name() == record.dtype)
+    variants()
+        .find(|variant| variant.name == name && variant.types.data_type().name() == record.dtype)
 }
 
 /// The records in the order of the ladder; then those that are not of it, and `auto`. Of more
@@ -176,7 +177,7 @@ pub(super) fn fastest<'a>(
 }
 
 fn is_of(variant: &Variant, record: &Record) -> bool {
-    variant.name == record.kernel && variant.types.c.name() == record.dtype
+    variant.name == record.kernel && variant.types.data_type().name() == record.dtype
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::table::{outliers, size_table};
 use crate::measure::clblast;
 use crate::measure::cublas::Precision;
 use crate::report::{Yardstick, title};
-use gpu_gemm::ElementType;
+use gpu_gemm::DataType;
 
 /// The entire document: the machine, the overview, and a table for each size.
 pub fn document(results: &Results, sort: Sort) -> String {
@@ -88,8 +88,8 @@ fn yardstick_title(yardstick: &Yardstick) -> String {
         name if name == Precision::Single.name() => "cuBLAS fp32",
         name if name == Precision::Double.name() => "cuBLAS fp64",
         name if name == Precision::Tf32.name() => "cuBLAS tf32 (tensor cores)",
-        name if name == clblast::name(ElementType::F32) => "CLBlast fp32",
-        name if name == clblast::name(ElementType::F64) => "CLBlast fp64",
+        name if name == clblast::name(DataType::F32) => "CLBlast fp32",
+        name if name == clblast::name(DataType::F64) => "CLBlast fp64",
         other => other,
     };
     title(name, yardstick.device_label.as_deref())

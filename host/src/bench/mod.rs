@@ -51,14 +51,14 @@ use crate::measure::Effort;
 use crate::progress::Progress;
 use crate::prove::{self, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{DataType, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// In the order of the rows; what runs on a device is in its [`OnDevice`].
     pub asked: Vec<Asked>,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     pub targets: Vec<Target>,
     /// The factors of A * B and of the C that was there.
     pub alpha: f64,
@@ -97,7 +97,7 @@ impl From<&'static Named> for Target {
 
 impl Plan {
     fn request(&self, on: &OnDevice, shape: Shape) -> Request {
-        let call = self.storage.call(shape, self.data_type);
+        let call = self.storage.call(shape, self.data_type.inputs);
         let rung = |asked: &Asked| asked.rung(&on.chooser, self.data_type, call);
         let rungs = on.asked.iter().filter_map(rung);
         Request {
@@ -215,7 +215,7 @@ mod tests {
     fn ran(asked: Vec<Asked>, shapes: [Shape; 2]) -> (Results, Result<(), EvaluateError>) {
         let plan = Plan {
             asked: asked.clone(),
-            data_type: ElementType::F32,
+            data_type: DataType::F32,
             targets: shapes.map(Target::from).to_vec(),
             alpha: 1.0,
             beta: 0.0,

@@ -333,7 +333,7 @@ impl Spot {
     fn of(record: &Record, size: &Size, index: usize) -> Option<Spot> {
         let variant = ladder::variant(record)?;
         let traffic = Traffic::of(variant, size.shape(), record.beta != 0.0);
-        let intensity = traffic.intensity(size.shape(), variant.types.c.bytes());
+        let intensity = traffic.intensity(size.shape(), variant.types.data_type());
         let is_auto = record.kernel == AUTO;
         let is_drawable = intensity.is_finite() && intensity > 0.0;
         Some(Spot {

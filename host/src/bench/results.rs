@@ -13,7 +13,7 @@ use crate::measure::nvml::GpuState;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
-use gpu_gemm::{Device, ElementType, Shape};
+use gpu_gemm::{DataType, Device, Shape};
 
 /// The version of this layout. Fields may be added to it; none changes or goes.
 pub const SCHEMA: u32 = 1;
@@ -142,7 +142,7 @@ pub struct Size {
 impl Machine {
     /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been
     /// measured.
-    pub fn of(device: &Device, data_type: ElementType) -> Machine {
+    pub fn of(device: &Device, data_type: DataType) -> Machine {
         let backend = device.backend().to_string();
         match device {
             Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_) => Machine {
@@ -161,7 +161,7 @@ impl Machine {
                     multiprocessors: u32::try_from(properties.sms).ok(),
                     clock_mhz: u32::try_from(properties.clock_mhz).ok(),
                     bandwidth_bytes_per_s: Some(properties.bandwidth_bytes_per_s),
-                    peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type)),
+                    peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type.inputs)),
                     cuda: Some(properties.driver.clone()),
                     driver: driver::release(),
                     cublas: None,

@@ -24,7 +24,7 @@ use crate::measure::Origin;
 use crate::prove::{Baseline, NATIVE};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, ElementType, KERNELS, Opened, Shape};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, DeviceError, KERNELS, Opened, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -49,8 +49,8 @@ pub(super) struct Arguments {
     preset: Option<Preset>,
 
     /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
-    dtype: ElementType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
+    dtype: DataType,
 
     #[command(flatten)]
     operands: OperandArguments,
@@ -147,7 +147,7 @@ pub(super) fn bench(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let names_its_own = !arguments.kernel.is_empty() || arguments.dtype != ElementType::F32;
+    let names_its_own = !arguments.kernel.is_empty() || arguments.dtype != DataType::F32;
     if arguments.preset == Some(Preset::Report) && names_its_own {
         return Err(usage(
             "`--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.",

@@ -19,7 +19,7 @@ use crate::rung::Rung;
 use crate::select::{self, Asked};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::{Gpu, Properties};
-use gpu_gemm::{Choice, Chooser, DeviceFacts, ElementType, KERNELS, Shape, Split};
+use gpu_gemm::{Choice, Chooser, DataType, DeviceFacts, KERNELS, Shape, Split};
 use serde::Serialize;
 
 /// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
@@ -46,8 +46,8 @@ pub(super) struct Arguments {
     k: Option<usize>,
 
     /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
-    dtype: ElementType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
+    dtype: DataType,
 
     /// The arithmetic that `auto` may use for f32
     #[arg(long, value_enum, default_value_t = Math::Ieee)]

@@ -13,7 +13,7 @@ use super::values;
 use crate::report::Corner;
 use crate::select::Asked;
 use crate::source::{Files, Filling, Source};
-use gpu_gemm::{Device, ElementType, Shape};
+use gpu_gemm::{DataType, Device, Shape};
 
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
 #[derive(Debug, Args)]
@@ -36,8 +36,8 @@ pub struct ProblemArguments {
     pub k: Option<usize>,
 
     /// The type of the elements [default: that of the files, or f32]
-    #[arg(long, value_name = "TYPE", value_parser = values::element_type())]
-    pub dtype: Option<ElementType>,
+    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
+    pub dtype: Option<DataType>,
 
     #[command(flatten)]
     pub operands: OperandArguments,
@@ -78,7 +78,7 @@ pub struct MatrixArguments {
 #[derive(Debug)]
 pub struct Matrices {
     pub source: Source,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     /// What the user may not expect, as a sentence.
     pub note: Option<String>,
 }
@@ -110,7 +110,7 @@ pub fn matrices(problem: &ProblemArguments, options: &MatrixArguments) -> Result
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {
             source: Source::Filled(data.unwrap_or(Filling::Normal)),
-            data_type: problem.dtype.unwrap_or(ElementType::F32),
+            data_type: problem.dtype.unwrap_or(DataType::F32),
             note: None,
         });
     };
@@ -124,7 +124,13 @@ pub fn matrices(problem: &ProblemArguments, options: &MatrixArguments) -> Result
     ] {
         agree(option, name, asked, found)?;
     }
-    agree("--dtype", "the type", problem.dtype, data_type)?;
+    let data_type = match problem.dtype {
+        Some(asked) if files.can_be(asked) => asked,
+        asked => {
+            agree("--dtype", "the type", asked, data_type)?;
+            data_type
+        }
+    };
     let note = c.as_ref().filter(|_| problem.operands.beta == 0.0);
     Ok(Matrices {
         source: Source::Files(files),

@@ -14,7 +14,7 @@ use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::Rung;
 use crate::select::{self, Asked};
-use gpu_gemm::{Call, Chooser, Device, DeviceChoice, ElementType};
+use gpu_gemm::{Call, Chooser, DataType, Device, DeviceChoice};
 
 pub(super) fn multiply(
     arguments: &Arguments,
@@ -74,7 +74,7 @@ pub(super) fn multiply(
     running::note_missing_clblast(&opened.device, baseline, data_type, notes);
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
-    let call = storage.call(shape, data_type);
+    let call = storage.call(shape, data_type.inputs);
     let asked = running::runnable(asked, &opened.device, None, notes)?;
     let rungs = rungs_for(&asked, &opened.device, math, data_type, call, notes);
     let request = Request {
@@ -116,7 +116,7 @@ fn rungs_for(
     asked: &[Asked],
     device: &Device,
     math: Math,
-    data_type: ElementType,
+    data_type: DataType,
     call: Call,
     notes: &mut dyn Write,
 ) -> Vec<Rung> {

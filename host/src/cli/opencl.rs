@@ -14,7 +14,7 @@ use crate::select;
 use gpu_gemm::device::opencl::source::{self, Absent};
 use gpu_gemm::device::ptx;
 use gpu_gemm::text::plural;
-use gpu_gemm::{DeviceChoice, ElementType, KERNELS, OpenClDevice, Variant};
+use gpu_gemm::{DataType, DeviceChoice, KERNELS, OpenClDevice, Variant};
 
 #[derive(Debug, Args)]
 pub(super) struct OpenCl {
@@ -23,8 +23,8 @@ pub(super) struct OpenCl {
     kernel: String,
 
     /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
-    dtype: ElementType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
+    dtype: DataType,
 
     /// Only the program, without the lines, as it is given to OpenCL
     #[arg(long)]

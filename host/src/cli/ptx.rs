@@ -11,7 +11,7 @@ use super::values;
 use crate::listing::{self, ptx, sass, statistics::Statistics};
 use crate::select;
 use gpu_gemm::device::{driver, ptx as embedded};
-use gpu_gemm::{ElementType, KERNELS};
+use gpu_gemm::{DataType, KERNELS};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
@@ -20,8 +20,8 @@ pub(super) struct Ptx {
     kernel: String,
 
     /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::element_type())]
-    dtype: ElementType,
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
+    dtype: DataType,
 
     /// Only the PTX, without the lines: a module that ptxas takes
     #[arg(long, conflicts_with = "sass")]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use gpu_gemm::gpu_kernels::spec::Rounding;
-use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, ElementType};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, DeviceError};
 
 use super::exit::{Stop, failed, note, usage};
 use crate::measure::{Effort, Origin, clblast};
@@ -143,12 +143,12 @@ impl Running {
 pub(super) fn note_missing_clblast(
     device: &Device,
     baseline: Baseline,
-    data_type: ElementType,
+    data_type: DataType,
     notes: &mut dyn Write,
 ) {
     let is_wanted = matches!(device, Device::OpenCl(_))
         && baseline == Baseline::Auto
-        && data_type != ElementType::I32;
+        && data_type != DataType::I32;
     if is_wanted && clblast::find().is_none() {
         let error = clblast::ClBlastError::NotFound;
         note(

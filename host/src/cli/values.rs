@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use gpu_gemm::ElementType;
+use gpu_gemm::DataType;
 
 use super::sizes::size;
 use crate::bench::Sort;
@@ -67,22 +67,25 @@ values! {
         IndexSum "index-sum" "The sum of an element's row and column, counted from 0";
 }
 
-/// Takes the names of the element types and no others.
-pub fn element_type() -> impl TypedValueParser<Value = ElementType> {
-    let names = ElementType::ALL.map(|element| {
-        PossibleValue::new(element.name()).help(match element {
-            ElementType::F32 => "IEEE binary32",
-            ElementType::F64 => "IEEE binary64",
-            ElementType::I32 => "32-bit integers whose arithmetic wraps",
-            ElementType::Bf16 => "bfloat16, with sums in f32: on Hopper's tensor cores",
-            ElementType::F16 => "IEEE binary16, with sums in f32: on Hopper's tensor cores",
+/// Takes the names of the data types and no others.
+pub fn data_type() -> impl TypedValueParser<Value = DataType> {
+    let names = DataType::ALL.map(|data_type| {
+        PossibleValue::new(data_type.name()).help(match data_type {
+            DataType::F32 => "IEEE binary32",
+            DataType::F64 => "IEEE binary64",
+            DataType::I32 => "32-bit integers whose arithmetic wraps",
+            DataType::BF16 => "bfloat16, with sums in f32: on Hopper's tensor cores",
+            DataType::F16 => "IEEE binary16, with sums in f32: on Hopper's tensor cores",
+            DataType::BF16_F32 => "A and B in bf16, sums and C in f32",
+            DataType::F16_F32 => "A and B in f16, sums and C in f32",
+            _ => "",
         })
     });
     PossibleValuesParser::new(names).try_map(|name| {
-        let mut types = ElementType::ALL.into_iter();
+        let mut types = DataType::ALL.into_iter();
         // Only these names come here.
         types
-            .find(|element| element.name() == name)
+            .find(|data_type| data_type.name() == name)
             .ok_or("it is not one of them")
     })
 }

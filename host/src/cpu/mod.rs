@@ -24,6 +24,8 @@ pub use schedule::Schedule;
 pub use team::{CUTOFF, Settings, Team, TeamError};
 use view::{View, ViewMut};
 
+use gpu_gemm::DataType;
+
 use crate::data::{Number, Problem};
 use crate::run::guard::{self, GUARD};
 use crate::run::{Run, RunError, Trespass};
@@ -85,8 +87,8 @@ pub fn run<T: CpuNumber>(
     let Some(multiply) = T::multiply(&algorithm.functions) else {
         return Err(RunError::WrongType {
             kernel: algorithm.name.to_string(),
-            multiplies: algorithm.types(),
-            asked: T::TYPE,
+            multiplies: algorithm.types().into_iter().map(DataType::of).collect(),
+            asked: problem.data_type(),
         });
     };
     if problem.batch > 1 {

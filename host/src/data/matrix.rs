@@ -149,6 +149,33 @@ impl<T: Number> Matrix<T> {
         })
     }
 
+    /// The same matrix, placed as this one, of the nearest elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn converted<Other: Number>(&self) -> Result<Matrix<Other>, ProblemError> {
+        Matrix::from_rows(self.rows, self.columns, self.placement, |row, elements| {
+            for (element, source) in elements.iter_mut().zip(self.row(row)) {
+                *element = Other::nearest(source.to_f64());
+            }
+        })
+    }
+
+    /// Replaces each element, in parallel.
+    pub fn replace_each(&mut self, by: impl Fn(T) -> T + Sync) {
+        let Placement { offset, leading } = self.placement;
+        if self.extent() > 0 {
+            parallel::pieces(&mut self.buffer[offset..], leading, |row, padded| {
+                if row < self.rows {
+                    padded[..self.columns]
+                        .iter_mut()
+                        .for_each(|element| *element = by(*element));
+                }
+            });
+        }
+    }
+
     /// Some of its rows, placed as all of them.
     ///
     /// # Errors

@@ -10,5 +10,6 @@ mod random;
 pub use error::ProblemError;
 pub use matrix::{Matrix, Placement};
 pub use number::{Arithmetic, Number};
+pub(crate) use problem::by_inputs;
 pub use problem::{Layout, Problem, Storage, Stored};
 pub use random::{Data, Random};

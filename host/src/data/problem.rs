@@ -4,9 +4,10 @@
 //! mistake that BLAS leaves to its caller (a short leading dimension, a short buffer, sizes that
 //! overflow) is refused here, before a launch.
 
+use std::any::Any;
 use std::borrow::Cow;
 
-use gpu_gemm::{Call, ElementType, Shape, Transpose};
+use gpu_gemm::{Bf16, Call, DataType, ElementType, F16, Shape, Transpose};
 
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
@@ -88,6 +89,9 @@ impl Storage {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
+    /// The type in which kernels get A and B: that of C, or one of 16 bits where C is f32. Here they
+    /// are in the type of C either way, and hold numbers of this type alone.
+    pub inputs: ElementType,
     pub alpha: T,
     pub beta: T,
     pub a: Matrix<T>,
@@ -100,13 +104,27 @@ pub struct Problem<T> {
     pub batch: usize,
 }
 
-/// A problem's matrices as kernels get them: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`.
+/// A problem's matrices as kernels get them: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`; A
+/// and B in elements of their own.
 #[derive(Debug)]
-pub struct Stored<'a, T: Clone> {
-    pub a: Cow<'a, Matrix<T>>,
-    pub b: Cow<'a, Matrix<T>>,
+pub struct Stored<'a, T: Clone, Input: Clone = T> {
+    pub a: Cow<'a, Matrix<Input>>,
+    pub b: Cow<'a, Matrix<Input>>,
     pub c: &'a Matrix<T>,
 }
+
+/// Calls a generic function of the type of A and B and the type of C, by a problem's
+/// [`Problem::inputs`].
+macro_rules! by_inputs {
+    ($problem:expr, $function:ident::<_, $type:ident>($($argument:expr),* $(,)?)) => {
+        match $problem.inputs {
+            gpu_gemm::ElementType::Bf16 => $function::<gpu_gemm::Bf16, $type>($($argument),*),
+            gpu_gemm::ElementType::F16 => $function::<gpu_gemm::F16, $type>($($argument),*),
+            _ => $function::<$type, $type>($($argument),*),
+        }
+    };
+}
+pub(crate) use by_inputs;
 
 impl<T: Number> Stored<'_, T> {
     /// A, B and C.
@@ -142,6 +160,7 @@ impl<T: Number> Problem<T> {
         [a, b, c]: [Matrix<T>; 3],
     ) -> Result<Self, ProblemError> {
         let problem = Problem {
+            inputs: T::TYPE,
             alpha,
             beta,
             a,
@@ -195,15 +214,37 @@ impl<T: Number> Problem<T> {
     ///
     /// As [`Matrix::from_rows`].
     pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
-        let stored = |matrix, transpose| match transpose {
-            Transpose::No => Ok(Cow::Borrowed(matrix)),
-            Transpose::Yes => Matrix::transposed(matrix, self.batch).map(Cow::Owned),
-        };
+        self.stored_as::<T>()
+    }
+
+    /// The same, A and B in elements of another type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::from_rows`].
+    pub fn stored_as<Input: Number>(&self) -> Result<Stored<'_, T, Input>, ProblemError> {
+        let [a, b] = self.transposes;
         Ok(Stored {
-            a: stored(&self.a, self.transposes[0])?,
-            b: stored(&self.b, self.transposes[1])?,
+            a: self.stored_operand(&self.a, a)?,
+            b: self.stored_operand(&self.b, b)?,
             c: &self.c,
         })
+    }
+
+    /// A or B as kernels get it, in elements of another type, if it is one.
+    fn stored_operand<'a, Input: Number>(
+        &self,
+        matrix: &'a Matrix<T>,
+        transpose: Transpose,
+    ) -> Result<Cow<'a, Matrix<Input>>, ProblemError> {
+        let matrix = match (matrix as &dyn Any).downcast_ref::<Matrix<Input>>() {
+            Some(matrix) => Cow::Borrowed(matrix),
+            None => Cow::Owned(matrix.converted()?),
+        };
+        match transpose {
+            Transpose::No => Ok(matrix),
+            Transpose::Yes => matrix.transposed(self.batch).map(Cow::Owned),
+        }
     }
 
     /// Its dimensions: those of each of its products.
@@ -231,9 +272,38 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// Bytes of the three matrices.
+    /// Bytes of the three matrices, as kernels get them.
     pub fn bytes(&self) -> usize {
-        (self.a.buffer().len() + self.b.buffer().len() + self.c.buffer().len()) * size_of::<T>()
+        let [a, b, c] = [&self.a, &self.b, &self.c].map(|matrix| matrix.buffer().len());
+        (a + b) * self.inputs.bytes() + c * size_of::<T>()
+    }
+
+    /// The types in which kernels get the matrices.
+    pub fn data_type(&self) -> DataType {
+        DataType {
+            inputs: self.inputs,
+            c: T::TYPE,
+        }
+    }
+
+    /// The same problem whose A and B kernels get in another type: their elements are rounded to
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If `T` does not hold all numbers of that type.
+    pub fn with_inputs(mut self, inputs: ElementType) -> Self {
+        let rounded: fn(T) -> T = match inputs {
+            same if same == T::TYPE => return Problem { inputs, ..self },
+            ElementType::Bf16 => |element| T::nearest(Bf16::nearest(element.to_f64()).to_f64()),
+            ElementType::F16 => |element| T::nearest(F16::nearest(element.to_f64()).to_f64()),
+            _ => panic!("{} does not hold all numbers of {inputs}", T::TYPE),
+        };
+        assert!(T::TYPE.bytes() > inputs.bytes());
+        for matrix in [&mut self.a, &mut self.b] {
+            matrix.replace_each(rounded);
+        }
+        Problem { inputs, ..self }
     }
 }
 
@@ -254,13 +324,30 @@ impl<T: Random> Problem<T> {
         Problem::random_batch(1, shape, layout, data, seed, (alpha, beta))
     }
 
-    /// A batch of problems of this shape, of random `data`. Where `beta` or `alpha` is zero, what
-    /// must not be read is [`Number::POISON`].
+    /// [`Problem::random_batch_of`] one type.
     ///
     /// # Errors
     ///
     /// As [`Matrix::random`].
     pub fn random_batch(
+        batch: usize,
+        shape: Shape,
+        layout: Layout,
+        data: Data,
+        seed: u64,
+        scalars: (T, T),
+    ) -> Result<Self, ProblemError> {
+        Problem::random_batch_of(T::TYPE, batch, shape, layout, data, seed, scalars)
+    }
+
+    /// A batch of problems of this shape, of random `data`, A and B in `inputs`. Where `beta` or `alpha` is zero, what
+    /// must not be read is [`Number::POISON`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Matrix::random`].
+    pub fn random_batch_of(
+        inputs: ElementType,
         batch: usize,
         shape: Shape,
         layout: Layout,
@@ -276,7 +363,12 @@ impl<T: Random> Problem<T> {
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let poison =
             |rows, columns, placement| Matrix::from_rows(rows, columns, placement, |_, _| ());
-        let powers = Powers::new::<T>(data, seed, [m, n, depth]);
+        let largest_power = match inputs {
+            ElementType::F16 => F16::LARGEST_POWER,
+            ElementType::Bf16 => Bf16::LARGEST_POWER,
+            _ => T::LARGEST_POWER,
+        };
+        let powers = Powers::new(largest_power, data, seed, [m, n, depth]);
         let (a, b) = match alpha == zero {
             true => (poison(m, depth, layout.a)?, poison(k, n, layout.b)?),
             false => (
@@ -295,7 +387,7 @@ impl<T: Random> Problem<T> {
                 (data, powers.of_c(row, column))
             })?,
         };
-        Problem::of_batch(batch, (alpha, beta), [a, b, c])
+        Ok(Problem::of_batch(batch, (alpha, beta), [a, b, c])?.with_inputs(inputs))
     }
 }
 

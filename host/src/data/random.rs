@@ -95,8 +95,9 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// Those of `data`, for so many rows of A, columns of B, and indices along k.
-    pub fn new<T: Random>(data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
+    /// Those of `data` up to the [`Random::LARGEST_POWER`] of A and B, for so many rows of A, columns
+    /// of B, and indices along k.
+    pub fn new(largest_power: i32, data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
         let random = |largest: i32, count: usize, of: u64| {
             let mut generator = Pcg64::new(seed.into(), 0x9a3d_ed00 | u128::from(of));
             let power = |_| generator.random_range(-largest..=largest);
@@ -104,12 +105,12 @@ impl Powers {
         };
         match data {
             Data::Graded => Powers {
-                rows: random(T::LARGEST_POWER, m, 0),
-                columns: random(T::LARGEST_POWER, n, 1),
+                rows: random(largest_power, m, 0),
+                columns: random(largest_power, n, 1),
                 along_k: Vec::new(),
             },
             Data::Wide => Powers {
-                along_k: random(T::LARGEST_POWER / 2, k, 2),
+                along_k: random(largest_power / 2, k, 2),
                 ..Powers::default()
             },
             _ => Powers::default(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{DataType, ElementType, Shape};
 use serde::Serialize;
 
 use crate::cpu::{self, Algorithm};
@@ -37,7 +37,7 @@ impl CpuExplanation {
     /// Explains a rung; `reads_c` unless beta is zero.
     pub fn of(
         algorithm: &Algorithm,
-        element: ElementType,
+        data_type: DataType,
         shape: Shape,
         reads_c: bool,
     ) -> CpuExplanation {
@@ -47,7 +47,7 @@ impl CpuExplanation {
             kernel: algorithm.name,
             idea: algorithm.idea,
             source: algorithm.source,
-            dtype: element.name(),
+            dtype: data_type.name(),
             dtypes: types.collect(),
             threads: algorithm.threads.description(),
             m: shape.m,
@@ -55,7 +55,7 @@ impl CpuExplanation {
             k: shape.k,
             about: cpu::about(algorithm),
             operations: shape.flops(),
-            compulsory_intensity: traffic::compulsory_intensity(shape, element.bytes(), reads_c),
+            compulsory_intensity: traffic::compulsory_intensity(shape, data_type, reads_c),
         }
     }
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn every_rung_is_explained_by_the_text_of_its_file() {
         for rung in cpu::RUNGS {
-            let explained = CpuExplanation::of(rung, ElementType::F32, Shape::cube(100), false);
+            let explained = CpuExplanation::of(rung, DataType::F32, Shape::cube(100), false);
             let about = &explained.about;
             assert!(about.lines().count() > 3, "{about}");
             let is_plain = !about.contains("//!") && !about.contains("```");

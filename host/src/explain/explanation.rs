@@ -5,9 +5,7 @@ use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Variant};
 use gpu_gemm::launch::Waits;
 use gpu_gemm::plan::Panel;
-use gpu_gemm::{
-    Choice, DeviceFacts, ElementType, Launch, Plan, PlanError, Shape, Split, gpu_kernels,
-};
+use gpu_gemm::{Choice, DataType, DeviceFacts, Launch, Plan, PlanError, Shape, Split, gpu_kernels};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -45,7 +43,7 @@ pub enum ExplainError {
     NoTensorCores {
         kernel: &'static str,
         gpu: String,
-        dtype: ElementType,
+        dtype: DataType,
     },
     #[error("No kernel multiplies {0}: no memory holds such matrices.")]
     NoChoice(Shape),
@@ -197,12 +195,12 @@ impl Explanation {
             }
         };
         let (variant, shape) = (question.choice.variant, question.shape);
-        let element = variant.types.a;
+        let data_type = variant.types.data_type();
         if gpu.peak_of(variant) == 0.0 {
             return Err(ExplainError::NoTensorCores {
                 kernel: variant.name,
                 gpu: gpu.name,
-                dtype: element,
+                dtype: data_type,
             });
         }
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
@@ -216,7 +214,7 @@ impl Explanation {
         let plan = (question.choice).plan_compact(shape, &DeviceFacts::of_gpu(&gpu))?;
         let cut = Cut::of(&plan);
         let traffic = Traffic::of_plan(&plan, question.reads_c);
-        let intensity = traffic.intensity(shape, element.bytes());
+        let intensity = traffic.intensity(shape, data_type);
         let waves = occupancy
             .as_ref()
             .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
@@ -229,15 +227,14 @@ impl Explanation {
             rung: kernel.map_or(variant.name, |kernel| kernel.name),
             idea: kernel.map_or("", |kernel| kernel.idea),
             source: kernel.map_or("", |kernel| kernel.source),
-            dtype: element.name(),
+            dtype: data_type.name(),
             unit: variant.unit.name(),
             m: shape.m,
             n: shape.n,
             k: shape.k,
-            split: question
-                .split
-                .as_ref()
-                .map(|split| Divided::of(split, element.bytes(), roofline.peak_flops_per_s)),
+            split: question.split.as_ref().map(|split| {
+                Divided::of(split, data_type.inputs.bytes(), roofline.peak_flops_per_s)
+            }),
             launches: plan.launches().iter().map(Launched::of).collect(),
             cut,
             copies: plan
@@ -248,14 +245,10 @@ impl Explanation {
                 .collect(),
             stream_k: Work::of(&plan),
             n_remainder: Remainder::of(&plan),
-            traffic: moved(&traffic, element.bytes()),
+            traffic: moved(&traffic, data_type),
             operations: shape.flops(),
             intensity,
-            compulsory_intensity: traffic::compulsory_intensity(
-                shape,
-                element.bytes(),
-                question.reads_c,
-            ),
+            compulsory_intensity: traffic::compulsory_intensity(shape, data_type, question.reads_c),
             ceilings: Ceilings::of(variant, &gpu, &roofline),
             roofline,
             resources,
@@ -294,7 +287,7 @@ fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
     gpu_kernels::KERNELS.iter().find(has).copied()
 }
 
-fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
+fn moved(traffic: &Traffic, data_type: DataType) -> Vec<Moved> {
     let accesses = traffic.accesses.iter();
     let of = |access: &traffic::Access| Moved {
         by: match access.by {
@@ -314,7 +307,7 @@ fn moved(traffic: &Traffic, element_bytes: usize) -> Vec<Moved> {
         matrix: access.matrix,
         formula: access.formula.clone(),
         elements: access.elements,
-        bytes: access.elements * element_bytes as u128,
+        bytes: access.bytes(data_type),
         is_beside_formula: access.is_beside_formula,
     };
     accesses.map(of).collect()
@@ -395,7 +388,7 @@ pub(super) mod tests {
     /// Of an H200's data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
-        let found = crate::select::kernels(gpu_kernels::KERNELS, &names, ElementType::F32).unwrap();
+        let found = crate::select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
         let question = Question {
             choice: Choice::even(found[0]),
             auto: None,

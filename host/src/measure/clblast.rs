@@ -11,7 +11,7 @@ use std::{env, ptr};
 use thiserror::Error;
 
 use gpu_gemm::device::opencl::OpenClMemory;
-use gpu_gemm::{DeviceError, ElementType, OpenClDevice, Scalar, Shape, Transpose};
+use gpu_gemm::{DataType, DeviceError, OpenClDevice, Scalar, Shape, Transpose};
 
 use super::library::{Loaded, Unusable};
 use crate::data::{Matrix, Number, Problem};
@@ -34,7 +34,7 @@ pub enum ClBlastError {
         status: c_int,
     },
     #[error("CLBlast does not multiply {0}.")]
-    NoSuchType(ElementType),
+    NoSuchType(DataType),
     /// With alpha = 0, a NaN in A or B makes its C NaN.
     #[error("CLBlast takes no k of 0, and reads A and B even if alpha is 0.")]
     NoProduct,
@@ -81,9 +81,9 @@ const NOT_TRANSPOSED: c_int = 111;
 const TRANSPOSED: c_int = 112;
 
 /// The name in reports, which begins with `clblast-`.
-pub fn name(data_type: ElementType) -> &'static str {
+pub fn name(data_type: DataType) -> &'static str {
     match data_type {
-        ElementType::F64 => "clblast-fp64",
+        DataType::F64 => "clblast-fp64",
         _ => "clblast-fp32",
     }
 }
@@ -91,7 +91,7 @@ pub fn name(data_type: ElementType) -> &'static str {
 /// CLBlast on a device's queue.
 pub struct ClBlast<'device> {
     device: &'device OpenClDevice,
-    data_type: ElementType,
+    data_type: DataType,
     sgemm: Gemm<f32>,
     dgemm: Gemm<f64>,
     path: &'static Path,
@@ -117,11 +117,8 @@ impl<'device> ClBlast<'device> {
     /// # Errors
     ///
     /// It is not found, or has no function for the element type.
-    pub fn load(
-        device: &'device OpenClDevice,
-        data_type: ElementType,
-    ) -> Result<Self, ClBlastError> {
-        if !matches!(data_type, ElementType::F32 | ElementType::F64) {
+    pub fn load(device: &'device OpenClDevice, data_type: DataType) -> Result<Self, ClBlastError> {
+        if !matches!(data_type, DataType::F32 | DataType::F64) {
             return Err(ClBlastError::NoSuchType(data_type));
         }
         let library = library()?;
@@ -191,7 +188,7 @@ impl<'device> ClBlast<'device> {
             (Scalar::F64(alpha), Scalar::F64(beta)) => succeeded("CLBlastDgemm", unsafe {
                 row_major(self.dgemm, queue, product, (alpha, beta), operands)
             }),
-            _ => Err(ClBlastError::NoSuchType(T::TYPE)),
+            _ => Err(ClBlastError::NoSuchType(problem.data_type())),
         }
     }
 }
@@ -298,9 +295,9 @@ mod tests {
 
     #[test]
     fn names_are_those_by_which_reports_know_it() {
-        for data_type in [ElementType::F32, ElementType::F64] {
+        for data_type in [DataType::F32, DataType::F64] {
             assert!(name(data_type).starts_with(CLBLAST));
         }
-        assert_eq!(name(ElementType::F64), "clblast-fp64");
+        assert_eq!(name(DataType::F64), "clblast-fp64");
     }
 }

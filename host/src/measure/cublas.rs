@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use gpu_gemm::{Batch, CudaDevice, ElementType, Scalar, Shape, Transpose};
+use gpu_gemm::{Batch, CudaDevice, DataType, ElementType, Scalar, Shape, Transpose};
 
 use super::library::{Loaded, Unusable};
 use super::places::Places;
@@ -28,9 +28,9 @@ pub enum CublasError {
         status: c_int,
     },
     #[error("cuBLAS does not multiply {0}.")]
-    NoSuchType(ElementType),
+    NoSuchType(DataType),
     #[error("cublasXt, the cuBLAS of several GPUs, is timed on f32 and f64, and not on {0}.")]
-    XtType(ElementType),
+    XtType(DataType),
     #[error(
         "cublasXt, the cuBLAS of several GPUs, takes each GPU once, so that one that is several parts has no yardstick."
     )]
@@ -145,7 +145,8 @@ type GemmEx = unsafe extern "C" fn(
     algorithm: c_int,
 ) -> c_int;
 
-/// `CUDA_R_16F` and `CUDA_R_16BF`.
+/// `CUDA_R_32F`, `CUDA_R_16F` and `CUDA_R_16BF`.
+const CUDA_F32: c_int = 0;
 const CUDA_F16: c_int = 2;
 const CUDA_BF16: c_int = 14;
 /// `CUBLAS_COMPUTE_32F` and `CUBLAS_GEMM_DEFAULT`.
@@ -167,6 +168,9 @@ pub enum Precision {
     Bf16,
     /// `f16` with sums in `f32`, on tensor cores.
     F16,
+    /// The same two with C in `f32`.
+    Bf16F32,
+    F16F32,
 }
 
 impl Precision {
@@ -178,6 +182,8 @@ impl Precision {
             Precision::Tf32 => "cublas-tf32",
             Precision::Bf16 => "cublas-bf16",
             Precision::F16 => "cublas-f16",
+            Precision::Bf16F32 => "cublas-bf16-f32",
+            Precision::F16F32 => "cublas-f16-f32",
         }
     }
 
@@ -187,7 +193,7 @@ impl Precision {
         match self {
             Precision::Single | Precision::Double => 2,
             Precision::Tf32 => 3,
-            Precision::Bf16 | Precision::F16 => 16,
+            Precision::Bf16 | Precision::F16 | Precision::Bf16F32 | Precision::F16F32 => 16,
         }
     }
 }
@@ -205,7 +211,7 @@ pub struct Cublas<'device> {
     dgemm: Gemm<f64>,
     sgemm_batched: GemmBatched<f32>,
     dgemm_batched: GemmBatched<f64>,
-    /// Of elements of 16 bits.
+    /// Of A and B of 16 bits.
     gemm_ex: Option<(GemmEx, GemmBatchedEx)>,
     destroy: Destroy,
     version: c_int,
@@ -245,7 +251,7 @@ impl<'device> Cublas<'device> {
         };
         let gemm_ex = match precision {
             // SAFETY: as above.
-            Precision::Bf16 | Precision::F16 => unsafe {
+            Precision::Bf16 | Precision::F16 | Precision::Bf16F32 | Precision::F16F32 => unsafe {
                 Some((
                     library.function::<GemmEx>("cublasGemmEx")?,
                     library.function::<GemmBatchedEx>("cublasGemmStridedBatchedEx")?,
@@ -312,11 +318,13 @@ impl<'device> Cublas<'device> {
         let product = (problem.shape(), problem.transposes);
         let batch = call(problem, *matrices).batch;
         let is_batch = batch.count > 1;
+        let types = problem.data_type();
+        let are_halves = types.inputs.bytes() == 2;
         match (problem.alpha.scalar(), problem.beta.scalar()) {
-            (Scalar::F32(alpha), Scalar::F32(beta)) if is_batch && T::TYPE.bytes() == 2 => {
-                // SAFETY: the elements are of this type, in memory that the caller vouches for.
+            (Scalar::F32(alpha), Scalar::F32(beta)) if is_batch && are_halves => {
+                // SAFETY: the elements are of these types, in memory that the caller vouches for.
                 succeeded("cublasGemmStridedBatchedEx", unsafe {
-                    self.halves_batched(T::TYPE, product, batch, [alpha, beta], matrices)?
+                    self.halves_batched(types, product, batch, [alpha, beta], matrices)?
                 })
             }
             (Scalar::F32(alpha), Scalar::F32(beta)) if is_batch => {
@@ -333,10 +341,10 @@ impl<'device> Cublas<'device> {
                     row_major_batched(gemm, self.handle, product, batch, scalars, matrices)?
                 })
             }
-            (Scalar::F32(alpha), Scalar::F32(beta)) if T::TYPE.bytes() == 2 => {
-                // SAFETY: the elements are of this type, in memory that the caller vouches for.
+            (Scalar::F32(alpha), Scalar::F32(beta)) if are_halves => {
+                // SAFETY: the elements are of these types, in memory that the caller vouches for.
                 succeeded("cublasGemmEx", unsafe {
-                    self.halves(T::TYPE, product, [alpha, beta], matrices)?
+                    self.halves(types, product, [alpha, beta], matrices)?
                 })
             }
             // SAFETY: the elements are f32, in memory that the caller vouches for.
@@ -347,26 +355,26 @@ impl<'device> Cublas<'device> {
             (Scalar::F64(alpha), Scalar::F64(beta)) => succeeded("cublasDgemm", unsafe {
                 row_major(self.dgemm, self.handle, product, alpha, beta, matrices)?
             }),
-            _ => Err(CublasError::NoSuchType(T::TYPE)),
+            _ => Err(CublasError::NoSuchType(types)),
         }
     }
 }
 
 impl Cublas<'_> {
-    /// [`row_major`] of elements of 16 bits.
+    /// [`row_major`] of A and B of 16 bits.
     ///
     /// # Safety
     ///
-    /// As [`Cublas::gemm`], of elements of this type.
+    /// As [`Cublas::gemm`], of elements of these types.
     unsafe fn halves(
         &self,
-        element: ElementType,
+        types: DataType,
         (shape, transposes): (Shape, [Transpose; 2]),
         [alpha, beta]: [f32; 2],
         matrices: &[Placed; 3],
     ) -> Result<c_int, CublasError> {
-        let (gemm_ex, _) = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
-        let data_type = type_of_halves(element);
+        let (gemm_ex, _) = self.gemm_ex.ok_or(CublasError::NoSuchType(types))?;
+        let [inputs, type_of_c] = [types.inputs, types.c].map(cuda_data_type);
         let product = ColumnMajor::of(shape, transposes, matrices)?;
         let ColumnMajor {
             sides,
@@ -387,14 +395,14 @@ impl Cublas<'_> {
                 sides[2],
                 (&raw const alpha).cast(),
                 first.cast(),
-                data_type,
+                inputs,
                 leading[0],
                 second.cast(),
-                data_type,
+                inputs,
                 leading[1],
                 (&raw const beta).cast(),
                 result.cast(),
-                data_type,
+                type_of_c,
                 leading[2],
                 COMPUTE_F32,
                 DEFAULT_ALGORITHM,
@@ -402,21 +410,21 @@ impl Cublas<'_> {
         })
     }
 
-    /// [`row_major_batched`] of elements of 16 bits.
+    /// [`row_major_batched`] of A and B of 16 bits.
     ///
     /// # Safety
     ///
-    /// As [`Cublas::gemm`], of elements of this type.
+    /// As [`Cublas::gemm`], of elements of these types.
     unsafe fn halves_batched(
         &self,
-        element: ElementType,
+        types: DataType,
         (shape, transposes): (Shape, [Transpose; 2]),
         batch: Batch,
         [alpha, beta]: [f32; 2],
         matrices: &[Placed; 3],
     ) -> Result<c_int, CublasError> {
-        let (_, gemm_ex) = self.gemm_ex.ok_or(CublasError::NoSuchType(element))?;
-        let data_type = type_of_halves(element);
+        let (_, gemm_ex) = self.gemm_ex.ok_or(CublasError::NoSuchType(types))?;
+        let [inputs, type_of_c] = [types.inputs, types.c].map(cuda_data_type);
         let ColumnMajor {
             sides,
             operations,
@@ -437,16 +445,16 @@ impl Cublas<'_> {
                 sides[2],
                 (&raw const alpha).cast(),
                 first.cast(),
-                data_type,
+                inputs,
                 leading[0],
                 strides[0],
                 second.cast(),
-                data_type,
+                inputs,
                 leading[1],
                 strides[1],
                 (&raw const beta).cast(),
                 result.cast(),
-                data_type,
+                type_of_c,
                 leading[2],
                 strides[2],
                 count,
@@ -457,11 +465,12 @@ impl Cublas<'_> {
     }
 }
 
-/// A `cudaDataType_t`.
-fn type_of_halves(element: ElementType) -> c_int {
+/// A `cudaDataType_t` of what is multiplied as 16 bits, or of its C.
+fn cuda_data_type(element: ElementType) -> c_int {
     match element {
         ElementType::Bf16 => CUDA_BF16,
-        _ => CUDA_F16,
+        ElementType::F16 => CUDA_F16,
+        _ => CUDA_F32,
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpu_gemm::{ElementType, Scalar, Shape, Transpose};
+use gpu_gemm::{DataType, ElementType, Scalar, Shape, Transpose};
 
 use super::Timing;
 use super::cublas::{ColumnMajor, CublasError, library, succeeded, version_name};
@@ -73,7 +73,7 @@ pub const SETTINGS: [Setting; 4] = [
 /// cublasXt on some GPUs.
 pub struct CublasXt {
     ordinals: Vec<c_int>,
-    data_type: ElementType,
+    data_type: DataType,
     create: Create,
     destroy: Destroy,
     select: DeviceSelect,
@@ -91,8 +91,8 @@ impl CublasXt {
     /// # Errors
     ///
     /// It is not found, has no function for the element type, or a GPU is there twice.
-    pub fn load(ordinals: &[u32], data_type: ElementType) -> Result<CublasXt, CublasError> {
-        if !matches!(data_type, ElementType::F32 | ElementType::F64) {
+    pub fn load(ordinals: &[u32], data_type: DataType) -> Result<CublasXt, CublasError> {
+        if !matches!(data_type, DataType::F32 | DataType::F64) {
             return Err(CublasError::XtType(data_type));
         }
         let is_twice = |(index, ordinal)| ordinals[..index].contains(ordinal);
@@ -139,7 +139,7 @@ impl CublasXt {
     /// The name in reports, such as `cublasxt-fp32 (block 4096, pinned)`.
     pub fn name(&self, setting: Setting) -> String {
         let precision = match self.data_type {
-            ElementType::F64 => "fp64",
+            DataType::F64 => "fp64",
             _ => "fp32",
         };
         let pinned = if setting.is_pinned { ", pinned" } else { "" };
@@ -226,7 +226,7 @@ impl<'a> Open<'a> {
                     row_major(self.cublas.dgemm, self.handle, product, scalars, &matrices)?
                 })
             }
-            _ => Err(CublasError::XtType(T::TYPE)),
+            _ => Err(CublasError::XtType(problem.data_type())),
         }
     }
 }

@@ -39,7 +39,7 @@ use super::cublas::{Cublas, CublasError, Precision};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem, ProblemError, Stored};
+use crate::data::{Matrix, Number, Problem, ProblemError, Stored, by_inputs};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
 /// Default numbers of runs, before and during the timing.
@@ -117,7 +117,11 @@ impl Contender<'_> {
                 Precision::Single => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.
                 Precision::Double => Some(2.0 * gpu.peak(ElementType::F64)),
-                Precision::Tf32 | Precision::Bf16 | Precision::F16 => None,
+                Precision::Tf32
+                | Precision::Bf16
+                | Precision::F16
+                | Precision::Bf16F32
+                | Precision::F16F32 => None,
             },
         }
     }
@@ -223,9 +227,23 @@ pub fn measure<T: Number>(
     effort: Effort,
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
+    by_inputs!(
+        problem,
+        measure_as::<_, T>(device, contenders, problem, effort, check)
+    )
+}
+
+/// [`measure`], by the type in which kernels get A and B.
+fn measure_as<Input: Number, T: Number>(
+    device: &CudaDevice,
+    contenders: &[Contender<'_>],
+    problem: &Problem<T>,
+    effort: Effort,
+    check: &mut dyn FnMut(usize, Matrix<T>),
+) -> Result<Measured, MeasureError> {
     let began = Instant::now();
     device.enter()?;
-    let copies = Copies::new(device, contenders, problem)?;
+    let copies = Copies::<Input, T>::new(device, contenders, problem)?;
     let mut runners = Vec::new();
     for contender in contenders {
         let matrices = &copies.matrices(contender.allocation())[0];
@@ -254,11 +272,11 @@ pub fn measure<T: Number>(
     Ok(measured)
 }
 
-fn measure_on<T: Number>(
+fn measure_on<Input: Number, T: Number>(
     device: &CudaDevice,
     runners: Vec<Runner<'_, T>>,
     effort: Effort,
-    copies: &Copies<T>,
+    copies: &Copies<Input, T>,
     workspace: &DeviceBuffer<u8>,
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
@@ -407,15 +425,15 @@ impl Span {
 
 /// Copies of a problem's matrices in the GPU's memory, in the allocations that the contenders
 /// take.
-struct Copies<T: Number> {
+struct Copies<Input: Number, T: Number> {
     as_given: Vec<[Placed; 3]>,
     pitched: Vec<[Placed; 3]>,
-    /// What those point into.
-    buffers: Vec<[DeviceBuffer<T>; 3]>,
-    pitched_matrices: Vec<[Pitched<T>; 3]>,
+    /// What those point into: A and B, and C.
+    buffers: Vec<([DeviceBuffer<Input>; 2], DeviceBuffer<T>)>,
+    pitched_matrices: Vec<([Pitched<Input>; 2], Pitched<T>)>,
 }
 
-impl<T: Number> Copies<T> {
+impl<Input: Number, T: Number> Copies<Input, T> {
     /// As many as together are twice the L2, in half of the free memory; at least one.
     fn new(
         device: &CudaDevice,
@@ -440,7 +458,7 @@ impl<T: Number> Copies<T> {
             buffers: Vec::new(),
             pitched_matrices: Vec::new(),
         };
-        let stored = problem.stored()?;
+        let stored = problem.stored_as::<Input>()?;
         if is_taken(Allocation::AsGiven) {
             copies.add_as_given(device, &stored, count)?;
         }
@@ -462,10 +480,10 @@ impl<T: Number> Copies<T> {
         let c = &runner.problem.c;
         match runner.allocation {
             Allocation::AsGiven => {
-                let copied = upload(&self.buffers[number][2], c.buffer());
+                let copied = upload(&self.buffers[number].1, c.buffer());
                 Ok(copied.map_err(during("Copying C to the GPU"))?)
             }
-            Allocation::Pitched => Ok(self.pitched_matrices[number][2].write(c)?),
+            Allocation::Pitched => Ok(self.pitched_matrices[number].1.write(c)?),
         }
     }
 
@@ -475,46 +493,33 @@ impl<T: Number> Copies<T> {
         match runner.allocation {
             Allocation::AsGiven => {
                 let mut elements = vec![T::default(); c.buffer().len()];
-                let buffer = &self.buffers[number][2];
+                let buffer = &self.buffers[number].1;
                 let copied = buffer.index(0..elements.len()).copy_to(&mut elements[..]);
                 copied.map_err(during("Copying C from the GPU"))?;
                 Ok(c.with_buffer(elements))
             }
-            Allocation::Pitched => Ok(self.pitched_matrices[number][2].read(c)?),
+            Allocation::Pitched => Ok(self.pitched_matrices[number].1.read(c)?),
         }
     }
 
     fn add_as_given(
         &mut self,
         device: &CudaDevice,
-        stored: &Stored<'_, T>,
+        stored: &Stored<'_, T, Input>,
         count: usize,
     ) -> Result<(), RunError> {
         let buffers = &mut self.buffers;
         for _ in 0..count {
-            let matrices = stored.each().map(|matrix| matrix.buffer());
-            let [mut a, mut b, mut c] = [
-                device.allocate(matrices[0].len().max(1))?,
-                device.allocate(matrices[1].len().max(1))?,
-                device.allocate(matrices[2].len().max(1))?,
-            ];
-            for (index, (buffer, matrix)) in [&mut a, &mut b, &mut c]
-                .into_iter()
-                .zip(matrices)
-                .enumerate()
-            {
-                match buffers.first() {
-                    None => upload(buffer, matrix),
-                    Some(first) => buffer.copy_from(&first[index]),
-                }
-                .map_err(during("Copying matrices to the GPU"))?;
-            }
+            let first = buffers.first();
+            let a = copied(device, &stored.a, first.map(|([a, _], _)| a))?;
+            let b = copied(device, &stored.b, first.map(|([_, b], _)| b))?;
+            let c = copied(device, stored.c, first.map(|(_, c)| c))?;
             self.as_given.push([
                 placed_at(a.as_device_ptr(), &stored.a),
                 placed_at(b.as_device_ptr(), &stored.b),
                 placed_at(c.as_device_ptr(), stored.c),
             ]);
-            buffers.push([a, b, c]);
+            buffers.push(([a, b], c));
         }
         Ok(())
     }
@@ -522,18 +527,16 @@ impl<T: Number> Copies<T> {
     fn add_pitched(
         &mut self,
         device: &CudaDevice,
-        stored: &Stored<'_, T>,
+        stored: &Stored<'_, T, Input>,
         count: usize,
     ) -> Result<(), RunError> {
         for _ in 0..count {
-            let [a, b, c] = [
-                Pitched::upload(device, &stored.a)?,
-                Pitched::upload(device, &stored.b)?,
-                Pitched::upload(device, stored.c)?,
-            ];
+            let a = Pitched::upload(device, &stored.a)?;
+            let b = Pitched::upload(device, &stored.b)?;
+            let c = Pitched::upload(device, stored.c)?;
             self.pitched
                 .push([a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)]);
-            self.pitched_matrices.push([a, b, c]);
+            self.pitched_matrices.push(([a, b], c));
         }
         Ok(())
     }
@@ -558,17 +561,32 @@ fn pitched_bytes<T: Number>(problem: &Problem<T>) -> usize {
     let [a, b] = problem.transposes;
     let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
     let stored = [
-        a.of(size(&problem.a)),
-        b.of(size(&problem.b)),
-        size(&problem.c),
+        (a.of(size(&problem.a)), problem.inputs),
+        (b.of(size(&problem.b)), problem.inputs),
+        (size(&problem.c), T::TYPE),
     ];
     stored
         .iter()
-        .map(|(rows, columns)| {
-            let row = (columns * size_of::<T>()).max(1);
+        .map(|((rows, columns), element)| {
+            let row = (columns * element.bytes()).max(1);
             (rows + 2) * row.next_multiple_of(512)
         })
         .sum()
+}
+
+/// A copy of a matrix's buffer in the GPU's memory: of the first such copy, if there is one.
+fn copied<T: Number>(
+    device: &CudaDevice,
+    matrix: &Matrix<T>,
+    first: Option<&DeviceBuffer<T>>,
+) -> Result<DeviceBuffer<T>, RunError> {
+    let mut buffer = device.allocate(matrix.buffer().len().max(1))?;
+    match first {
+        None => upload(&buffer, matrix.buffer()),
+        Some(first) => buffer.copy_from(first),
+    }
+    .map_err(during("Copying matrices to the GPU"))?;
+    Ok(buffer)
 }
 
 fn upload<T: Number>(buffer: &DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {

@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use gpu_gemm::ElementType;
 use thiserror::Error;
 
 use super::timing::Timing;
@@ -73,13 +74,15 @@ impl Limits {
             let why = format!("{rate:.2} TFLOP/s, but the GPU's peak is {peak:.2} TFLOP/s");
             return refuse(seconds, why);
         }
-        let of = |rows: usize, columns: usize| (rows * columns * size_of::<T>()) as f64;
+        let of = |rows: usize, columns: usize, element: ElementType| {
+            (rows * columns * element.bytes()) as f64
+        };
         let shape = problem.shape();
         let operands = match is_read {
-            true => of(shape.m, shape.k) + of(shape.k, shape.n),
+            true => of(shape.m, shape.k, problem.inputs) + of(shape.k, shape.n, problem.inputs),
             false => 0.0,
         };
-        let bytes = (operands + of(shape.m, shape.n)) * problem.batch as f64;
+        let bytes = (operands + of(shape.m, shape.n, T::TYPE)) * problem.batch as f64;
         let least = bytes * (1.0 - IN_L2) / self.bandwidth_bytes_per_s;
         if self.bandwidth_bytes_per_s > 0.0 && !(seconds * SLACK >= least) {
             let why = format!("but its matrices cannot pass through memory in {least:.3e} s");

@@ -1,6 +1,6 @@
 //! What times are compared with.
 
-use gpu_gemm::{CudaDevice, Device, Devices, ElementType, OpenClDevice};
+use gpu_gemm::{CudaDevice, DataType, Device, Devices, OpenClDevice};
 
 use super::error::EvaluateError;
 use super::request::{Baseline, Request};
@@ -89,11 +89,13 @@ fn cublas<'device>(
     request: &Request,
 ) -> Result<Yardsticks<'device>, CublasError> {
     let precision = match request.data_type {
-        ElementType::F32 => Precision::Single,
-        ElementType::F64 => Precision::Double,
-        ElementType::Bf16 => Precision::Bf16,
-        ElementType::F16 => Precision::F16,
-        ElementType::I32 => return Err(CublasError::NoSuchType(request.data_type)),
+        DataType::F32 => Precision::Single,
+        DataType::F64 => Precision::Double,
+        DataType::BF16 => Precision::Bf16,
+        DataType::F16 => Precision::F16,
+        DataType::BF16_F32 => Precision::Bf16F32,
+        DataType::F16_F32 => Precision::F16F32,
+        other => return Err(CublasError::NoSuchType(other)),
     };
     let mut loaded = vec![Cublas::load(device, precision)?];
     if request.tensor_cores && precision == Precision::Single {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gpu_gemm::{DeviceError, ElementType, PlanError};
+use gpu_gemm::{DataType, DeviceError, PlanError};
 use thiserror::Error;
 
 use crate::cpu::TeamError;
@@ -64,14 +64,14 @@ pub enum EvaluateError {
         /// `alpha` or `beta`.
         name: &'static str,
         scalar: f64,
-        data_type: ElementType,
+        data_type: DataType,
     },
 }
 
 /// What a factor of matrices of this type must be.
-fn required(data_type: ElementType) -> String {
+fn required(data_type: DataType) -> String {
     let number = match data_type {
-        ElementType::I32 => "a whole number",
+        DataType::I32 => "a whole number",
         _ => "a finite number",
     };
     format!("for matrices of {data_type} it must be {number} that {data_type} can represent")

@@ -64,7 +64,8 @@ pub(super) fn prove<T: Element>(
         seed,
         ..
     } = request;
-    let (problem, data) = source.problem(*shape, request.storage, *seed, scalars)?;
+    let inputs = request.data_type.inputs;
+    let (problem, data) = source.problem_of(inputs, *shape, request.storage, *seed, scalars)?;
     let mut judge = Judge {
         problem,
         data,
@@ -212,12 +213,10 @@ fn prove_exact<T: Element>(
         true => Coverage::Full,
         false => coverage,
     };
+    let inputs = request.data_type.inputs;
     for candidate in candidates {
-        let Some(data) = candidate
-            .rung
-            .error_model(machine.team)
-            .exact_data::<T>(shape)
-        else {
+        let model = candidate.rung.error_model(machine.team);
+        let Some(data) = model.exact_data_of::<T>(inputs, shape) else {
             let why = format!("sums of {} products are too long to be exact.", shape.k);
             candidate.judge(Err(Failure::Unprovable(why)));
             continue;
@@ -229,7 +228,7 @@ fn prove_exact<T: Element>(
                 let (batch, seed) = (request.storage.batch, request.seed);
                 let problem = Problem {
                     transposes: request.storage.transposes,
-                    ..Problem::random_batch(batch, shape, layout, data, seed, scalars)?
+                    ..Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
                 };
                 let references = match by_reference {
                     true => computed_references(machine, &problem, seed, progress)?,

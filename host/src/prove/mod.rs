@@ -33,6 +33,7 @@ use crate::measure::clblast::ClBlast;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
+use crate::run::RunError;
 use crate::rung::Element;
 use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
@@ -91,7 +92,7 @@ fn run(
         device: &opened.device,
         team: &team,
     };
-    let result = match request.data_type {
+    let result = match request.data_type.c {
         ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
         ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
         ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
@@ -114,7 +115,7 @@ fn evaluate_as<T: Element>(
             .ok_or(EvaluateError::Scalar {
                 name,
                 scalar,
-                data_type: T::TYPE,
+                data_type: request.data_type,
             })
     };
     let (alpha, beta) = (
@@ -124,6 +125,9 @@ fn evaluate_as<T: Element>(
     memory::check_stored(request.shape, request.storage, size_of::<T>())?;
     if request.storage.batch > 1 && matches!(machine.device, Device::Several(_)) {
         return Err(EvaluateError::BatchOnSeveral);
+    }
+    if request.data_type.inputs != T::TYPE && matches!(machine.device, Device::Several(_)) {
+        return Err(RunError::TypesOnSeveral(request.data_type).into());
     }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Yardsticks::None,
@@ -178,6 +182,8 @@ fn evaluate_as<T: Element>(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use gpu_gemm::DataType;
+
     use super::*;
     use crate::data::Storage;
     use crate::measure::Effort;
@@ -225,7 +231,7 @@ mod tests {
             corner: Some("1".parse().unwrap()),
             alpha,
             beta,
-            ..Request::new(rungs, ElementType::F32, Shape::new(9, 8, 7), 1)
+            ..Request::new(rungs, DataType::F32, Shape::new(9, 8, 7), 1)
         };
         let mut written = Vec::new();
         let (report, result) = evaluate(&opened, &request, Some(&mut written));
@@ -365,7 +371,7 @@ mod tests {
                     batch: BATCH,
                     ..Storage::default()
                 },
-                ..Request::new(rungs, ElementType::F32, Shape::new(9, 8, 7), 1)
+                ..Request::new(rungs, DataType::F32, Shape::new(9, 8, 7), 1)
             };
             let (report, result) = evaluate(&opened, &request, None);
             result.unwrap();
@@ -397,7 +403,7 @@ mod tests {
                 batch: 2,
                 ..Storage::default()
             },
-            ..Request::new(vec![naive()], ElementType::F32, Shape::new(2, 3, 4), 1)
+            ..Request::new(vec![naive()], DataType::F32, Shape::new(2, 3, 4), 1)
         };
         let (_, result) = evaluate(&opened, &request, None);
         let error = result.unwrap_err().to_string();
@@ -410,7 +416,7 @@ mod tests {
         let rungs = vec![Rung::Cpu(&cpu::ijk::RUNG)];
         let request = Request {
             baseline: Baseline::Cublas,
-            ..Request::new(rungs, ElementType::F32, Shape::new(2, 3, 4), 1)
+            ..Request::new(rungs, DataType::F32, Shape::new(2, 3, 4), 1)
         };
         let (_, result) = evaluate(&opened, &request, None);
         assert!(matches!(result, Err(EvaluateError::BaselineWithoutGpu)));
@@ -463,12 +469,7 @@ mod tests {
                 runs: Some(3),
                 warmup: None,
             },
-            ..Request::new(
-                vec![rung, naive()],
-                ElementType::F32,
-                Shape::new(9, 8, 7),
-                1,
-            )
+            ..Request::new(vec![rung, naive()], DataType::F32, Shape::new(9, 8, 7), 1)
         };
         let (report, result) = evaluate(&opened, &request, None);
         result.unwrap();

@@ -2,7 +2,7 @@
 
 use gpu_gemm::gpu_kernels::spec::ErrorScale;
 use gpu_gemm::{
-    Call, Choice, Device, Devices, ElementType, Launch, Plan, PlanError, Shape, Split, Transpose,
+    Call, Choice, DataType, Device, Devices, Launch, Plan, PlanError, Shape, Split, Transpose,
 };
 
 use super::candidate::{Candidate, Machine};
@@ -41,7 +41,7 @@ pub(super) fn record(
         .find(|proof| ["proven", "sampled"].contains(&proof.gate));
     let errors = bounded.and_then(|proof| proof.errors);
     let error_model = match request.data_type {
-        ElementType::I32 => ErrorScale::Nothing.name(),
+        DataType::I32 => ErrorScale::Nothing.name(),
         _ => rung.error_model(machine.team).scale(),
     };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
@@ -55,7 +55,9 @@ pub(super) fn record(
         .map(|(yardstick, seconds)| yardstick.median() / seconds);
     let time = yardstick.map(Timing::median);
     let Shape { m, n, k } = request.shape;
-    let call = request.storage.call(request.shape, request.data_type);
+    let call = request
+        .storage
+        .call(request.shape, request.data_type.inputs);
     let [transpose_a, transpose_b] = request.storage.transposes;
     let record = Record {
         kernel: rung.name().to_string(),
@@ -165,7 +167,7 @@ fn first_part(
     let shape = shape.unwrap_or(whole.shape);
     let call = Call::compact(shape, whole.a.transpose, whole.b.transpose, element);
     let choice = Some(choice).filter(|_| !matches!(rung, Rung::Auto(_)));
-    devices.planner(choice, element)(0, call)
+    devices.planner(choice, request.data_type)(0, call)
 }
 
 #[cfg(test)]
@@ -186,7 +188,7 @@ mod tests {
             team: &team,
         };
         let rung = Rung::Gpu(Choice::even(&naive::KERNEL.variants[0]));
-        let request = Request::new(vec![rung], ElementType::F32, Shape::new(10, 20, 30), 1);
+        let request = Request::new(vec![rung], DataType::F32, Shape::new(10, 20, 30), 1);
         let mut candidate = Candidate::new(rung);
         candidate.timing = Some(Timing::new(vec![4.0, 2.0, 1.0], 0, 5));
         let cublas = Timing::new(vec![1.0], 0, 1);
@@ -216,7 +218,7 @@ mod tests {
         let idle = super::record(machine, &scaled, &candidate, Some(&cublas)).unwrap();
         assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
         // An empty C takes no launch.
-        let empty = Request::new(vec![rung], ElementType::F32, Shape::new(0, 20, 30), 1);
+        let empty = Request::new(vec![rung], DataType::F32, Shape::new(0, 20, 30), 1);
         let empty = super::record(machine, &empty, &Candidate::new(rung), None).unwrap();
         assert_eq!((empty.grid_x, empty.grid_y, empty.launches), (0, 0, 0));
         // Of a batch of two, by one launch.
@@ -228,7 +230,7 @@ mod tests {
             let tiled = Rung::Gpu(Choice::even(&tiled::KERNEL.variants[0]));
             let request = Request {
                 storage,
-                ..Request::new(vec![tiled], ElementType::F32, Shape::new(10, 20, 30), 1)
+                ..Request::new(vec![tiled], DataType::F32, Shape::new(10, 20, 30), 1)
             };
             let record = super::record(machine, &request, &Candidate::new(tiled), None).unwrap();
             (record.batch, record.grid_z, record.launches)

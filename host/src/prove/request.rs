@@ -1,6 +1,6 @@
 //! The request.
 
-use gpu_gemm::{Call, Device, ElementType, Shape};
+use gpu_gemm::{Call, DataType, Device, ElementType, Shape};
 
 use crate::cpu;
 use crate::data::{Layout, Storage};
@@ -39,7 +39,7 @@ impl Baseline {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub rungs: Vec<Rung>,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     pub shape: Shape,
     pub alpha: f64,
     pub beta: f64,
@@ -62,10 +62,15 @@ pub struct Request {
 
 impl Request {
     /// `C = A * B` of normal random numbers, with everything else as it is by default.
-    pub fn new(rungs: Vec<Rung>, data_type: ElementType, shape: Shape, seed: u64) -> Request {
+    pub fn new(
+        rungs: Vec<Rung>,
+        data_type: impl Into<DataType>,
+        shape: Shape,
+        seed: u64,
+    ) -> Request {
         Request {
             rungs,
-            data_type,
+            data_type: data_type.into(),
             shape,
             alpha: 1.0,
             beta: 0.0,
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn by_default_a_request_is_for_the_plain_product_and_its_own_yardstick() {
-        let request = Request::new(Vec::new(), ElementType::F32, Shape::new(2, 3, 4), 1);
+        let request = Request::new(Vec::new(), DataType::F32, Shape::new(2, 3, 4), 1);
         assert_eq!((request.alpha, request.beta), (1.0, 0.0));
         assert_eq!(request.layout(), Layout::compact(request.shape));
         assert_eq!(request.baseline, Baseline::Auto);
@@ -133,7 +138,7 @@ mod tests {
                 padding: 5,
                 ..Storage::default()
             },
-            ..Request::new(Vec::new(), ElementType::F32, shape, 1)
+            ..Request::new(Vec::new(), DataType::F32, shape, 1)
         };
         let layout = request.layout();
         let places = [layout.a, layout.b, layout.c];

@@ -339,7 +339,9 @@ fn time_on_gpu<T: Element>(
             let model = match yardstick.precision() {
                 Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
-                Precision::Bf16 | Precision::F16 => ErrorModel::Truncated,
+                Precision::Bf16 | Precision::F16 | Precision::Bf16F32 | Precision::F16F32 => {
+                    ErrorModel::Truncated
+                }
             };
             match judge_yardstick(judge, model, &c) {
                 Ok(proof) => errors[index] = proof.errors,

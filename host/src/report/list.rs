@@ -86,7 +86,7 @@ struct Line {
 /// The width of what is written to no terminal, and limits for terminals: names need the first,
 /// and lines longer than the last are hard to read.
 const WIDTH: usize = 80;
-const WIDTHS: std::ops::RangeInclusive<usize> = 70..=120;
+const WIDTHS: std::ops::RangeInclusive<usize> = 74..=120;
 
 /// The columns that there are for a list: those of the terminal, if standard output is one.
 pub fn width() -> usize {
@@ -102,7 +102,7 @@ impl List {
     pub fn of(kernels: &[&Kernel], algorithms: &[&Algorithm]) -> List {
         let variant = |variant: &Variant| ListedVariant {
             kernel: variant.name,
-            dtype: variant.types.c.name(),
+            dtype: variant.types.data_type().name(),
             block_x: variant.block.x,
             block_y: variant.block.y,
             tile_m: variant.tile.m,
@@ -264,7 +264,7 @@ impl List {
 
 /// A variant's line. The columns are as wide as the longest name and the largest tile.
 fn row([variant, dtype, block, tile, cores]: &[String; 5]) -> String {
-    let line = format!("  {variant:<27} {dtype:<4} {block:<8} {tile:<15} {cores}");
+    let line = format!("  {variant:<27} {dtype:<8} {block:<8} {tile:<15} {cores}");
     line.trim_end().to_string()
 }
 

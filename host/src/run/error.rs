@@ -1,7 +1,7 @@
 //! Why a kernel has no result: the device failed, or the kernel wrote where it must not.
 
 use gpu_gemm::text::plural;
-use gpu_gemm::{DeviceError, ElementType, PlanError};
+use gpu_gemm::{DataType, DeviceError, PlanError};
 use thiserror::Error;
 
 use crate::data::ProblemError;
@@ -9,6 +9,8 @@ use crate::data::ProblemError;
 /// Why there is no result.
 #[derive(Debug, Error)]
 pub enum RunError {
+    #[error("Several devices multiply matrices of one type only, and not of {0}.")]
+    TypesOnSeveral(DataType),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error("Kernel `{kernel}` {what}.")]
@@ -19,8 +21,8 @@ pub enum RunError {
     #[error("Kernel `{kernel}` does not multiply {asked}; it multiplies {}.", names(.multiplies))]
     WrongType {
         kernel: String,
-        multiplies: Vec<ElementType>,
-        asked: ElementType,
+        multiplies: Vec<DataType>,
+        asked: DataType,
     },
 }
 
@@ -30,7 +32,7 @@ impl From<PlanError> for RunError {
     }
 }
 
-fn names(types: &[ElementType]) -> String {
+fn names(types: &[DataType]) -> String {
     let names: Vec<&str> = types.iter().map(|element| element.name()).collect();
     names.join(", ")
 }

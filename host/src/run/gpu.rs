@@ -10,7 +10,7 @@ use gpu_gemm::{Choice, CudaDevice, CudaStream, DeviceFacts};
 use super::error::RunError;
 use super::layout::{Run, bindings, call};
 use super::uploaded::{Guarded, Pitched, Uploaded};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, by_inputs};
 
 /// Runs the chosen kernel on copies of the problem's matrices.
 pub(super) fn run<T: Number>(
@@ -20,19 +20,27 @@ pub(super) fn run<T: Number>(
 ) -> Result<Run<T>, RunError> {
     device.enter()?;
     match choice.variant.allocation {
-        Allocation::AsGiven => run_on::<T, Guarded<T>>(device, choice, problem),
-        Allocation::Pitched => run_on::<T, Pitched<T>>(device, choice, problem),
+        Allocation::AsGiven => by_inputs!(problem, as_given::<_, T>(device, choice, problem)),
+        Allocation::Pitched => run_on::<T, T, Pitched<T>, Pitched<T>>(device, choice, problem),
     }
 }
 
-fn run_on<T: Number, U: Uploaded<T>>(
+fn as_given<Input: Number, T: Number>(
     device: &CudaDevice,
     choice: Choice,
     problem: &Problem<T>,
 ) -> Result<Run<T>, RunError> {
-    let stored = problem.stored()?;
-    let a = U::upload(device, &stored.a)?;
-    let b = U::upload(device, &stored.b)?;
+    run_on::<Input, T, Guarded<Input>, Guarded<T>>(device, choice, problem)
+}
+
+fn run_on<Input: Number, T: Number, I: Uploaded<Input>, U: Uploaded<T>>(
+    device: &CudaDevice,
+    choice: Choice,
+    problem: &Problem<T>,
+) -> Result<Run<T>, RunError> {
+    let stored = problem.stored_as::<Input>()?;
+    let a = I::upload(device, &stored.a)?;
+    let b = I::upload(device, &stored.b)?;
     let c = U::upload(device, stored.c)?;
     let placed = [a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)];
     let facts = DeviceFacts::of(device.properties());

@@ -28,7 +28,7 @@ pub(crate) struct Placed {
 pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> Call {
     let operand = |placed: Placed, transpose| {
         let address = placed.start as usize;
-        Operand::at(address, placed.leading, T::TYPE, transpose)
+        Operand::at(address, placed.leading, problem.inputs, transpose)
     };
     let [transpose_a, transpose_b] = problem.transposes;
     let shape = problem.shape();
@@ -52,7 +52,7 @@ pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> C
         ldc: c.leading,
         batch: Batch::ONE,
     };
-    call.batched(batch, T::TYPE)
+    call.batched(batch, problem.inputs)
 }
 
 /// What its launches leave open.

@@ -38,11 +38,12 @@ pub fn run<T: Number>(
     problem: &Problem<T>,
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    if choice.variant.types.c != T::TYPE {
+    let (multiplies, asked) = (choice.variant.types.data_type(), problem.data_type());
+    if multiplies != asked {
         return Err(RunError::WrongType {
             kernel: choice.variant.name.to_string(),
-            multiplies: vec![choice.variant.types.c],
-            asked: T::TYPE,
+            multiplies: vec![multiplies],
+            asked,
         });
     }
     if let Some(error) = device.lacks_tensor_cores(choice.variant) {
@@ -51,6 +52,7 @@ pub fn run<T: Number>(
     match device {
         Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
         Device::Cuda(device) => gpu::run(device, choice, problem),
+        Device::Several(_) if asked.inputs != asked.c => Err(RunError::TypesOnSeveral(asked)),
         Device::Several(devices) => several::run(devices, Some(choice), problem, cta_done),
         Device::OpenCl(device) => {
             let run = opencl::run(device, choice, problem)?;

@@ -10,7 +10,7 @@ use super::guard;
 use super::layout::{Run, bindings, call};
 use super::pitched;
 use super::simulated::Guarded;
-use crate::data::{Number, Problem, Stored};
+use crate::data::{Number, Problem, Stored, by_inputs};
 
 /// Runs the chosen kernel on copies of the problem's matrices.
 pub(super) fn run<T: Number>(
@@ -20,22 +20,26 @@ pub(super) fn run<T: Number>(
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
     match choice.variant.allocation {
-        Allocation::AsGiven => run_as_given(simulator, choice, problem, cta_done),
+        Allocation::AsGiven => by_inputs!(
+            problem,
+            run_as_given::<_, T>(simulator, choice, problem, cta_done)
+        ),
         Allocation::Pitched => pitched::run(problem, |problem| {
-            run_as_given(simulator, choice, problem, cta_done)
+            run_as_given::<T, T>(simulator, choice, problem, cta_done)
         }),
     }
 }
 
 /// Runs it on the matrices as they lie.
-fn run_as_given<T: Number>(
+fn run_as_given<Input: Number, T: Number>(
     simulator: &Simulator,
     choice: Choice,
     problem: &Problem<T>,
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    let stored = problem.stored()?;
-    let [mut a, mut b, mut c] = stored.each().map(Guarded::new);
+    let stored = problem.stored_as::<Input>()?;
+    let [mut a, mut b] = [&*stored.a, &*stored.b].map(Guarded::new);
+    let mut c = Guarded::new(stored.c);
     let placed = [a.placed(), b.placed(), c.placed()];
     let plan = choice.plan(call(problem, placed), &DeviceFacts::simulator())?;
     let mut workspace = Guarded::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
@@ -48,7 +52,7 @@ fn run_as_given<T: Number>(
 
     let checked = workspace
         .check('W')
-        .and_then(|()| check([&a, &b, &c], &stored));
+        .and_then(|()| check([&a, &b], &c, &stored));
     checked.map_err(|what| RunError::Trespass {
         kernel: choice.variant.name.to_string(),
         what,
@@ -58,10 +62,14 @@ fn run_as_given<T: Number>(
 }
 
 /// Checks everything that a kernel must not write.
-fn check<T: Number>([a, b, c]: [&Guarded<T>; 3], stored: &Stored<'_, T>) -> Result<(), Trespass> {
-    for (name, guarded) in [('A', a), ('B', b), ('C', c)] {
-        guarded.check(name)?;
-    }
+fn check<Input: Number, T: Number>(
+    [a, b]: [&Guarded<Input>; 2],
+    c: &Guarded<T>,
+    stored: &Stored<'_, T, Input>,
+) -> Result<(), Trespass> {
+    a.check('A')?;
+    b.check('B')?;
+    c.check('C')?;
     guard::check_input('A', stored.a.buffer(), a.buffer(), 0)?;
     guard::check_input('B', stored.b.buffer(), b.buffer(), 0)?;
     guard::check_padding(stored.c, c.buffer())

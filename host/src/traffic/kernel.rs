@@ -1,7 +1,7 @@
 //! The traffic of one kernel: each access, its formula and its elements.
 
-use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::{Staging, Unit, Variant};
+use gpu_gemm::{DataType, ElementType, Shape};
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,18 @@ pub struct Access {
     pub elements: u128,
     /// Whether that is not what the formula gives, because tiles do not divide the shape.
     pub is_beside_formula: bool,
+}
+
+impl Access {
+    /// Bytes of the elements, of matrices of this type. Partial sums of elements of 16 bits are f32.
+    pub fn bytes(&self, data_type: DataType) -> u128 {
+        let element = match self.matrix {
+            'A' | 'B' => data_type.inputs,
+            'P' if data_type.c.bytes() == 2 => ElementType::F32,
+            _ => data_type.c,
+        };
+        self.elements * element.bytes() as u128
+    }
 }
 
 /// All accesses of a kernel that computes one result.
@@ -154,20 +166,22 @@ impl Traffic {
             .sum()
     }
 
-    /// Operations for each byte that threads move from or to global memory; infinite if they
-    /// move none.
-    pub fn intensity(&self, shape: Shape, element_bytes: usize) -> f64 {
-        let elements = self.elements(Space::Global, Direction::Read)
-            + self.elements(Space::Global, Direction::Write);
-        shape.flops() / (elements as f64 * element_bytes as f64)
+    /// Operations for each byte that threads move from or to global memory, of matrices of this
+    /// type; infinite if they move none.
+    pub fn intensity(&self, shape: Shape, data_type: DataType) -> f64 {
+        let accesses = self.accesses.iter();
+        let global = accesses.filter(|access| access.space == Space::Global);
+        let bytes: u128 = global.map(|access| access.bytes(data_type)).sum();
+        shape.flops() / bytes as f64
     }
 }
 
 /// Operations for each byte if every element of A, B and C moved once: no kernel can have more.
-pub fn compulsory_intensity(shape: Shape, element_bytes: usize, reads_c: bool) -> f64 {
+pub fn compulsory_intensity(shape: Shape, data_type: DataType, reads_c: bool) -> f64 {
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as f64);
-    let c = if reads_c { 2.0 } else { 1.0 };
-    shape.flops() / ((m * k + k * n + c * m * n) * element_bytes as f64)
+    let [inputs, c] = [data_type.inputs, data_type.c].map(|element| element.bytes() as f64);
+    let times = if reads_c { 2.0 } else { 1.0 };
+    shape.flops() / ((m * k + k * n) * inputs + times * m * n * c)
 }
 
 #[cfg(test)]
@@ -325,7 +339,7 @@ mod tests {
 
     fn intensity(kernel: &str, shape: Shape) -> f64 {
         let variant = variants().find(|variant| variant.name == kernel).unwrap();
-        Traffic::of(variant, shape, false).intensity(shape, 4)
+        Traffic::of(variant, shape, false).intensity(shape, DataType::F32)
     }
 
     #[test]
@@ -338,10 +352,10 @@ mod tests {
     #[test]
     fn no_kernel_moves_less_than_everything_once() {
         let shape = Shape::cube(1024);
-        let compulsory = compulsory_intensity(shape, 4, false);
+        let compulsory = compulsory_intensity(shape, DataType::F32, false);
         assert!((compulsory - 2.0 * 1024.0 / 12.0).abs() < 1e-9);
         for variant in variants() {
-            let intensity = Traffic::of(variant, shape, false).intensity(shape, 4);
+            let intensity = Traffic::of(variant, shape, false).intensity(shape, DataType::F32);
             assert!(intensity <= compulsory, "{}", variant.name);
         }
     }

@@ -30,7 +30,7 @@ use gpu_gemm::gpu_kernels::spec::{ErrorScale, Rounding};
 
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use crate::parallel;
-use gpu_gemm::Shape;
+use gpu_gemm::{Bf16, ElementType, F16, Shape};
 
 /// How the errors of a result are bounded, which depends on its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,11 @@ impl ErrorModel {
     /// Integers of which neither sums nor intermediate results round, if there are any:
     /// [`super::exact_data`].
     pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
+        self.exact_data_of::<T>(T::TYPE, shape)
+    }
+
+    /// The same where A and B are in `inputs`.
+    pub fn exact_data_of<T: Number>(self, inputs: ElementType, shape: Shape) -> Option<Data> {
         match self {
             // Of a split element of 12 bits neither part rounds, nor do the products of one such
             // factor and a small one, which are all that there is in this data.
@@ -97,7 +102,14 @@ impl ErrorModel {
             }
             ErrorModel::Tf32 => None,
             ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
-            ErrorModel::Truncated => exact_data_of_bits::<T>(shape.k, precision::<T>()),
+            ErrorModel::Truncated => {
+                let bits = match inputs {
+                    ElementType::Bf16 => precision::<Bf16>(),
+                    ElementType::F16 => precision::<F16>(),
+                    _ => precision::<T>(),
+                };
+                exact_data_of_bits::<T>(shape.k, bits)
+            }
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);
                 let headroom = growth.intermediate / (shape.k as f64).max(1.0);

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use gpu_gemm::device::ptx;
 use gpu_gemm::gpu_kernels::{naive, pitched};
-use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, F16, Shape, Transpose};
+use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, ElementType, F16, Shape, Transpose};
 use host::bench::Results;
 use host::data::{Data, Layout, Matrix, Number, Problem, Random};
 use host::measure::Effort;
@@ -404,12 +404,14 @@ fn elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch() {
         assert!(calls().all(|line| line.text("name").starts_with("gemm_ex")));
         return;
     }
-    multiplied_by_cublas::<Bf16>(Precision::Bf16);
-    multiplied_by_cublas::<F16>(Precision::F16);
+    multiplied_by_cublas::<Bf16>(Precision::Bf16, ElementType::Bf16);
+    multiplied_by_cublas::<F16>(Precision::F16, ElementType::F16);
+    multiplied_by_cublas::<f32>(Precision::Bf16F32, ElementType::Bf16);
+    multiplied_by_cublas::<f32>(Precision::F16F32, ElementType::F16);
 }
 
 /// That it multiplies what the problem says, in every layout.
-fn multiplied_by_cublas<T: Number + Random>(precision: Precision) {
+fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: ElementType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
     let Device::Cuda(device) = &opened else {
         panic!("not a GPU");
@@ -421,9 +423,10 @@ fn multiplied_by_cublas<T: Number + Random>(precision: Precision) {
         let layout = Layout::padded(shape, [1; 3], [0; 3]);
         let data = Data::SmallIntegers { largest: 2 };
         let [alpha, beta] = [2, -1].map(T::from_integer);
+        let scalars = (alpha, beta);
         let problem = Problem::<T> {
             transposes,
-            ..Problem::random_batch(batch, shape, layout, data, 1, (alpha, beta)).unwrap()
+            ..Problem::random_batch_of(inputs, batch, shape, layout, data, 1, scalars).unwrap()
         };
         let mut check = |_, c: Matrix<T>| {
             verify::each_product(&problem, &c, |_, problem, c| {

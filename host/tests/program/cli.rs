@@ -54,11 +54,24 @@ fn every_kernel_of_every_type_is_proven() {
         let options =
             format!("--kernel all,cpu --dtype {data_type} --alpha -2 --beta 3 --math tf32");
         let report = small(&options).succeeded();
-        // As a word: `tf32` is none.
+        // As a word: `tf32` is none, nor is `bf16-f32`.
         let listed = run("--list").out;
-        let words = listed.split(|letter: char| !letter.is_alphanumeric());
+        let words = listed.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
         let listed = words.filter(|word| *word == data_type).count();
         assert_eq!(report.matches(": proven right").count(), listed);
+    }
+}
+
+#[test]
+fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
+    for data_type in ["bf16", "f16", "bf16-f32", "f16-f32"] {
+        let kernels = "--kernel warp-specialized,persistent-64x64-tt,auto";
+        for data in ["normal", "graded", "wide", "index-sum", "positive"] {
+            let options =
+                format!("{kernels} --dtype {data_type} --alpha -2 --beta 3 --data {data}");
+            let report = small(&options).succeeded();
+            assert_eq!(report.matches(": proven right").count(), 3, "{report}");
+        }
     }
 }
 

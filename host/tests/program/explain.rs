@@ -20,7 +20,7 @@ fn every_kernel_of_every_type_has_an_explanation() {
             command.env("LIBNVVM_PATH", "/no/such/folder");
         }
         let text = Ended::of(command).succeeded();
-        let of_type = variants().filter(|variant| variant.types.c.name() == data_type);
+        let of_type = variants().filter(|variant| variant.types.data_type().name() == data_type);
         let count = of_type.count();
         let parts = [
             "| launch ",

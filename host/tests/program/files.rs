@@ -9,6 +9,7 @@ use std::process::Command;
 
 use crate::common::signals::{Started, in_shell, send, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
+use gpu_gemm::{Bf16, F16};
 use host::data::Matrix;
 use host::npy::{self, NpyFile, NpyNumber};
 use serde_json::Value;
@@ -257,6 +258,38 @@ fn a_target_that_cannot_be_written_fails_before_anything_is_run() {
 }
 
 /// A small problem, whose C is the same in every run.
+/// f32 has 3 * 257 + 1, which bf16 has not, and f16 only where it is no sum.
+#[test]
+fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
+    fn check<T: NpyNumber>(one: T, data_type: &str) {
+        let folder = Folder::new();
+        folder.matrix("a.npy", (9, 257), |_, _| one);
+        folder.matrix("b.npy", (257, 10), |_, _| one);
+        folder.matrix("c.npy", (9, 10), |_, _| 0.5f32);
+        let asked = format!("--a a.npy --b b.npy --out d.npy --alpha 3 --dtype {data_type}");
+        for kernel in ["auto", "warp-specialized", "persistent-64x64"] {
+            folder
+                .run(&format!("{asked} --kernel {kernel}"))
+                .succeeded();
+            assert_eq!(folder.read::<f32>("d.npy").row(8), [771.0; 10]);
+        }
+        let found = "--a a.npy --b b.npy --c c.npy --beta 2 --alpha 3 --out d.npy --format json";
+        let report = folder.run(&format!("{found} --kernel auto")).succeeded();
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["results"][0]["dtype"], data_type);
+        assert_eq!(report["results"][0]["proven"], true);
+        assert_eq!(folder.read::<f32>("d.npy").row(8), [772.0; 10]);
+        folder.refuses(
+            "--a a.npy --b c.npy",
+            2,
+            "all matrices must be of one type, or C of f32 where A and B are of bf16 or f16",
+        );
+        folder.refuses(&format!("{found} --dtype f32"), 2, "--dtype");
+    }
+    check(Bf16::from_f32(1.0), "bf16-f32");
+    check(F16::from_f32(1.0), "f16-f32");
+}
+
 const SMALL: &str = "--device sim --kernel naive --size 16";
 
 /// The .npy file of [`SMALL`]'s C.

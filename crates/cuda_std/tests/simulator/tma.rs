@@ -368,7 +368,7 @@ fn what_no_gpu_copies_is_refused() {
         tma::store_2d(&TensorMap([0; 16]), 0, 0, tile);
     });
     assert!(unknown.contains("not made for the simulator"), "{unknown}");
-    let mut stores = |width: usize, x: u32| {
+    let stores = |width: usize, x: u32| {
         let tiles = Tiles { width, ..tiles };
         let map = tiles.simulated().unwrap();
         let launch = Launch::new(1, 1).dynamic_shared_bytes(128);

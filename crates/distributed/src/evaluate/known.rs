@@ -136,7 +136,7 @@ pub(super) fn scalar<T: Element>(name: &'static str, scalar: f64) -> Result<T, E
         .ok_or(EvaluateError::Scalar {
             name,
             scalar,
-            data_type: T::TYPE,
+            data_type: T::TYPE.into(),
         })
 }
 

@@ -1,6 +1,6 @@
 //! What is to be done, the same on all ranks, and what is wrong with it.
 
-use gpu_gemm::{ElementType, Shape, Transpose};
+use gpu_gemm::{DataType, ElementType, Shape, Transpose};
 use host::cli::exit::{Stop, usage};
 use host::cli::matrices::{Matrices, matrices};
 use host::cpu::{self, Settings};
@@ -28,7 +28,7 @@ pub(super) fn agreed_matrices(
     let found = (world.rank() == 0).then(|| matrices(&arguments.problem, &arguments.matrices));
     if let Some(Ok(found)) = &found {
         let Shape { m, n, k } = arguments.problem.shape(&found.source, SIZE);
-        let types = ElementType::ALL;
+        let types = DataType::ALL;
         let index = types.iter().position(|of_all| *of_all == found.data_type);
         let [m, n, k, index] = [m, n, k, index.unwrap_or(0)].map(|size| size as u64);
         told = [1, m, n, k, index];
@@ -43,7 +43,7 @@ pub(super) fn agreed_matrices(
         None => {
             let matrices = Matrices {
                 source: Source::Filled(Filling::Normal), // only rank 0 fills or reads any
-                data_type: ElementType::ALL[index as usize],
+                data_type: DataType::ALL[index as usize],
                 note: None,
             };
             Ok(Some((matrices, shape)))
@@ -68,9 +68,18 @@ pub(super) fn request(
     shape: Shape,
 ) -> Result<Request, Stop> {
     let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
-    let data_type = matrices.data_type;
+    let DataType {
+        inputs,
+        c: data_type,
+    } = matrices.data_type;
+    if inputs != data_type {
+        return Err(usage(format!(
+            "Ranks multiply matrices of one type, and not of {}; name another one with --dtype.",
+            matrices.data_type
+        )));
+    }
     let names = [arguments.kernel.clone()];
-    let asked = match &select::ask(kernels, rungs, &names, data_type).map_err(usage)?[..] {
+    let asked = match &select::ask(kernels, rungs, &names, matrices.data_type).map_err(usage)?[..] {
         [one] => *one,
         several => {
             let count = several.len();
@@ -225,7 +234,7 @@ fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
         (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
         (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
         // There is no other for it.
-        (None, None) if matrices.data_type.bytes() == 2 => Ok(Proof::Gathered),
+        (None, None) if matrices.data_type.c.bytes() == 2 => Ok(Proof::Gathered),
         (None, None) => Ok(Proof::BySize(
             limit.map(|gibibytes| (gibibytes * f64::from(1 << 30)) as u64),
         )),

@@ -61,6 +61,10 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
             "`overlapped` adds a product to C for each panel, and a C of bf16 would be rounded",
         ),
         (
+            "--dtype bf16-f32 --kernel auto",
+            "Ranks multiply matrices of one type, and not of bf16-f32",
+        ),
+        (
             "--dtype f16 --kernel auto --alpha 2",
             "Leave out --alpha and --beta",
         ),

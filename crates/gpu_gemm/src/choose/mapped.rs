@@ -3,7 +3,7 @@
 //! products of few tiles, of one or two rounds and of divided ones, and to products of few rows; they
 //! predict most of them within a tenth (`docs/src/tuning.md`, "On tensor cores").
 
-use gpu_kernels::spec::{ElementType, Grid, Variant};
+use gpu_kernels::spec::{DataType, Grid, Variant};
 use gpu_kernels::{KERNELS, fix_up};
 
 use super::Choice;
@@ -59,14 +59,14 @@ const IN_GROUPS: f64 = 1.4;
 /// The kernels for this type that read A and B as they lie, each with its fastest decomposition and
 /// the seconds that it is predicted to take, the fastest first.
 pub(super) fn predictions(
-    element: ElementType,
+    data_type: DataType,
     call: &Call,
     facts: &DeviceFacts,
 ) -> Vec<(Choice, f64)> {
     let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let mut predictions: Vec<(Choice, f64)> = variants
-        .filter(|one| one.types.c == element && [one.a.major, one.b.major] == lies)
+        .filter(|one| one.types.data_type() == data_type && [one.a.major, one.b.major] == lies)
         .filter(|one| one.block.threads() > WARPGROUP)
         .map(|variant| {
             let (decomposition, clocks) = fastest(variant, call.shape, facts.ctas_at_once(variant));
@@ -179,9 +179,14 @@ mod tests {
     /// The fastest kernel for a B stored `n x k`, its CTAs and its data-parallel waves; and the
     /// microseconds that are predicted.
     fn fastest_for(m: usize, n: usize, k: usize) -> (&'static str, u32, u32, f64) {
-        let element = ElementType::Bf16;
-        let call = Call::compact(Shape::new(m, n, k), Transpose::No, Transpose::Yes, element);
-        let (choice, seconds) = predictions(element, &call, &h200()).remove(0);
+        let data_type = DataType::BF16;
+        let call = Call::compact(
+            Shape::new(m, n, k),
+            Transpose::No,
+            Transpose::Yes,
+            data_type.inputs,
+        );
+        let (choice, seconds) = predictions(data_type, &call, &h200()).remove(0);
         let of = choice.plan(call, &h200()).unwrap().decomposition();
         let (ctas, waves) = of.map_or((0, 0), |of| (of.ctas, of.data_parallel_waves));
         (choice.variant.name, ctas, waves, seconds * 1e6)
@@ -208,7 +213,7 @@ mod tests {
     fn what_was_measured_is_predicted() {
         let variant = |name: &str| {
             let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-            let of_type = |one: &&Variant| one.types.c == ElementType::Bf16;
+            let of_type = |one: &&Variant| one.types.data_type() == DataType::BF16;
             variants
                 .filter(of_type)
                 .find(|one| one.name == name)

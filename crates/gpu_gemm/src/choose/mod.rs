@@ -22,7 +22,7 @@ pub mod tuned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpu_kernels::spec::{ElementType, Kernel, Rounding, Types, Unit, Variant};
+use gpu_kernels::spec::{DataType, Kernel, Rounding, Types, Unit, Variant};
 
 use crate::call::{Call, Factor, Shape, Transpose};
 use crate::device::{CudaDevice, Device, Devices};
@@ -60,9 +60,9 @@ pub struct Chooser {
     tuned: Option<Tuned>,
     /// How kernels may round f32, besides as IEEE 754 says.
     allowed: &'static [Rounding],
-    /// Earlier choices, each by the type of the elements, the call and the size of the workspace:
+    /// Earlier choices, each by the types of the matrices, the call and the size of the workspace:
     /// choosing takes longer than a small product.
-    known: Mutex<HashMap<(ElementType, Call, usize), Arc<Plan>>>,
+    known: Mutex<HashMap<(DataType, Call, usize), Arc<Plan>>>,
 }
 
 /// How f32 may be rounded where it may be split, and where it may be rounded to tf32.
@@ -148,7 +148,7 @@ impl Chooser {
         &self.facts
     }
 
-    /// The plan of a call on matrices of `element`: of the plans that need no more than
+    /// The plan of a call on matrices of `data_type`: of the plans that need no more than
     /// `workspace_bytes` of workspace, the one that was tuned or is predicted to be the fastest. It
     /// may be of a kernel that this device cannot run, if no other multiplies the type.
     ///
@@ -157,19 +157,20 @@ impl Chooser {
     /// As for [`choose`].
     pub fn plan(
         &self,
-        element: ElementType,
+        data_type: impl Into<DataType>,
         call: Call,
         workspace_bytes: usize,
     ) -> Result<Arc<Plan>, usize> {
-        let key = (element, call, workspace_bytes);
+        let data_type = data_type.into();
+        let key = (data_type, call, workspace_bytes);
         // The table of plans is consistent even if a thread that held the lock panicked.
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = known().get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let plan = Arc::new(match element {
-            ElementType::F32 => self.of_f32(call, workspace_bytes)?,
-            _ => self.predicted(element, call, workspace_bytes)?,
+        let plan = Arc::new(match data_type {
+            DataType::F32 => self.of_f32(call, workspace_bytes)?,
+            _ => self.predicted(data_type, call, workspace_bytes)?,
         });
         let mut known = known();
         if known.len() >= MOST_KNOWN {
@@ -202,14 +203,14 @@ impl Chooser {
     /// [`Chooser::plan`] for a type other than f32.
     fn predicted(
         &self,
-        element: ElementType,
+        data_type: DataType,
         call: Call,
         workspace_bytes: usize,
     ) -> Result<Plan, usize> {
-        let predictions = self.predictions(element, &call);
+        let predictions = self.predictions(data_type, &call);
         let mut choices: Vec<Choice> = predictions.iter().map(|(choice, _)| *choice).collect();
         if choices.is_empty() {
-            choices.extend(highest_of_type(element).map(Choice::even));
+            choices.extend(highest_of_type(data_type).map(Choice::even));
         }
         let mut needed = usize::MAX;
         for choice in choices {
@@ -226,33 +227,35 @@ impl Chooser {
 
     /// The choice for matrices that have no gaps and are not transposed; `None` if no memory is
     /// large enough for them.
-    pub fn choose(&self, element: ElementType, shape: Shape) -> Option<Choice> {
-        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
-        self.choose_for(element, call)
+    pub fn choose(&self, data_type: impl Into<DataType>, shape: Shape) -> Option<Choice> {
+        let data_type = data_type.into();
+        let call = Call::compact(shape, Transpose::No, Transpose::No, data_type.inputs);
+        self.choose_for(data_type, call)
     }
 
     /// The choice for matrices that lie as `call` says; `None` if no memory is large enough for
     /// them.
-    pub fn choose_for(&self, element: ElementType, call: Call) -> Option<Choice> {
-        let plan = self.plan(element, call, usize::MAX).ok()?;
+    pub fn choose_for(&self, data_type: impl Into<DataType>, call: Call) -> Option<Choice> {
+        let plan = self.plan(data_type, call, usize::MAX).ok()?;
         Some(Choice::of(&plan))
     }
 
     /// For a type other than f32: the kernels that might be the fastest, with the seconds that each
     /// is predicted to take, the fastest first; none for a type whose kernels have no rates.
-    fn predictions(&self, element: ElementType, call: &Call) -> Vec<(Choice, f64)> {
-        match element.bytes() {
-            2 => mapped::predictions(element, call, &self.facts),
-            _ => candidates::of_undivided_tiles(element, *call, &self.facts),
+    fn predictions(&self, data_type: DataType, call: &Call) -> Vec<(Choice, f64)> {
+        match data_type.inputs.bytes() {
+            2 => mapped::predictions(data_type, call, &self.facts),
+            _ => candidates::of_undivided_tiles(data_type.c, *call, &self.facts),
         }
     }
 
     /// What [`Chooser::choose`] chooses, and why.
-    pub fn reasoned(&self, element: ElementType, shape: Shape) -> Option<Reasoned> {
-        let choice = self.choose(element, shape)?;
-        let call = Call::compact(shape, Transpose::No, Transpose::No, element);
-        if element != ElementType::F32 {
-            let candidates = self.predictions(element, &call);
+    pub fn reasoned(&self, data_type: impl Into<DataType>, shape: Shape) -> Option<Reasoned> {
+        let data_type = data_type.into();
+        let choice = self.choose(data_type, shape)?;
+        let call = Call::compact(shape, Transpose::No, Transpose::No, data_type.inputs);
+        if data_type != DataType::F32 {
+            let candidates = self.predictions(data_type, &call);
             return Some(Reasoned {
                 choice,
                 why: match candidates.is_empty() {
@@ -289,10 +292,16 @@ impl Chooser {
     }
 }
 
-/// The variant of a kernel for elements of a type and a call: one that takes A and B as they lie,
+/// The variant of a kernel for matrices of a type and a call: one that takes A and B as they lie,
 /// if there is one, else the type's default.
-pub fn kernel_for(kernel: &Kernel, element: ElementType, call: &Call) -> Option<&'static Variant> {
-    let mut of_type = kernel.variants.iter().filter(|one| one.types.c == element);
+pub fn kernel_for(
+    kernel: &Kernel,
+    data_type: impl Into<DataType>,
+    call: &Call,
+) -> Option<&'static Variant> {
+    let data_type = data_type.into();
+    let variants = kernel.variants.iter();
+    let mut of_type = variants.filter(|one| one.types.data_type() == data_type);
     let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
     let as_they_lie = |one: &&Variant| [one.a.major, one.b.major] == lies;
     let default = of_type.clone().next();
@@ -322,9 +331,10 @@ pub enum Why {
 
 /// The kernel for a type without rates: the first variant, without compensated summation, of the
 /// highest rung that multiplies this type.
-fn highest_of_type(element: ElementType) -> Option<&'static Variant> {
+fn highest_of_type(data_type: DataType) -> Option<&'static Variant> {
     let is_suitable = |variant: &&Variant| {
-        variant.types == Types::all(element)
+        variant.types == Types::all(data_type.c)
+            && variant.types.data_type() == data_type
             && variant.unit == Unit::CudaCores
             && variant.rounding != Rounding::Compensated
     };
@@ -335,6 +345,8 @@ fn highest_of_type(element: ElementType) -> Option<&'static Variant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_kernels::spec::ElementType;
+
     use crate::tests::{h200, t4};
 
     fn compact(shape: Shape) -> Call {
@@ -350,9 +362,9 @@ mod tests {
     #[test]
     fn every_type_has_a_kernel_and_none_that_compensates() {
         let chooser = Chooser::untuned(h200());
-        for element in ElementType::ALL {
-            let choice = chooser.choose(element, Shape::cube(4096)).unwrap();
-            assert_eq!(choice.variant.types.c, element);
+        for data_type in DataType::ALL {
+            let choice = chooser.choose(data_type, Shape::cube(4096)).unwrap();
+            assert_eq!(choice.variant.types.data_type(), data_type);
             assert!(!choice.variant.name.contains("kahan"), "{choice:?}");
         }
     }
@@ -360,18 +372,21 @@ mod tests {
     #[test]
     fn of_elements_of_16_bits_the_variant_reads_a_and_b_as_they_lie() {
         let chooser = Chooser::untuned(h200());
-        for element in [ElementType::Bf16, ElementType::F16] {
+        for data_type in DataType::ALL
+            .into_iter()
+            .filter(|one| one.inputs.bytes() == 2)
+        {
             for [a, b] in Transpose::ALL
                 .map(|a| Transpose::ALL.map(|b| [a, b]))
                 .concat()
             {
-                let call = Call::compact(Shape::cube(64), a, b, element);
-                let choice = chooser.choose_for(element, call).unwrap();
+                let call = Call::compact(Shape::cube(64), a, b, data_type.inputs);
+                let choice = chooser.choose_for(data_type, call).unwrap();
                 let plan = choice.plan(call, &h200()).unwrap();
                 let copies = plan.panels()[0].copies().count();
                 assert_eq!(
-                    (choice.variant.types.c, copies),
-                    (element, 0),
+                    (choice.variant.types.data_type(), copies),
+                    (data_type, 0),
                     "{a:?} {b:?}"
                 );
             }
@@ -383,9 +398,9 @@ mod tests {
         let chooser = Chooser::untuned(h200());
         let call = compact(Shape::cube(640));
         for _ in 0..2 {
-            for element in ElementType::ALL {
-                let plan = chooser.plan(element, call, usize::MAX).unwrap();
-                assert_eq!(plan.variant().types.c, element);
+            for data_type in DataType::ALL {
+                let plan = chooser.plan(data_type, call, usize::MAX).unwrap();
+                assert_eq!(plan.variant().types.data_type(), data_type);
             }
         }
     }
@@ -395,15 +410,16 @@ mod tests {
         let chooser = Chooser::untuned(h200());
         // Rows of odd lengths, both transposed: 16 bits and i32 have no kernel that needs no copy.
         let (shape, yes) = (Shape::new(1001, 1003, 1005), Transpose::Yes);
-        for element in ElementType::ALL {
-            let call = Call::compact(shape, yes, yes, element);
-            let needed = match chooser.plan(element, call, 0) {
-                Ok(plan) => panic!("{element} by {}", plan.variant().name),
+        for data_type in DataType::ALL {
+            let call = Call::compact(shape, yes, yes, data_type.inputs);
+            let needed = match chooser.plan(data_type, call, 0) {
+                Ok(plan) => panic!("{data_type} by {}", plan.variant().name),
                 Err(needed) => needed,
             };
-            let plan = chooser.plan(element, call, needed).unwrap();
-            assert_eq!(plan.workspace_bytes(), needed, "{element}");
-            assert_eq!(chooser.plan(element, call, needed - 1).err(), Some(needed));
+            let plan = chooser.plan(data_type, call, needed).unwrap();
+            assert_eq!(plan.workspace_bytes(), needed, "{data_type}");
+            let less = chooser.plan(data_type, call, needed - 1);
+            assert_eq!(less.err(), Some(needed));
         }
         // The bytes are those of the plan that needs the fewest, whether it is the fastest or not:
         // `tiled` copies A, 65 rows of 64, and the tensor cores for f64 would copy B, too.

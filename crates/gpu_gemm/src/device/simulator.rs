@@ -158,6 +158,14 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             )
         };
     }
+    macro_rules! divided {
+        ($kernel:ident) => {
+            thread!(
+                $kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
+                c pointer, ldc count, c_boxes map, partials pointer, waves count
+            )
+        };
+    }
     macro_rules! copy {
         ($kernel:ident) => {
             thread!(
@@ -182,12 +190,12 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         Function::BatchedF32(kernel) => batched!(kernel),
         Function::BatchedF64(kernel) => batched!(kernel),
         Function::GemmBf16(kernel) | Function::GemmF16(kernel) => mapped!(kernel),
-        Function::GemmTf32(kernel) => mapped!(kernel),
+        Function::GemmBf16F32(kernel)
+        | Function::GemmF16F32(kernel)
+        | Function::GemmTf32(kernel) => mapped!(kernel),
         Function::MappedF64(kernel) => mapped!(kernel),
-        Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => thread!(
-            kernel: m count, n count, k count, alpha scalar, a map, b map, beta scalar,
-            c pointer, ldc count, c_boxes map, partials pointer, waves count
-        ),
+        Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => divided!(kernel),
+        Function::StreamKBf16F32(kernel) | Function::StreamKF16F32(kernel) => divided!(kernel),
         Function::GemmSplit(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, a_scales slice, b map,
             b_scales slice, beta scalar, c pointer, ldc count

@@ -82,7 +82,7 @@ struct Arguments<T: Element> {
 }
 
 impl<T: Element> Arguments<T> {
-    fn run(self, to_tf32: impl Fn(T) -> T + Copy) -> u32 {
+    fn run(self, to_tf32: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
         let [m, n, k] = self.shape;
         let scalars = [self.alpha, self.beta];
         let gemm = product(self.transposes, self.shape, scalars, self.starts, self.leading);
@@ -221,14 +221,15 @@ macro_rules! gemm {
 gemm!(cublasSgemm_v2 "sgemm", cublasSgemmStridedBatched "sgemm_batched", f32, to_tf32);
 gemm!(cublasDgemm_v2 "dgemm", cublasDgemmStridedBatched "dgemm_batched", f64, |element| element);
 
-/// `CUDA_R_16F` and `CUDA_R_16BF`.
+/// `CUDA_R_32F`, `CUDA_R_16F` and `CUDA_R_16BF`.
+const F32: i32 = 0;
 const F16: i32 = 2;
 const BF16: i32 = 14;
 
 /// `CUBLAS_COMPUTE_32F` and `CUBLAS_GEMM_DEFAULT`.
 const AS_COMPUTED: (i32, i32) = (68, -1);
 
-/// Elements of 16 bits, with sums and scalars in `f32`.
+/// A and B of 16 bits, with sums and scalars in `f32`, and C in either.
 fn of_halves(
     (name, handle): (&'static str, usize),
     (transposes, shape): ([i32; 2], [i32; 3]),
@@ -260,6 +261,8 @@ fn of_halves(
     match types {
         [F16, F16, F16] => run!(gemm::F16),
         [BF16, BF16, BF16] => run!(gemm::Bf16),
+        [F16, F16, F32] => run!(gemm::Of<gemm::F16>),
+        [BF16, BF16, F32] => run!(gemm::Of<gemm::Bf16>),
         _ => INVALID_VALUE,
     }
 }
@@ -342,7 +345,7 @@ fn multiply<T: Element>(
     handle: usize,
     (mut first, products, strides): (Gemm<T>, usize, [usize; 3]),
     description: &str,
-    to_tf32: impl Fn(T) -> T + Copy,
+    to_tf32: impl Fn(T::Input) -> T::Input + Copy,
 ) -> Outcome {
     gpu.status("cublas")?;
     gpu.cublas_launches += 1;

@@ -1,5 +1,7 @@
 //! `C = alpha * A * B + beta * C`, element by element.
 
+use std::marker::PhantomData;
+
 use crate::gpu::Gpu;
 
 /// A matrix's element `(row, column)` lies `row * steps.0 + column * steps.1` elements after its
@@ -54,14 +56,14 @@ impl<T: Element> Gemm<T> {
     /// be wrong, the last is.
     pub fn batch(self, products: usize, strides: [usize; 3]) -> impl Iterator<Item = Gemm<T>> {
         (0..products).map(move |product| {
-            let moved = |matrix: Matrix, stride: usize| Matrix {
-                start: matrix.start + (product * stride * size_of::<T>()) as u64,
+            let moved = |matrix: Matrix, stride: usize, element_bytes: usize| Matrix {
+                start: matrix.start + (product * stride * element_bytes) as u64,
                 ..matrix
             };
             Gemm {
-                a: moved(self.a, strides[0]),
-                b: moved(self.b, strides[1]),
-                c: moved(self.c, strides[2]),
+                a: moved(self.a, strides[0], size_of::<T::Input>()),
+                b: moved(self.b, strides[1], size_of::<T::Input>()),
+                c: moved(self.c, strides[2], size_of::<T>()),
                 is_wrong: self.is_wrong && product == products - 1,
                 ..self
             }
@@ -69,25 +71,31 @@ impl<T: Element> Gemm<T> {
     }
 
     /// Computes it, of A's and B's elements after `round`.
-    pub fn compute(&self, gpu: &Gpu, round: impl Fn(T) -> T) {
+    pub fn compute(&self, gpu: &Gpu, round: impl Fn(T::Input) -> T::Input) {
         self.compute_in(|start, bytes| gpu.memory(start, bytes), round);
     }
 
     /// The same in memory that `place` finds by its address and bytes.
-    pub fn compute_in(&self, place: impl Fn(u64, usize) -> *mut u8, round: impl Fn(T) -> T) {
+    pub fn compute_in(
+        &self,
+        place: impl Fn(u64, usize) -> *mut u8,
+        round: impl Fn(T::Input) -> T::Input,
+    ) {
         // As BLAS has it: what a zero scalar makes irrelevant is not read.
         let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let (m, n) = (self.m, self.n);
         if m == 0 || n == 0 {
             return;
         }
-        let located = |matrix: Matrix, size| match matrix.extent(size) * size_of::<T>() {
-            0 => std::ptr::null_mut(),
-            bytes => place(matrix.start, bytes).cast::<T>(),
+        let located = |matrix: Matrix, size, element_bytes: usize| {
+            match matrix.extent(size) * element_bytes {
+                0 => std::ptr::null_mut(),
+                bytes => place(matrix.start, bytes),
+            }
         };
-        let a = located(self.a, (m, k));
-        let b = located(self.b, (k, n));
-        let c = located(self.c, (m, n));
+        let a = located(self.a, (m, k), size_of::<T::Input>()).cast::<T::Input>();
+        let b = located(self.b, (k, n), size_of::<T::Input>()).cast::<T::Input>();
+        let c = located(self.c, (m, n), size_of::<T>()).cast::<T>();
         let mut sums = vec![T::EMPTY; n];
         for row in 0..m {
             sums.fill(T::EMPTY);
@@ -116,7 +124,10 @@ impl<T: Element> Gemm<T> {
     }
 }
 
+/// An element of C.
 pub trait Element: Copy {
+    /// Of A and B.
+    type Input: Copy;
     /// Of alpha and beta.
     type Scalar: Copy + PartialEq + Default + Send;
     /// What no product of a test is.
@@ -125,7 +136,7 @@ pub trait Element: Copy {
     type Sum: Copy;
     const EMPTY: Self::Sum;
 
-    fn plus_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
+    fn plus_product(sum: Self::Sum, a: Self::Input, b: Self::Input) -> Self::Sum;
 
     /// `alpha * sum + beta * old`, or `alpha * sum`.
     fn combined(alpha: Self::Scalar, sum: Self::Sum, beta: Self::Scalar, old: Option<Self>) -> Self;
@@ -134,6 +145,7 @@ pub trait Element: Copy {
 macro_rules! float {
     ($type:ty) => {
         impl Element for $type {
+            type Input = $type;
             type Scalar = $type;
             const WRONG: $type = 1234567.0;
             type Sum = f64;
@@ -155,6 +167,7 @@ float!(f32);
 float!(f64);
 
 impl Element for i32 {
+    type Input = i32;
     type Scalar = i32;
     const WRONG: i32 = 1234567;
     type Sum = i32;
@@ -199,6 +212,7 @@ impl F16 {
 macro_rules! half {
     ($type:ident, $wrong:literal) => {
         impl Element for $type {
+            type Input = $type;
             type Scalar = f32;
             const WRONG: $type = $type($wrong);
             type Sum = f64;
@@ -223,3 +237,30 @@ macro_rules! half {
 
 half!(Bf16, 0x4996);
 half!(F16, 0x7bff);
+
+/// An f32 in a C of products of elements of 16 bits.
+#[derive(Clone, Copy)]
+pub struct Of<Input>(f32, PhantomData<Input>);
+
+macro_rules! of {
+    ($input:ident) => {
+        impl Element for Of<$input> {
+            type Input = $input;
+            type Scalar = f32;
+            const WRONG: Self = Of(f32::WRONG, PhantomData);
+            type Sum = f64;
+            const EMPTY: f64 = 0.0;
+
+            fn plus_product(sum: f64, a: $input, b: $input) -> f64 {
+                $input::plus_product(sum, a, b)
+            }
+
+            fn combined(alpha: f32, sum: f64, beta: f32, old: Option<Self>) -> Self {
+                Of(f32::combined(alpha, sum, beta, old.map(|old| old.0)), PhantomData)
+            }
+        }
+    };
+}
+
+of!(Bf16);
+of!(F16);
