@@ -1,6 +1,6 @@
 //! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
-//! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of f64,
-//! and of f32 that have been split into two elements of 16 bits.
+//! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of
+//! f64, and of f32 that have been split into two elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;

@@ -378,8 +378,8 @@ impl Variant {
         }
     }
 
-    /// A kernel of [`MappedFn`] of 16 bits: persistent CTAs, of which the warpgroups but the first multiply by
-    /// Hopper's tensor cores.
+    /// A kernel of [`MappedFn`] of 16 bits: persistent CTAs, of which the warpgroups but the first
+    /// multiply by Hopper's tensor cores.
     const fn mapped(self) -> Variant {
         Variant {
             types: Types {
@@ -557,8 +557,8 @@ impl DataType {
         }
     }
 
-    /// Its name: `f32` where A, B and C are of one type, `bf16-f32` where A and B are of another one
-    /// than C.
+    /// Its name: `f32` where A, B and C are of one type, `bf16-f32` where A and B are of another
+    /// one than C.
     pub const fn name(self) -> &'static str {
         match (self.inputs, self.c) {
             (ElementType::Bf16, ElementType::F32) => "bf16-f32",

@@ -458,8 +458,8 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
 /// Pairs of C that a thread reads before it writes them, where it reads C.
 const PAIRS: usize = 4;
 
-/// Stores a consumer's sums pair by pair: where beta wants C to be read, or its rows lie so that the
-/// copy engine cannot write them.
+/// Stores a consumer's sums pair by pair: where beta wants C to be read, or its rows lie so that
+/// the copy engine cannot write them.
 #[inline(always)]
 unsafe fn store_pairs<C: Output, const SUMS: usize>(
     gemm: &MappedGemm<'_, C::Bits>,

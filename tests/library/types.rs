@@ -322,8 +322,9 @@ fn multiplies_batches<T: Number + MultipliesInto<C>, C: Number>(
 }
 
 /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
-/// which are larger than the smallest workspace. C has many rows, many columns, or long sums;
-/// a C of 16 bits is rounded only once all the same, and one of f32 gets them in parts. Of f32 only one of the two is copied.
+/// which are larger than the smallest workspace. C has many rows, many columns, or long sums; a C
+/// of 16 bits is rounded only once all the same, and one of f32 gets them in parts. Of f32 only one
+/// of the two is copied.
 fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {

@@ -166,11 +166,9 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
         assert_eq!(entries, [name]);
         let kernel = &assembled[0];
         let in_memory = kernel.stack_bytes + kernel.spill_store_bytes + kernel.spill_load_bytes;
-        let of_one_type = name
-            .strip_suffix("_f32")
-            .filter(|name| name.ends_with("16"));
-        let spills = (of_one_type.unwrap_or(name), built.arch);
-        let known = SPILLS.iter().find(|spill| (spill.0, spill.1) == spills);
+        let known = SPILLS
+            .iter()
+            .find(|spill| (spill.0, spill.1) == (name, built.arch));
         let known = known.map_or(0, |spill| spill.2);
         assert_eq!(in_memory, known, "bytes of stack and spills: {kernel:?}");
         if let Some(variant) = variant_of(name) {

@@ -68,9 +68,9 @@ impl<'device> Context<'device> {
     /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of
     /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
     /// product needs a larger workspace, the product runs by a plan that needs less, or in parts:
-    /// slower and with different rounding. Elements of 16 bits need workspace where rows of A or B do
-    /// not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along K, since
-    /// each part would round C once more, so that [`gemm`] may refuse one with a long K.
+    /// slower and with different rounding. Elements of 16 bits need workspace where rows of A or B
+    /// do not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along K,
+    /// since each part would round C once more, so that [`gemm`] may refuse one with a long K.
     ///
     /// # Errors
     ///
@@ -387,7 +387,7 @@ impl Drop for Context<'_> {
 /// | `f32` | `f32` | `f32` | all |
 /// | `f64` | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
 /// | `i32` | `i32` | `i32`, and wrap | all |
-/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs of compute capability 9.0 (Hopper), the simulator |
+/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs of Hopper (9.0), the simulator |
 ///
 /// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, as it is
 /// written; a C of `f32` holds the sums as they are, so that products can be added up in it.
@@ -417,8 +417,8 @@ impl Drop for Context<'_> {
 /// # Errors
 ///
 /// A leading dimension is too small, a matrix does not fit into its memory or lies in another
-/// device's, the device has no kernel for `T`, the workspace is too small for a C of 16 bits, unaligned
-/// rows and a long K, or the GPU fails. Only in the last case may anything have been
+/// device's, the device has no kernel for `T`, the workspace is too small for a C of 16 bits,
+/// unaligned rows and a long K, or the GPU fails. Only in the last case may anything have been
 /// launched.
 ///
 /// # Safety

@@ -2,9 +2,9 @@
 //! OpenCL or on a simulator of one.
 //!
 //! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last two
-//! also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and transposes, by the kernel that was
-//! measured, or is predicted, to be the fastest. [`gemm_strided_batched`] does many products of one
-//! shape.
+//! also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and
+//! transposes, by the kernel that was measured, or is predicted, to be the fastest.
+//! [`gemm_strided_batched`] does many products of one shape.
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};

@@ -76,9 +76,9 @@ impl Product {
     /// Two parts to compute one after the other: half of the k-range each or, if k is small, half
     /// of C. `None` if the product is small.
     ///
-    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. Of elements of
-    /// 16 bits, only operands whose rows are not aligned need workspace, for copies, and so the longer
-    /// of the sides of C that such copies have is cut.
+    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. Of elements
+    /// of 16 bits, only operands whose rows are not aligned need workspace, for copies, and so the
+    /// longer of the sides of C that such copies have is cut.
     pub fn halves(&self) -> Option<[Product; 2]> {
         let Shape { m, n, k } = self.shape;
         let along_m = || half(m, PART).map(Cut::Rows);

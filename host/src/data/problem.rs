@@ -89,8 +89,8 @@ impl Storage {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
-    /// The type in which kernels get A and B: that of C, or one of 16 bits where C is f32. Here they
-    /// are in the type of C either way, and hold numbers of this type alone.
+    /// The type in which kernels get A and B: that of C, or one of 16 bits where C is f32. Here
+    /// they are in the type of C either way, and hold numbers of this type alone.
     pub inputs: ElementType,
     pub alpha: T,
     pub beta: T,
@@ -340,8 +340,8 @@ impl<T: Random> Problem<T> {
         Problem::random_batch_of(T::TYPE, batch, shape, layout, data, seed, scalars)
     }
 
-    /// A batch of problems of this shape, of random `data`, A and B in `inputs`. Where `beta` or `alpha` is zero, what
-    /// must not be read is [`Number::POISON`].
+    /// A batch of problems of this shape, of random `data`, A and B in `inputs`. Where `beta` or
+    /// `alpha` is zero, what must not be read is [`Number::POISON`].
     ///
     /// # Errors
     ///

@@ -46,7 +46,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Bytes of the elements, of matrices of this type. Partial sums of elements of 16 bits are f32.
+    /// Bytes of the elements, of matrices of this type. Partial sums of elements of 16 bits are
+    /// f32.
     pub fn bytes(&self, data_type: DataType) -> u128 {
         let element = match self.matrix {
             'A' | 'B' => data_type.inputs,
