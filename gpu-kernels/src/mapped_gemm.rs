@@ -173,7 +173,7 @@ impl Pair {
 }
 
 /// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits, as that of a
-/// [`Float4`](crate::float4::Float4) is one of 128.
+/// `Float4` is one of 128.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub struct Float2(pub [f32; 2]);
