@@ -57,7 +57,7 @@ fi
 for tool in memcheck racecheck initcheck synccheck; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
-        for of in "--dtype f32" "--dtype f64" "--dtype i32" "--dtype bf16" "--dtype f16" "--math tf32" "--math split"; do
+        for of in "--dtype f32" "--dtype f64" "--dtype i32" "--dtype bf16" "--dtype f16" "--dtype bf16-f32" "--dtype f16-f32" "--math tf32" "--math split"; do
             # shellcheck disable=SC2086 # two words
             if sanitize "$tool" "$folder/rust-gemm" --kernel all $of --device cuda --baseline none \
                 --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0; then

@@ -85,7 +85,7 @@ impl<T: Element> Arguments<T> {
     fn run(self, to_tf32: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
         let [m, n, k] = self.shape;
         let scalars = [self.alpha, self.beta];
-        let gemm = product(self.transposes, self.shape, scalars, self.starts, self.leading);
+        let gemm = product::<T, _>(self.transposes, self.shape, scalars, self.starts, self.leading);
         let Some(gemm) = gemm else {
             return INVALID_VALUE;
         };
@@ -456,7 +456,7 @@ impl<T: Element<Scalar = T>> XtArguments<T> {
     fn run(self) -> u32 {
         let [m, n, k] = self.shape;
         let scalars = [self.alpha, self.beta];
-        let gemm = product(self.transposes, self.shape, scalars, self.starts, self.leading);
+        let gemm = product::<T, _>(self.transposes, self.shape, scalars, self.starts, self.leading);
         let Some(gemm) = gemm else {
             return INVALID_VALUE;
         };
