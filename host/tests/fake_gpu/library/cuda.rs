@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::gemm::{Element, Gemm, Matrix};
-use crate::gpu::{Gpu, INVALID_IMAGE, NOT_FOUND, Outcome, call, enter, put};
+use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, enter, put};
 
 /// Exports functions, each with what it does on the GPU.
 macro_rules! driver {
@@ -385,8 +385,14 @@ driver! {
         if !gpu.modules[&module].contains(&name) {
             return Err(NOT_FOUND);
         }
-        gpu.functions.push(crate::gpu::Function { name, has_run: false });
+        gpu.functions.push(crate::gpu::Function { name, has_run: false, dynamic_shared: 0 });
         put(function, gpu.functions.len())
+    };
+    fn cuFuncSetAttribute(function: usize, attribute: u32, value: i32) |gpu| {
+        const MAX_DYNAMIC_SHARED_SIZE_BYTES: u32 = 8;
+        assert_eq!(attribute, MAX_DYNAMIC_SHARED_SIZE_BYTES);
+        gpu.functions[function - 1].dynamic_shared = value as u32;
+        Ok(())
     };
     fn cuLaunchKernel(
         function: usize,
@@ -396,11 +402,14 @@ driver! {
         block_x: u32,
         block_y: u32,
         _block_z: u32,
-        _shared_bytes: u32,
+        shared_bytes: u32,
         stream: usize,
         parameters: *const *const u8,
         _extra: usize,
     ) |gpu| {
+        if shared_bytes > gpu.functions[function - 1].dynamic_shared {
+            return Err(INVALID_VALUE);
+        }
         let (grid, block) = ((grid_x, grid_y, grid_z), (block_x, block_y));
         launch(gpu, Launch { function, grid, block, stream, parameters })
     };

@@ -15,6 +15,7 @@ use std::time::Duration;
 /// Errors of the driver (`CUresult`).
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
+pub const INVALID_VALUE: u32 = 1;
 pub const INVALID_IMAGE: u32 = 200;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
@@ -147,6 +148,9 @@ struct Moment {
 pub struct Function {
     pub name: String,
     pub has_run: bool,
+    /// Bytes of dynamic shared memory that it may have. A driver allows 48 KiB unasked, less what
+    /// static arrays take; this one, which knows no static arrays, none.
+    pub dynamic_shared: u32,
 }
 
 thread_local! {
