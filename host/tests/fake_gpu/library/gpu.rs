@@ -15,7 +15,6 @@ use std::time::Duration;
 /// Errors of the driver (`CUresult`).
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
-pub const INVALID_VALUE: u32 = 1;
 pub const INVALID_IMAGE: u32 = 200;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
