@@ -317,9 +317,10 @@ pub unsafe fn load_2d_multicast<T>(
 ///
 /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
 /// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and
-/// this. Rows of the matrix end at multiples of 16 bytes, or boxes before their end: an H200 writes
-/// pieces of 16 bytes, and so also behind a row that ends within one. No thread writes there, and this thread does not end, until it has waited with
-/// [`wait_group_read`]. The map describes memory that nobody else reads or writes.
+/// this. No thread writes there, and this thread does not end, until it has waited with
+/// [`wait_group_read`]. The map describes memory that nobody else reads or writes. Rows of the
+/// matrix end at multiples of 16 bytes, or boxes end before rows do: an H200 writes pieces of 16
+/// bytes, and so also what lies behind a row that ends within one.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {

@@ -110,7 +110,8 @@ struct Slot {
     is_travelling: bool,
 }
 
-/// A copy of rows between host and device. Whoever has it carried out vouches for both sides.
+/// A copy of rows between host and device. That both sides have these rows is for the caller of
+/// [`Stage::copy`] to see to.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub direction: Direction,
