@@ -7,6 +7,7 @@ use cuda_std::prelude::*;
 use crate::compat::launch_bounds;
 use crate::fix_up::{reduce, Sink, THREADS};
 use crate::float4::Float4;
+use crate::gemm::Gemm;
 use crate::half::{self, Bf16, Half, F16};
 use crate::spec::{EntryPoint, Function};
 use crate::stream_k::StreamK;
@@ -47,15 +48,19 @@ pub unsafe fn fix_up_half<T: Half>(
     groups: usize,
 ) {
     launch_bounds::<{ THREADS as u32 }, 1>();
-    let c = HalfC::<T> {
+    let c = HalfC::<T>::of(&Gemm {
         m,
         n,
+        k: depth,
         alpha,
+        a: &[],
+        lda: 0,
+        b: &[],
+        ldb: 0,
         beta,
         c,
         ldc,
-        element: PhantomData,
-    };
+    });
     let tile = (tile_m, tile_n);
     let size = (m, n, depth);
     let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
@@ -63,7 +68,7 @@ pub unsafe fn fix_up_half<T: Half>(
 }
 
 /// C of 16 bits, with its `alpha` and `beta`.
-struct HalfC<T> {
+pub(crate) struct HalfC<T> {
     m: usize,
     n: usize,
     alpha: f32,
@@ -71,6 +76,22 @@ struct HalfC<T> {
     c: *mut u16,
     ldc: usize,
     element: PhantomData<T>,
+}
+
+impl<T: Half> HalfC<T> {
+    /// That of a product.
+    #[inline(always)]
+    pub(crate) fn of(gemm: &Gemm<'_, u16, u16, f32>) -> HalfC<T> {
+        HalfC {
+            m: gemm.m,
+            n: gemm.n,
+            alpha: gemm.alpha,
+            beta: gemm.beta,
+            c: gemm.c,
+            ldc: gemm.ldc,
+            element: PhantomData,
+        }
+    }
 }
 
 impl<T: Half> Sink for HalfC<T> {

@@ -12,19 +12,33 @@ use crate::float4::Float4;
 /// `A` is `m x k`, `B` is `k x n`, `C` is `m x n`. As in BLAS, `beta == 0` does not read `C`, and
 /// `alpha == 0` reads neither `A` nor `B`: a NaN that the formula does not contain must not reach
 /// the result.
+///
+/// `T` holds an element of A and B, `C` one of C: numbers of 16 bits are `u16` here.
 #[derive(Clone, Copy)]
-pub struct Gemm<'a, T> {
+pub struct Gemm<'a, T, C = T, Scalar = T> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    pub alpha: T,
+    pub alpha: Scalar,
     pub a: &'a [T],
     pub lda: usize,
     pub b: &'a [T],
     pub ldb: usize,
-    pub beta: T,
-    pub c: *mut T,
+    pub beta: Scalar,
+    pub c: *mut C,
     pub ldc: usize,
+}
+
+impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
+    /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
+    #[inline(always)]
+    pub fn depth(&self) -> usize {
+        if self.alpha == Scalar::ZERO {
+            0
+        } else {
+            self.k
+        }
+    }
 }
 
 impl<'a, T: Element> Gemm<'a, T> {
@@ -49,16 +63,6 @@ impl<'a, T: Element> Gemm<'a, T> {
 }
 
 impl<T: Element> Gemm<'_, T> {
-    /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
-    #[inline(always)]
-    pub fn depth(&self) -> usize {
-        if self.alpha == T::ZERO {
-            0
-        } else {
-            self.k
-        }
-    }
-
     /// `A[row][col]`.
     ///
     /// # Safety

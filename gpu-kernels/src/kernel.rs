@@ -23,8 +23,8 @@
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
 /// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`, and as a
-/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; with a C of another type,
-/// `gemm: bf16 -> f32`. `split_f32` is f32 that is split before, and `tf32` f32 that the copy
+/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; one that reads elements of 16 bits
+/// itself, `fn few_rows(gemm: bf16, partials)`; with a C of another type, `gemm: bf16 -> f32`. `split_f32` is f32 that is split before, and `tf32` f32 that the copy
 /// engine rounds.
 macro_rules! kernel {
     (
@@ -100,6 +100,15 @@ pub(crate) use entry_points;
 
 /// Writes one entry point.
 macro_rules! entry_point {
+    ($entry:ident ($gemm:ident: bf16, $partials:ident) $body:tt) => {
+        $crate::kernel::half_entry_point! { $entry $gemm u16 $partials $body }
+    };
+    ($entry:ident ($gemm:ident: f16, $partials:ident) $body:tt) => {
+        $crate::kernel::half_entry_point! { $entry $gemm u16 $partials $body }
+    };
+    ($entry:ident ($gemm:ident: $element:ident -> $c:ident, $partials:ident) $body:tt) => {
+        $crate::kernel::half_entry_point! { $entry $gemm $c $partials $body }
+    };
     ($entry:ident ($gemm:ident: $element:ident $(, $partials:ident)?) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         #[allow(clippy::too_many_arguments)] // BLAS's own
@@ -167,6 +176,33 @@ macro_rules! entry_point {
     };
 }
 pub(crate) use entry_point;
+
+/// Writes an entry point of a stream-K kernel that reads elements of 16 bits itself; what holds an
+/// element of C.
+macro_rules! half_entry_point {
+    ($entry:ident $gemm:ident $c:ident $partials:ident { $($body:tt)* }) => {
+        #[cuda_std::kernel]
+        #[allow(clippy::too_many_arguments)] // BLAS's own
+        pub unsafe fn $entry(
+            m: usize,
+            n: usize,
+            k: usize,
+            alpha: f32,
+            a: &[u16],
+            lda: usize,
+            b: &[u16],
+            ldb: usize,
+            beta: f32,
+            c: *mut $c,
+            ldc: usize,
+            $partials: *mut f32,
+        ) {
+            let $gemm = $crate::gemm::Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+            $($body)*
+        }
+    };
+}
+pub(crate) use half_entry_point;
 
 /// Writes an entry point of a stream-K kernel whose tiles the copy engine brings; what holds an
 /// element of C, and how the tiles are divided.
@@ -245,14 +281,26 @@ macro_rules! batched_entry_point {
 }
 pub(crate) use batched_entry_point;
 
-/// The variant of `Function` for a kernel of an element type, with or without partial sums. Only
-/// f64 has kernels both with and without tensor maps.
+/// The variant of `Function` for a kernel of an element type, with or without partial sums. f64
+/// and stream-K kernels of 16 bits are there both with and without tensor maps.
 macro_rules! function {
     (f64; mapped) => {
         $crate::spec::Function::MappedF64
     };
-    ($element:ident $(-> $c:ident)? $(, $partials:ident)?; mapped) => {
-        $crate::kernel::function!($element $(-> $c)? $(, $partials)?)
+    (bf16, $division:ident; mapped) => {
+        $crate::spec::Function::MappedStreamKBf16
+    };
+    (f16, $division:ident; mapped) => {
+        $crate::spec::Function::MappedStreamKF16
+    };
+    (bf16 -> f32, $division:ident; mapped) => {
+        $crate::spec::Function::MappedStreamKBf16F32
+    };
+    (f16 -> f32, $division:ident; mapped) => {
+        $crate::spec::Function::MappedStreamKF16F32
+    };
+    ($element:ident $(-> $c:ident)?; mapped) => {
+        $crate::kernel::function!($element $(-> $c)?)
     };
     (f32) => {
         $crate::spec::Function::GemmF32
@@ -284,16 +332,16 @@ macro_rules! function {
     (f32, $partials:ident) => {
         $crate::spec::Function::StreamK
     };
-    (bf16, $division:ident) => {
+    (bf16, $partials:ident) => {
         $crate::spec::Function::StreamKBf16
     };
-    (f16, $division:ident) => {
+    (f16, $partials:ident) => {
         $crate::spec::Function::StreamKF16
     };
-    (bf16 -> f32, $division:ident) => {
+    (bf16 -> f32, $partials:ident) => {
         $crate::spec::Function::StreamKBf16F32
     };
-    (f16 -> f32, $division:ident) => {
+    (f16 -> f32, $partials:ident) => {
         $crate::spec::Function::StreamKF16F32
     };
 }

@@ -60,19 +60,19 @@ pub type BatchedFn<T> = unsafe fn(
 /// # Safety
 ///
 /// As for [`GemmFn`], A and B as their [`OperandLayout`]s say; nothing else touches `partials`.
-pub type StreamKFn<T> = unsafe fn(
+pub type StreamKFn<T, C = T, Scalar = T> = unsafe fn(
     m: usize,
     n: usize,
     k: usize,
-    alpha: T,
+    alpha: Scalar,
     a: &[T],
     lda: usize,
     b: &[T],
     ldb: usize,
-    beta: T,
-    c: *mut T,
+    beta: Scalar,
+    c: *mut C,
     ldc: usize,
-    partials: *mut T,
+    partials: *mut Scalar,
 );
 
 /// [`BatchedFn`] of a stream-K kernel, of which each CTA takes one tile: no tile is split, and
@@ -229,10 +229,14 @@ pub enum Function {
     MappedF64(MappedFn<f64, f64>),
     GemmSplit(SplitGemmFn),
     StreamK(StreamKFn<f32>),
-    StreamKBf16(MappedStreamKFn),
-    StreamKF16(MappedStreamKFn),
-    StreamKBf16F32(MappedStreamKFn<f32>),
-    StreamKF16F32(MappedStreamKFn<f32>),
+    StreamKBf16(StreamKFn<u16, u16, f32>),
+    StreamKF16(StreamKFn<u16, u16, f32>),
+    StreamKBf16F32(StreamKFn<u16, f32, f32>),
+    StreamKF16F32(StreamKFn<u16, f32, f32>),
+    MappedStreamKBf16(MappedStreamKFn),
+    MappedStreamKF16(MappedStreamKFn),
+    MappedStreamKBf16F32(MappedStreamKFn<f32>),
+    MappedStreamKF16F32(MappedStreamKFn<f32>),
     BatchedStreamK(BatchedStreamKFn<f32>),
     CopyF32(CopyFn<f32>),
     CopyF64(CopyFn<f64>),
@@ -329,10 +333,18 @@ impl Variant {
         let data_type = match entry.function {
             Function::GemmF64(_) | Function::MappedF64(_) => DataType::F64,
             Function::GemmI32(_) => DataType::I32,
-            Function::GemmBf16(_) | Function::StreamKBf16(_) => DataType::BF16,
-            Function::GemmF16(_) | Function::StreamKF16(_) => DataType::F16,
-            Function::GemmBf16F32(_) | Function::StreamKBf16F32(_) => DataType::BF16_F32,
-            Function::GemmF16F32(_) | Function::StreamKF16F32(_) => DataType::F16_F32,
+            Function::GemmBf16(_) | Function::StreamKBf16(_) | Function::MappedStreamKBf16(_) => {
+                DataType::BF16
+            }
+            Function::GemmF16(_) | Function::StreamKF16(_) | Function::MappedStreamKF16(_) => {
+                DataType::F16
+            }
+            Function::GemmBf16F32(_)
+            | Function::StreamKBf16F32(_)
+            | Function::MappedStreamKBf16F32(_) => DataType::BF16_F32,
+            Function::GemmF16F32(_)
+            | Function::StreamKF16F32(_)
+            | Function::MappedStreamKF16F32(_) => DataType::F16_F32,
             _ => DataType::F32,
         };
         let plain = Variant {
@@ -372,9 +384,25 @@ impl Variant {
             },
             rate: None,
         };
-        match data_type.inputs.bytes() {
-            2 => plain.mapped(),
+        match entry.function {
+            Function::StreamKBf16(_)
+            | Function::StreamKF16(_)
+            | Function::StreamKBf16F32(_)
+            | Function::StreamKF16F32(_) => plain.with_sums_in_f32(),
+            _ if data_type.inputs.bytes() == 2 => plain.with_sums_in_f32().mapped(),
             _ => plain,
+        }
+    }
+
+    /// A kernel of 16 bits.
+    const fn with_sums_in_f32(self) -> Variant {
+        Variant {
+            types: Types {
+                accumulator: ElementType::F32,
+                ..self.types
+            },
+            rounding: Rounding::Truncated,
+            ..self
         }
     }
 
@@ -382,10 +410,6 @@ impl Variant {
     /// multiply by Hopper's tensor cores.
     const fn mapped(self) -> Variant {
         Variant {
-            types: Types {
-                accumulator: ElementType::F32,
-                ..self.types
-            },
             unit: Unit::TensorCores {
                 warp_tile: (16, self.tile.n),
             },
@@ -396,7 +420,6 @@ impl Variant {
             staging: Staging::Tiles,
             a: OperandLayout::K_MAJOR_ALIGNED,
             b: OperandLayout::MN_MAJOR_ALIGNED,
-            rounding: Rounding::Truncated,
             ..self
         }
     }
@@ -752,8 +775,8 @@ pub enum Rounding {
     /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
     /// off, at f32's last bit or below.
     Tf32,
-    /// Elements of A and B not at all; their products are exact, sums are cut off at f32's last bit
-    /// or below, and C is rounded to its own type, to nearest.
+    /// Elements of A and B not at all; their products are exact, sums are cut off, or rounded to
+    /// nearest, at f32's last bit or below, and C is rounded to its own type, to nearest.
     Truncated,
     /// Elements of A and B to two f16 with a scale for each row of A and column of B (`split.rs`).
     /// Sums are cut off, at f32's last bit or below, but those of 128 products at a time rounded to

@@ -1,6 +1,6 @@
 //! Numbers of 16 bits, which tensor cores multiply: from f32, rounded to nearest, and to f32.
 
-#[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
+#[cfg(cuda_device)]
 use core::arch::asm;
 
 /// Defines the rounding of two f32 to 16 bits each.
@@ -47,15 +47,31 @@ pub fn of_bf16(bits: u16) -> f32 {
 /// The number that these bits of an f16 stand for.
 #[inline(always)]
 pub fn of_f16(bits: u16) -> f32 {
-    let (sign, rest) = ((bits as u32 & 0x8000) << 16, bits as u32 & 0x7FFF);
-    // As the exponent and the fraction of an f32 it is too small by the difference of the biases;
-    // the product is exact, also of the numbers below the smallest normal f16.
-    let magnitude = if rest < 0x7C00 {
-        f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23)
-    } else {
-        f32::from_bits(0x7F80_0000 | rest << 13)
-    };
-    f32::from_bits(sign | magnitude.to_bits())
+    #[cfg(cuda_device)]
+    {
+        let number: f32;
+        // SAFETY: it touches nothing.
+        unsafe {
+            asm!(
+                "{{ .reg .b16 half; cvt.u16.u32 half, {:e}; cvt.f32.f16 {}, half; }}",
+                in(reg) bits as u32, out(xmm_reg) number,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        number
+    }
+    #[cfg(not(cuda_device))]
+    {
+        let (sign, rest) = ((bits as u32 & 0x8000) << 16, bits as u32 & 0x7FFF);
+        // As the exponent and the fraction of an f32 it is too small by the difference of the
+        // biases; the product is exact, also of the numbers below the smallest normal f16.
+        let magnitude = if rest < 0x7C00 {
+            f32::from_bits(rest << 13) * f32::from_bits((127 + 112) << 23)
+        } else {
+            f32::from_bits(0x7F80_0000 | rest << 13)
+        };
+        f32::from_bits(sign | magnitude.to_bits())
+    }
 }
 
 /// The bits of the bf16 nearest to `x`.

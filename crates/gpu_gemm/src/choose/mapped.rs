@@ -1,5 +1,5 @@
-//! Which kernel multiplies elements of 16 bits fastest, and how its CTAs divide the tiles: how long
-//! each takes follows from its tile. Constants are clocks of an H200 at 1.98 GHz, fitted to 65
+//! Which kernel whose tiles the copy engine brings multiplies elements of 16 bits fastest, and how
+//! its CTAs divide the tiles: how long each takes follows from its tile. Constants are clocks of an H200 at 1.98 GHz, fitted to 65
 //! products of few tiles, of one or two rounds and of divided ones, and to products of few rows; they
 //! predict most of them within a tenth (`docs/src/tuning.md`, "On tensor cores").
 
@@ -67,7 +67,7 @@ pub(super) fn predictions(
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let mut predictions: Vec<(Choice, f64)> = variants
         .filter(|one| one.types.data_type() == data_type && [one.a.major, one.b.major] == lies)
-        .filter(|one| one.block.threads() > WARPGROUP)
+        .filter(|one| one.grid.is_persistent() && one.block.threads() > WARPGROUP)
         .map(|variant| {
             let (decomposition, clocks) = fastest(variant, call.shape, facts.ctas_at_once(variant));
             let is_stream_k = variant.grid == Grid::PersistentStreamK;

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
-//! | `mapped.rs` | the same for elements of 16 bits |
+//! | `mapped.rs` | the same for elements of 16 bits on tensor cores |
 //! | `rounded.rs` | the same for f32 that may be split into two f16, or rounded to tf32 |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
@@ -244,7 +244,12 @@ impl Chooser {
     /// is predicted to take, the fastest first; none for a type whose kernels have no rates.
     fn predictions(&self, data_type: DataType, call: &Call) -> Vec<(Choice, f64)> {
         match data_type.inputs.bytes() {
-            2 => mapped::predictions(data_type, call, &self.facts),
+            2 => {
+                let mut predictions = mapped::predictions(data_type, call, &self.facts);
+                predictions.extend(candidates::of_few_rows(data_type, *call, &self.facts));
+                predictions.sort_by(|one, other| one.1.total_cmp(&other.1));
+                predictions
+            }
             _ => candidates::of_undivided_tiles(data_type.c, *call, &self.facts),
         }
     }

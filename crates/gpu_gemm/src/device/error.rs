@@ -260,8 +260,8 @@ mod tests {
             DeviceError::lacks_tensor_cores(facts, variant).map(|error| error.to_string())
         };
         let doubles = variant("fp64-tensor");
-        let halves = gpu_kernels::variants().find(|one| one.types.c == ElementType::Bf16);
-        let halves = halves.unwrap();
+        let mut of_halves = gpu_kernels::variants().filter(|one| one.types.c == ElementType::Bf16);
+        let halves = of_halves.find(|one| one.one_capability).unwrap();
         let older = said(&t4(), doubles).unwrap();
         assert!(
             older.contains("compute capability 8.0 or newer, which"),

@@ -194,8 +194,12 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
         | Function::GemmF16F32(kernel)
         | Function::GemmTf32(kernel) => mapped!(kernel),
         Function::MappedF64(kernel) => mapped!(kernel),
-        Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => divided!(kernel),
-        Function::StreamKBf16F32(kernel) | Function::StreamKF16F32(kernel) => divided!(kernel),
+        Function::MappedStreamKBf16(kernel) | Function::MappedStreamKF16(kernel) => {
+            divided!(kernel)
+        }
+        Function::MappedStreamKBf16F32(kernel) | Function::MappedStreamKF16F32(kernel) => {
+            divided!(kernel)
+        }
         Function::GemmSplit(kernel) => thread!(
             kernel: m count, n count, k count, alpha scalar, a map, a_scales slice, b map,
             b_scales slice, beta scalar, c pointer, ldc count
@@ -205,6 +209,12 @@ unsafe fn thread_of(launch: &Launch, arguments: &mut Arguments<'_>) -> Option<Th
             target_depth count, scales pointer
         ),
         Function::StreamK(kernel) => gemm!(kernel, partials pointer),
+        Function::StreamKBf16(kernel) | Function::StreamKF16(kernel) => {
+            gemm!(kernel, partials pointer)
+        }
+        Function::StreamKBf16F32(kernel) | Function::StreamKF16F32(kernel) => {
+            gemm!(kernel, partials pointer)
+        }
         Function::BatchedStreamK(kernel) => batched!(kernel, partials pointer),
         Function::CopyF32(kernel) => copy!(kernel),
         Function::CopyF64(kernel) => copy!(kernel),
