@@ -51,7 +51,7 @@ impl FromStr for DeviceChoice {
         }
         match text {
             "auto" => Ok(DeviceChoice::Auto),
-            "sim" => Ok(DeviceChoice::Simulator),
+            "sim" | "simulator" => Ok(DeviceChoice::Simulator),
             "cuda" => Ok(DeviceChoice::Cuda(0)),
             "cuda:all" => Ok(DeviceChoice::AllGpus),
             "opencl" => Ok(DeviceChoice::OpenCl(0)),
@@ -261,6 +261,7 @@ mod tests {
         for (text, choice) in [
             ("auto", DeviceChoice::Auto),
             ("sim", DeviceChoice::Simulator),
+            ("simulator", DeviceChoice::Simulator),
             ("cuda", DeviceChoice::Cuda(0)),
             ("cuda:7", DeviceChoice::Cuda(7)),
             ("opencl", DeviceChoice::OpenCl(0)),
