@@ -41,7 +41,7 @@ use crate::kernel::kernel;
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::{Division, Segments};
 use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
-use crate::warpgroup::{layout, Tiles};
+use crate::warpgroup::{layout, warpgroup, Tiles};
 
 /// The variants of each tile: names, along what the rows of A and of B run, and entry points by the
 /// types of A and B, and of C.
@@ -196,8 +196,8 @@ unsafe fn multiply<
     let tile = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN, BK);
     let depth = gemm.depth();
     let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, division);
-    let thread = thread::thread_idx_x() as usize;
-    if thread < WARPGROUP {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
+    if warpgroup == 0 {
         if SUMS > 64 {
             wgmma::decrease_registers::<24>();
         }
@@ -216,7 +216,7 @@ unsafe fn multiply<
     if SUMS > 64 {
         wgmma::increase_registers::<240>();
     }
-    let (consumer, thread) = (thread / WARPGROUP - 1, thread % WARPGROUP);
+    let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     let mut index = 0;
     while let Some(segment) = segments.get(index) {

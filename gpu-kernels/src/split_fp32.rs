@@ -35,11 +35,13 @@ use cuda_std::shared;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Descriptor, KMajor};
 
+use crate::compat::grid_dependency;
 use crate::half::{Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::SplitGemm;
 use crate::raster;
 use crate::warp_specialized::{Ring, BK, BOX, WARPGROUP, WM};
+use crate::warpgroup::warpgroup;
 
 const CONSUMERS: usize = 2;
 /// Sums of a thread: a consumer has 64 x 128.
@@ -88,8 +90,8 @@ unsafe fn multiply(
 ) {
     const { assert!(BM == BN, "tiles of A and of B are of one size") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-    let thread = thread::thread_idx_x() as usize;
-    if thread == 0 {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
+    if thread == 0 && warpgroup == 0 {
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
             mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
@@ -97,12 +99,13 @@ unsafe fn multiply(
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
+    grid_dependency::wait(); // for whatever splits A and B, and writes C
 
     let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
     let iterations = gemm.depth().div_ceil(BK);
-    if thread < WARPGROUP {
+    if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let lower = (iterations * BK) as u32; // where a row's lower halves begin
@@ -129,16 +132,17 @@ unsafe fn multiply(
     }
 
     wgmma::increase_registers::<240>();
-    let consumer = thread / WARPGROUP - 1;
-    let thread = thread % WARPGROUP;
+    let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
         let (row, col) = raster::tile_position(tile, rows, cols);
         let mut sums = [0.0_f32; SUMS];
         let mut interval = [0.0_f32; SUMS];
         let mut cross = [0.0_f32; SUMS];
+        if iterations > 0 {
+            mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
+        }
         for iteration in 0..iterations {
-            mbarrier::wait(full.add(at.stage), at.parity); // the tiles have landed
             let stage = ring.add(at.stage * STAGE_BYTES);
             let of_a = stage.add(consumer * WM * BOX * 2);
             let hi_a = Descriptor::new(of_a);
@@ -149,23 +153,28 @@ unsafe fn multiply(
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
                 let [hi_a, lo_a, hi_b, lo_b] =
-                    [hi_a, lo_a, hi_b, lo_b].map(|tile| tile.along_k(32 * step));
+                    [hi_a, lo_a, hi_b, lo_b].map(|tile| tile.further(32 * step));
                 interval.multiply::<F16, KMajor, KMajor>(hi_a, hi_b, !is_first || step > 0);
                 cross.multiply::<F16, KMajor, KMajor>(hi_a, lo_b, iteration > 0 || step > 0);
                 cross.multiply::<F16, KMajor, KMajor>(lo_a, hi_b, true);
             }
             wgmma::commit();
+            let empty = empty.add(at.stage);
+            at.advance(STAGES);
+            // While these are multiplied, so that the next product begins right after.
+            if iteration + 1 < iterations {
+                mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
+            }
             interval.wait::<0>(); // the tiles have been read
             cross.wait::<0>(); // the other sums of the same products
             if thread == 0 {
-                mbarrier::arrive(empty.add(at.stage));
+                mbarrier::arrive(empty);
             }
             if iteration % INTERVAL == INTERVAL - 1 || iteration + 1 == iterations {
                 for i in 0..SUMS {
                     sums[i] += interval[i];
                 }
             }
-            at.advance(STAGES);
         }
         let (row, col) = (row * BM + consumer * WM, col * BN);
         for i in 0..SUMS {

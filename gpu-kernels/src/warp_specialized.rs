@@ -33,11 +33,12 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
+use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
-use crate::warpgroup::{layout, Tiles};
+use crate::warpgroup::{layout, warpgroup, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
 /// A consumer stores C by boxes of 64 rows of 128 bytes, of which two can be on their way.
@@ -157,12 +158,13 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
 ) {
     let stages = Stages::<2, 128>::new(full, empty);
     thread::sync_threads(); // the barriers may be used
+    grid_dependency::wait(); // for whatever writes A, B and C
     let (rows, cols) = (gemm.m.div_ceil(ThisCta::BM), gemm.n.div_ceil(ThisCta::BN));
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
-    let thread = thread::thread_idx_x() as usize;
-    if thread < WARPGROUP {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
+    if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let mut at = Ring::PRODUCER;
@@ -176,7 +178,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     }
 
     wgmma::increase_registers::<240>();
-    let (consumer, thread) = (thread / WARPGROUP - 1, thread % WARPGROUP);
+    let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
         let place = raster::tile_position(tile, rows, cols);
@@ -242,7 +244,9 @@ where
         }
     }
 
-    /// A consumer adds its 64 rows of the products of so many k-iterations to its sums.
+    /// A consumer adds its 64 rows of the products of so many k-iterations to its sums. Between two
+    /// products it only waits for the first: while that is multiplied, it has waited for the tiles
+    /// of the next, and knows where they are.
     #[inline(always)]
     pub unsafe fn add_products<T: Half, A: Tiles, B: Tiles>(
         &self,
@@ -252,41 +256,51 @@ where
         thread: usize,
         at: &mut Ring,
     ) {
+        // A consumer's rows of A are one box if they run along M, and half of them if along K: 64
+        // rows of 128 bytes either way.
+        let a_tiles = A::descriptor(self.ring.add(consumer * WM * BOX * 2));
+        let b_tiles = B::descriptor(self.ring.add(Self::A_BYTES));
+        let tiles = |stage: usize| {
+            let bytes = (stage * Self::STAGE_BYTES) as u32;
+            (a_tiles.further(bytes), b_tiles.further(bytes))
+        };
+        let (mut a_tile, mut b_tile) = tiles(at.stage);
+        if iterations > 0 {
+            mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
+        }
         // One consumer alone keeps a product in flight, and reads the stage before meanwhile.
-        let mut before = *at;
+        let mut before = at.stage;
         for iteration in 0..iterations {
-            mbarrier::wait(self.full.add(at.stage), at.parity); // the tiles have landed
-            let a_tile = self.ring.add(at.stage * Self::STAGE_BYTES);
-            let b_tile = a_tile.add(Self::A_BYTES);
-            // A consumer's rows of A are one box if they run along M, and half of them if along K:
-            // 64 rows of 128 bytes either way.
-            let a = A::descriptor(a_tile.add(consumer * WM * BOX * 2));
-            let b = B::descriptor(b_tile);
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
-                let a = a.along_k(step * A::BYTES_OF_16);
-                let b = b.along_k(step * B::BYTES_OF_16);
+                let a = a_tile.further(step * A::BYTES_OF_16);
+                let b = b_tile.further(step * B::BYTES_OF_16);
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
+            let stage = at.stage;
+            at.advance(Self::STAGES);
+            if iteration + 1 < iterations {
+                mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
+            }
+            (a_tile, b_tile) = tiles(at.stage);
             if CONSUMERS == 1 {
                 sums.wait::<1>(); // the tiles of the stage before have been read
                 if thread == 0 && iteration > 0 {
-                    mbarrier::arrive(self.empty.add(before.stage));
+                    mbarrier::arrive(self.empty.add(before));
                 }
-                before = *at;
+                before = stage;
             } else {
                 sums.wait::<0>(); // the tiles have been read
                 if thread == 0 {
-                    mbarrier::arrive(self.empty.add(at.stage));
+                    mbarrier::arrive(self.empty.add(stage));
                 }
             }
-            at.advance(Self::STAGES);
         }
         if CONSUMERS == 1 {
             sums.wait::<0>(); // the last tiles have been read
             if thread == 0 && iterations > 0 {
-                mbarrier::arrive(self.empty.add(before.stage));
+                mbarrier::arrive(self.empty.add(before));
             }
         }
     }

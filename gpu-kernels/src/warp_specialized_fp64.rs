@@ -37,6 +37,7 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma;
 
+use crate::compat::grid_dependency;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{MappedGemm, Pair};
 use crate::raster;
@@ -138,6 +139,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
             mbarrier::fence_init();
         }
         thread::sync_threads(); // the barriers may be used
+        grid_dependency::wait(); // for whatever writes A, B and C
 
         let (rows, cols) = (gemm.m.div_ceil(Self::BM), gemm.n.div_ceil(Self::BN));
         let mut tile = thread::block_idx_x() as usize;

@@ -37,10 +37,12 @@ use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
+use crate::compat::grid_dependency;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::raster;
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
+use crate::warpgroup::warpgroup;
 
 const CONSUMERS: usize = 2;
 const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
@@ -165,8 +167,8 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
 ) {
     const { assert!(BY_REGISTERS || !TRANSPOSED, "B along K is as it must be") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-    let thread = thread::thread_idx_x() as usize;
-    if thread == 0 {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
+    if thread == 0 && warpgroup == 0 {
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
             mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
@@ -174,6 +176,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
+    grid_dependency::wait(); // for whatever writes A, B and C
 
     let (bm, bn) = swapped_if::<_, TRANSPOSED>((LEFT, RIGHT));
     let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
@@ -185,7 +188,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
     let iterations = gemm.depth().div_ceil(BK);
-    if thread < WARPGROUP {
+    if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let (of_left, of_right) = swapped_if::<_, TRANSPOSED>((gemm.a, gemm.b));
@@ -219,47 +222,55 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     }
 
     wgmma::increase_registers::<240>();
-    let consumer = thread / WARPGROUP - 1;
-    let thread = thread % WARPGROUP;
+    let consumer = warpgroup - 1;
     let (warp, lane) = (thread / 32, thread % 32);
     let in_left = in_left(consumer, warp, lane);
     let boxes = ring.add(STAGES * STAGE_BYTES);
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
         let mut sums = [0.0_f32; SUMS];
+        let mut left = [[0.0_f32; 4]; BK / 8];
+        if iterations > 0 {
+            mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
+            if BY_REGISTERS {
+                left = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
+            }
+        }
         for iteration in 0..iterations {
-            mbarrier::wait(full.add(at.stage), at.parity); // the tiles have landed
             let left_tile = ring.add(at.stage * STAGE_BYTES);
             let right = Descriptor::new(left_tile.add(LEFT_BYTES));
-            if BY_REGISTERS {
-                let mut left = [[0.0_f32; 4]; BK / 8];
-                for step in 0..BK / 8 {
-                    let low = left_tile.add(in_left + step * 8 * BOX * 4);
-                    let high = left_tile.add((in_left ^ 64) + (step * 8 + 4) * BOX * 4);
-                    let low = Float2::read(low.cast()).0;
-                    let high = Float2::read(high.cast()).0;
-                    left[step] = [low[0], low[1], high[0], high[1]];
-                }
-                wgmma::fence(); // the sums, and the left operand, may be used
-                for step in 0..BK / 8 {
-                    let right = right.along_k(32 * step as u32);
-                    let adds = iteration > 0 || step > 0;
+            wgmma::fence(); // the sums, and the left operand, may be used
+            for step in 0..BK / 8 {
+                let right = right.further(32 * step as u32);
+                let adds = iteration > 0 || step > 0;
+                if BY_REGISTERS {
                     wgmma::m64n256k8_tf32_of_registers(&mut sums, left[step], right, adds);
-                }
-            } else {
-                let left = Descriptor::new(left_tile.add(consumer * WM * BK * 4));
-                wgmma::fence(); // the sums may be used
-                for step in 0..BK / 8 {
-                    let [left, right] = [left, right].map(|tile| tile.along_k(32 * step as u32));
-                    wgmma::m64n256k8_tf32(&mut sums, left, right, iteration > 0 || step > 0);
+                } else {
+                    let left = Descriptor::new(left_tile.add(consumer * WM * BK * 4));
+                    wgmma::m64n256k8_tf32(&mut sums, left.further(32 * step as u32), right, adds);
                 }
             }
             wgmma::commit();
-            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
-            if thread == 0 {
-                mbarrier::arrive(empty.add(at.stage));
-            }
+            let empty = empty.add(at.stage);
             at.advance(STAGES);
+            // While these are multiplied, so that the next product begins right after.
+            let mut next = left;
+            if iteration + 1 < iterations {
+                mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
+                if BY_REGISTERS {
+                    next = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
+                }
+            }
+            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
+            if BY_REGISTERS {
+                for step in 0..BK / 8 {
+                    wgmma::keep(left[step]);
+                }
+            }
+            left = next;
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
         }
         let (left, right) = corner(tile);
         let place = Place {
@@ -284,6 +295,20 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         }
         tile += ctas;
     }
+}
+
+/// A thread's fragments of a left tile that goes through registers, each of 8 along K.
+#[inline(always)]
+unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; BK / 8] {
+    let mut left = [[0.0_f32; 4]; BK / 8];
+    for step in 0..BK / 8 {
+        let low = left_tile.add(in_left + step * 8 * BOX * 4);
+        let high = left_tile.add((in_left ^ 64) + (step * 8 + 4) * BOX * 4);
+        let low = Float2::read(low.cast()).0;
+        let high = Float2::read(high.cast()).0;
+        left[step] = [low[0], low[1], high[0], high[1]];
+    }
+    left
 }
 
 /// Where a thread's sums are: those of a consumer's 64 rows of `left` and 256 columns of `right`.

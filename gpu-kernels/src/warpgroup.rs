@@ -31,8 +31,10 @@ use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, TensorMap};
+use cuda_std::warp::warp_shuffle_idx;
 use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
 
+use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
@@ -125,6 +127,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
+    grid_dependency::wait(); // for whatever writes A, B and C
 
     let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
     let iterations = gemm.depth().div_ceil(BK);
@@ -155,8 +158,8 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             let (a, b) = (A::descriptor(a_tile), B::descriptor(a_tile.add(A_BYTES)));
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
-                let a = a.along_k(step * A::BYTES_OF_16);
-                let b = b.along_k(step * B::BYTES_OF_16);
+                let a = a.further(step * A::BYTES_OF_16);
+                let b = b.further(step * B::BYTES_OF_16);
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
@@ -169,6 +172,19 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
         }
         tile += thread::grid_dim_x() as usize;
     }
+}
+
+/// The warpgroup of a thread, as the first lane of its warp has it. So the compiler sees that all of
+/// a warp agree, and keeps what follows from it in uniform registers, as `wgmma` reads descriptors
+/// of tiles: where it does not, it copies them there between two products.
+///
+/// # Safety
+///
+/// All threads of a warp reach this call together.
+#[inline(always)]
+pub(crate) unsafe fn warpgroup() -> usize {
+    let warpgroup = thread::thread_idx_x() / WARPGROUP as u32;
+    warp_shuffle_idx(!0, warpgroup, 0, 32).0 as usize
 }
 
 /// What a kernel needs to know of how a tile's rows run.

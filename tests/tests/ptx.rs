@@ -114,8 +114,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// spills, by architecture. Its bounds are tuned on Hopper; no Blackwell has run it yet.
 /// What the warp-specialised kernels keep there, they read between tiles: their consumers are held
 /// to the registers that the compiler counts for the producer, too.
-const SPILLS: [(&str, NvvmArch, u32); 36] = [
-    ("few_rows_4x64", NvvmArch::Compute100, 32),
+const SPILLS: [(&str, NvvmArch, u32); 40] = [
     ("warp_specialized_bf16", NvvmArch::Compute90a, 16),
     ("warp_specialized_nt_bf16", NvvmArch::Compute90a, 16),
     ("warp_specialized_tn_bf16", NvvmArch::Compute90a, 16),
@@ -124,22 +123,22 @@ const SPILLS: [(&str, NvvmArch, u32); 36] = [
     ("warp_specialized_nt_f16", NvvmArch::Compute90a, 16),
     ("warp_specialized_tn_f16", NvvmArch::Compute90a, 16),
     ("warp_specialized_tt_f16", NvvmArch::Compute90a, 16),
-    ("warp_specialized_bf16_f32", NvvmArch::Compute90a, 52),
-    ("warp_specialized_nt_bf16_f32", NvvmArch::Compute90a, 52),
-    ("warp_specialized_tn_bf16_f32", NvvmArch::Compute90a, 60),
-    ("warp_specialized_tt_bf16_f32", NvvmArch::Compute90a, 52),
-    ("warp_specialized_f16_f32", NvvmArch::Compute90a, 52),
-    ("warp_specialized_nt_f16_f32", NvvmArch::Compute90a, 52),
-    ("warp_specialized_tn_f16_f32", NvvmArch::Compute90a, 60),
-    ("warp_specialized_tt_f16_f32", NvvmArch::Compute90a, 52),
-    ("persistent_bf16", NvvmArch::Compute90a, 124),
-    ("persistent_nt_bf16", NvvmArch::Compute90a, 124),
-    ("persistent_tn_bf16", NvvmArch::Compute90a, 124),
-    ("persistent_tt_bf16", NvvmArch::Compute90a, 124),
-    ("persistent_f16", NvvmArch::Compute90a, 124),
-    ("persistent_nt_f16", NvvmArch::Compute90a, 124),
-    ("persistent_tn_f16", NvvmArch::Compute90a, 124),
-    ("persistent_tt_f16", NvvmArch::Compute90a, 124),
+    ("warp_specialized_bf16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_nt_bf16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_tn_bf16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_tt_bf16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_f16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_nt_f16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_tn_f16_f32", NvvmArch::Compute90a, 128),
+    ("warp_specialized_tt_f16_f32", NvvmArch::Compute90a, 128),
+    ("persistent_bf16", NvvmArch::Compute90a, 132),
+    ("persistent_nt_bf16", NvvmArch::Compute90a, 132),
+    ("persistent_tn_bf16", NvvmArch::Compute90a, 132),
+    ("persistent_tt_bf16", NvvmArch::Compute90a, 132),
+    ("persistent_f16", NvvmArch::Compute90a, 132),
+    ("persistent_nt_f16", NvvmArch::Compute90a, 132),
+    ("persistent_tn_f16", NvvmArch::Compute90a, 132),
+    ("persistent_tt_f16", NvvmArch::Compute90a, 132),
     ("persistent_bf16_f32", NvvmArch::Compute90a, 124),
     ("persistent_nt_bf16_f32", NvvmArch::Compute90a, 124),
     ("persistent_tn_bf16_f32", NvvmArch::Compute90a, 124),
@@ -148,15 +147,21 @@ const SPILLS: [(&str, NvvmArch, u32); 36] = [
     ("persistent_nt_f16_f32", NvvmArch::Compute90a, 124),
     ("persistent_tn_f16_f32", NvvmArch::Compute90a, 124),
     ("persistent_tt_f16_f32", NvvmArch::Compute90a, 124),
-    ("warp_specialized_tf32", NvvmArch::Compute90a, 164),
-    ("warp_specialized_tf32_nt", NvvmArch::Compute90a, 96),
-    ("warp_specialized_tf32_tt", NvvmArch::Compute90a, 164),
+    ("warp_specialized_tf32", NvvmArch::Compute90a, 16),
+    ("warp_specialized_tf32_nt", NvvmArch::Compute90a, 40),
+    ("warp_specialized_tf32_tt", NvvmArch::Compute90a, 16),
+    ("split_fp32", NvvmArch::Compute90a, 48),
+    ("few_rows_1x64_bf16", NvvmArch::Compute100, 128),
+    ("few_rows_1x64_f16", NvvmArch::Compute100, 128),
+    ("few_rows_1x64_bf16_f32", NvvmArch::Compute100, 128),
+    ("few_rows_1x64_f16_f32", NvvmArch::Compute100, 128),
 ];
 
 /// `ptxas` accepts each kernel in a module of its own, as drivers get it, keeps all its values in
 /// registers, but for [`SPILLS`], and has nothing to remark: it makes no `wgmma` wait for another.
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
+    let mut unknown = Vec::new();
     for name in entries_of_variants().chain(helpers()) {
         let module = with_one_kernel(built.ptx, name).ok_or(format!("{name} is missing"))?;
         let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
@@ -170,12 +175,15 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
             .iter()
             .find(|spill| (spill.0, spill.1) == (name, built.arch));
         let known = known.map_or(0, |spill| spill.2);
-        assert_eq!(in_memory, known, "bytes of stack and spills: {kernel:?}");
+        if in_memory != known {
+            unknown.push((name, in_memory));
+        }
         if let Some(variant) = variant_of(name) {
             let registers = kernel.registers * variant.block.threads();
             assert!(registers <= 65_536, "{registers} for a block of {kernel:?}");
         }
     }
+    assert_eq!(unknown, [], "bytes of stack and spills");
     // What `rust-gemm ptx --raw` shows is a complete module, too.
     let naive = with_one_kernel(built.ptx, "naive").ok_or("no naive")?;
     ptxas::assemble(toolkit, &listing::ptx::without_lines(&naive), built.arch)?;
@@ -266,10 +274,11 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
         waits_before_it_reads(built, &entry);
         stores_float4s(&entry);
         if entry.name.starts_with("warp_specialized_tf32") && built.arch == NvvmArch::Compute90a {
-            // What goes through registers is read two elements at a time: 16 of a k-iteration.
+            // What goes through registers is read two elements at a time, 16 of a k-iteration: of the
+            // first, and while one is multiplied, of the next.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.").count();
-            let expected = if entry.name.ends_with("_nt") { 0 } else { 8 };
+            let expected = if entry.name.ends_with("_nt") { 0 } else { 16 };
             assert_eq!((reads, pairs), (expected, expected), "{}", entry.name);
         }
         if entry.name.starts_with("warp_specialized_fp64") && built.arch == NvvmArch::Compute90a {
@@ -301,8 +310,10 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
 fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
+    let is_persistent = variant.is_some_and(|variant| variant.grid.is_persistent());
     let fix_ups = [FIX_UP, FIX_UP_BF16, FIX_UP_F16];
-    let follows = is_stream_k || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
+    let follows =
+        is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
     // What one architecture has alone is a trap elsewhere.
     let runs =
         variant.is_none_or(|variant| !variant.one_capability || built.arch == NvvmArch::Compute90a);

@@ -52,7 +52,7 @@ use crate::simulator::{Operand, Products, warpgroup_multiply, warpgroup_wait};
 pub trait Major: sealed::Major + Copy {
     /// Whether the instruction transposes the tile.
     const TRANSPOSES: u32;
-    /// From a tile of 16 elements of K, of 16 bits each, to the next: [`Descriptor::along_k`].
+    /// From a tile of 16 elements of K, of 16 bits each, to the next: [`Descriptor::further`].
     const BYTES_OF_16: u32;
 }
 
@@ -164,11 +164,12 @@ impl<M: Major> Descriptor<M> {
         )
     }
 
-    /// The tile `bytes` further along K: for the next multiplication 32 if K runs along the rows,
-    /// and [`Major::BYTES_OF_16`] for 16 elements of 16 bits either way.
+    /// The tile `bytes` further on, a multiple of 16. Along K, for the next multiplication, these
+    /// are 32 if K runs along the rows, and [`Major::BYTES_OF_16`] for 16 elements of 16 bits either
+    /// way. A multiple of 1024 leads to another tile, as from one stage of a ring to the next.
     #[inline(always)]
     #[must_use]
-    pub const fn along_k(self, bytes: u32) -> Self {
+    pub const fn further(self, bytes: u32) -> Self {
         Self(self.0 + (bytes >> 4) as u64, PhantomData)
     }
 
@@ -488,6 +489,24 @@ multiplications! {
     m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
     m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
     m64n256k8_tf32[](Descriptor, Descriptor), 128, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+}
+
+/// Keeps A in its registers up to here. A multiplication reads them until a wait for its group, of
+/// which the compiler knows nothing: whoever loads other registers meanwhile calls this after the
+/// wait, for each A that was multiplied.
+#[inline(always)]
+pub fn keep(a: [f32; 4]) {
+    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+    // SAFETY: it is a comment.
+    unsafe {
+        asm!(
+            "// {} {} {} {} are free",
+            in(xmm_reg) a[0], in(xmm_reg) a[1], in(xmm_reg) a[2], in(xmm_reg) a[3],
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(all(cuda_device, target_feature = "compute_90a")))]
+    let _ = a;
 }
 
 /// `sums = A * B`, or `sums += A * B` if it `adds`: 64x8 by 8x256 of f32, read as tf32, with A in

@@ -231,9 +231,9 @@ macro_rules! multiply {
                 let mut sums = [1000.0_f32; 64];
                 wgmma::fence();
                 wgmma::$function(&mut sums, a, b, true);
-                wgmma::$function(&mut sums, a.along_k(32), b.along_k(32), true);
-                wgmma::$function(&mut sums, a.along_k(64), b.along_k(64), true);
-                wgmma::$function(&mut sums, a.along_k(96), b.along_k(96), true);
+                wgmma::$function(&mut sums, a.further(32), b.further(32), true);
+                wgmma::$function(&mut sums, a.further(64), b.further(64), true);
+                wgmma::$function(&mut sums, a.further(96), b.further(96), true);
                 wgmma::commit();
                 wgmma::wait_64::<0>(&mut sums);
                 for i in 0..64 {
@@ -274,7 +274,7 @@ pub unsafe fn a_warpgroup_multiplies_tf32_of_registers(_: &[u32], output: *mut u
     let mut sums = [1000.0_f32; 128];
     wgmma::fence(); // the sums, and A, may be used
     for (step, a) in (0..).zip(a) {
-        wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b.along_k(32 * step), true);
+        wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b.further(32 * step), true);
     }
     wgmma::commit();
     wgmma::wait_128::<0>(&mut sums);
@@ -308,7 +308,7 @@ pub unsafe fn a_warpgroup_multiplies_tiles_with_rows_along_m_and_n(_: &[u32], ou
     wgmma::fence();
     for step in 0..4 {
         let bytes = step * MnMajor::BYTES_OF_16;
-        wgmma::m64n128k16_f16(&mut sums, a.along_k(bytes), b.along_k(bytes), true);
+        wgmma::m64n128k16_f16(&mut sums, a.further(bytes), b.further(bytes), true);
     }
     wgmma::commit();
     wgmma::wait_64::<0>(&mut sums);

@@ -108,7 +108,7 @@ unsafe fn multiply(a: &TensorMap, b: &TensorMap, c: &TensorMap, shape: [u32; 3])
                 let b = Descriptor::new(b_tile(ring.stage));
                 wgmma::fence(); // the sums may be used
                 for part in 0..4 {
-                    let (a, b) = (a.along_k(32 * part), b.along_k(32 * part));
+                    let (a, b) = (a.further(32 * part), b.further(32 * part));
                     wgmma::m64n128k16_bf16(&mut sums, a, b, step + part > 0);
                 }
                 wgmma::commit();

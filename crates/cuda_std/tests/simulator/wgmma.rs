@@ -82,7 +82,7 @@ macro_rules! multiply {
             let (a, b) = unsafe { (Descriptor::new(a), Descriptor::new(b)) };
             unsafe { wgmma::fence() };
             for step in 0..4 {
-                let (a, b) = (a.along_k(32 * step), b.along_k(32 * step));
+                let (a, b) = (a.further(32 * step), b.further(32 * step));
                 unsafe { wgmma::$function(&mut sums, a, b, true) };
             }
             unsafe { wgmma::commit() };
@@ -150,7 +150,7 @@ fn with_a_in_registers(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), S
         unsafe { wgmma::fence() }; // the sums, and A, may be used
         for step in 0..4 {
             let a = a_of_thread(thread, 8 * step);
-            let b = b.along_k(32 * step);
+            let b = b.further(32 * step);
             unsafe { wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b, true) };
         }
         unsafe { wgmma::commit() };

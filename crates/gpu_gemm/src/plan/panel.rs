@@ -357,7 +357,7 @@ impl Panel {
                 &[Argument::Beta, c, Argument::Count(self.call.ldc)],
             ];
             let ctas = self.tiles().min(self.ctas as usize) as u32;
-            launches.push(self.launch((ctas, 1), arguments.concat(), Waits::ForTheStream));
+            launches.push(self.launch((ctas, 1), arguments.concat(), Waits::InTheKernel));
             return Ok(());
         }
         let a = match variant.a.major {
@@ -398,7 +398,7 @@ impl Panel {
             return Ok(());
         }
         let ctas = self.tiles().min(self.ctas as usize) as u32;
-        launches.push(self.launch((ctas, 1), arguments, Waits::ForTheStream));
+        launches.push(self.launch((ctas, 1), arguments, Waits::InTheKernel));
         Ok(())
     }
 
