@@ -162,7 +162,7 @@ impl Shares {
     }
 
     /// What a rank of the line has.
-    pub fn of(self, rank: usize) -> Range<usize> {
+    pub fn held_by(self, rank: usize) -> Range<usize> {
         match rank < self.holders {
             true => share(self.k, self.holders, rank),
             false => self.k..self.k,
@@ -203,14 +203,14 @@ mod tests {
 
     #[test]
     fn k_lies_on_all_ranks_of_a_line_or_on_its_first() {
-        let of_ranks = |shares: Shares| (0..shares.ranks).map(move |rank| shares.of(rank));
+        let of_ranks = |shares: Shares| (0..shares.ranks).map(move |rank| shares.held_by(rank));
         for (k, ranks) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
             let (equal, on_first) = (Shares::equal(k, ranks), Shares::on_first(k, ranks));
             assert!(of_ranks(equal).eq((0..ranks).map(|rank| share(k, ranks, rank))));
-            assert_eq!(on_first.of(0), 0..k);
+            assert_eq!(on_first.held_by(0), 0..k);
             assert!(of_ranks(on_first).skip(1).all(|share| share == (k..k)));
             for index in 0..k {
-                assert!(equal.of(equal.owner(index)).contains(&index));
+                assert!(equal.held_by(equal.owner(index)).contains(&index));
                 assert_eq!(on_first.owner(index), 0);
             }
         }

@@ -68,10 +68,10 @@ impl Distribution {
         let c = self.grid.block(case.shape, rank);
         let of_a = Block {
             rows: c.rows,
-            columns: self.along_row.of(column),
+            columns: self.along_row.held_by(column),
         };
         let of_b = Block {
-            rows: self.along_column.of(row),
+            rows: self.along_column.held_by(row),
             columns: c.columns,
         };
         (of_a, of_b)
@@ -106,7 +106,7 @@ impl Summa {
     }
 }
 
-/// What a layout is that broadcasts panels: of any distribution.
+/// What a layout says of itself whose panels are broadcast.
 impl Distribution {
     pub fn sent(&self, case: &Case, rank: usize) -> Sent {
         let grid = self.grid;
@@ -154,7 +154,7 @@ impl Distribution {
         moves
     }
 
-    /// With `making_room` s until all ranks have room.
+    /// What it should take, where all ranks have room after `making_room` seconds.
     pub fn cost(
         &self,
         case: &Case,
@@ -360,7 +360,7 @@ impl<'a, T: Element> Line<'a, T> {
         let root = self.shares.owner(panel.start);
         let part = match root == self.ranks.rank() {
             true => {
-                let from = self.shares.of(root).start;
+                let from = self.shares.held_by(root).start;
                 Panel::Own((self.cut)(self.block, panel.start - from..panel.end - from))
             }
             false => Panel::Copy {
@@ -395,10 +395,9 @@ fn multiply_panels<T: Element>(
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
     let line = |color, shares: Shares, number, block, cut, elements| {
         // Whoever has all of k receives nothing.
-        let others = if shares.of(number) == (0..k) {
-            0
-        } else {
-            STAGES
+        let others = match shares.held_by(number) == (0..k) {
+            true => 0,
+            false => STAGES,
         };
         let buffers = (0..others).map(|_| job.zeros(elements));
         Ok::<_, LayoutError>(Line {

@@ -122,7 +122,7 @@ pub fn kernels_run_in_the_simulator_on_each_rank() {
         );
         let report = end(job(3, &arguments)).report();
         let records = report["records"].as_array().unwrap();
-        assert_eq!(records.len(), 5);
+        assert_eq!(records.len(), 6);
         assert!(
             records.iter().all(|record| record["proven"] == true),
             "{kernel}: {report}"

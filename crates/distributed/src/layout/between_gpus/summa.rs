@@ -132,7 +132,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         if self.shares.owner(panel.start) != self.number {
             return None;
         }
-        let from = self.shares.of(self.number).start;
+        let from = self.shares.held_by(self.number).start;
         let panel = panel.start - from..panel.end - from;
         Some(match self.cut {
             Cut::Columns => self.block.part(0..self.block.rows, panel),
