@@ -4,19 +4,21 @@
 //! Over `scatter-rows`: B is not copied to all ranks first. A rank waits for one panel of B, and
 //! has room for two. So the resident time has all of B's way, from the one rank that has B to
 //! every other: that is what a product takes whose A is spread over the ranks, and whose B was made
-//! or read by one of them. On P ranks, with panels of W rows of B,
+//! or read by one of them. On P ranks, with panels of W columns of A and rows of B, a rank
 //!
 //! ```text
-//! a rank holds       (M K + M N) / P     elements; rank 0 also K N, another 2 W N of panels
-//! receives            W N                elements a panel, ceil(K / W) panels; rank 0 nothing
-//! computes          2 M N W / P          flops a panel
-//! rank 0 sends (P-1)  K N                elements, in P-1 messages a panel
+//! holds         (M K + M N) / P     elements; rank 0 also K N, another 2 W N of panels
+//! receives       W N                elements a panel, ceil(K / W) panels; rank 0 nothing
+//! computes     2 M N W / P          flops a panel
 //! ```
+//!
+//! and rank 0 sends (P-1) K N elements, in P-1 messages a panel: as the root of broadcasts, in
+//! which MPI and NCCL let ranks pass on what they have received. Before, it sends (P-1)/P M K of A.
 //!
 //! It is SUMMA (`summa.rs`, which has all of its code) on a grid of P x 1 whose panels of B are
 //! all rank 0's. Rows of A stay where they are, as in any such grid. k has one owner, so panels end
-//! at multiples of W alone. On P ranks a panel must arrive in the 2 M N W / P flops of the one
-//! before, so B costs nothing as long as
+//! at multiples of W alone. A panel must arrive in the 2 M N W / P flops of the one before, so all
+//! but the first are hidden as long as
 //!
 //! ```text
 //! bytes a second of the broadcast  >=  element bytes * P / (2 M) * flops a second of a rank

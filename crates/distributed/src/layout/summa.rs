@@ -408,13 +408,9 @@ fn multiply_panels<T: Element>(
             free: buffers.collect::<Result<_, LayoutError>>()?,
         })
     };
-    let Distribution {
-        along_row,
-        along_column,
-        ..
-    } = *distribution;
-    let mut along_row = line(row, along_row, column, of_a, columns_of, m * widest)?;
-    let mut along_column = line(column, along_column, row, of_b, rows_of, widest * n)?;
+    let (shares_a, shares_b) = (distribution.along_row, distribution.along_column);
+    let mut along_row = line(row, shares_a, column, of_a, columns_of, m * widest)?;
+    let mut along_column = line(column, shares_b, row, of_b, rows_of, widest * n)?;
     let mut next = None;
     for (index, panel) in panels.iter().enumerate() {
         let mut start = |panel: &Range<usize>| {
