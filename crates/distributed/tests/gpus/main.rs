@@ -64,8 +64,8 @@ fn main() -> ExitCode {
 const SHAPES: &str = "33x65x17,7x5x3,1x9x4,9x1x4,2x3x40,2x2x0,0x3x2";
 
 /// What is in a stream is done at once, or as late as possible, by the stream that was made first
-/// before others or by the last.
-const ORDERS: [&str; 3] = ["deferred=0", "deferred=1", "deferred=2"];
+/// before others or by the last, or copies and messages are as early as possible and launches late.
+const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=4"];
 
 /// Rows of C where `a[i][l] = i + l` and `b[l][j] = l + j`.
 fn index_sums(m: usize, n: usize, k: usize) -> Vec<Vec<f64>> {
@@ -255,6 +255,7 @@ fn large_parts_arrive_in_every_order_of_streams() {
     for (way, order) in [
         ("nccl", ORDERS[1]),
         ("nccl", ORDERS[2]),
+        ("nccl", ORDERS[3]),
         ("pinned", ORDERS[1]),
     ] {
         let arguments = format!(
