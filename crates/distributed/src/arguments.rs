@@ -22,7 +22,7 @@ pub const KERNEL: &str = "cpu-rows";
 /// What `--layout` takes for all of them.
 const ALL: &str = "all";
 
-/// Multiplies matrices on many ranks over MPI, in five layouts: proves each result, measures where
+/// Multiplies matrices on many ranks over MPI, in six layouts: proves each result, measures where
 /// the time of each rank goes and what it sends, and compares both with formulas.
 ///
 /// Start it with mpirun: `mpirun -n 4 gemm-mpi --layout summa --size 2048`. Rank 0 reads or fills

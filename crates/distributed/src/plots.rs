@@ -25,6 +25,7 @@ use host::report::{duration, speed};
 use thiserror::Error;
 
 use crate::clock::Times;
+use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
 use crate::model::Machine;
 use crate::predict::{Prediction, Question, RANKS};
@@ -170,14 +171,12 @@ pub fn extrapolation(question: &Question) -> String {
             prediction.time_s
         }));
     }
-    if let Some(summa) = layouts::<f32>().last() {
-        lines.push(predicted(
-            question,
-            "summa, resident",
-            *summa,
-            |prediction| prediction.resident_s,
-        ));
-    }
+    lines.push(predicted(
+        question,
+        "summa, resident",
+        &Summa,
+        |prediction| prediction.resident_s,
+    ));
     let Shape { m, n, k } = question.shape;
     let Machine {
         latency_s,

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use gpu_gemm::{ElementType, Shape};
 use host::report::{duration, new_table, speed};
 
+use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
 use crate::model::{Case, Machine};
 
@@ -117,7 +118,7 @@ impl Question {
                     .iter()
                     .map(|prediction| duration(prediction.time_s)),
             );
-            row.extend(predicted.last().map(|summa| duration(summa.resident_s)));
+            row.push(duration(self.predict(&Summa, ranks).resident_s));
             row.push(self.winner(ranks).to_string());
             times.add_row(row);
         }

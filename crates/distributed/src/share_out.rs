@@ -132,6 +132,53 @@ pub fn owner(total: usize, parts: usize, index: usize) -> usize {
         .expect("every index below the total is in a share")
 }
 
+/// How k lies on a line of ranks, a row or a column of a grid: the first `holders` of the `ranks`
+/// have equal shares of it, in order, and the others nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    pub k: usize,
+    pub ranks: usize,
+    /// At least one.
+    pub holders: usize,
+}
+
+impl Shares {
+    /// Each rank has its share.
+    pub fn equal(k: usize, ranks: usize) -> Shares {
+        Shares {
+            k,
+            ranks,
+            holders: ranks,
+        }
+    }
+
+    /// The first rank has all of k.
+    pub fn on_first(k: usize, ranks: usize) -> Shares {
+        Shares {
+            k,
+            ranks,
+            holders: 1,
+        }
+    }
+
+    /// What a rank of the line has.
+    pub fn held_by(self, rank: usize) -> Range<usize> {
+        match rank < self.holders {
+            true => share(self.k, self.holders, rank),
+            false => self.k..self.k,
+        }
+    }
+
+    /// The rank that has this index.
+    ///
+    /// # Panics
+    ///
+    /// If it is not below k.
+    pub fn owner(self, index: usize) -> usize {
+        owner(self.k, self.holders, index)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +197,21 @@ mod tests {
                 for index in 0..total {
                     assert!(shares[owner(total, parts, index)].contains(&index));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn k_lies_on_all_ranks_of_a_line_or_on_its_first() {
+        let of_ranks = |shares: Shares| (0..shares.ranks).map(move |rank| shares.held_by(rank));
+        for (k, ranks) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
+            let (equal, on_first) = (Shares::equal(k, ranks), Shares::on_first(k, ranks));
+            assert!(of_ranks(equal).eq((0..ranks).map(|rank| share(k, ranks, rank))));
+            assert_eq!(on_first.held_by(0), 0..k);
+            assert!(of_ranks(on_first).skip(1).all(|share| share == (k..k)));
+            for index in 0..k {
+                assert!(equal.held_by(equal.owner(index)).contains(&index));
+                assert_eq!(on_first.owner(index), 0);
             }
         }
     }

@@ -10,11 +10,13 @@
 //! | [`scatter_blocks`] | about q M K + p K N, P = p q | P-1, in one collective |
 //! | [`overlapped`] | as `scatter_rows` | 2 (P-1) a panel |
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
+//! | [`broadcast_b`] | (P-1)/P M K, then (P-1) K N | P-1, then P-1 a panel |
 //!
 //! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
 //! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 
 pub(crate) mod between_gpus;
+pub mod broadcast_b;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -242,13 +244,14 @@ fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, LayoutError> {
 }
 
 /// Every layout, in teaching order.
-pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 5] {
+pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 6] {
     [
         &point_to_point::PointToPoint,
         &scatter_rows::ScatterRows,
         &scatter_blocks::ScatterBlocks,
         &overlapped::Overlapped,
         &summa::Summa,
+        &broadcast_b::BroadcastB,
     ]
 }
 

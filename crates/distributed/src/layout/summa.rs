@@ -35,35 +35,50 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
 use crate::model::{Case, Cost, Lie, Machine, Memory};
-use crate::share_out::{Block, Grid, owner, panels, share};
+use crate::share_out::{Block, Grid, Shares, panels};
 use crate::volume::{Sent, Volume};
 
 /// See the module.
 pub struct Summa;
 
 /// Panels that travel or are multiplied at a time.
-const STAGES: usize = 2;
+pub(super) const STAGES: usize = 2;
 
-fn panels_of(case: &Case, grid: Grid) -> Vec<Range<usize>> {
-    panels(case.shape.k, case.panel, &[grid.rows, grid.columns])
+/// Who holds which part of A and of B while panels of them are broadcast. Of the rows of A and the
+/// columns of B that its block of C needs, a rank holds its shares of k.
+#[derive(Clone, Copy)]
+pub(super) struct Distribution {
+    pub grid: Grid,
+    /// Columns of A, along a row of the grid.
+    pub along_row: Shares,
+    /// Rows of B, along a column.
+    pub along_column: Shares,
 }
 
-/// The blocks of A and of B that a rank holds: rows and columns of each.
-fn held(case: &Case, grid: Grid, rank: usize) -> (Block, Block) {
-    let (row, column) = grid.place(rank);
-    let c = grid.block(case.shape, rank);
-    let of_a = Block {
-        rows: c.rows,
-        columns: share(case.shape.k, grid.columns, column),
-    };
-    let of_b = Block {
-        rows: share(case.shape.k, grid.rows, row),
-        columns: c.columns,
-    };
-    (of_a, of_b)
+impl Distribution {
+    /// Panels, each of which has one owner along a row, and one along a column.
+    pub fn panels(&self, case: &Case) -> Vec<Range<usize>> {
+        let holders = [self.along_column.holders, self.along_row.holders];
+        panels(case.shape.k, case.panel, &holders)
+    }
+
+    /// The blocks of A and of B that a rank holds: rows and columns of each.
+    pub fn held(&self, case: &Case, rank: usize) -> (Block, Block) {
+        let (row, column) = self.grid.place(rank);
+        let c = self.grid.block(case.shape, rank);
+        let of_a = Block {
+            rows: c.rows,
+            columns: self.along_row.held_by(column),
+        };
+        let of_b = Block {
+            rows: self.along_column.held_by(row),
+            columns: c.columns,
+        };
+        (of_a, of_b)
+    }
 }
 
-fn elements(block: &Block) -> u64 {
+pub(super) fn elements(block: &Block) -> u64 {
     (block.rows.len() * block.columns.len()) as u64
 }
 
@@ -80,26 +95,26 @@ fn broadcast(panels: &[Range<usize>], block: &Block, of_k: &Range<usize>, others
     }
 }
 
-impl Layout for Summa {
-    fn name(&self) -> &'static str {
-        "summa"
+impl Summa {
+    fn distribution(case: &Case) -> Distribution {
+        let grid = Grid::of(case.ranks, case.shape);
+        Distribution {
+            grid,
+            along_row: Shares::equal(case.shape.k, grid.columns),
+            along_column: Shares::equal(case.shape.k, grid.rows),
+        }
     }
+}
 
-    fn idea(&self) -> &'static str {
-        "ranks hold blocks; panels are broadcast along rows and columns of a grid"
-    }
-
-    fn grid(&self, case: &Case) -> Grid {
-        Grid::of(case.ranks, case.shape)
-    }
-
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
-        let grid = self.grid(case);
-        let panels = panels_of(case, grid);
-        let (of_a, of_b) = held(case, grid, rank);
+/// What a layout says of itself whose panels are broadcast.
+impl Distribution {
+    pub fn sent(&self, case: &Case, rank: usize) -> Sent {
+        let grid = self.grid;
+        let panels = self.panels(case);
+        let (of_a, of_b) = self.held(case, rank);
         let distribute = match rank {
             0 => (1..case.ranks).fold(Volume::default(), |sum, rank| {
-                let (of_a, of_b) = held(case, grid, rank);
+                let (of_a, of_b) = self.held(case, rank);
                 sum + Volume::of(1, elements(&of_a) + elements(&of_b))
             }),
             _ => Volume::default(),
@@ -112,33 +127,16 @@ impl Layout for Summa {
         }
     }
 
-    fn memory(&self, case: &Case) -> Memory {
-        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
-        let grid = self.grid(case);
-        let c = grid.block(case.shape, 0);
-        let (of_a, of_b) = held(case, grid, 0);
-        let sides = (c.rows.len() + c.columns.len()) as u64;
-        let stages = ((STAGES * case.panel) as u64).min(k);
-        Memory {
-            first: m * k + k * n + m * n,
-            others: match case.ranks {
-                1 => 0,
-                _ => elements(&of_a) + elements(&of_b) + elements(&c) + stages * sides,
-            },
-        }
-    }
-
-    fn local_product(&self, case: &Case) -> Shape {
-        let block = self.grid(case).block(case.shape, 0);
-        let panels = panels_of(case, self.grid(case));
+    pub fn local_product(&self, case: &Case) -> Shape {
+        let block = self.grid.block(case.shape, 0);
+        let panels = self.panels(case);
         let widest = panels.iter().map(Range::len).max().unwrap_or(0);
         Shape::new(block.rows.len(), block.columns.len(), widest)
     }
 
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        let grid = self.grid(case);
-        let mut moves = Moves::of_blocks(case, grid);
-        let held = held(case, grid, 0).0.columns.len();
+    pub fn moves(&self, case: &Case) -> Moves {
+        let mut moves = Moves::of_blocks(case, self.grid);
+        let held = self.held(case, 0).0.columns.len();
         if held < case.shape.k {
             moves.uploads.push(Strip {
                 columns: held,
@@ -146,20 +144,31 @@ impl Layout for Summa {
             });
         }
         moves.broadcasts = Some(Strip {
-            columns: self.local_product(case).k,
+            // In a row of one rank, A does not travel.
+            columns: match self.grid.columns {
+                1 => held,
+                _ => self.local_product(case).k,
+            },
             of_columns: held,
         });
-        Some(moves)
+        moves
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
-        let (shape, grid) = (case.shape, self.grid(case));
+    /// What it should take, where all ranks have room after `making_room` seconds.
+    pub fn cost(
+        &self,
+        case: &Case,
+        machine: &Machine,
+        element_bytes: usize,
+        making_room: f64,
+    ) -> Cost {
+        let (shape, grid) = (case.shape, self.grid);
         if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
-            return costs.summa(&panels_of(case, grid), |rank| held(case, grid, rank));
+            return costs.summa(&self.panels(case), |rank| self.held(case, rank));
         }
         let block = grid.block(shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
-        let panels = panels_of(case, grid);
+        let panels = self.panels(case);
         let products = panels
             .iter()
             .map(|panel| machine.multiplying(rows, columns, panel.len()));
@@ -178,7 +187,7 @@ impl Layout for Summa {
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
+            distribute_s: making_room
                 + machine.sending(self.sent(case, 0).distribute, Lie::Apart, element_bytes),
             compute_s,
             wait_s: first + machine.not_hidden(others, compute_s),
@@ -188,19 +197,70 @@ impl Layout for Summa {
     }
 }
 
+impl Layout for Summa {
+    fn name(&self) -> &'static str {
+        "summa"
+    }
+
+    fn idea(&self) -> &'static str {
+        "ranks hold blocks; panels are broadcast along rows and columns of a grid"
+    }
+
+    fn grid(&self, case: &Case) -> Grid {
+        Summa::distribution(case).grid
+    }
+
+    fn sent(&self, case: &Case, rank: usize) -> Sent {
+        Summa::distribution(case).sent(case, rank)
+    }
+
+    fn memory(&self, case: &Case) -> Memory {
+        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let c = self.grid(case).block(case.shape, 0);
+        let (of_a, of_b) = Summa::distribution(case).held(case, 0);
+        let sides = (c.rows.len() + c.columns.len()) as u64;
+        let stages = ((STAGES * case.panel) as u64).min(k);
+        Memory {
+            first: m * k + k * n + m * n,
+            others: match case.ranks {
+                1 => 0,
+                _ => elements(&of_a) + elements(&of_b) + elements(&c) + stages * sides,
+            },
+        }
+    }
+
+    fn local_product(&self, case: &Case) -> Shape {
+        Summa::distribution(case).local_product(case)
+    }
+
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        Some(Summa::distribution(case).moves(case))
+    }
+
+    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        let making_room = self.making_room(case, machine, element_bytes);
+        Summa::distribution(case).cost(case, machine, element_bytes, making_room)
+    }
+}
+
 impl<T: Element> Multiply<T> for Summa {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
-        let grid = self.grid(&job.case);
+        Summa::distribution(&job.case).multiply(job)
+    }
+}
+
+impl Distribution {
+    /// [`Multiply::multiply`].
+    pub fn multiply<T: Element>(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
         if let Some(gpu) = job.gpu {
-            let held = |rank| held(&job.case, grid, rank);
-            return between_gpus::summa(grid, &panels_of(&job.case, grid), held, job, gpu);
+            return between_gpus::summa(self, job, gpu);
         }
-        let mut product = Product::new(job, grid)?;
-        let blocks = distribute(job, grid)?;
+        let mut product = Product::new(job, self.grid)?;
+        let blocks = distribute(job, self)?;
         let (of_a, of_b) = match (&blocks, job.operands) {
             (Some(held), _) => (held.of_a.view(), held.of_b.view()),
             (None, Some((a, b))) => {
-                let (of_a, of_b) = held(&job.case, grid, 0);
+                let (of_a, of_b) = self.held(&job.case, 0);
                 (
                     a.part(of_a.rows, of_a.columns),
                     b.part(of_b.rows, of_b.columns),
@@ -208,7 +268,7 @@ impl<T: Element> Multiply<T> for Summa {
             }
             (None, None) => unreachable!("rank 0 has operands, and every other its blocks"),
         };
-        multiply_panels(job, grid, of_a, of_b, &mut product)?;
+        multiply_panels(job, self, of_a, of_b, &mut product)?;
         Ok(product.collect(job))
     }
 }
@@ -248,24 +308,24 @@ impl<T: Element> Held<T> {
 /// Rank 0 gives each other rank its blocks of A and B; its own stay where they are.
 fn distribute<T: Element>(
     job: &Job<'_, T>,
-    grid: Grid,
+    distribution: &Distribution,
 ) -> Result<Option<HeldBlocks<T>>, LayoutError> {
     let blocks = match job.operands {
         Some((a, b)) => {
             let parts = |rank| {
-                let (of_a, of_b) = held(&job.case, grid, rank);
+                let (of_a, of_b) = distribution.held(&job.case, rank);
                 let of_a = a.part(of_a.rows, of_a.columns);
                 let of_b = b.part(of_b.rows, of_b.columns);
                 (rank, vec![of_a, of_b])
             };
-            let outgoing: Vec<_> = (1..grid.ranks()).map(parts).collect();
+            let outgoing: Vec<_> = (1..distribution.grid.ranks()).map(parts).collect();
             job.clock.time(Phase::Distribute, || {
                 job.ranks.exchange(&outgoing, Vec::new())
             });
             None
         }
         None => {
-            let (of_a, of_b) = held(&job.case, grid, job.ranks.rank());
+            let (of_a, of_b) = distribution.held(&job.case, job.ranks.rank());
             let (mut of_a, mut of_b) = (Held::new(job, &of_a)?, Held::new(job, &of_b)?);
             let parts = vec![of_a.view_mut(), of_b.view_mut()];
             job.clock.time(Phase::Distribute, || {
@@ -281,8 +341,8 @@ fn distribute<T: Element>(
 /// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
 struct Line<'a, T> {
     ranks: Ranks,
-    /// How many shares k has along it.
-    parts: usize,
+    /// How k lies along it.
+    shares: Shares,
     /// This rank's block, and a panel of it, from a range of its share of k.
     block: View<'a, T>,
     cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
@@ -294,14 +354,13 @@ impl<'a, T: Element> Line<'a, T> {
     /// Starts the broadcast of a panel of so many rows and columns.
     fn start(
         &mut self,
-        k: usize,
         panel: &Range<usize>,
         (rows, columns): (usize, usize),
     ) -> Broadcasting<'a, T> {
-        let root = owner(k, self.parts, panel.start);
+        let root = self.shares.owner(panel.start);
         let part = match root == self.ranks.rank() {
             true => {
-                let from = share(k, self.parts, root).start;
+                let from = self.shares.held_by(root).start;
                 Panel::Own((self.cut)(self.block, panel.start - from..panel.end - from))
             }
             false => Panel::Copy {
@@ -325,33 +384,38 @@ fn rows_of<T>(block: View<'_, T>, rows: Range<usize>) -> View<'_, T> {
 /// Panel after panel: the next one travels while this one is multiplied.
 fn multiply_panels<T: Element>(
     job: &Job<'_, T>,
-    grid: Grid,
+    distribution: &Distribution,
     of_a: View<'_, T>,
     of_b: View<'_, T>,
     product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
-    let (row, column) = grid.place(job.ranks.rank());
+    let (row, column) = distribution.grid.place(job.ranks.rank());
     let (m, n, k) = (of_a.rows(), of_b.columns(), job.case.shape.k);
-    let panels = panels_of(&job.case, grid);
+    let panels = distribution.panels(&job.case);
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let line = |color, parts, block, cut, elements| {
-        let others = if parts > 1 { STAGES } else { 0 };
+    let line = |color, shares: Shares, number, block, cut, elements| {
+        // Whoever has all of k receives nothing.
+        let others = match shares.held_by(number) == (0..k) {
+            true => 0,
+            false => STAGES,
+        };
         let buffers = (0..others).map(|_| job.zeros(elements));
         Ok::<_, LayoutError>(Line {
             ranks: job.ranks.split(Some(color)).expect("a color is given"),
-            parts,
+            shares,
             block,
             cut,
             free: buffers.collect::<Result<_, LayoutError>>()?,
         })
     };
-    let mut along_row = line(row, grid.columns, of_a, columns_of, m * widest)?;
-    let mut along_column = line(column, grid.rows, of_b, rows_of, widest * n)?;
+    let (shares_a, shares_b) = (distribution.along_row, distribution.along_column);
+    let mut along_row = line(row, shares_a, column, of_a, columns_of, m * widest)?;
+    let mut along_column = line(column, shares_b, row, of_b, rows_of, widest * n)?;
     let mut next = None;
     for (index, panel) in panels.iter().enumerate() {
         let mut start = |panel: &Range<usize>| {
-            let a = along_row.start(k, panel, (m, panel.len()));
-            let b = along_column.start(k, panel, (panel.len(), n));
+            let a = along_row.start(panel, (m, panel.len()));
+            let b = along_column.start(panel, (panel.len(), n));
             (a, b)
         };
         let (a, b) = job.clock.time(Phase::Wait, || {

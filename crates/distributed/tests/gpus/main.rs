@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         the_resident_time_is_compute_and_wait_of_the_slowest_rank,
         the_next_panel_is_on_its_way_before_this_one_is_waited_for,
         each_rank_broadcasts_a_then_b_panel_after_panel,
+        every_panel_of_a_b_on_the_first_gpu_is_broadcast_from_there,
         the_way_is_chosen_said_and_recorded,
         a_way_that_cannot_be_has_a_sentence_and_an_exit_code,
         a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason,
@@ -63,8 +64,8 @@ fn main() -> ExitCode {
 const SHAPES: &str = "33x65x17,7x5x3,1x9x4,9x1x4,2x3x40,2x2x0,0x3x2";
 
 /// What is in a stream is done at once, or as late as possible, by the stream that was made first
-/// before others or by the last.
-const ORDERS: [&str; 3] = ["deferred=0", "deferred=1", "deferred=2"];
+/// before others or by the last, or copies and messages are as early as possible and launches late.
+const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=4"];
 
 /// Rows of C where `a[i][l] = i + l` and `b[l][j] = l + j`.
 fn index_sums(m: usize, n: usize, k: usize) -> Vec<Vec<f64>> {
@@ -107,7 +108,7 @@ fn exact(way: &str, more: &str) {
         let settings = format!("gpus=4 {order} {more}");
         let ran = ranks(4, Nccl::Here, &settings, &arguments);
         let records = records(&ran);
-        assert_eq!(records.len(), 5 * 4 * 7);
+        assert_eq!(records.len(), 6 * 4 * 7);
         check(&records, &format!("{way} {order}"));
     }
 }
@@ -164,7 +165,13 @@ fn bytes<'l>(log: &'l [String], is_meant: impl Fn(&'l String) -> bool) -> u64 {
 }
 
 fn nccl_sends_the_bytes_of_the_formulas() {
-    for layout in ["scatter-rows", "scatter-blocks", "overlapped", "summa"] {
+    for layout in [
+        "scatter-rows",
+        "scatter-blocks",
+        "overlapped",
+        "summa",
+        "broadcast-b",
+    ] {
         for number_of_ranks in 2..=4 {
             let arguments = format!("--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive");
             let [one, two] = one_run_and_two(number_of_ranks, "gpus=4", &arguments);
@@ -205,6 +212,7 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     of_layout("scatter-rows", 1);
     of_layout("overlapped", 4);
     of_layout("summa", 4);
+    of_layout("broadcast-b", 4);
 }
 
 /// Two ranks copy half of A each, or half of C; what else there is, is small.
@@ -247,10 +255,11 @@ fn large_parts_arrive_in_every_order_of_streams() {
     for (way, order) in [
         ("nccl", ORDERS[1]),
         ("nccl", ORDERS[2]),
+        ("nccl", ORDERS[3]),
         ("pinned", ORDERS[1]),
     ] {
         let arguments = format!(
-            "--layout scatter-rows,overlapped,summa --shapes {shapes} --panel 601 --kernel naive \
+            "--layout scatter-rows,overlapped,summa,broadcast-b --shapes {shapes} --panel 601 --kernel naive \
              --runs 1 --format json --transport {way}"
         );
         let ran = ranks(2, Nccl::Here, &format!("gpus=2 {order}"), &arguments);
@@ -315,7 +324,7 @@ fn the_model_adds_up_what_gpus_were_timed_at() {
             assert_eq!(on_host.len(), 1, "{way}");
             let seconds = match layout {
                 "scatter-rows" | "scatter-blocks" => once.0,
-                "overlapped" | "summa" => 4.0 * panel.0,
+                "overlapped" | "summa" | "broadcast-b" => 4.0 * panel.0,
                 _ => continue,
             };
             let predicted = record["predicted"]["compute_s"].as_f64().unwrap();
@@ -325,9 +334,9 @@ fn the_model_adds_up_what_gpus_were_timed_at() {
         let said = table
             .matches(&format!("GPUs, by {way}: to rank 0's "))
             .count();
-        assert_eq!(said, 5, "{table}");
+        assert_eq!(said, 6, "{table}");
         let threads = table.matches(" a rank copy to and from the host").count();
-        assert_eq!(threads, 5, "{table}");
+        assert_eq!(threads, 6, "{table}");
     }
 }
 
@@ -378,7 +387,7 @@ fn the_resident_time_is_compute_and_wait_of_the_slowest_rank() {
 }
 
 fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
-    for layout in ["overlapped", "summa"] {
+    for layout in ["overlapped", "summa", "broadcast-b"] {
         let arguments = format!(
             "--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive --runs 1 --format json"
         );
@@ -431,6 +440,19 @@ fn each_rank_broadcasts_a_then_b_panel_after_panel() {
         assert!(pairs.clone().all(|pair| pair == &communicators[..2]));
         assert!(communicators[0] < communicators[1], "{communicators:?}");
     }
+}
+
+fn every_panel_of_a_b_on_the_first_gpu_is_broadcast_from_there() {
+    let arguments = "--layout broadcast-b --shapes 33x65x17 --panel 4 --kernel naive";
+    let [one, two] = one_run_and_two(3, "gpus=3", arguments);
+    let roots = |ran: &Ran| -> Vec<u64> {
+        let broadcasts = ran.log.iter().filter(|line| line.starts_with("broadcast "));
+        broadcasts.map(|line| number(line, "root")).collect()
+    };
+    let (one, two) = (roots(&one), roots(&two));
+    assert!(two.iter().all(|root| *root == 0), "{two:?}");
+    // Each of three ranks takes part in one for each of five panels.
+    assert_eq!(two.len() - one.len(), 3 * 5);
 }
 
 fn the_way_is_chosen_said_and_recorded() {

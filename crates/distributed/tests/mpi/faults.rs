@@ -54,7 +54,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ("--m 3000000000", "more than MPI can count"),
         (
             "--layout all --out c.npy",
-            "--out takes one C, but 5 are computed",
+            "--out takes one C, but 6 are computed",
         ),
         (
             "--dtype bf16 --kernel auto --layout all",

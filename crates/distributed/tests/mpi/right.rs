@@ -34,7 +34,7 @@ pub fn every_layout_is_exact_on_any_number_of_ranks_at_any_shape() {
         ))
         .report();
         let records = report["records"].as_array().unwrap();
-        assert_eq!(records.len(), 5 * 6 * 9);
+        assert_eq!(records.len(), 6 * 6 * 9);
         for record in records {
             let [m, n, k] = ["m", "n", "k"].map(|key| number(record, key));
             let name = format!(
@@ -56,6 +56,7 @@ pub fn the_same_grid_gives_the_same_bits() {
         "scatter-blocks",
         "overlapped",
         "summa",
+        "broadcast-b",
     ] {
         let results = ["one", "other"].map(|name| {
             let path = folder.path().join(format!("{layout}-{name}.npy"));
@@ -94,7 +95,7 @@ pub fn users_files_alpha_and_beta_are_multiplied() {
     write("c.npy", m, n, 3);
     let [a, b, c, d] =
         ["a.npy", "b.npy", "c.npy", "d.npy"].map(|name| path(name).display().to_string());
-    for layout in ["point-to-point", "scatter-blocks", "summa"] {
+    for layout in ["point-to-point", "scatter-blocks", "summa", "broadcast-b"] {
         let arguments = format!(
             "--layout {layout} --panel 5 --a {a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} --format csv"
         );
@@ -121,7 +122,7 @@ pub fn kernels_run_in_the_simulator_on_each_rank() {
         );
         let report = end(job(3, &arguments)).report();
         let records = report["records"].as_array().unwrap();
-        assert_eq!(records.len(), 5);
+        assert_eq!(records.len(), 6);
         assert!(
             records.iter().all(|record| record["proven"] == true),
             "{kernel}: {report}"

@@ -42,6 +42,7 @@ const SETTINGS: [(&str, u64); 24] = [
     // back, finds its operands unwritten, and what runs too late finds them overwritten.
     // 3: launches are done as soon as events let them, and copies only when something waits for
     // them: a launch that does not wait for a copy finds its operands unwritten.
+    // 4: the other way round: a copy that does not wait for a launch overwrites its operands.
     ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
@@ -349,7 +350,7 @@ impl Gpu {
         self.push(stream, Pending::Work(Box::new(work)));
     }
 
-    /// The same of a copy.
+    /// The same of a copy or a message.
     pub fn enqueue_copy(&mut self, stream: usize, copy: impl FnOnce(&mut Gpu) + Send + 'static) {
         self.push(stream, Pending::Copy(Box::new(copy)));
     }
@@ -364,17 +365,18 @@ impl Gpu {
         self.stream(stream).pending.push_back(pending);
         match self.setting("deferred") {
             0 => self.run_pending(),
-            3 => self.run_all_but_copies(),
+            3 => self.run_all_but(|next| matches!(next, Pending::Copy(_))),
+            4 => self.run_all_but(|next| matches!(next, Pending::Work(_))),
             _ => {}
         }
     }
 
-    fn run_all_but_copies(&mut self) {
-        let is_copy = |stream: &Stream| matches!(stream.pending.front(), Some(Pending::Copy(_)));
+    fn run_all_but(&mut self, is_late: impl Fn(&Pending) -> bool) {
+        let is_held = |stream: &Stream| stream.pending.front().is_some_and(&is_late);
         let order: Vec<usize> = self.streams.keys().copied().collect();
         let next = |gpu: &Gpu| {
             let mut order = order.iter();
-            let can = |&&stream: &&usize| gpu.can_go_on(stream) && !is_copy(&gpu.streams[&stream]);
+            let can = |&&stream: &&usize| gpu.can_go_on(stream) && !is_held(&gpu.streams[&stream]);
             order.find(can).copied()
         };
         while let Some(stream) = next(self) {

@@ -279,7 +279,7 @@ fn start(gpu: &mut Gpu, message: Message) {
             "nccl communicator={communicator} from={from} to={to} bytes={bytes} stream={stream}"
         ));
     }
-    gpu.enqueue(stream, move |gpu| {
+    gpu.enqueue_copy(stream, move |gpu| {
         let memory = gpu.memory(start, bytes);
         if is_sent {
             // SAFETY: the memory has been checked.

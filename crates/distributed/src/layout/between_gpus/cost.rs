@@ -391,6 +391,22 @@ mod tests {
     }
 
     #[test]
+    fn a_b_on_the_first_gpu_is_copied_there_and_broadcast_while_ranks_wait_or_multiply() {
+        let shape = Shape::new(4, 6, 8);
+        let cost = |way| cost("broadcast-b", &machine(way, 1.0), shape, 2, 2);
+        // By NCCL both halves of A of 16 bytes are on rank 0's GPU first; B, 48, stays there.
+        assert_eq!(cost(Way::Nccl)[0], 16.0 + 48.0 + 16.0 + 16.0 * 10.0);
+        assert_eq!(cost(Way::Pinned)[0], 16.0 + 48.0 + 16.0 * 10.0);
+        // Four panels of 2 x 6, whose rows lie together, and products of 2 x 6 x 2 at 2 s a flop.
+        let (travelling, multiplying) = (12.0 * 100.0, 2.0 * 48.0);
+        for way in [Way::Nccl, Way::Mpi, Way::Pinned] {
+            let [_, compute, wait, collect] = cost(way);
+            assert_eq!((compute, collect), (4.0 * multiplying, COLLECT));
+            assert_eq!(wait, travelling + 3.0 * (travelling - multiplying));
+        }
+    }
+
+    #[test]
     fn a_longer_line_costs_nccl_latencies_and_mpi_steps() {
         let case = Case {
             shape: Shape::cube(8),

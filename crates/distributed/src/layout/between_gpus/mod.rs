@@ -10,8 +10,8 @@
 //! (`parts.rs`)             in one group          memory to GPUs'         a copy
 //! a panel of `overlapped`  the same, a group     the same                the same
 //!                          a panel
-//! a panel of `summa`       a broadcast on the    a broadcast of          a copy, a broadcast,
-//!                          stream of copies      GPUs' memory            a copy
+//! a panel of `summa`, and  a broadcast on the    a broadcast of          a copy, a broadcast,
+//! of B in `broadcast-b`    stream of copies      GPUs' memory            a copy
 //! ```
 //!
 //! Panels have two stages: the next travels while this one is multiplied. Three waits keep them

@@ -1,4 +1,5 @@
-//! `summa` between GPUs: whoever has a panel broadcasts it along its row, or column, of the grid.
+//! `summa` and `broadcast-b` between GPUs: whoever has a panel broadcasts it along its row, or
+//! column, of the grid.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,32 +15,32 @@ use crate::clock::Phase;
 use crate::comm::Ranks;
 use crate::comm::transport::Way;
 use crate::layout::product::Product;
+use crate::layout::summa::Distribution;
 use crate::layout::{Job, LayoutError};
 use crate::local::gpu::{Gpu, Line, OnGpu, wait_on_host};
 use crate::nccl::Communicator;
-use crate::share_out::{Block, Grid, owner, share};
+use crate::share_out::Shares;
 use crate::volume::Volume;
 
-/// `summa`: ranks hold blocks, and panels of them are broadcast along rows and columns of the
-/// grid.
+/// Ranks hold blocks, and panels of them are broadcast along rows and columns of the grid.
 pub(in crate::layout) fn summa<T: Element>(
-    grid: Grid,
-    panels: &[Range<usize>],
-    held: impl Fn(usize) -> (Block, Block),
+    distribution: &Distribution,
     job: &Job<'_, T>,
     gpu: &Gpu,
 ) -> Result<Option<Vec<T>>, LayoutError> {
+    let grid = distribution.grid;
     let product = Product::new(job, grid)?;
-    let parts = distribute(grid, job, gpu, held)?;
+    let parts = distribute(grid, job, gpu, |rank| distribution.held(&job.case, rank))?;
+    let panels = distribution.panels(&job.case);
     let (row, column) = grid.place(job.ranks.rank());
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
     let mut broadcasts = Broadcasts {
         gpu,
-        k: job.case.shape.k,
         along_row: Side::new(
             job,
             gpu,
-            (Line::Row(grid.rows, grid.columns), row, grid.columns),
+            (Line::Row(grid.rows, grid.columns), row),
+            (distribution.along_row, column),
             parts.a,
             Cut::Columns,
             parts.a.rows * widest,
@@ -47,7 +48,8 @@ pub(in crate::layout) fn summa<T: Element>(
         along_column: Side::new(
             job,
             gpu,
-            (Line::Column(grid.rows, grid.columns), column, grid.rows),
+            (Line::Column(grid.rows, grid.columns), column),
+            (distribution.along_column, row),
             parts.b,
             Cut::Rows,
             widest * parts.b.columns,
@@ -57,7 +59,7 @@ pub(in crate::layout) fn summa<T: Element>(
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
     // So that no rank waits in its product for another's blocks.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
-    let started = multiply_panels(job, gpu, panels, &mut broadcasts, Phase::Wait, &mut c)?;
+    let started = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
     finish(job, gpu, c, product, started)
 }
 
@@ -77,9 +79,9 @@ struct Side<'j, 'g, T: Element> {
     along: Option<Ranks>,
     /// The same, where NCCL does.
     communicator: Option<Rc<Communicator>>,
-    /// This rank's number among them, and how many shares k has along them.
+    /// How k lies on them, and this rank's number among them.
+    shares: Shares,
     number: usize,
-    parts: usize,
     block: OnGpu<T>,
     cut: Cut,
     slots: Vec<Slot<'g, T>>,
@@ -90,7 +92,8 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
     fn new(
         job: &'j Job<'_, T>,
         gpu: &'g Gpu,
-        (line, color, parts): (Line, usize, usize),
+        (line, color): (Line, usize),
+        (shares, number): (Shares, usize),
         block: OnGpu<T>,
         cut: Cut,
         elements: usize,
@@ -98,7 +101,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         let split = || job.ranks.split(Some(color)).expect("a color is given");
         let (mut along, mut communicator) = (None, None);
         // A line of one sends nothing.
-        if parts > 1 {
+        if shares.ranks > 1 {
             match gpu.way {
                 Way::Nccl => {
                     let joined = gpu.communicator(line, |nccl| join(nccl, &split()))?;
@@ -107,22 +110,17 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
                 Way::Mpi | Way::Pinned => along = Some(split()),
             }
         }
-        let slots = match parts {
+        let slots = match shares.ranks {
             1 => 0,
             _ => STAGES,
         };
         let slots = (0..slots).map(|_| Slot::new(gpu, elements, true));
-        let grid_place = match line {
-            Line::Row(_, columns) => job.ranks.rank() % columns,
-            Line::Column(_, columns) => job.ranks.rank() / columns,
-            Line::All(_) => job.ranks.rank(),
-        };
         Ok(Side {
             ranks: job.ranks,
             along,
             communicator,
-            number: grid_place,
-            parts,
+            shares,
+            number,
             block,
             cut,
             slots: slots.collect::<Result<_, DeviceError>>()?,
@@ -130,11 +128,11 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
     }
 
     /// This rank's own panel, where it lies, if the panel is its own.
-    fn own(&self, k: usize, panel: &Range<usize>) -> Option<OnGpu<T>> {
-        if owner(k, self.parts, panel.start) != self.number {
+    fn own(&self, panel: &Range<usize>) -> Option<OnGpu<T>> {
+        if self.shares.owner(panel.start) != self.number {
             return None;
         }
-        let from = share(k, self.parts, self.number).start;
+        let from = self.shares.held_by(self.number).start;
         let panel = panel.start - from..panel.end - from;
         Some(match self.cut {
             Cut::Columns => self.block.part(0..self.block.rows, panel),
@@ -151,19 +149,13 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
     }
 
     /// Starts the broadcast of a panel. A panel whose rows lie apart is packed in its slot first.
-    fn start(
-        &mut self,
-        gpu: &Gpu,
-        k: usize,
-        panel: &Range<usize>,
-        stage: usize,
-    ) -> Result<(), LayoutError> {
+    fn start(&mut self, gpu: &Gpu, panel: &Range<usize>, stage: usize) -> Result<(), LayoutError> {
         let (rows, columns) = self.size(panel);
-        if self.parts == 1 || rows * columns == 0 {
+        if self.shares.ranks == 1 || rows * columns == 0 {
             return Ok(());
         }
-        let root = owner(k, self.parts, panel.start);
-        let own = self.own(k, panel);
+        let root = self.shares.owner(panel.start);
+        let own = self.own(panel);
         let slot = &mut self.slots[stage];
         let room = slot.room.part(rows, columns);
         if let Some(communicator) = &self.communicator {
@@ -178,7 +170,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
                 None => room,
             };
             if own.is_some() {
-                let others = self.parts as u64 - 1;
+                let others = self.shares.ranks as u64 - 1;
                 let volume = Volume::of(others, from.elements() as u64);
                 self.ranks.count_by_nccl(volume);
             }
@@ -222,12 +214,11 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
     fn arrive(
         &mut self,
         gpu: &Gpu,
-        k: usize,
         panel: &Range<usize>,
         stage: usize,
     ) -> Result<OnGpu<T>, DeviceError> {
         let (rows, columns) = self.size(panel);
-        match self.own(k, panel) {
+        match self.own(panel) {
             Some(own) => {
                 let slot = self.slots.get_mut(stage);
                 if let Some(mut request) = slot.and_then(|slot| slot.request.take()) {
@@ -240,10 +231,9 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
     }
 }
 
-/// The panels of `summa`.
+/// The panels of such a distribution.
 struct Broadcasts<'j, 'g, T: Element> {
     gpu: &'g Gpu,
-    k: usize,
     along_row: Side<'j, 'g, T>,
     along_column: Side<'j, 'g, T>,
     /// Of each stage, until copies to it are started.
@@ -264,8 +254,8 @@ impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
             // MPI writes to other memory than the product reads.
             (Way::Pinned, Some(read)) => self.read[stage] = Some(read),
         }
-        self.along_row.start(self.gpu, self.k, panel, stage)?;
-        self.along_column.start(self.gpu, self.k, panel, stage)
+        self.along_row.start(self.gpu, panel, stage)?;
+        self.along_column.start(self.gpu, panel, stage)
     }
 
     fn arrive(
@@ -276,8 +266,8 @@ impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
         if let Some(read) = self.read[stage].take() {
             self.gpu.copies_wait_for(read)?;
         }
-        let a = self.along_row.arrive(self.gpu, self.k, panel, stage)?;
-        let b = self.along_column.arrive(self.gpu, self.k, panel, stage)?;
+        let a = self.along_row.arrive(self.gpu, panel, stage)?;
+        let b = self.along_column.arrive(self.gpu, panel, stage)?;
         self.gpu.products_wait_for_copies()?;
         Ok((a, b))
     }

@@ -1,0 +1,187 @@
+//! B is on rank 0 alone, A and C lie in rows on their ranks: panels of B are broadcast from rank 0
+//! to all others, the next one while this one is multiplied.
+//!
+//! Over `scatter-rows`: B is not copied to all ranks first. A rank waits for one panel of B, and
+//! has room for two. So the resident time has all of B's way, from the one rank that has B to
+//! every other: that is what a product takes whose A is spread over the ranks, and whose B was made
+//! or read by one of them. On P ranks, with panels of W columns of A and rows of B, a rank
+//!
+//! ```text
+//! holds         (M K + M N) / P     elements; rank 0 also K N, another 2 W N of panels
+//! receives       W N                elements a panel, ceil(K / W) panels; rank 0 nothing
+//! computes     2 M N W / P          flops a panel
+//! ```
+//!
+//! and rank 0 sends (P-1) K N elements, in P-1 messages a panel: as the root of broadcasts, in
+//! which MPI and NCCL let ranks pass on what they have received. Before, it sends (P-1)/P M K of A.
+//!
+//! It is SUMMA (`summa.rs`, which has all of its code) on a grid of P x 1 whose panels of B are
+//! all rank 0's. Rows of A stay where they are, as in any such grid. k has one owner, so panels end
+//! at multiples of W alone. A panel must arrive in the 2 M N W / P flops of the one before, so all
+//! but the first are hidden as long as
+//!
+//! ```text
+//! bytes a second of the broadcast  >=  element bytes * P / (2 M) * flops a second of a rank
+//! ```
+//!
+//! Ranks without rows take part in the broadcasts, too: a broadcast is one call of all of them.
+
+use gpu_gemm::Shape;
+
+use super::summa::{Distribution, STAGES, elements};
+use super::{Job, Layout, LayoutError, Moves, Multiply};
+use crate::Element;
+use crate::model::{Case, Cost, Machine, Memory};
+use crate::share_out::{Grid, Shares};
+use crate::volume::Sent;
+
+/// See the module.
+pub struct BroadcastB;
+
+impl BroadcastB {
+    fn distribution(case: &Case) -> Distribution {
+        let grid = Grid::column(case.ranks);
+        Distribution {
+            grid,
+            along_row: Shares::equal(case.shape.k, grid.columns),
+            along_column: Shares::on_first(case.shape.k, grid.rows),
+        }
+    }
+}
+
+impl Layout for BroadcastB {
+    fn name(&self) -> &'static str {
+        "broadcast-b"
+    }
+
+    fn idea(&self) -> &'static str {
+        "B is on rank 0 alone, and its panels are broadcast to the ranks that have rows of A"
+    }
+
+    fn grid(&self, case: &Case) -> Grid {
+        BroadcastB::distribution(case).grid
+    }
+
+    fn sent(&self, case: &Case, rank: usize) -> Sent {
+        BroadcastB::distribution(case).sent(case, rank)
+    }
+
+    fn memory(&self, case: &Case) -> Memory {
+        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        // Of the others, rank 1 has the most rows.
+        let of_rank_1 = || {
+            let (of_a, _) = BroadcastB::distribution(case).held(case, 1);
+            let c = self.grid(case).block(case.shape, 1);
+            elements(&of_a) + elements(&c)
+        };
+        let stages = STAGES as u64 * (case.panel as u64).min(k);
+        Memory {
+            first: m * k + k * n + m * n,
+            others: match case.ranks {
+                1 => 0,
+                _ => of_rank_1() + stages * n,
+            },
+        }
+    }
+
+    fn local_product(&self, case: &Case) -> Shape {
+        BroadcastB::distribution(case).local_product(case)
+    }
+
+    fn moves(&self, case: &Case) -> Option<Moves> {
+        Some(BroadcastB::distribution(case).moves(case))
+    }
+
+    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+        let making_room = self.making_room(case, machine, element_bytes);
+        BroadcastB::distribution(case).cost(case, machine, element_bytes, making_room)
+    }
+}
+
+impl<T: Element> Multiply<T> for BroadcastB {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+        BroadcastB::distribution(&job.case).multiply(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::plain;
+    use crate::volume::Volume;
+
+    fn case(ranks: usize, panel: usize) -> Case {
+        Case {
+            shape: Shape::new(13, 11, 17),
+            ranks,
+            panel,
+        }
+    }
+
+    #[test]
+    fn rows_of_a_are_scattered_first_and_all_of_b_is_broadcast_beside_the_product() {
+        let (m, n, k) = (13_u64, 11, 17);
+        for ranks in 1..20 {
+            for (panel, panels) in [(1, 17), (3, 6), (17, 1), (40, 1)] {
+                let case = case(ranks, panel);
+                let others = ranks as u64 - 1;
+                let rows_of_others = m - m.div_ceil(ranks as u64);
+                let with_rows = others.min(m - 1);
+                let sent = BroadcastB.sent(&case, 0);
+                let distribute = Volume {
+                    elements: rows_of_others * k,
+                    messages: with_rows,
+                };
+                assert_eq!(sent.distribute, distribute);
+                let multiply = Volume {
+                    elements: others * k * n,
+                    messages: others * panels,
+                };
+                assert_eq!(sent.multiply, multiply);
+                for rank in 1..ranks {
+                    let sent = BroadcastB.sent(&case, rank);
+                    let nothing = Volume::default();
+                    assert_eq!((sent.distribute, sent.multiply), (nothing, nothing));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn panels_are_as_wide_as_asked_whatever_the_number_of_ranks() {
+        for ranks in 1..9 {
+            let case = case(ranks, 6);
+            let panels = BroadcastB::distribution(&case).panels(&case);
+            assert_eq!(panels, [0..6, 6..12, 12..17]);
+        }
+    }
+
+    #[test]
+    fn another_rank_has_room_for_two_panels_of_b_and_not_for_b() {
+        let others = |ranks, panel| BroadcastB.memory(&case(ranks, panel)).others;
+        assert_eq!(others(1, 3), 0);
+        // 4 rows of 13, as rank 0.
+        assert_eq!(others(4, 3), 3 * 17 + 3 * 11 + 2 * 3 * 11);
+        assert_eq!(others(3, 100), 4 * 17 + 4 * 11 + 2 * 17 * 11);
+        assert_eq!(others(20, 3), 17 + 11 + 2 * 3 * 11);
+    }
+
+    #[test]
+    fn a_resident_product_waits_for_the_first_panel_and_hides_the_others_if_ranks_have_many_rows() {
+        let cost = |m| {
+            let case = Case {
+                shape: Shape::new(m, 1000, 1000),
+                ranks: 2,
+                panel: 100,
+            };
+            BroadcastB.cost(&case, &plain(), 4)
+        };
+        // 1 µs and 100 x 1000 elements of 4 bytes at 1 GB/s.
+        let panel = 1e-6 + 400e-6;
+        let close = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
+        assert!(close(cost(1000).wait_s, panel));
+        assert!(close(cost(1000).compute_s, 1.0));
+        // Of 2 rows, a rank multiplies a panel in 200 µs.
+        assert!(close(cost(2).wait_s, panel + 9.0 * panel - 10.0 * 200e-6));
+    }
+}
