@@ -3,11 +3,11 @@
 
 use std::io::{self, Write};
 
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape};
 use host::report::{duration, new_table, speed};
 
 use crate::layout::{Layout, layouts};
-use crate::model::{Case, Machine};
+use crate::model::{Bytes, Case, Machine};
 
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
@@ -16,7 +16,7 @@ pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub shape: Shape,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     pub panel: usize,
     pub machine: Machine,
     /// Of one rank, in bytes.
@@ -36,11 +36,14 @@ pub struct Prediction {
 }
 
 impl Question {
-    fn element_bytes(&self) -> usize {
-        match self.data_type {
-            ElementType::F32 | ElementType::I32 => 4,
-            ElementType::F64 => 8,
-            ElementType::Bf16 | ElementType::F16 => 2,
+    fn bytes(&self) -> Bytes {
+        let DataType { inputs, .. } = self.data_type;
+        match inputs {
+            ElementType::F32 => Bytes::of::<f32>(),
+            ElementType::F64 => Bytes::of::<f64>(),
+            ElementType::I32 => Bytes::of::<i32>(),
+            ElementType::Bf16 => Bytes::of::<Bf16>(),
+            ElementType::F16 => Bytes::of::<F16>(),
         }
     }
 
@@ -51,14 +54,14 @@ impl Question {
             ranks,
             panel: self.panel,
         };
-        let bytes = self.element_bytes();
+        let bytes = self.bytes();
         let cost = layout.cost(&case, &self.machine, bytes);
         let memory = layout.memory(&case);
         Prediction {
             time_s: cost.total(),
             resident_s: cost.resident(),
-            first_bytes: memory.first as f64 * bytes as f64,
-            other_bytes: memory.others as f64 * bytes as f64,
+            first_bytes: memory.first.bytes(bytes),
+            other_bytes: memory.others.bytes(bytes),
         }
     }
 
@@ -165,7 +168,7 @@ mod tests {
     fn cluster(size: usize) -> Question {
         Question {
             shape: Shape::cube(size),
-            data_type: ElementType::F32,
+            data_type: DataType::F32,
             panel: 256,
             machine: Machine::described(2e-6, 1e10, 1e12),
             memory_bytes: 16.0 * GIB,

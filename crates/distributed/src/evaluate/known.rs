@@ -1,11 +1,12 @@
 //! The problems that rank 0 knows, and how results are proven right.
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
 use host::cpu::{self, view::View, view::ViewMut};
-use host::data::{Matrix, Placement, Problem, Storage};
+use host::data::{Data, Matrix, Number, Placement, Problem, ProblemError, Storage};
 use host::memory;
 use host::progress::Progress;
 use host::prove::{EvaluateError, compute_reference, small_integer};
@@ -17,9 +18,10 @@ use thiserror::Error;
 use super::Request;
 use crate::Element;
 
-/// How results round. Whatever a kernel carries along within a panel, panels are added plainly. All
-/// kernels for elements of 16 bits are of tensor cores, and a result of theirs is one product,
-/// rounded once: no layout adds panels of them.
+/// How results round, of A and B in `T`. Whatever a kernel carries along within a panel, panels are
+/// added plainly. All kernels for elements of 16 bits are of tensor cores. That their sums of panels
+/// are added up in f32 takes no larger bound: tensor cores lose up to 3 units for each product of a
+/// panel, and the sum of panels one for each panel, of the 4 for each product that the bound allows.
 pub(super) fn error_model<T: Element>() -> ErrorModel {
     match verify::rounds_sums::<T>() {
         true => ErrorModel::Truncated,
@@ -36,12 +38,64 @@ pub(super) enum KnownError {
     NoReference(#[from] EvaluateError),
 }
 
+/// A and B as ranks multiply them, in `T`: copies, where a problem has them in another type, that of
+/// C.
+pub(super) struct Inputs<T> {
+    copies: Option<[Matrix<T>; 2]>,
+}
+
+impl<T: Number> Inputs<T> {
+    pub fn of<C: Number>(a: &Matrix<C>, b: &Matrix<C>) -> Result<Self, ProblemError> {
+        let copies = match T::TYPE == C::TYPE {
+            true => None,
+            false => Some([a.converted()?, b.converted()?]),
+        };
+        Ok(Inputs { copies })
+    }
+
+    /// Of the matrices that these are `of`.
+    pub fn views<'a, C: Number>(
+        &'a self,
+        a: &'a Matrix<C>,
+        b: &'a Matrix<C>,
+    ) -> (View<'a, T>, View<'a, T>) {
+        let [a, b] = match &self.copies {
+            Some(copies) => copies.each_ref(),
+            None => [a, b].map(|matrix| {
+                let matrix: &dyn Any = matrix;
+                matrix
+                    .downcast_ref()
+                    .expect("without copies, the types are the same")
+            }),
+        };
+        (view(a), view(b))
+    }
+}
+
+fn view<T: Number>(matrix: &Matrix<T>) -> View<'_, T> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    View::new(matrix.elements(), rows, columns, matrix.leading())
+}
+
+/// A problem of a C in `C`, and A and B as ranks multiply them.
+struct Posed<T, C> {
+    problem: Problem<C>,
+    inputs: Inputs<T>,
+}
+
+impl<T: Element, C: Element> Posed<T, C> {
+    fn new(problem: Problem<C>) -> Result<Self, ProblemError> {
+        let inputs = Inputs::of(&problem.a, &problem.b)?;
+        Ok(Posed { problem, inputs })
+    }
+}
+
 /// The problems of one shape, and what is known to be right.
-pub(super) struct Known<T: Element> {
+pub(super) struct Known<T, C: Element> {
     pub shape: Shape,
-    exact: Option<Problem<T>>,
-    pub asked: Problem<T>,
-    data: Option<host::data::Data>,
+    exact: Option<Posed<T, C>>,
+    asked: Posed<T, C>,
+    data: Option<Data>,
     coverage: Coverage,
     /// Of each gate's problem, once it was needed, where elements have fewer bits than their sums:
     /// rows cannot be checked by their sums then.
@@ -50,19 +104,24 @@ pub(super) struct Known<T: Element> {
     passed: HashMap<(Gate, u64), Proof>,
 }
 
+/// Integers of which no sum rounds, if there are any: of A and B in `T` and a C of `C`.
+pub(super) fn exact_data<T: Element, C: Element>(shape: Shape) -> Option<Data> {
+    error_model::<T>().exact_data_of::<C>(T::TYPE, shape)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Gate {
     Exact,
     General,
 }
 
-impl<T: Element> Known<T> {
+impl<T: Element, C: Element> Known<T, C> {
     pub(super) fn new(
         request: &Request,
         shape: Shape,
         source: &Source,
     ) -> Result<Self, EvaluateError> {
-        memory::check_padded(shape, request.padding, size_of::<T>())?;
+        memory::check_padded(shape, request.padding, size_of::<C>())?;
         let scalars = (
             scalar("alpha", request.alpha)?,
             scalar("beta", request.beta)?,
@@ -70,11 +129,16 @@ impl<T: Element> Known<T> {
         let storage = request.storage();
         let layout = storage.layout(shape);
         let [alpha, beta] = [request.alpha, request.beta].map(scalar_of_integers);
-        let exact = error_model::<T>()
-            .exact_data::<T>(shape)
-            .map(|data| Problem::random(shape, layout, data, request.seed, alpha, beta))
+        let exact = exact_data::<T, C>(shape)
+            .map(|data| {
+                let (seed, scalars) = (request.seed, (alpha, beta));
+                let problem =
+                    Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, scalars);
+                Posed::new(problem?)
+            })
             .transpose()?;
-        let (asked, data) = source.problem(shape, storage, request.seed, scalars)?;
+        let (asked, data) = source.problem_of(T::TYPE, shape, storage, request.seed, scalars)?;
+        let asked = Posed::new(asked)?;
         Ok(Known {
             shape,
             exact,
@@ -89,7 +153,7 @@ impl<T: Element> Known<T> {
     pub(super) fn judge(
         &mut self,
         gate: Gate,
-        c: &Matrix<T>,
+        c: &Matrix<C>,
         tile: Tile,
         device: &Device,
     ) -> Result<Proof, KnownError> {
@@ -99,10 +163,10 @@ impl<T: Element> Known<T> {
         }
         let (data, model) = (self.data, error_model::<T>());
         let (problem, is_exact) = match (gate, &self.exact) {
-            (Gate::Exact, Some(problem)) => (problem, true),
-            (Gate::Exact, None) | (Gate::General, _) => (&self.asked, false),
+            (Gate::Exact, Some(exact)) => (&exact.problem, true),
+            (Gate::Exact, None) | (Gate::General, _) => (&self.asked.problem, false),
         };
-        let by_reference = verify::rounds_sums::<T>() && self.coverage != Coverage::Full;
+        let by_reference = verify::rounds_sums::<C>() && self.coverage != Coverage::Full;
         let storage = Storage::default();
         let fits = memory::check_stored(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);
@@ -121,7 +185,17 @@ impl<T: Element> Known<T> {
         Ok(proof)
     }
 
-    pub(super) fn problem(&self, gate: Gate) -> Option<&Problem<T>> {
+    pub(super) fn problem(&self, gate: Gate) -> Option<&Problem<C>> {
+        Some(&self.posed(gate)?.problem)
+    }
+
+    /// A and B as ranks multiply them.
+    pub(super) fn operands(&self, gate: Gate) -> Option<(View<'_, T>, View<'_, T>)> {
+        let Posed { problem, inputs } = self.posed(gate)?;
+        Some(inputs.views(&problem.a, &problem.b))
+    }
+
+    fn posed(&self, gate: Gate) -> Option<&Posed<T, C>> {
         match gate {
             Gate::Exact => self.exact.as_ref(),
             Gate::General => Some(&self.asked),
@@ -145,23 +219,26 @@ pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
     T::from_integer(small_integer(scalar))
 }
 
-/// `alpha * product + beta * C`, in the memory of the product.
-pub(super) fn finished<T: Element>(
-    problem: &Problem<T>,
-    mut product: Vec<T>,
-) -> Result<Matrix<T>, host::data::ProblemError> {
+/// `alpha * product + beta * C`, computed in the type of sums and rounded once to that of C; in the
+/// memory of the product where that is the same.
+pub(super) fn finished<C: Element>(
+    problem: &Problem<C>,
+    mut product: Vec<C::Sum>,
+) -> Result<Matrix<C>, ProblemError> {
     let Shape { m, n, .. } = problem.shape();
-    let (alpha, beta) = (problem.alpha, problem.beta);
-    if alpha != T::from_integer(1) || beta != T::default() {
-        let mut row_of_c = vec![T::default(); n];
+    let (alpha, beta) = (problem.alpha.as_sum(), problem.beta.as_sum());
+    if alpha != C::Sum::from_integer(1) || beta != C::Sum::default() {
+        let mut row_of_c = vec![C::Sum::default(); n];
         for (row, sums) in product.chunks_mut(n.max(1)).enumerate() {
-            row_of_c.copy_from_slice(problem.c.row(row));
+            for (sum, element) in row_of_c.iter_mut().zip(problem.c.row(row)) {
+                *sum = element.as_sum();
+            }
             let of_row = ViewMut::new(&mut row_of_c, 1, n, n);
             cpu::scale_and_add(alpha, View::new(sums, 1, n, n), beta, of_row);
             sums.copy_from_slice(&row_of_c);
         }
     }
-    Matrix::new(product, m, n, Placement::compact(n))
+    Matrix::new(C::rounded(product), m, n, Placement::compact(n))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, owner, panels, share};
 use crate::volume::{Sent, Volume};
 
@@ -113,17 +113,20 @@ impl Layout for Summa {
     }
 
     fn memory(&self, case: &Case) -> Memory {
-        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let k = case.shape.k as u64;
         let grid = self.grid(case);
         let c = grid.block(case.shape, 0);
         let (of_a, of_b) = held(case, grid, 0);
         let sides = (c.rows.len() + c.columns.len()) as u64;
         let stages = ((STAGES * case.panel) as u64).min(k);
         Memory {
-            first: m * k + k * n + m * n,
+            first: Elements::all(case.shape),
             others: match case.ranks {
-                1 => 0,
-                _ => elements(&of_a) + elements(&of_b) + elements(&c) + stages * sides,
+                1 => Elements::default(),
+                _ => Elements {
+                    inputs: elements(&of_a) + elements(&of_b) + stages * sides,
+                    sums: elements(&c),
+                },
             },
         }
     }
@@ -152,9 +155,9 @@ impl Layout for Summa {
         Some(moves)
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let (shape, grid) = (case.shape, self.grid(case));
-        if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
+        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
             return costs.summa(&panels_of(case, grid), |rank| held(case, grid, rank));
         }
         let block = grid.block(shape, 0);
@@ -168,7 +171,7 @@ impl Layout for Summa {
         let one = |side: usize, elements: usize, lie| {
             let steps = side.next_power_of_two().trailing_zeros();
             let message = Volume::of(1, elements as u64);
-            machine.sending(message, lie, element_bytes) * f64::from(steps)
+            machine.sending(message, lie, bytes.inputs) * f64::from(steps)
         };
         // Columns of A are cut from longer rows, rows of B are not.
         let travelling = |panel: &Range<usize>| {
@@ -178,18 +181,18 @@ impl Layout for Summa {
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
-                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, element_bytes),
+            distribute_s: self.making_room(case, machine, bytes)
+                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, bytes.inputs),
             compute_s,
             wait_s: first + machine.not_hidden(others, compute_s),
-            collect_s: collecting(case, grid, machine, element_bytes),
+            collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }
     }
 }
 
 impl<T: Element> Multiply<T> for Summa {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         let grid = self.grid(&job.case);
         if let Some(gpu) = job.gpu {
             let held = |rank| held(&job.case, grid, rank);
@@ -401,7 +404,8 @@ mod tests {
                 ranks,
                 panel: 1,
             };
-            Summa.memory(&case).others
+            let Elements { inputs, sums } = Summa.memory(&case).others;
+            inputs + sums
         };
         assert!(memory(16) > 3 * memory(64));
     }

@@ -3,8 +3,8 @@
 use gpu_gemm::Shape;
 
 use super::{Layout, layouts};
-use crate::model::Case;
 use crate::model::tests::plain;
+use crate::model::{Bytes, Case};
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -72,7 +72,7 @@ fn all_but_rank_0_send_their_blocks_of_c_and_one_rank_sends_nothing() {
 fn a_cost_is_never_negative_and_one_rank_only_computes() {
     for layout in layouts::<f32>() {
         for case in cases() {
-            let cost = layout.cost(&case, &plain(), 4);
+            let cost = layout.cost(&case, &plain(), Bytes::each(4));
             assert!(cost.to_array().iter().all(|seconds| *seconds >= 0.0));
             if case.ranks == 1 {
                 assert_eq!(cost.total(), cost.compute_s, "{}", layout.name());

@@ -28,7 +28,7 @@ pub(in crate::layout) fn summa<T: Element>(
     held: impl Fn(usize) -> (Block, Block),
     job: &Job<'_, T>,
     gpu: &Gpu,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, held)?;
     let (row, column) = grid.place(job.ranks.rank());
