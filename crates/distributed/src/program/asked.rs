@@ -181,7 +181,7 @@ fn no_kernel(error: SelectError, asked: DataType) -> Stop {
     );
     match is_of_type && of_ranks != asked {
         true => usage(format!(
-            "{error} Ranks compute sums of {asked} in {}, which rank 0 rounds once.",
+            "{error} Ranks add up products of {asked} in {}, which rank 0 rounds once.",
             of_ranks.c
         )),
         false => usage(error),
