@@ -225,6 +225,25 @@ mod tests {
     }
 
     #[test]
+    fn a_c_of_16_bits_is_added_up_in_f32_and_takes_its_memory() {
+        let [m, n, k] = [1000, 2000, 3000];
+        for data_type in [DataType::BF16, DataType::F16_F32] {
+            let question = Question {
+                shape: Shape::new(m, n, k),
+                data_type,
+                ..cluster(1)
+            };
+            let predicted = of(&question, "scatter-rows", 4);
+            let bytes = [
+                2 * (m * k + k * n) + 4 * m * n,
+                2 * (m / 4 * k + k * n) + 4 * m / 4 * n,
+            ];
+            let found = [predicted.first_bytes, predicted.other_bytes];
+            assert_eq!(found, bytes.map(|bytes| bytes as f64));
+        }
+    }
+
+    #[test]
     fn the_table_names_the_winner_and_what_does_not_fit() {
         let mut out = Vec::new();
         cluster(65536).write(&mut out).unwrap();

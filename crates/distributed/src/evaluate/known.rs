@@ -19,9 +19,12 @@ use super::Request;
 use crate::Element;
 
 /// How results round, of A and B in `T`. Whatever a kernel carries along within a panel, panels are
-/// added plainly. All kernels for elements of 16 bits are of tensor cores. That their sums of panels
-/// are added up in f32 takes no larger bound: tensor cores lose up to 3 units for each product of a
-/// panel, and the sum of panels one for each panel, of the 4 for each product that the bound allows.
+/// added plainly.
+///
+/// All kernels for elements of 16 bits are of tensor cores. Their bound allows 4 units for each of
+/// k products, and 8 more, and holds of sums of panels, too: tensor cores add four products or more
+/// at a time, to a sum that is 0 at first, so a panel of W products loses no more than 3 W + 1
+/// units, and f32 one more for each panel.
 pub(super) fn error_model<T: Element>() -> ErrorModel {
     match verify::rounds_sums::<T>() {
         true => ErrorModel::Truncated,
@@ -38,8 +41,8 @@ pub(super) enum KnownError {
     NoReference(#[from] EvaluateError),
 }
 
-/// A and B as ranks multiply them, in `T`: copies, where a problem has them in another type, that of
-/// C.
+/// A and B as ranks multiply them, in `T`: copies, where a problem has them in another type, that
+/// of C.
 pub(super) struct Inputs<T> {
     copies: Option<[Matrix<T>; 2]>,
 }
@@ -274,5 +277,34 @@ mod tests {
         let c = finished(&problem, product).unwrap();
         assert_eq!([c.row(0), c.row(1)], [[310, 614], [910, 1214]]);
         assert_eq!(c.buffer().as_ptr(), start, "no second C");
+    }
+
+    #[test]
+    fn a_sum_is_rounded_once_after_alpha_and_beta() {
+        let matrix = |elements: &[f64], rows, columns| {
+            let elements = elements
+                .iter()
+                .map(|element| Bf16::from_f64(*element))
+                .collect();
+            Matrix::new(elements, rows, columns, Placement::compact(columns)).unwrap()
+        };
+        let (three, one) = (Bf16::from_f64(3.0), Bf16::from_f64(1.0));
+        let factor = matrix(&[1.0], 1, 1);
+        let problem =
+            Problem::new(three, one, factor.clone(), factor, matrix(&[-768.0], 1, 1)).unwrap();
+        // As bf16, 257 is 256, and 3 of these are C.
+        let c = finished(&problem, vec![257.0_f32]).unwrap();
+        assert_eq!(c.row(0)[0].to_f64(), 3.0);
+    }
+
+    #[test]
+    fn ranks_get_a_and_b_in_their_own_type_and_copies_only_of_another_one() {
+        let of_c = Matrix::new(vec![1.5_f32, -2.0], 1, 2, Placement::compact(2)).unwrap();
+        let same = Inputs::<f32>::of(&of_c, &of_c).unwrap();
+        let (a, _) = same.views(&of_c, &of_c);
+        assert_eq!(a.elements().as_ptr(), of_c.elements().as_ptr());
+        let other = Inputs::<Bf16>::of(&of_c, &of_c).unwrap();
+        let (_, b) = other.views(&of_c, &of_c);
+        assert_eq!(b.row(0), [1.5, -2.0].map(Bf16::from_f64));
     }
 }

@@ -120,8 +120,8 @@ const BUDGET: f64 = 2.0;
 /// records, and the last C if it was proven right. No other C and no other shape's matrices are
 /// kept while a product is computed: they may fill a host's memory.
 ///
-/// Ranks multiply elements of `T` into sums. `C` is the type of the C that is asked for: `T`, or that
-/// of its sums. Only what rank 0 finishes, or each rank of its block, knows of it.
+/// Ranks multiply elements of `T` into sums. `C` is the type of the C that is asked for: `T`, or
+/// that of its sums. Only what finishes C, on rank 0 or of each rank's block, knows of it.
 ///
 /// # Errors
 ///

@@ -11,6 +11,9 @@
 //! | [`overlapped`] | as `scatter_rows` | 2 (P-1) a panel |
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
 //!
+//! These are elements of A and B. Ranks add up products in the type of sums, f32 where A and B are
+//! of 16 bits, and each but rank 0 sends its block of C in it.
+//!
 //! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
 //! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 

@@ -361,7 +361,8 @@ impl Gpu {
         })
     }
 
-    /// Launches `C += A * B`, where C is of sums, the first time `C = A * B`: so C is never zeroed. It does not wait.
+    /// Launches `C += A * B`, where C is of sums; the first time `C = A * B`, so C is never zeroed.
+    /// It does not wait.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ pub enum LocalError {
 
 /// What multiplies on one rank.
 pub trait LocalProduct<T: Element> {
-    /// Adds `A * B` to C. The three fit each other, and none is empty.
+    /// Adds `A * B` to C, which is of sums. The three fit each other, and none is empty.
     ///
     /// # Errors
     ///

@@ -132,8 +132,11 @@ pub fn kernels_run_in_the_simulator_on_each_rank() {
     }
 }
 
+/// From an exact sum to the nearest element of C.
+type Round = fn(f64) -> f64;
+
 /// `-2 A B + 3 C` of index sums, exact in f32, rounded once by `round`.
-fn rounded_once(m: usize, n: usize, k: usize, round: fn(f64) -> f64) -> Vec<Vec<f64>> {
+fn rounded_once(m: usize, n: usize, k: usize, round: Round) -> Vec<Vec<f64>> {
     let of_row = |(row, sums): (usize, Vec<f64>)| {
         let finished =
             |(column, sum): (usize, f64)| round(-2.0 * sum + 3.0 * (row + column) as f64);
@@ -144,10 +147,8 @@ fn rounded_once(m: usize, n: usize, k: usize, round: fn(f64) -> f64) -> Vec<Vec<
 }
 
 pub fn elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout() {
-    let (bf16, f16): (fn(f64) -> f64, fn(f64) -> f64) = (
-        |sum| Bf16::from_f64(sum).to_f32().into(),
-        |sum| F16::from_f64(sum).to_f32().into(),
-    );
+    let bf16: Round = |sum| Bf16::from_f64(sum).to_f32().into();
+    let f16: Round = |sum| F16::from_f64(sum).to_f32().into();
     for (dtype, round, ranks) in [
         ("bf16", bf16, "1,2,3,4"),
         ("f16-f32", |sum| sum, "1,2,3,4"),
