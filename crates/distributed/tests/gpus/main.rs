@@ -141,15 +141,16 @@ fn other_types_travel_as_well() {
 
 /// The panels' odd rows are padded for the copy engine.
 fn elements_of_16_bits_are_added_up_in_f32() {
-    for (dtype, way, order) in [
-        ("bf16", "nccl", ORDERS[1]),
-        ("f16-f32", "nccl", ORDERS[2]),
-        ("bf16", "pinned", ORDERS[1]),
-        ("f16", "mpi", ORDERS[2]),
+    let kernel = "warp-specialized";
+    for (dtype, kernel, way, order) in [
+        ("bf16", kernel, "nccl", ORDERS[1]),
+        ("f16-f32", kernel, "nccl", ORDERS[2]),
+        ("bf16", "auto", "pinned", ORDERS[1]),
+        ("f16", kernel, "mpi", ORDERS[2]),
     ] {
         let arguments = format!(
             "--layout all --scaling 3,4 --shapes 33x65x17,7x5x3,2x2x0,0x3x2 --panel 4 \
-             --dtype {dtype} --kernel warp-specialized --alpha -2 --beta 3 --runs 1 --format json \
+             --dtype {dtype} --kernel {kernel} --alpha -2 --beta 3 --runs 1 --format json \
              --transport {way}"
         );
         let settings = format!("gpus=4 mpi=1 {order}");

@@ -438,6 +438,8 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
         "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
+        // Where each CTA has tiles of its own, no other kernel adds up partial sums.
+        "persistent_64x64_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
         "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
         "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
         "pad_16" => copy_operand(gpu, &name, &launch, 2),
