@@ -188,6 +188,7 @@ unsafe fn multiply<
 ) where
     [f32; SUMS]: Sums,
 {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     let stages = Stages::<CONSUMERS, SUMS>::new(full, empty);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for copies of A and B
@@ -196,7 +197,6 @@ unsafe fn multiply<
     let tile = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN, BK);
     let depth = gemm.depth();
     let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, division);
-    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     if warpgroup == 0 {
         if SUMS > 64 {
             wgmma::decrease_registers::<24>();

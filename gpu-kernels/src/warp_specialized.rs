@@ -156,6 +156,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
+    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     let stages = Stages::<2, 128>::new(full, empty);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for whatever writes A, B and C
@@ -163,7 +164,6 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
-    let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {

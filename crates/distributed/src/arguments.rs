@@ -16,7 +16,8 @@ use crate::layout::{Layout, layouts};
 /// The panel width by default.
 pub const PANEL: usize = 256;
 
-/// The kernel by default: it takes every type, and needs neither a GPU nor patience.
+/// The kernel by default: it takes every type of more than 16 bits, and needs neither a GPU nor
+/// patience.
 pub const KERNEL: &str = "cpu-rows";
 
 /// What `--layout` takes for all of them.

@@ -43,8 +43,77 @@ mod table;
 pub mod volume;
 
 use comm::Transmissible;
+use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};
+use host::cpu::{Functions, Team, view::View, view::ViewMut};
 
 /// A number that ranks multiply and send to each other.
-pub trait Element: host::rung::Element + Transmissible {}
+///
+/// Ranks add up products in [`Element::Sum`], and send C in it. So each layout may add to C as
+/// often as it likes, and an element of 16 bits is rounded once, by rank 0, from all of its sum.
+pub trait Element: host::rung::Element + Transmissible {
+    /// The type of sums: the same, but f32 for elements of 16 bits.
+    type Sum: Element<Sum = Self::Sum>;
 
-impl<T: host::rung::Element + Transmissible> Element for T {}
+    /// The types of what ranks multiply, elements into sums.
+    const PRODUCT: DataType;
+
+    /// The function of a CPU rung, if it multiplies this type into such sums.
+    fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<Self>>;
+
+    /// Each sum rounded to an element; in the same memory where that is the same type.
+    fn rounded(sums: Vec<Self::Sum>) -> Vec<Self>;
+
+    /// The same number, as a sum.
+    fn as_sum(self) -> Self::Sum;
+}
+
+/// A CPU rung's `C += A * B`, by a team of threads.
+pub type MultiplyNatively<T> =
+    fn(View<'_, T>, View<'_, T>, ViewMut<'_, <T as Element>::Sum>, &Team);
+
+/// Those whose sums are of the same type.
+macro_rules! sums_of_the_same_type {
+    ($($number:ident),*) => {
+        $(impl Element for $number {
+            type Sum = $number;
+            const PRODUCT: DataType = <$number as MultipliesInto<$number>>::DATA_TYPE;
+
+            fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<$number>> {
+                <$number as host::cpu::CpuNumber>::multiply(functions)
+            }
+
+            fn rounded(sums: Vec<$number>) -> Vec<$number> {
+                sums
+            }
+
+            fn as_sum(self) -> $number {
+                self
+            }
+        })*
+    };
+}
+
+/// Those of 16 bits, whose sums are f32. No CPU rung multiplies them.
+macro_rules! sums_of_f32 {
+    ($($number:ident),*) => {
+        $(impl Element for $number {
+            type Sum = f32;
+            const PRODUCT: DataType = <$number as MultipliesInto<f32>>::DATA_TYPE;
+
+            fn multiply_natively(_: &Functions) -> Option<MultiplyNatively<$number>> {
+                None
+            }
+
+            fn rounded(sums: Vec<f32>) -> Vec<$number> {
+                sums.into_iter().map($number::from_f32).collect()
+            }
+
+            fn as_sum(self) -> f32 {
+                self.to_f32()
+            }
+        })*
+    };
+}
+
+sums_of_the_same_type!(f32, f64, i32);
+sums_of_f32!(Bf16, F16);

@@ -45,7 +45,7 @@ pub(crate) struct LocalShape {
 }
 
 /// What multiplies on the ranks.
-pub struct Local<'a, T> {
+pub struct Local<'a, T: Element> {
     pub product: &'a dyn LocalProduct<T>,
     /// If they multiply on GPUs.
     pub gpu: Option<&'a Gpu>,
@@ -71,7 +71,9 @@ pub fn measure<T: Element>(
         Some(_) => LONGEST_BESIDE_GPUS,
         None => LONGEST,
     };
-    let longest = (m * k + k * n).max(m * n).clamp(SHORTEST, most);
+    // C is sent in the type of sums.
+    let of_c = m * n * (size_of::<T::Sum>() / size_of::<T>());
+    let longest = (m * k + k * n).max(of_c).clamp(SHORTEST, most);
     let room = (BUFFER / LONGEST * most).min(4 * longest);
     let mut buffer = match (ranks.size(), ranks.rank()) {
         (2.., 0 | 1) => vec![T::from_integer(1); room],
@@ -181,7 +183,7 @@ fn speed<T: Element>(
         vec![T::from_integer(1); m * k],
         vec![T::from_integer(1); k * n],
     );
-    let mut c = vec![T::default(); m * n];
+    let mut c = vec![T::Sum::default(); m * n];
     let strip = local.product.rows_of_a_strip().filter(|_| in_panel);
     let mut once = || {
         let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));

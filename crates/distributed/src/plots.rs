@@ -524,7 +524,7 @@ mod tests {
     fn the_extrapolation_hints_at_what_does_not_fit() {
         let question = |memory_bytes| Question {
             shape: Shape::cube(1 << 12),
-            data_type: gpu_gemm::ElementType::F32,
+            data_type: gpu_gemm::DataType::F32,
             panel: 256,
             machine: Machine::described(2e-6, 1e10, 1e12),
             memory_bytes,

@@ -3,12 +3,12 @@
 
 use std::io::{self, Write};
 
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape};
 use host::report::{duration, new_table, speed};
 
 use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
-use crate::model::{Case, Machine};
+use crate::model::{Bytes, Case, Machine};
 
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
@@ -17,7 +17,7 @@ pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub shape: Shape,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     pub panel: usize,
     pub machine: Machine,
     /// Of one rank, in bytes.
@@ -37,11 +37,14 @@ pub struct Prediction {
 }
 
 impl Question {
-    fn element_bytes(&self) -> usize {
-        match self.data_type {
-            ElementType::F32 | ElementType::I32 => 4,
-            ElementType::F64 => 8,
-            ElementType::Bf16 | ElementType::F16 => 2,
+    fn bytes(&self) -> Bytes {
+        let DataType { inputs, .. } = self.data_type;
+        match inputs {
+            ElementType::F32 => Bytes::of::<f32>(),
+            ElementType::F64 => Bytes::of::<f64>(),
+            ElementType::I32 => Bytes::of::<i32>(),
+            ElementType::Bf16 => Bytes::of::<Bf16>(),
+            ElementType::F16 => Bytes::of::<F16>(),
         }
     }
 
@@ -52,14 +55,14 @@ impl Question {
             ranks,
             panel: self.panel,
         };
-        let bytes = self.element_bytes();
+        let bytes = self.bytes();
         let cost = layout.cost(&case, &self.machine, bytes);
         let memory = layout.memory(&case);
         Prediction {
             time_s: cost.total(),
             resident_s: cost.resident(),
-            first_bytes: memory.first as f64 * bytes as f64,
-            other_bytes: memory.others as f64 * bytes as f64,
+            first_bytes: memory.first.bytes(bytes),
+            other_bytes: memory.others.bytes(bytes),
         }
     }
 
@@ -166,7 +169,7 @@ mod tests {
     fn cluster(size: usize) -> Question {
         Question {
             shape: Shape::cube(size),
-            data_type: ElementType::F32,
+            data_type: DataType::F32,
             panel: 256,
             machine: Machine::described(2e-6, 1e10, 1e12),
             memory_bytes: 16.0 * GIB,
@@ -220,6 +223,25 @@ mod tests {
         assert!(memory("scatter-rows", 65536) > question.memory_bytes);
         assert!(memory("summa", 64) < question.memory_bytes);
         assert!(memory("summa", 16384) < memory("scatter-blocks", 16384));
+    }
+
+    #[test]
+    fn a_c_of_16_bits_is_added_up_in_f32_and_takes_its_memory() {
+        let [m, n, k] = [1000, 2000, 3000];
+        for data_type in [DataType::BF16, DataType::F16_F32] {
+            let question = Question {
+                shape: Shape::new(m, n, k),
+                data_type,
+                ..cluster(1)
+            };
+            let predicted = of(&question, "scatter-rows", 4);
+            let bytes = [
+                2 * (m * k + k * n) + 4 * m * n,
+                2 * (m / 4 * k + k * n) + 4 * m / 4 * n,
+            ];
+            let found = [predicted.first_bytes, predicted.other_bytes];
+            assert_eq!(found, bytes.map(|bytes| bytes as f64));
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Bytes;
+
 /// Elements of matrices, and the messages that they travel in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
@@ -58,6 +60,12 @@ impl Sent {
         self.distribute + self.multiply + self.collect
     }
 
+    /// What the elements take: of C, which alone is collected, those of sums.
+    pub fn bytes(&self, of: Bytes) -> u64 {
+        let inputs = (self.distribute + self.multiply).elements;
+        inputs * of.inputs as u64 + self.collect.elements * of.sums as u64
+    }
+
     /// As numbers, for messages: elements and messages of each phase.
     pub fn to_array(self) -> [u64; 6] {
         let Sent {
@@ -84,6 +92,13 @@ impl Sent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_of_c_that_are_collected_have_the_bytes_of_sums() {
+        let sent = Sent::from_array([100, 1, 10, 1, 1, 1]);
+        let of = |inputs, sums| sent.bytes(Bytes { inputs, sums });
+        assert_eq!((of(2, 4), of(8, 8)), (224, 888));
+    }
 
     #[test]
     fn what_is_sent_survives_the_way_to_rank_0() {

@@ -6,7 +6,7 @@ use distributed::model::Machine;
 use distributed::plots;
 use distributed::predict::Question;
 use distributed::record::{Record, Report};
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{DataType, Shape};
 use host::report::duration;
 
 use crate::parts::unbroken;
@@ -145,7 +145,7 @@ pub fn strong() -> Result<String, String> {
 pub fn predicted() -> Result<String, String> {
     Ok(plots::extrapolation(&Question {
         shape: Shape::cube(1 << 16),
-        data_type: ElementType::F32,
+        data_type: DataType::F32,
         panel: 256,
         machine: Machine::described(2e-6, 1e10, 1e12),
         memory_bytes: 16.0 * f64::from(1 << 30),

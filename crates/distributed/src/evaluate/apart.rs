@@ -4,31 +4,44 @@
 use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use host::cpu::view::View;
-use host::data::{Data, Matrix, Number, Placement, Problem, ProblemError};
+use host::data::{Data, Matrix, Placement, Problem, ProblemError};
 use host::memory;
 use host::prove::EvaluateError;
 use host::source::Source;
 use host::verify::summary::{Summary, judge_exact, judge_general};
-use host::verify::{ErrorModel, Failure, Proof};
+use host::verify::{Failure, Proof};
 use thiserror::Error;
 
 use super::Request;
-use super::known::{Gate, scalar, scalar_of_integers};
+use super::known::{Gate, Inputs, error_model, exact_data, scalar, scalar_of_integers};
 use crate::Element;
 use crate::share_out::Block;
 
 /// A and B, on rank 0.
-struct Factors<T> {
-    alpha: T,
-    a: Matrix<T>,
-    b: Matrix<T>,
+struct Factors<T, C> {
+    alpha: C,
+    a: Matrix<C>,
+    b: Matrix<C>,
+    inputs: Inputs<T>,
+}
+
+impl<T: Element, C: Element> Factors<T, C> {
+    fn new(alpha: C, a: Matrix<C>, b: Matrix<C>) -> Result<Self, ProblemError> {
+        let inputs = Inputs::of(&a, &b)?;
+        Ok(Factors {
+            alpha,
+            a,
+            b,
+            inputs,
+        })
+    }
 }
 
 /// The products of one shape, without C.
-pub(super) struct Apart<T> {
+pub(super) struct Apart<T, C> {
     pub shape: Shape,
-    exact: Option<Factors<T>>,
-    asked: Factors<T>,
+    exact: Option<Factors<T, C>>,
+    asked: Factors<T, C>,
     data: Option<Data>,
     seed: u64,
 }
@@ -49,66 +62,56 @@ pub(super) enum BlockFailure {
     Problem(#[from] ProblemError),
 }
 
-impl<T: Element> Apart<T> {
+impl<T: Element, C: Element> Apart<T, C> {
     /// Fills A and B as they would be beside a C.
     pub fn new(request: &Request, shape: Shape, source: &Source) -> Result<Self, EvaluateError> {
         let Shape { m, n, k } = shape;
         // The matrices of two problems, whose C has no elements.
         let halves = [Shape::new(m, 0, k), Shape::new(0, n, k)];
         for half in halves {
-            memory::check_padded(half, request.padding, size_of::<T>())?;
+            memory::check_padded(half, request.padding, size_of::<C>())?;
         }
         let storage = request.storage();
         let alpha = scalar("alpha", request.alpha)?;
-        let exact = match ErrorModel::Elementwise.exact_data::<T>(shape) {
+        let exact = match exact_data::<T, C>(shape) {
             None => None,
             Some(data) => {
                 let alpha = scalar_of_integers(request.alpha);
                 let fill = |shape| {
-                    let zero = T::default();
-                    Problem::random(
-                        shape,
-                        storage.layout(shape),
-                        data,
-                        request.seed,
-                        alpha,
-                        zero,
-                    )
+                    let (layout, scalars) = (storage.layout(shape), (alpha, C::default()));
+                    let (inputs, seed) = (T::TYPE, request.seed);
+                    Problem::random_batch_of(inputs, 1, shape, layout, data, seed, scalars)
                 };
                 let [of_a, of_b] = halves.map(fill);
-                let (a, b) = (of_a?.a, of_b?.b);
-                Some(Factors { alpha, a, b })
+                Some(Factors::new(alpha, of_a?.a, of_b?.b)?)
             }
         };
-        let fill = |shape| source.problem(shape, storage, request.seed, (alpha, T::default()));
+        let fill = |shape| {
+            let scalars = (alpha, C::default());
+            source.problem_of(T::TYPE, shape, storage, request.seed, scalars)
+        };
         let [of_a, of_b] = halves.map(fill);
         let ((of_a, data), (of_b, _)) = (of_a?, of_b?);
-        let (a, b) = (of_a.a, of_b.b);
         Ok(Apart {
             shape,
             exact,
-            asked: Factors { alpha, a, b },
+            asked: Factors::new(alpha, of_a.a, of_b.b)?,
             data,
             seed: request.seed,
         })
     }
 
-    fn factors(&self, gate: Gate) -> &Factors<T> {
+    fn factors(&self, gate: Gate) -> &Factors<T, C> {
         match (gate, &self.exact) {
             (Gate::Exact, Some(exact)) => exact,
             _ => &self.asked,
         }
     }
 
-    /// A and B.
+    /// A and B as ranks multiply them.
     pub fn operands(&self, gate: Gate) -> (View<'_, T>, View<'_, T>) {
-        let Factors { a, b, .. } = self.factors(gate);
-        [a, b]
-            .map(|matrix| {
-                let (rows, columns) = (matrix.rows(), matrix.columns());
-                View::new(matrix.elements(), rows, columns, matrix.leading())
-            })
-            .into()
+        let Factors { a, b, inputs, .. } = self.factors(gate);
+        inputs.views(a, b)
     }
 
     /// Judges the blocks of all ranks by what each says of its own. Returns what was shown.
@@ -163,7 +166,7 @@ impl<T: Element> Apart<T> {
         summary: &Summary,
         tile: Tile,
     ) -> Result<Result<Proof, Failure>, ProblemError> {
-        let Factors { alpha, a, b } = self.factors(gate);
+        let Factors { alpha, a, b, .. } = self.factors(gate);
         let Block { rows, columns } = block;
         let of_a = Matrix::from_rows(rows.len(), a.columns(), compact(a.columns()), |row, to| {
             to.copy_from_slice(a.row(rows.start + row));
@@ -177,8 +180,8 @@ impl<T: Element> Apart<T> {
             },
         )?;
         let c = Matrix::from_rows(rows.len(), columns.len(), compact(columns.len()), |_, _| ())?;
-        let problem = Problem::new(*alpha, T::default(), of_a, of_b, c)?;
-        let model = ErrorModel::Elementwise;
+        let problem = Problem::new(*alpha, C::default(), of_a, of_b, c)?;
+        let model = error_model::<T>();
         Ok(match (gate, &self.exact) {
             (Gate::Exact, Some(_)) => judge_exact(&problem, summary, tile, self.seed),
             _ => judge_general(&problem, summary, tile, self.data, self.seed, model),
@@ -191,14 +194,14 @@ fn compact(columns: usize) -> Placement {
 }
 
 /// What a rank says of its block: all ranks the same way.
-pub(super) fn summary<T: Number>(
+pub(super) fn summary<T: Element, C: Element>(
     gate: Gate,
     shape: Shape,
-    block: &Matrix<T>,
+    block: &Matrix<C>,
     tile: Tile,
     seed: u64,
 ) -> Summary {
-    let is_exact = ErrorModel::Elementwise.exact_data::<T>(shape).is_some();
+    let is_exact = exact_data::<T, C>(shape).is_some();
     match (block.rows() * block.columns(), gate) {
         (0, _) => Summary::default(),
         (_, Gate::Exact) if is_exact => Summary::exact(block, tile, seed),

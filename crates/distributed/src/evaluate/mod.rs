@@ -13,9 +13,8 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Device, ElementType, Shape};
-use host::cpu::view::View;
-use host::data::{Matrix, Placement, ProblemError, Storage};
+use gpu_gemm::{DataType, Device, Shape};
+use host::data::{Matrix, Number, Placement, ProblemError, Storage};
 use host::memory;
 use host::prove::EvaluateError;
 use host::report::Corner;
@@ -27,7 +26,7 @@ use host::verify::Failure;
 use host::verify::summary::Summary;
 
 use apart::Apart;
-use known::{Gate, Known, error_model, finished, scalar_of_integers};
+use known::{Gate, Known, exact_data, finished, scalar_of_integers};
 
 use crate::Element;
 use crate::clock::{Clock, Times};
@@ -38,7 +37,7 @@ use crate::layout::{Job, Multiply, layouts};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
-use crate::model::{Case, Machine};
+use crate::model::{Bytes, Case, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
 use crate::volume::{Sent, Volume};
 
@@ -51,7 +50,7 @@ pub struct Request {
     /// What it is called.
     pub kernel: String,
     pub tasks: Vec<Task>,
-    pub data_type: ElementType,
+    pub data_type: DataType,
     pub alpha: f64,
     pub beta: f64,
     pub padding: usize,
@@ -121,26 +120,29 @@ const BUDGET: f64 = 2.0;
 /// records, and the last C if it was proven right. No other C and no other shape's matrices are
 /// kept while a product is computed: they may fill a host's memory.
 ///
+/// Ranks multiply elements of `T` into sums. `C` is the type of the C that is asked for: `T`, or
+/// that of its sums. Only what finishes C, on rank 0 or of each rank's block, knows of it.
+///
 /// # Errors
 ///
 /// On rank 0, where matrices cannot be read or filled; the caller ends the job.
-pub fn evaluate<T: Element>(
+pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     world: &Ranks,
     request: &Request,
     place: &Place,
     source: &Source,
-) -> Result<(Vec<Record>, Option<Matrix<T>>), EvaluateError> {
+) -> Result<(Vec<Record>, Option<Matrix<C>>), EvaluateError> {
     let Some(local) = local_product::<T>(request.asked, place) else {
         end_the_job(format!(
             "`{}` does not multiply {}.",
             request.kernel,
-            T::TYPE
+            T::PRODUCT
         ));
     };
     let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
-    let mut known: Option<Knowledge<T>> = None;
+    let mut known: Option<Knowledge<T, C>> = None;
     for task in &request.tasks {
         let is_in = world.rank() < task.ranks;
         let group = world.split(is_in.then_some(0));
@@ -148,11 +150,11 @@ pub fn evaluate<T: Element>(
             // As rank 0's memory is.
             let gathers = request
                 .proof
-                .gathers(task.shape, request.padding, size_of::<T>());
+                .gathers(task.shape, request.padding, size_of::<C>());
             let mut gathers = [u8::from(gathers)];
             group.from_first(&mut gathers);
             let gathers = gathers == [1];
-            let is_other = |known: &Knowledge<T>| known.shape() != task.shape;
+            let is_other = |known: &Knowledge<T, C>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
                 known = Some(match gathers {
@@ -183,7 +185,7 @@ pub fn evaluate<T: Element>(
 }
 
 /// One task, on the ranks that take part in it.
-struct Evaluation<'a, T> {
+struct Evaluation<'a, T: Element> {
     group: &'a Ranks,
     request: &'a Request,
     task: &'a Task,
@@ -196,12 +198,12 @@ struct Evaluation<'a, T> {
 }
 
 /// What rank 0 knows of a shape.
-enum Knowledge<T: Element> {
-    Gathered(Box<Known<T>>),
-    Apart(Box<Apart<T>>),
+enum Knowledge<T: Element, C: Element> {
+    Gathered(Box<Known<T, C>>),
+    Apart(Box<Apart<T, C>>),
 }
 
-impl<T: Element> Knowledge<T> {
+impl<T: Element, C: Element> Knowledge<T, C> {
     fn shape(&self) -> Shape {
         match self {
             Knowledge::Gathered(known) => known.shape,
@@ -211,9 +213,9 @@ impl<T: Element> Knowledge<T> {
 }
 
 /// One run, as a rank sees it.
-struct Run<T> {
+struct Run<C> {
     /// All of it on rank 0, or each rank's block.
-    c: Option<Matrix<T>>,
+    c: Option<Matrix<C>>,
     /// From the start until this rank is done.
     wall_s: f64,
     /// Of each rank.
@@ -238,7 +240,10 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// The records on rank 0, and nothing on the others.
-    fn evaluate(&self, known: &mut Option<Knowledge<T>>) -> (Vec<Record>, Option<Matrix<T>>) {
+    fn evaluate<C: Element<Sum = T::Sum>>(
+        &self,
+        known: &mut Option<Knowledge<T, C>>,
+    ) -> (Vec<Record>, Option<Matrix<C>>) {
         let case = self.case();
         let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
         let asked: Vec<_> = layouts::<T>().into_iter().filter(asked).collect();
@@ -260,20 +265,17 @@ impl<T: Element> Evaluation<'_, T> {
         (records, result)
     }
 
-    fn evaluate_layout(
+    fn evaluate_layout<C: Element<Sum = T::Sum>>(
         &self,
         layout: &dyn Multiply<T>,
-        known: &mut Option<Knowledge<T>>,
+        known: &mut Option<Knowledge<T, C>>,
         machine: &Machine,
-    ) -> (Option<Record>, Option<Matrix<T>>) {
+    ) -> (Option<Record>, Option<Matrix<C>>) {
         let mut statements = Vec::new();
         let mut proven = true;
         let mut first = None;
         // The same on all ranks.
-        if error_model::<T>()
-            .exact_data::<T>(self.task.shape)
-            .is_none()
-        {
+        if exact_data::<T, C>(self.task.shape).is_none() {
             let k = self.task.shape.k;
             let why = format!("sums of {k} products are too long to be exact.");
             statements.push(Failure::Unprovable(why).to_string());
@@ -340,11 +342,11 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// What rank 0 makes of the C that it has; nothing on the others.
-    fn judge_gathered(
+    fn judge_gathered<C: Element>(
         &self,
-        known: &mut Option<Knowledge<T>>,
+        known: &mut Option<Knowledge<T, C>>,
         gate: Gate,
-        run: &Run<T>,
+        run: &Run<C>,
     ) -> Option<Result<String, String>> {
         let (Some(Knowledge::Gathered(known)), Some(c)) = (known, &run.c) else {
             return None;
@@ -356,16 +358,16 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// What rank 0 makes of what all ranks say of their blocks; nothing on the others.
-    fn judge_blocks(
+    fn judge_blocks<C: Element>(
         &self,
         layout: &dyn Multiply<T>,
-        known: &Option<Knowledge<T>>,
+        known: &Option<Knowledge<T, C>>,
         gate: Gate,
-        run: &Run<T>,
+        run: &Run<C>,
     ) -> Option<Result<String, String>> {
         let block = run.c.as_ref()?;
         let seed = self.request.seed;
-        let own = apart::summary(gate, self.task.shape, block, self.tile(), seed);
+        let own = apart::summary::<T, C>(gate, self.task.shape, block, self.tile(), seed);
         let Some(Knowledge::Apart(known)) = known else {
             self.group.tell_first(&own.words);
             self.group.tell_first(&own.numbers);
@@ -384,7 +386,7 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// Of all of C, wherever it is: the same on all ranks.
-    fn hash_of_bits(&self, run: &Run<T>) -> Vec<u64> {
+    fn hash_of_bits<C: Element>(&self, run: &Run<C>) -> Vec<u64> {
         let own = run.c.as_ref().map_or(0, Matrix::hash_of_bits);
         match self.gathers {
             true => vec![own],
@@ -415,7 +417,12 @@ impl<T: Element> Evaluation<'_, T> {
     }
 
     /// Multiplies once, what a gate is for. `known` is rank 0's.
-    fn run(&self, layout: &dyn Multiply<T>, known: Option<&Knowledge<T>>, gate: Gate) -> Run<T> {
+    fn run<C: Element<Sum = T::Sum>>(
+        &self,
+        layout: &dyn Multiply<T>,
+        known: Option<&Knowledge<T, C>>,
+        gate: Gate,
+    ) -> Run<C> {
         let case = self.case();
         let clock = Clock::default();
         let sent = Cell::default();
@@ -425,13 +432,8 @@ impl<T: Element> Evaluation<'_, T> {
         };
         let operands = match known {
             Some(Knowledge::Apart(known)) => Some(known.operands(gate)),
-            _ => problem.map(|problem| {
-                let Shape { m, n, k } = self.task.shape;
-                (
-                    View::new(problem.a.elements(), m, k, problem.a.leading()),
-                    View::new(problem.b.elements(), k, n, problem.b.leading()),
-                )
-            }),
+            Some(Knowledge::Gathered(known)) => known.operands(gate),
+            None => None,
         };
         // Alpha may be 0.
         let operands = operands.map(|(a, b)| {
@@ -474,34 +476,35 @@ impl<T: Element> Evaluation<'_, T> {
         }
     }
 
-    /// `alpha * product`, of this rank's block.
-    fn finished_block(
+    /// `alpha * product`, of this rank's block, which has the whole sums: so it is rounded once.
+    fn finished_block<C: Element<Sum = T::Sum>>(
         &self,
         layout: &dyn Multiply<T>,
         gate: Gate,
-        mut product: Vec<T>,
-    ) -> Result<Matrix<T>, ProblemError> {
+        mut product: Vec<T::Sum>,
+    ) -> Result<Matrix<C>, ProblemError> {
         let rank = self.group.rank();
         let block = &layout.blocks(&self.case())[rank];
         let alpha = match gate {
-            Gate::Exact => scalar_of_integers(self.request.alpha),
+            Gate::Exact => scalar_of_integers::<C>(self.request.alpha),
             // Rank 0 has refused what is none.
-            Gate::General => T::from_scalar(self.request.alpha).unwrap_or_default(),
+            Gate::General => C::from_scalar(self.request.alpha).unwrap_or_default(),
         };
-        if alpha != T::from_integer(1) {
+        let (alpha, one) = (alpha.as_sum(), T::Sum::from_integer(1));
+        if alpha != one {
             for element in &mut product {
-                *element = alpha.times_plus(*element, T::default());
+                *element = alpha.times_plus(*element, T::Sum::default());
             }
         }
         if self.request.planted_on == Some(rank) {
             let middle = product.len() / 2;
             if let Some(element) = product.get_mut(middle) {
-                let one = T::from_integer(1);
                 *element = one.times_plus(*element, one);
             }
         }
         let (rows, columns) = (block.rows.len(), block.columns.len());
-        Matrix::new(product, rows, columns, Placement::compact(columns))
+        let elements = C::rounded(product);
+        Matrix::new(elements, rows, columns, Placement::compact(columns))
     }
 
     /// What the formulas say that a rank sends.
@@ -519,13 +522,13 @@ impl<T: Element> Evaluation<'_, T> {
     /// What the model says.
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
         let case = self.case();
-        let cost = layout.cost(&case, machine, size_of::<T>());
+        let cost = layout.cost(&case, machine, Bytes::of::<T>());
         match self.gathers {
             true => cost,
             // Each rank still has its block copied from its GPU.
             false => {
                 let grid = layout.grid(&case);
-                let costs = Costs::new(&case, grid, machine, size_of::<T>());
+                let costs = Costs::new(&case, grid, machine, Bytes::of::<T>());
                 let costs = costs.filter(|_| layout.moves(&case).is_some());
                 Times {
                     collect_s: costs.map_or(0.0, |costs| costs.keeping()),
@@ -535,13 +538,18 @@ impl<T: Element> Evaluation<'_, T> {
         }
     }
 
-    fn record(&self, layout: &dyn Multiply<T>, machine: &Machine, runs: &[Run<T>]) -> Record {
+    fn record<C: Element>(
+        &self,
+        layout: &dyn Multiply<T>,
+        machine: &Machine,
+        runs: &[Run<C>],
+    ) -> Record {
         let (request, case) = (self.request, self.case());
         let Shape { m, n, k } = self.task.shape;
         let times_s: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
         let median = (!times_s.is_empty()).then(|| statistics::median(&times_s));
         let typical = median.and_then(|median| {
-            let distance = |run: &&Run<T>| (run.wall_s - median).abs();
+            let distance = |run: &&Run<C>| (run.wall_s - median).abs();
             runs.iter()
                 .min_by(|one, other| distance(one).total_cmp(&distance(other)))
         });
@@ -558,18 +566,18 @@ impl<T: Element> Evaluation<'_, T> {
             })
             .collect();
         let bytes = |sent: &dyn Fn(&RankRecord) -> Sent| {
-            let elements = per_rank.iter().map(|rank| sent(rank).total().elements);
-            elements.sum::<u64>() * size_of::<T>() as u64
+            let of_rank = |rank| sent(rank).bytes(Bytes::of::<T>());
+            per_rank.iter().map(of_rank).sum::<u64>()
         };
         let flops = case.shape.flops();
         let speed = |seconds: f64| (flops > 0.0 && seconds > 0.0).then(|| flops / seconds);
-        let resident = |run: &Run<T>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
+        let resident = |run: &Run<C>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
         let resident_times_s: Vec<f64> = runs.iter().map(resident).collect();
         let resident_median = median.map(|_| statistics::median(&resident_times_s));
         Record {
             layout: layout.name().to_string(),
             kernel: request.kernel.clone(),
-            dtype: T::TYPE.to_string(),
+            dtype: request.data_type.to_string(),
             m,
             n,
             k,

@@ -31,7 +31,7 @@ use gpu_gemm::Shape;
 use super::summa::{Distribution, STAGES, elements};
 use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Grid, Shares};
 use crate::volume::Sent;
 
@@ -67,19 +67,21 @@ impl Layout for BroadcastB {
     }
 
     fn memory(&self, case: &Case) -> Memory {
-        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let [n, k] = [case.shape.n, case.shape.k].map(|size| size as u64);
+        let stages = STAGES as u64 * (case.panel as u64).min(k);
         // Of the others, rank 1 has the most rows.
         let of_rank_1 = || {
             let (of_a, _) = BroadcastB::distribution(case).held(case, 1);
-            let c = self.grid(case).block(case.shape, 1);
-            elements(&of_a) + elements(&c)
+            Elements {
+                inputs: elements(&of_a) + stages * n,
+                sums: elements(&self.grid(case).block(case.shape, 1)),
+            }
         };
-        let stages = STAGES as u64 * (case.panel as u64).min(k);
         Memory {
-            first: m * k + k * n + m * n,
+            first: Elements::all(case.shape),
             others: match case.ranks {
-                1 => 0,
-                _ => of_rank_1() + stages * n,
+                1 => Elements::default(),
+                _ => of_rank_1(),
             },
         }
     }
@@ -92,14 +94,14 @@ impl Layout for BroadcastB {
         Some(BroadcastB::distribution(case).moves(case))
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
-        let making_room = self.making_room(case, machine, element_bytes);
-        BroadcastB::distribution(case).cost(case, machine, element_bytes, making_room)
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        let making_room = self.making_room(case, machine, bytes);
+        BroadcastB::distribution(case).cost(case, machine, bytes, making_room)
     }
 }
 
 impl<T: Element> Multiply<T> for BroadcastB {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         BroadcastB::distribution(&job.case).multiply(job)
     }
 }
@@ -158,12 +160,15 @@ mod tests {
 
     #[test]
     fn another_rank_has_room_for_two_panels_of_b_and_not_for_b() {
-        let others = |ranks, panel| BroadcastB.memory(&case(ranks, panel)).others;
-        assert_eq!(others(1, 3), 0);
+        let others = |ranks, panel| {
+            let Elements { inputs, sums } = BroadcastB.memory(&case(ranks, panel)).others;
+            (inputs, sums)
+        };
+        assert_eq!(others(1, 3), (0, 0));
         // 4 rows of 13, as rank 0.
-        assert_eq!(others(4, 3), 3 * 17 + 3 * 11 + 2 * 3 * 11);
-        assert_eq!(others(3, 100), 4 * 17 + 4 * 11 + 2 * 17 * 11);
-        assert_eq!(others(20, 3), 17 + 11 + 2 * 3 * 11);
+        assert_eq!(others(4, 3), (3 * 17 + 2 * 3 * 11, 3 * 11));
+        assert_eq!(others(3, 100), (4 * 17 + 2 * 17 * 11, 4 * 11));
+        assert_eq!(others(20, 3), (17 + 2 * 3 * 11, 11));
     }
 
     #[test]
@@ -174,7 +179,7 @@ mod tests {
                 ranks: 2,
                 panel: 100,
             };
-            BroadcastB.cost(&case, &plain(), 4)
+            BroadcastB.cost(&case, &plain(), Bytes::of::<f32>())
         };
         // 1 µs and 100 x 1000 elements of 4 bytes at 1 GB/s.
         let panel = 1e-6 + 400e-6;

@@ -12,6 +12,9 @@
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
 //! | [`broadcast_b`] | (P-1)/P M K, then (P-1) K N | P-1, then P-1 a panel |
 //!
+//! These are elements of A and B. Ranks add up products in the type of sums, f32 where A and B are
+//! of 16 bits, and each but rank 0 sends its block of C in it.
+//!
 //! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
 //! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
 
@@ -33,7 +36,7 @@ use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Case, Cost, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::nccl::NcclError;
 use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
@@ -67,7 +70,7 @@ pub trait Layout: Sync {
     fn local_product(&self, case: &Case) -> Shape;
 
     /// What it should take, with elements of so many bytes.
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost;
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost;
 
     /// What ranks with GPUs copy and send, as far as it has to be timed for [`Layout::cost`]; none
     /// if parts travel through the host's memory.
@@ -76,9 +79,10 @@ pub trait Layout: Sync {
     }
 
     /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone.
-    fn making_room(&self, case: &Case, machine: &Machine, element_bytes: usize) -> f64 {
-        let of_c = case.shape.m as u64 * case.shape.n as u64;
-        machine.zeroing(self.memory(case).others.max(of_c), element_bytes)
+    fn making_room(&self, case: &Case, machine: &Machine, bytes: Bytes) -> f64 {
+        let of_c = Elements::of_c(case.shape.m as u64 * case.shape.n as u64);
+        let others = self.memory(case).others;
+        machine.zeroing(others.bytes(bytes).max(of_c.bytes(bytes)))
     }
 }
 
@@ -124,15 +128,15 @@ impl Moves {
 }
 
 /// A layout at work.
-pub trait Multiply<T>: Layout {
-    /// Computes `A * B`, row by row: all of it on rank 0, or if it is not gathered, each rank's
-    /// block on that rank. All ranks of the job call it.
+pub trait Multiply<T: Element>: Layout {
+    /// Computes `A * B`, row by row, in the type of sums: all of it on rank 0, or if it is not
+    /// gathered, each rank's block on that rank. All ranks of the job call it.
     ///
     /// # Errors
     ///
     /// The local product fails, or there is no memory. The other ranks then wait for this one:
     /// the caller must end the job.
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError>;
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError>;
 }
 
 /// Why a rank cannot do its part.
@@ -149,7 +153,7 @@ pub enum LayoutError {
 }
 
 /// What a rank needs to know to do its part.
-pub struct Job<'a, T> {
+pub struct Job<'a, T: Element> {
     pub ranks: &'a Ranks,
     pub case: Case,
     /// A and B, on rank 0.
@@ -166,7 +170,7 @@ pub struct Job<'a, T> {
 
 impl<T: Element> Job<'_, T> {
     /// So many zeros. That the system finds memory for them is time, too.
-    fn zeros(&self, elements: usize) -> Result<Vec<T>, LayoutError> {
+    fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
         self.clock.time(Phase::Distribute, || zeros(elements))
     }
 
@@ -175,7 +179,7 @@ impl<T: Element> Job<'_, T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T>,
+        c: ViewMut<'_, T::Sum>,
     ) -> Result<(), LayoutError> {
         if c.rows() == 0 || c.columns() == 0 || a.columns() == 0 {
             return Ok(());
@@ -189,7 +193,7 @@ impl<T: Element> Job<'_, T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T>,
+        c: ViewMut<'_, T::Sum>,
         mut progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
         in_strips(self.local.rows_of_a_strip(), a, c, |a, c| {
@@ -213,11 +217,11 @@ impl<T: Element> Job<'_, T> {
 }
 
 /// Hands strips of `strip` rows of A and of C to `work`, or all rows at once.
-pub(crate) fn in_strips<T, E>(
+pub(crate) fn in_strips<T, S, E>(
     strip: Option<usize>,
     a: View<'_, T>,
-    mut c: ViewMut<'_, T>,
-    mut work: impl FnMut(View<'_, T>, ViewMut<'_, T>) -> Result<(), E>,
+    mut c: ViewMut<'_, S>,
+    mut work: impl FnMut(View<'_, T>, ViewMut<'_, S>) -> Result<(), E>,
 ) -> Result<(), E> {
     let rows = c.rows();
     let strip = strip.unwrap_or(rows).max(1);

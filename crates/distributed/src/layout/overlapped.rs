@@ -32,7 +32,7 @@ use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Incoming, Outgoing, OutgoingCopy};
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::{Sent, Volume};
 
@@ -97,11 +97,18 @@ impl Layout for Overlapped {
         let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
         let rows = largest_share(case.shape.m, case.ranks) as u64;
         let room = |panels: usize| (panels as u64 * case.panel as u64).min(panels as u64 * k);
+        let all = Elements::all(case.shape);
         Memory {
-            first: m * k + k * n + m * n + room(AHEAD + 1) * (m - rows),
+            first: Elements {
+                inputs: all.inputs + room(AHEAD + 1) * (m - rows),
+                ..all
+            },
             others: match case.ranks {
-                1 => 0,
-                _ => room(STAGES) * (rows + n) + rows * n,
+                1 => Elements::default(),
+                _ => Elements {
+                    inputs: room(STAGES) * (rows + n),
+                    sums: rows * n,
+                },
             },
         }
     }
@@ -126,8 +133,8 @@ impl Layout for Overlapped {
         })
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
-        if let Some(costs) = Costs::new(case, self.grid(case), machine, element_bytes) {
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        if let Some(costs) = Costs::new(case, self.grid(case), machine, bytes) {
             return costs.overlapped(&panels_of(case));
         }
         let (first, others) = first_and_others(case);
@@ -136,20 +143,20 @@ impl Layout for Overlapped {
             .into_iter()
             .map(|panel| machine.multiplying(rows, case.shape.n, panel.len()));
         let compute_s = products.sum();
-        let travelling = machine.sending(others, Lie::Together, element_bytes);
+        let travelling = machine.sending(others, Lie::Together, bytes.inputs);
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
-                + machine.sending(first, Lie::Together, element_bytes),
+            distribute_s: self.making_room(case, machine, bytes)
+                + machine.sending(first, Lie::Together, bytes.inputs),
             compute_s,
             wait_s: machine.not_hidden(travelling, compute_s),
-            collect_s: collecting(case, self.grid(case), machine, element_bytes),
+            collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }
     }
 }
 
 impl<T: Element> Multiply<T> for Overlapped {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         if let Some(gpu) = job.gpu {
             return between_gpus::overlapped(self.grid(&job.case), &panels_of(&job.case), job, gpu);
         }

@@ -23,7 +23,7 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share, share};
 use crate::volume::{Sent, Volume};
 
@@ -103,7 +103,7 @@ impl Layout for PointToPoint {
         }
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let shape = case.shape;
         let rows = largest_share(shape.m, workers(case.ranks));
         let collected = match case.ranks {
@@ -114,17 +114,17 @@ impl Layout for PointToPoint {
             },
         };
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
-                + machine.sending(self.sent(case, 0).distribute, Lie::Together, element_bytes),
+            distribute_s: self.making_room(case, machine, bytes)
+                + machine.sending(self.sent(case, 0).distribute, Lie::Together, bytes.inputs),
             compute_s: machine.multiplying(rows, shape.n, shape.k),
-            collect_s: machine.sending(collected, Lie::Together, element_bytes),
+            collect_s: machine.sending(collected, Lie::Together, bytes.sums),
             ..Cost::default()
         }
     }
 }
 
 impl<T: Element> Multiply<T> for PointToPoint {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         match (job.ranks.rank(), job.operands) {
             (0, Some((a, b))) => master(self, job, a, b).map(Some),
             (rank, _) => worker(job, self.blocks(&job.case)[rank].rows.len()),
@@ -137,7 +137,7 @@ fn master<T: Element>(
     job: &Job<'_, T>,
     a: View<'_, T>,
     b: View<'_, T>,
-) -> Result<Vec<T>, LayoutError> {
+) -> Result<Vec<T::Sum>, LayoutError> {
     let shape = job.case.shape;
     let blocks = layout.blocks(&job.case);
     let rows = match job.gathers {
@@ -173,7 +173,7 @@ fn master<T: Element>(
     Ok(c)
 }
 
-fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T>>, LayoutError> {
+fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let (n, k) = (job.case.shape.n, job.case.shape.k);
     let is_busy = rows > 0 && n > 0;
     let (mut a, mut b) = (Vec::new(), Vec::new());

@@ -13,8 +13,8 @@ use crate::volume::Volume;
 use gpu_gemm::Shape;
 
 /// C of a job whose ranks form a grid, whose first rank is rank 0.
-pub(super) struct Product<T> {
-    buffer: Vec<T>,
+pub(super) struct Product<T: Element> {
+    buffer: Vec<T::Sum>,
     block: Block,
     shape: Shape,
     grid: Grid,
@@ -44,7 +44,7 @@ impl<T: Element> Product<T> {
     }
 
     /// This rank's block.
-    pub fn block(&mut self) -> ViewMut<'_, T> {
+    pub fn block(&mut self) -> ViewMut<'_, T::Sum> {
         let (rows, columns) = (self.block.rows.len(), self.block.columns.len());
         match self.is_all {
             // The block of rank 0 is the top left one.
@@ -60,7 +60,7 @@ impl<T: Element> Product<T> {
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in
     /// which each block goes to its place among the rows of C by a derived datatype. If C is not
     /// gathered, each rank's block stays where it is.
-    pub fn collect(mut self, job: &Job<'_, T>) -> Option<Vec<T>> {
+    pub fn collect(mut self, job: &Job<'_, T>) -> Option<Vec<T::Sum>> {
         job.clock.time(Phase::Idle, || job.ranks.barrier());
         if !self.gathers {
             return Some(self.buffer);

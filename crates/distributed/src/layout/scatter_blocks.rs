@@ -21,7 +21,7 @@ use super::product::collected;
 use super::scatter_rows::{collecting, scatter_and_multiply};
 use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
 use crate::share_out::Grid;
 use crate::volume::{Sent, Volume};
 
@@ -69,14 +69,17 @@ impl Layout for ScatterBlocks {
     }
 
     fn memory(&self, case: &Case) -> Memory {
-        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let k = case.shape.k as u64;
         let block = self.grid(case).block(case.shape, 0);
         let (rows, columns) = (block.rows.len() as u64, block.columns.len() as u64);
         Memory {
-            first: m * k + k * n + m * n,
+            first: Elements::all(case.shape),
             others: match case.ranks {
-                1 => 0,
-                _ => rows * k + k * columns + rows * columns,
+                1 => Elements::default(),
+                _ => Elements {
+                    inputs: rows * k + k * columns,
+                    sums: rows * columns,
+                },
             },
         }
     }
@@ -90,25 +93,25 @@ impl Layout for ScatterBlocks {
         Some(Moves::of_blocks(case, self.grid(case)))
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let grid = self.grid(case);
-        if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
+        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
             return costs.scatter();
         }
         let block = grid.block(case.shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
-                + machine.sending(scattered(case, grid), Lie::Apart, element_bytes),
+            distribute_s: self.making_room(case, machine, bytes)
+                + machine.sending(scattered(case, grid), Lie::Apart, bytes.inputs),
             compute_s: machine.multiplying(rows, columns, case.shape.k),
-            collect_s: collecting(case, grid, machine, element_bytes),
+            collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }
     }
 }
 
 impl<T: Element> Multiply<T> for ScatterBlocks {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         scatter_and_multiply(self.grid(&job.case), job)
     }
 }

@@ -21,7 +21,7 @@ use super::product::{Product, collected};
 use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share};
 use crate::volume::{Sent, Volume};
 
@@ -52,26 +52,29 @@ pub(super) fn scattered(case: &Case, depth: usize) -> Volume {
 
 /// Of layouts whose ranks hold rows of A and all of B.
 pub(super) fn memory_by_rows(case: &Case, parts: usize) -> Memory {
-    let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+    let [n, k] = [case.shape.n, case.shape.k].map(|size| size as u64);
     let rows = largest_share(case.shape.m, parts) as u64;
     Memory {
-        first: m * k + k * n + m * n,
+        first: Elements::all(case.shape),
         others: match case.ranks {
-            1 => 0,
-            _ => rows * k + k * n + rows * n,
+            1 => Elements::default(),
+            _ => Elements {
+                inputs: rows * k + k * n,
+                sums: rows * n,
+            },
         },
     }
 }
 
 /// The time in which rank 0 receives all blocks but its own.
-pub(super) fn collecting(case: &Case, grid: Grid, machine: &Machine, element_bytes: usize) -> f64 {
+pub(super) fn collecting(case: &Case, grid: Grid, machine: &Machine, bytes: Bytes) -> f64 {
     let own = grid.block(case.shape, 0);
     let own = own.rows.len() * own.columns.len();
     let volume = Volume {
         elements: (case.shape.m * case.shape.n - own) as u64,
         messages: case.ranks as u64 - 1,
     };
-    machine.sending(volume, Lie::Apart, element_bytes)
+    machine.sending(volume, Lie::Apart, bytes.sums)
 }
 
 impl Layout for ScatterRows {
@@ -113,23 +116,23 @@ impl Layout for ScatterRows {
         Some(Moves::of_blocks(case, self.grid(case)))
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
-        if let Some(costs) = Costs::new(case, self.grid(case), machine, element_bytes) {
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        if let Some(costs) = Costs::new(case, self.grid(case), machine, bytes) {
             return costs.scatter();
         }
         let rows = largest_share(case.shape.m, case.ranks);
         Cost {
-            distribute_s: self.making_room(case, machine, element_bytes)
-                + machine.sending(scattered(case, case.shape.k), Lie::Apart, element_bytes),
+            distribute_s: self.making_room(case, machine, bytes)
+                + machine.sending(scattered(case, case.shape.k), Lie::Apart, bytes.inputs),
             compute_s: machine.multiplying(rows, case.shape.n, case.shape.k),
-            collect_s: collecting(case, self.grid(case), machine, element_bytes),
+            collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }
     }
 }
 
 impl<T: Element> Multiply<T> for ScatterRows {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         scatter_and_multiply(self.grid(&job.case), job)
     }
 }
@@ -139,7 +142,7 @@ impl<T: Element> Multiply<T> for ScatterRows {
 pub(super) fn scatter_and_multiply<T: Element>(
     grid: Grid,
     job: &Job<'_, T>,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     if let Some(gpu) = job.gpu {
         return between_gpus::scatter_and_multiply(grid, job, gpu);
     }
@@ -219,7 +222,7 @@ mod tests {
                 ranks,
                 panel: 4,
             };
-            ScatterRows.cost(&case, &plain(), 4)
+            ScatterRows.cost(&case, &plain(), Bytes::each(4))
         };
         assert_eq!((cost(1).distribute_s, cost(1).collect_s), (0.0, 0.0));
         assert!(cost(4).distribute_s > 2.0 * cost(2).distribute_s);

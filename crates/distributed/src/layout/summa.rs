@@ -34,7 +34,7 @@ use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
-use crate::model::{Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
 use crate::share_out::{Block, Grid, Shares, panels};
 use crate::volume::{Sent, Volume};
 
@@ -155,15 +155,9 @@ impl Distribution {
     }
 
     /// What it should take, where all ranks have room after `making_room` seconds.
-    pub fn cost(
-        &self,
-        case: &Case,
-        machine: &Machine,
-        element_bytes: usize,
-        making_room: f64,
-    ) -> Cost {
+    pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes, making_room: f64) -> Cost {
         let (shape, grid) = (case.shape, self.grid);
-        if let Some(costs) = Costs::new(case, grid, machine, element_bytes) {
+        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
             return costs.summa(&self.panels(case), |rank| self.held(case, rank));
         }
         let block = grid.block(shape, 0);
@@ -177,7 +171,7 @@ impl Distribution {
         let one = |side: usize, elements: usize, lie| {
             let steps = side.next_power_of_two().trailing_zeros();
             let message = Volume::of(1, elements as u64);
-            machine.sending(message, lie, element_bytes) * f64::from(steps)
+            machine.sending(message, lie, bytes.inputs) * f64::from(steps)
         };
         // Columns of A are cut from longer rows, rows of B are not.
         let travelling = |panel: &Range<usize>| {
@@ -188,10 +182,10 @@ impl Distribution {
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         Cost {
             distribute_s: making_room
-                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, element_bytes),
+                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, bytes.inputs),
             compute_s,
             wait_s: first + machine.not_hidden(others, compute_s),
-            collect_s: collecting(case, grid, machine, element_bytes),
+            collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }
     }
@@ -215,16 +209,19 @@ impl Layout for Summa {
     }
 
     fn memory(&self, case: &Case) -> Memory {
-        let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
+        let k = case.shape.k as u64;
         let c = self.grid(case).block(case.shape, 0);
         let (of_a, of_b) = Summa::distribution(case).held(case, 0);
         let sides = (c.rows.len() + c.columns.len()) as u64;
         let stages = ((STAGES * case.panel) as u64).min(k);
         Memory {
-            first: m * k + k * n + m * n,
+            first: Elements::all(case.shape),
             others: match case.ranks {
-                1 => 0,
-                _ => elements(&of_a) + elements(&of_b) + elements(&c) + stages * sides,
+                1 => Elements::default(),
+                _ => Elements {
+                    inputs: elements(&of_a) + elements(&of_b) + stages * sides,
+                    sums: elements(&c),
+                },
             },
         }
     }
@@ -237,21 +234,24 @@ impl Layout for Summa {
         Some(Summa::distribution(case).moves(case))
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, element_bytes: usize) -> Cost {
-        let making_room = self.making_room(case, machine, element_bytes);
-        Summa::distribution(case).cost(case, machine, element_bytes, making_room)
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        let making_room = self.making_room(case, machine, bytes);
+        Summa::distribution(case).cost(case, machine, bytes, making_room)
     }
 }
 
 impl<T: Element> Multiply<T> for Summa {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         Summa::distribution(&job.case).multiply(job)
     }
 }
 
 impl Distribution {
     /// [`Multiply::multiply`].
-    pub fn multiply<T: Element>(&self, job: &Job<'_, T>) -> Result<Option<Vec<T>>, LayoutError> {
+    pub fn multiply<T: Element>(
+        &self,
+        job: &Job<'_, T>,
+    ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         if let Some(gpu) = job.gpu {
             return between_gpus::summa(self, job, gpu);
         }
@@ -465,7 +465,8 @@ mod tests {
                 ranks,
                 panel: 1,
             };
-            Summa.memory(&case).others
+            let Elements { inputs, sums } = Summa.memory(&case).others;
+            inputs + sums
         };
         assert!(memory(16) > 3 * memory(64));
     }

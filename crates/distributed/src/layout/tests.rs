@@ -3,8 +3,8 @@
 use gpu_gemm::Shape;
 
 use super::{Layout, layouts};
-use crate::model::Case;
 use crate::model::tests::plain;
+use crate::model::{Bytes, Case, Gpus, Machine};
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -72,10 +72,32 @@ fn all_but_rank_0_send_their_blocks_of_c_and_one_rank_sends_nothing() {
 fn a_cost_is_never_negative_and_one_rank_only_computes() {
     for layout in layouts::<f32>() {
         for case in cases() {
-            let cost = layout.cost(&case, &plain(), 4);
+            let cost = layout.cost(&case, &plain(), Bytes::each(4));
             assert!(cost.to_array().iter().all(|seconds| *seconds >= 0.0));
             if case.ranks == 1 {
                 assert_eq!(cost.total(), cost.compute_s, "{}", layout.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_and_b_cost_the_bytes_of_inputs_and_c_those_of_sums() {
+    let beside_gpus = Machine {
+        gpus: Some(Gpus::default()),
+        ..plain()
+    };
+    let mixed = Bytes { inputs: 2, sums: 4 };
+    for machine in [plain(), beside_gpus] {
+        for layout in layouts::<f32>() {
+            for case in cases() {
+                let of = |bytes| layout.cost(&case, &machine, bytes);
+                let (cost, inputs, sums) = (of(mixed), of(Bytes::each(2)), of(Bytes::each(4)));
+                let name = format!("{} {case:?}", layout.name());
+                assert_eq!(cost.distribute_s, inputs.distribute_s, "{name}");
+                assert_eq!(cost.wait_s, inputs.wait_s, "{name}");
+                assert_eq!(cost.compute_s, inputs.compute_s, "{name}");
+                assert_eq!(cost.collect_s, sums.collect_s, "{name}");
             }
         }
     }

@@ -31,8 +31,8 @@ use gpu_gemm::device::cuda::rectangle::{Side, copy_on};
 use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
 use gpu_gemm::{
-    Batch, Bindings, Call, Chooser, CudaDevice, CudaStream, Device, DeviceError, DeviceFacts,
-    ElementType, Operand, Plan, Shape, Transpose,
+    Batch, Bindings, Call, Chooser, CudaDevice, CudaStream, DataType, Device, DeviceError,
+    DeviceFacts, Operand, Plan, Shape, Transpose,
 };
 use host::cpu::view::{View, ViewMut};
 use host::rung::Rung;
@@ -62,7 +62,7 @@ pub struct Gpu {
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
     free_locked: RefCell<Vec<LockedBuffer<u8>>>,
-    plans: RefCell<HashMap<(ElementType, Call), Rc<Plan>>>,
+    plans: RefCell<HashMap<(DataType, Call), Rc<Plan>>>,
     asked: Asked,
     chooser: Arc<Chooser>,
     pub way: Way,
@@ -361,7 +361,8 @@ impl Gpu {
         })
     }
 
-    /// Launches `C += A * B`, the first time `C = A * B`: so C is never zeroed. It does not wait.
+    /// Launches `C += A * B`, where C is of sums; the first time `C = A * B`, so C is never zeroed.
+    /// It does not wait.
     ///
     /// # Errors
     ///
@@ -378,7 +379,7 @@ impl Gpu {
         &self,
         a: OnGpu<T>,
         b: OnGpu<T>,
-        c: &mut BlockOfC<'_, T>,
+        c: &mut BlockOfC<'_, T::Sum>,
     ) -> Result<(), LocalError> {
         let shape = Shape::new(c.rows, c.columns, a.columns);
         assert_eq!((a.rows, b.rows, b.columns), (c.rows, a.columns, c.columns));
@@ -430,10 +431,10 @@ impl Gpu {
             ldc: shape.n,
             batch: Batch::ONE,
         };
-        if let Some(known) = self.plans.borrow().get(&(T::TYPE, call)) {
+        if let Some(known) = self.plans.borrow().get(&(T::PRODUCT, call)) {
             return Ok(known.clone());
         }
-        let rung = self.asked.rung(&self.chooser, T::TYPE, call);
+        let rung = self.asked.rung(&self.chooser, T::PRODUCT, call);
         let choice = rung.and_then(Rung::choice);
         let choice = choice.ok_or(LocalError::NoKernel(shape))?;
         if let Some(error) = self.device.lacks_tensor_cores(choice.variant) {
@@ -444,7 +445,7 @@ impl Gpu {
         self.device().compile(&plan)?;
         let plan = Rc::new(plan);
         let mut plans = self.plans.borrow_mut();
-        plans.insert((T::TYPE, call), plan.clone());
+        plans.insert((T::PRODUCT, call), plan.clone());
         Ok(plan)
     }
 

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use gpu_gemm::{Chooser, Device, Shape};
+use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};
-use host::cpu::{self, Team};
-use host::data::{Matrix, Placement, Problem, ProblemError, Storage};
+use host::data::{Matrix, Number, Placement, Problem, ProblemError, Storage};
 use host::rung::Rung;
 use host::select::Asked;
 
 use super::{LocalError, LocalProduct};
-use crate::Element;
+use crate::{Element, MultiplyNatively};
 
 /// A rung of the CPU's ladder.
-pub(super) struct Native<T> {
-    pub multiply: cpu::Multiply<T>,
+pub(super) struct Native<T: Element> {
+    pub multiply: MultiplyNatively<T>,
     pub team: Arc<Team>,
 }
 
@@ -23,7 +23,7 @@ impl<T: Element> LocalProduct<T> for Native<T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T>,
+        c: ViewMut<'_, T::Sum>,
     ) -> Result<(), LocalError> {
         (self.multiply)(a, b, c, &self.team);
         Ok(())
@@ -48,15 +48,20 @@ impl<T: Element> LocalProduct<T> for OnDevice {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        mut c: ViewMut<'_, T>,
+        mut c: ViewMut<'_, T::Sum>,
     ) -> Result<(), LocalError> {
         let shape = Shape::new(a.rows(), b.columns(), a.columns());
         let call = Storage::default().call(shape, T::TYPE);
-        let rung = self.asked.rung(&self.chooser, T::TYPE, call);
+        let rung = self.asked.rung(&self.chooser, T::PRODUCT, call);
         let rung: Rung = rung.ok_or(LocalError::NoKernel(shape))?;
-        let one = T::from_integer(1);
+        let one = T::Sum::from_integer(1);
         let so_far = Matrix::from_rows(shape.m, shape.n, Placement::compact(shape.n), |_, _| ())?;
-        let mut problem = Problem::new(one, one, compact(a)?, compact(b)?, so_far)?;
+        // Of matrices in the type of C, which the kernel gets A and B of their own type from.
+        let problem = Problem::new(one, one, compact(a)?, compact(b)?, so_far)?;
+        let mut problem = Problem {
+            inputs: T::TYPE,
+            ..problem
+        };
         for row in 0..shape.m {
             problem.c.row_mut(row).copy_from_slice(c.row_mut(row));
         }
@@ -72,9 +77,12 @@ impl<T: Element> LocalProduct<T> for OnDevice {
     }
 }
 
-fn compact<T: Element>(view: View<'_, T>) -> Result<Matrix<T>, ProblemError> {
+/// A copy, in the type of sums.
+fn compact<T: Element>(view: View<'_, T>) -> Result<Matrix<T::Sum>, ProblemError> {
     let placement = Placement::compact(view.columns());
     Matrix::from_rows(view.rows(), view.columns(), placement, |row, elements| {
-        elements.copy_from_slice(view.row(row));
+        for (element, source) in elements.iter_mut().zip(view.row(row)) {
+            *element = source.as_sum();
+        }
     })
 }

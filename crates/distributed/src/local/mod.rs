@@ -12,8 +12,8 @@ mod in_host_memory;
 use std::sync::Arc;
 
 use gpu_gemm::{Chooser, Device, DeviceError, Shape};
+use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};
-use host::cpu::{CpuNumber, Team};
 use host::data::ProblemError;
 use host::run::RunError;
 use host::rung::Rung;
@@ -38,8 +38,8 @@ pub enum LocalError {
 }
 
 /// What multiplies on one rank.
-pub trait LocalProduct<T> {
-    /// Adds `A * B` to C. The three fit each other, and none is empty.
+pub trait LocalProduct<T: Element> {
+    /// Adds `A * B` to C, which is of sums. The three fit each other, and none is empty.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ pub trait LocalProduct<T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T>,
+        c: ViewMut<'_, T::Sum>,
     ) -> Result<(), LocalError>;
 
     /// The fewest rows of C that it multiplies about as well as many. A layout that lets MPI
@@ -70,7 +70,7 @@ pub struct Place {
 pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn LocalProduct<T>>> {
     match asked {
         Asked::Rung(Rung::Cpu(algorithm)) => {
-            let multiply = <T as CpuNumber>::multiply(&algorithm.functions)?;
+            let multiply = T::multiply_natively(&algorithm.functions)?;
             Some(Box::new(Native {
                 multiply,
                 team: place.team.clone(),

@@ -19,6 +19,7 @@ pub use gpus::{Copied, Gpus, ResidentProduct, Travel, waiting};
 use gpu_gemm::Shape;
 use serde::{Deserialize, Serialize};
 
+use crate::Element;
 use crate::clock::Times;
 use crate::volume::Volume;
 
@@ -84,13 +85,67 @@ pub struct Case {
     pub panel: usize,
 }
 
+/// Bytes of an element of A and B, and of one of C while it is computed, sent and collected: as a
+/// sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    pub inputs: usize,
+    pub sums: usize,
+}
+
+impl Bytes {
+    /// Those of products of a type.
+    pub fn of<T: Element>() -> Bytes {
+        Bytes {
+            inputs: size_of::<T>(),
+            sums: size_of::<T::Sum>(),
+        }
+    }
+
+    /// Both of the same size.
+    pub fn each(bytes: usize) -> Bytes {
+        Bytes {
+            inputs: bytes,
+            sums: bytes,
+        }
+    }
+}
+
+/// Elements of A and B, and of C.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elements {
+    pub inputs: u64,
+    pub sums: u64,
+}
+
+impl Elements {
+    /// Of all three matrices.
+    pub fn all(shape: Shape) -> Elements {
+        let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as u64);
+        Elements {
+            inputs: m * k + k * n,
+            sums: m * n,
+        }
+    }
+
+    /// Of C alone.
+    pub fn of_c(sums: u64) -> Elements {
+        Elements { inputs: 0, sums }
+    }
+
+    /// What they take.
+    pub fn bytes(self, of: Bytes) -> f64 {
+        self.inputs as f64 * of.inputs as f64 + self.sums as f64 * of.sums as f64
+    }
+}
+
 /// Elements that a rank needs memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// On rank 0.
-    pub first: u64,
-    /// On the other rank that needs the most; 0 if there is none.
-    pub others: u64,
+    pub first: Elements,
+    /// On the other rank that needs the most; none if there is none.
+    pub others: Elements,
 }
 
 impl Machine {
@@ -142,9 +197,9 @@ impl Machine {
         Shape::new(m, n, k).flops() / flops_per_s
     }
 
-    /// The time to ask for memory for so many elements, and to fill it with zeros.
-    pub fn zeroing(&self, elements: u64, element_bytes: usize) -> f64 {
-        elements as f64 * element_bytes as f64 / self.zeroed_bytes_per_s
+    /// The time to ask for so many bytes of memory, and to fill them with zeros.
+    pub fn zeroing(&self, bytes: f64) -> f64 {
+        bytes / self.zeroed_bytes_per_s
     }
 
     /// The time that ranks wait for messages that take `travelling` while they compute for
@@ -214,7 +269,7 @@ pub(crate) mod tests {
         assert!((sending - (3e-6 + 12e-6)).abs() < 1e-12);
         assert_eq!(plain().sending(Volume::default(), Lie::Apart, 4), 0.0);
         assert!((plain().multiplying(10, 20, 30) - 12e-6).abs() < 1e-12);
-        assert_eq!(plain().zeroing(1000, 4), 0.0);
+        assert_eq!(plain().zeroing(4000.0), 0.0);
     }
 
     #[test]
@@ -259,7 +314,7 @@ pub(crate) mod tests {
         assert!((apart - 2e-6).abs() < 1e-12);
         assert!((machine.multiplying(100, 100, 90) - 0.9e-3).abs() < 1e-9);
         assert!((machine.multiplying(90, 100, 12) - 4.32e-4).abs() < 1e-9);
-        assert!((machine.zeroing(1000, 4) - 4e-6).abs() < 1e-12);
+        assert!((machine.zeroing(4000.0) - 4e-6).abs() < 1e-12);
     }
 
     #[test]

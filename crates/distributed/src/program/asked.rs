@@ -1,18 +1,17 @@
 //! What is to be done, the same on all ranks, and what is wrong with it.
 
-use gpu_gemm::{DataType, ElementType, Shape, Transpose};
+use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 use host::cli::exit::{Stop, usage};
 use host::cli::matrices::{Matrices, matrices};
 use host::cpu::{self, Settings};
 use host::rung::Rung;
-use host::select::{self, Asked};
+use host::select::{self, Asked, SelectError};
 use host::source::{Filling, Source};
 
+use crate::Element;
 use crate::arguments::{Arguments, ProofPlace};
 use crate::comm::{LARGEST, Ranks};
 use crate::evaluate::{Proof, Request, Task};
-use crate::layout::layouts;
-use crate::model::Case;
 use crate::record::Scaling;
 
 /// m, n and k where nothing says what they are.
@@ -68,18 +67,10 @@ pub(super) fn request(
     shape: Shape,
 ) -> Result<Request, Stop> {
     let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
-    let DataType {
-        inputs,
-        c: data_type,
-    } = matrices.data_type;
-    if inputs != data_type {
-        return Err(usage(format!(
-            "Ranks multiply matrices of one type, and not of {}; name another one with --dtype.",
-            matrices.data_type
-        )));
-    }
+    let data_type = matrices.data_type;
     let names = [arguments.kernel.clone()];
-    let asked = match &select::ask(kernels, rungs, &names, matrices.data_type).map_err(usage)?[..] {
+    let found = select::ask(kernels, rungs, &names, of_ranks(data_type));
+    let asked = match &found.map_err(|error| no_kernel(error, data_type))?[..] {
         [one] => *one,
         several => {
             let count = several.len();
@@ -145,9 +136,6 @@ pub(super) fn request(
     }
     let proof = proof(arguments, matrices)?;
     let layouts = arguments.layouts();
-    if data_type.bytes() == 2 && !arguments.model.predict {
-        check_16_bits(arguments, &layouts, data_type)?;
-    }
     if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
         let count = tasks.len() * layouts.len();
         return Err(usage(format!(
@@ -173,44 +161,31 @@ pub(super) fn request(
     })
 }
 
-/// What cannot be of elements of 16 bits, whose sums are f32: C has to be rounded once.
-fn check_16_bits(
-    arguments: &Arguments,
-    asked: &[&'static str],
-    data_type: ElementType,
-) -> Result<(), Stop> {
-    let one = Case {
-        shape: Shape::cube(2),
-        ranks: 1,
-        panel: 1,
-    };
-    // Those that multiply less than all of k at a time.
-    let (adding, others): (Vec<_>, Vec<_>) = layouts::<f32>()
-        .into_iter()
-        .partition(|layout| layout.local_product(&one).k < one.shape.k);
-    let mut adding = adding.iter().map(|layout| layout.name());
-    if let Some(name) = adding.find(|name| asked.contains(name)) {
-        let others: Vec<_> = others.iter().map(|layout| layout.name()).collect();
-        return Err(usage(format!(
-            "`{name}` adds a product to C for each panel, and a C of {data_type} would be rounded \
-             each time. Name layouts that multiply once: --layout {}.",
-            others.join(",")
-        )));
+/// The types of what ranks multiply: the C that they add to, and send, is of the type of sums.
+fn of_ranks(data_type: DataType) -> DataType {
+    match data_type.inputs {
+        ElementType::F32 => f32::PRODUCT,
+        ElementType::F64 => f64::PRODUCT,
+        ElementType::I32 => i32::PRODUCT,
+        ElementType::Bf16 => Bf16::PRODUCT,
+        ElementType::F16 => F16::PRODUCT,
     }
-    let operands = &arguments.problem.operands;
-    if (operands.alpha, operands.beta) != (1.0, 0.0) {
-        return Err(usage(format!(
-            "Rank 0 applies alpha and beta to the product that it has collected, which of \
-             {data_type} is rounded already. Leave out --alpha and --beta."
-        )));
+}
+
+/// What is said if a name stands for no kernel that ranks multiply with.
+fn no_kernel(error: SelectError, asked: DataType) -> Stop {
+    let of_ranks = of_ranks(asked);
+    let is_of_type = matches!(
+        error,
+        SelectError::WrongType { .. } | SelectError::NoMatchOfType { .. }
+    );
+    match is_of_type && of_ranks != asked {
+        true => usage(format!(
+            "{error} Ranks add up products of {asked} in {}, which rank 0 rounds once.",
+            of_ranks.c
+        )),
+        false => usage(error),
     }
-    if arguments.proof.proof == Some(ProofPlace::Distributed) {
-        return Err(usage(format!(
-            "--proof distributed compares sums of a C that is not rounded, and one of {data_type} \
-             is. Leave it out."
-        )));
-    }
-    Ok(())
 }
 
 /// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
@@ -227,14 +202,23 @@ fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
     ];
     let why = needs_c.into_iter().find(|(needs, _)| *needs);
     let limit = arguments.proof.gather_limit;
+    let data_type = matrices.data_type;
+    let is_rounded = data_type != of_ranks(data_type);
     match (arguments.proof.proof, why) {
         (Some(ProofPlace::Distributed), Some((_, why))) => Err(usage(format!(
             "--proof distributed leaves C where it is computed, but {why}; leave one of them out."
         ))),
+        (Some(ProofPlace::Distributed), None) if is_rounded => Err(usage(format!(
+            "--proof distributed compares sums of rows and columns of C, which are no longer exact \
+             where each element of C was rounded to {}. Leave it out, or keep C as ranks compute \
+             it, with --dtype {}.",
+            data_type.c,
+            of_ranks(data_type),
+        ))),
         (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
         (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
         // There is no other for it.
-        (None, None) if matrices.data_type.c.bytes() == 2 => Ok(Proof::Gathered),
+        (None, None) if is_rounded => Ok(Proof::Gathered),
         (None, None) => Ok(Proof::BySize(
             limit.map(|gibibytes| (gibibytes * f64::from(1 << 30)) as u64),
         )),

@@ -13,7 +13,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpu_gemm::{Bf16, ElementType, F16, Shape};
+use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape};
 use host::bench::Provenance;
 use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
@@ -130,18 +130,21 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
         Err(why @ TransportError::NoGpu { .. }) => return stop(usage(why)),
         Err(why) => return stop(failed(why)),
     };
-    match request.data_type {
-        ElementType::F32 => multiply::<f32>(world, arguments, &request, &place, reason, &matrices),
-        ElementType::F64 => multiply::<f64>(world, arguments, &request, &place, reason, &matrices),
-        ElementType::I32 => multiply::<i32>(world, arguments, &request, &place, reason, &matrices),
-        ElementType::Bf16 => {
-            multiply::<Bf16>(world, arguments, &request, &place, reason, &matrices)
-        }
-        ElementType::F16 => multiply::<F16>(world, arguments, &request, &place, reason, &matrices),
-    }
+    let DataType { inputs, c } = request.data_type;
+    let multiply = match inputs {
+        ElementType::F32 => multiply::<f32, f32>,
+        ElementType::F64 => multiply::<f64, f64>,
+        ElementType::I32 => multiply::<i32, i32>,
+        ElementType::Bf16 if c == inputs => multiply::<Bf16, Bf16>,
+        ElementType::Bf16 => multiply::<Bf16, f32>,
+        ElementType::F16 if c == inputs => multiply::<F16, F16>,
+        ElementType::F16 => multiply::<F16, f32>,
+    };
+    multiply(world, arguments, &request, &place, reason, &matrices)
 }
 
-fn multiply<T: Element>(
+/// A and B of `T`, and a C of `C`.
+fn multiply<T: Element, C: Element<Sum = T::Sum>>(
     world: &Ranks,
     arguments: &Arguments,
     request: &Request,
@@ -169,7 +172,7 @@ fn multiply<T: Element>(
         Ok(_) => return FAILED,
         Err(stop) => return stop.tell(&mut io::stderr()),
     };
-    let evaluated = evaluate::<T>(world, &request, place, &matrices.source);
+    let evaluated = evaluate::<T, C>(world, &request, place, &matrices.source);
     let (records, c) = evaluated.unwrap_or_else(|error| end_the_job(error));
     if world.rank() != 0 {
         return PROVEN;
@@ -242,7 +245,7 @@ fn predict<T: Element>(
                 end_the_job(format!(
                     "`{}` does not multiply {}.",
                     request.kernel,
-                    T::TYPE
+                    T::PRODUCT
                 ));
             };
             let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));

@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         every_layout_is_exact_by_mpi_in_every_order_of_streams,
         every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams,
         other_types_travel_as_well,
+        elements_of_16_bits_are_added_up_in_f32,
+        nccl_sends_elements_of_16_bits_and_c_is_fetched_as_f32,
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
@@ -138,12 +140,74 @@ fn other_types_travel_as_well() {
     }
 }
 
+/// The panels' odd rows are padded for the copy engine.
+fn elements_of_16_bits_are_added_up_in_f32() {
+    let kernel = "warp-specialized";
+    for (dtype, kernel, way, order) in [
+        ("bf16", kernel, "nccl", ORDERS[1]),
+        ("f16-f32", kernel, "nccl", ORDERS[2]),
+        ("bf16", "auto", "pinned", ORDERS[1]),
+        ("f16", kernel, "mpi", ORDERS[2]),
+    ] {
+        let arguments = format!(
+            "--layout all --scaling 3,4 --shapes 33x65x17,7x5x3,2x2x0,0x3x2 --panel 4 \
+             --dtype {dtype} --kernel {kernel} --alpha -2 --beta 3 --runs 1 --format json \
+             --transport {way}"
+        );
+        let settings = format!("gpus=4 mpi=1 {order}");
+        let records = records(&ranks(4, Nccl::Here, &settings, &arguments));
+        assert_eq!(records.len(), 5 * 2 * 4);
+        for record in records {
+            let name = format!("{dtype} {way} {}", record["layout"]);
+            let said = record["verification"].as_str().unwrap();
+            assert_eq!(record["proven"], true, "{name}: {said}");
+            assert!(said.starts_with("exact: "), "{name}: {said}");
+            assert_eq!(record["dtype"], dtype);
+            for rank in record["per_rank"].as_array().unwrap() {
+                assert_eq!(rank["sent"], rank["formula"], "{name}");
+            }
+            assert_eq!(record["sent_bytes"], record["formula_bytes"], "{name}");
+        }
+    }
+}
+
+fn nccl_sends_elements_of_16_bits_and_c_is_fetched_as_f32() {
+    for layout in ["scatter-rows", "overlapped", "summa"] {
+        let arguments = format!(
+            "--layout {layout} --shapes 16x16x32 --panel 8 --dtype bf16 --kernel warp-specialized"
+        );
+        let [one, two] = one_run_and_two(2, "gpus=2", &arguments);
+        let record = &records(&one)[0];
+        let elements = |phase: &str| {
+            let ranks = record["per_rank"].as_array().unwrap().iter();
+            let elements = ranks.map(|rank| rank["formula"][phase]["elements"].as_u64());
+            elements.map(Option::unwrap).sum::<u64>()
+        };
+        let more = |is_meant: &dyn Fn(&String) -> bool| {
+            bytes(&two.log, is_meant) - bytes(&one.log, is_meant)
+        };
+        let inputs = 2 * (elements("distribute") + elements("multiply"));
+        assert_eq!(more(&|line| line.starts_with("nccl ")), inputs, "{layout}");
+        let host = |to| more(&|line| line.starts_with("host ") && number(line, "to") == to);
+        assert_eq!(host(1), 4 * 16 * 16, "{layout}: all of C");
+        assert_eq!(host(0), 2 * 2 * 16 * 32, "{layout}: A and B");
+        let collected = 4 * elements("collect");
+        assert_eq!(elements("collect"), 8 * 16);
+        assert_eq!(record["formula_bytes"], inputs + collected, "{layout}");
+    }
+}
+
 fn blocks_are_proven_where_they_lie() {
     let arguments = "--layout all --shapes 33x65x17 --panel 4 --kernel naive --runs 1 \
                      --format json --proof distributed";
     let records = records(&ranks(4, Nccl::Here, "gpus=4 deferred=2", arguments));
     assert!(records.iter().all(|record| record["gathered"] == false));
     check(&records, "distributed");
+    let arguments = "--layout all --shapes 33x65x17 --panel 4 --kernel warp-specialized --runs 1 \
+                     --dtype bf16-f32 --format json --proof distributed";
+    let of_f32 = self::records(&ranks(4, Nccl::Here, "gpus=4 deferred=1", arguments));
+    assert!(of_f32.iter().all(|record| record["gathered"] == false));
+    check(&of_f32, "distributed, bf16-f32");
 }
 
 /// Products of a call with `--runs 1`: two that are proven, and one that is timed.

@@ -38,10 +38,28 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
     }
 }
 
+pub fn blocks_of_a_c_of_f32_are_proven_where_they_lie() {
+    let arguments = "--layout all --scaling 1,3,4 --shapes 13x21x37,0x3x2,2x3x40 --panel 16 \
+                     --dtype bf16-f32 --kernel auto --device sim --alpha -2 --proof distributed \
+                     --runs 1 --format json";
+    let report = end(job(4, arguments)).report();
+    assert_eq!(records(&report).len(), 5 * 3 * 3);
+    for record in records(&report) {
+        let name = format!("{} on {}", record["layout"], record["ranks"]);
+        assert_eq!(record["proven"], true, "{name}: {}", said(record));
+        assert_eq!(record["gathered"], false, "{name}");
+        let is_exact = record["m"] == 0 || said(record).contains("Freivalds' check on integers");
+        assert!(is_exact, "{name}: {}", said(record));
+        assert_eq!(record["sent_bytes"], record["formula_bytes"], "{name}");
+    }
+}
+
 pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
-    for planted in 0..3 {
+    let of_16_bits = "--dtype bf16-f32 --kernel auto --device sim";
+    for (planted, more) in [(0, ""), (1, ""), (2, ""), (1, of_16_bits)] {
         let arguments = format!(
-            "--layout all --m 50 --n 40 --k 30 --panel 16 --proof distributed --plant-on-rank {planted} --format json"
+            "--layout all --m 50 --n 40 --k 30 --panel 16 --proof distributed --plant-on-rank {planted} \
+             --format json {more}"
         );
         let ended = end(job(3, &arguments));
         let report: Value = serde_json::from_str(&ended.out).expect("a report as JSON");

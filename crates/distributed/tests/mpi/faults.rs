@@ -57,20 +57,20 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
             "--out takes one C, but 6 are computed",
         ),
         (
-            "--dtype bf16 --kernel auto --layout all",
-            "`overlapped` adds a product to C for each panel, and a C of bf16 would be rounded",
+            "--dtype bf16 --kernel warpgroup --layout all",
+            "Kernel `warpgroup` does not multiply bf16-f32; these do: warp-specialized, ",
         ),
         (
-            "--dtype bf16-f32 --kernel auto",
-            "Ranks multiply matrices of one type, and not of bf16-f32",
+            "--dtype bf16 --kernel warpgroup*",
+            "multiplies bf16-f32. Ranks add up products of bf16 in f32",
         ),
         (
-            "--dtype f16 --kernel auto --alpha 2",
-            "Leave out --alpha and --beta",
+            "--dtype bf16-f32",
+            "`cpu-rows` does not multiply bf16-f32; these do: warp-specialized, ",
         ),
         (
             "--dtype f16 --kernel auto --proof distributed",
-            "one of f16 is. Leave it out",
+            "keep C as ranks compute it, with --dtype f16-f32.",
         ),
     ] {
         let Ended { code, notes, .. } = end(job(2, arguments));

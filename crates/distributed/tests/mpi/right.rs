@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use gpu_gemm::{Bf16, F16};
 use host::data::Matrix;
 use host::npy;
 use serde_json::Value;
@@ -132,20 +133,101 @@ pub fn kernels_run_in_the_simulator_on_each_rank() {
     }
 }
 
-pub fn elements_of_16_bits_travel_where_c_is_rounded_once() {
-    let layouts = "point-to-point,scatter-rows,scatter-blocks";
-    for dtype in ["bf16", "f16"] {
+/// From an exact sum to the nearest element of C.
+type Round = fn(f64) -> f64;
+
+/// `-2 A B + 3 C` of index sums, exact in f32, rounded once by `round`.
+fn rounded_once(m: usize, n: usize, k: usize, round: Round) -> Vec<Vec<f64>> {
+    let of_row = |(row, sums): (usize, Vec<f64>)| {
+        let finished =
+            |(column, sum): (usize, f64)| round(-2.0 * sum + 3.0 * (row + column) as f64);
+        sums.into_iter().enumerate().map(finished).collect()
+    };
+    let sums = index_sums(m, n, k).into_iter().enumerate();
+    sums.map(of_row).collect()
+}
+
+pub fn elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout() {
+    let bf16: Round = |sum| Bf16::from_f64(sum).to_f32().into();
+    let f16: Round = |sum| F16::from_f64(sum).to_f32().into();
+    for (dtype, round, ranks) in [
+        ("bf16", bf16, "1,2,3,4"),
+        ("f16-f32", |sum| sum, "1,2,3,4"),
+        ("f16", f16, "3"),
+        ("bf16-f32", |sum| sum, "4"),
+    ] {
         let arguments = format!(
-            "--layout {layouts} --scaling 1,3 --m 40 --n 50 --k 30 --kernel auto --device sim \
-             --dtype {dtype} --runs 1 --format json"
+            "--layout all --scaling {ranks} --shapes 13x21x17,1x9x16,9x1x5,2x2x0,0x3x2 --panel 4 \
+             --dtype {dtype} --kernel auto --device sim --data index-sum --alpha -2 --beta 3 \
+             --show 21 --runs 1 --format json"
         );
-        let report = end(job(3, &arguments)).report();
+        let report = end(job(4, &arguments)).report();
         let records = report["records"].as_array().unwrap();
-        assert_eq!(records.len(), 6);
+        assert_eq!(records.len(), 5 * ranks.split(',').count() * 5);
         for record in records {
-            assert_eq!(record["proven"], true, "{dtype}: {record}");
-            assert_eq!(record["sent_bytes"], record["formula_bytes"]);
+            let [m, n, k] = ["m", "n", "k"].map(|key| number(record, key));
+            let name = format!(
+                "{dtype} {} {m} x {n} x {k} on {}",
+                record["layout"], record["ranks"]
+            );
+            assert_eq!(record["proven"], true, "{name}: {}", record["verification"]);
             assert_eq!(record["dtype"], dtype);
+            let corner: Vec<Vec<f64>> = serde_json::from_value(record["corner"].clone()).unwrap();
+            assert_eq!(corner, rounded_once(m, n, k, round), "{name}");
+            let mut bytes = 0;
+            for rank in record["per_rank"].as_array().unwrap() {
+                assert_eq!(rank["sent"], rank["formula"], "{name}");
+                let elements = |phase: &str| number(&rank["sent"][phase], "elements");
+                bytes += 2 * (elements("distribute") + elements("multiply"));
+                bytes += 4 * elements("collect");
+            }
+            assert_eq!(number(record, "sent_bytes"), bytes, "{name}");
+            assert_eq!(number(record, "formula_bytes"), bytes, "{name}");
+        }
+    }
+}
+
+pub fn users_files_of_16_bits_are_multiplied_into_a_c_of_f32() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let element = |seed: usize| {
+        move |row: usize, column: usize| ((row * 31 + column * 17 + seed) % 11) as f64 - 5.0
+    };
+    let (m, n, k) = (9, 13, 21);
+    let half = |rows, columns, seed| {
+        Matrix::from_elements(rows, columns, |row, column| {
+            F16::from_f64(element(seed)(row, column))
+        })
+        .unwrap()
+    };
+    let write = |name: &str, matrix: &Matrix<F16>| {
+        npy::write(matrix, &mut fs::File::create(path(name)).unwrap()).unwrap();
+    };
+    write("a.npy", &half(m, k, 1));
+    write("b.npy", &half(k, n, 2));
+    let of_f32 = Matrix::from_elements(m, n, |row, column| element(3)(row, column) as f32).unwrap();
+    npy::write(&of_f32, &mut fs::File::create(path("c.npy")).unwrap()).unwrap();
+    let [a, b, c, d] =
+        ["a.npy", "b.npy", "c.npy", "d.npy"].map(|name| path(name).display().to_string());
+    for layout in ["overlapped", "summa"] {
+        let arguments = format!(
+            "--layout {layout} --panel 5 --a {a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} \
+             --kernel auto --device sim --format csv"
+        );
+        let ended = end(job(3, &arguments));
+        assert_eq!(ended.code, Some(0), "{}", ended.notes);
+        let found = npy::NpyFile::open(&path("d.npy")).unwrap();
+        let found = found.read::<f32>().unwrap();
+        for row in 0..m {
+            for column in 0..n {
+                let products = (0..k).map(|l| element(1)(row, l) * element(2)(l, column));
+                let right = -2.0 * products.sum::<f64>() + 3.0 * element(3)(row, column);
+                assert_eq!(
+                    f64::from(found.row(row)[column]),
+                    right,
+                    "{layout} {row} {column}"
+                );
+            }
         }
     }
 }

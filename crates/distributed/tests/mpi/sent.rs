@@ -85,13 +85,22 @@ pub fn the_formulas_are_what_mpi_itself_counts() {
         assert!(formula > 70 * 90 * 4 / 2);
         assert_eq!(bytes - overhead, formula, "{layout}");
     }
-    // Of 2 bytes each.
-    let arguments = |shape: &str| {
-        format!("--layout scatter-rows --shapes {shape} --dtype bf16 --kernel auto --device sim")
-    };
-    let (bytes, report) = bytes_of_a_run(2, &arguments("12x16x10"));
-    let (overhead, _) = bytes_of_a_run(2, &arguments("0x0x10"));
-    let record = &report["records"][0];
-    assert_eq!(bytes - overhead, 2 * (6 * 10 + 10 * 16 + 6 * 16));
-    assert_eq!(bytes - overhead, record["formula_bytes"].as_u64().unwrap());
+    // A and B of 2 bytes each, and C of 4.
+    for (layout, dtype) in [("scatter-rows", "bf16"), ("summa", "f16-f32")] {
+        let arguments = |shape: &str| {
+            format!(
+                "--layout {layout} --shapes {shape} --panel 4 --dtype {dtype} --kernel auto --device sim"
+            )
+        };
+        let (bytes, report) = bytes_of_a_run(2, &arguments("12x16x10"));
+        let (overhead, _) = bytes_of_a_run(2, &arguments("0x0x10"));
+        let inputs = match layout {
+            "scatter-rows" => 6 * 10 + 10 * 16,
+            // Half of A and of B, and then half of A to either rank, whose columns of B are its own.
+            _ => 12 * 5 + 10 * 8 + 12 * 10,
+        };
+        assert_eq!(bytes - overhead, 2 * inputs + 4 * 6 * 16, "{layout}");
+        let formula = report["records"][0]["formula_bytes"].as_u64();
+        assert_eq!(formula, Some(bytes - overhead), "{layout}");
+    }
 }

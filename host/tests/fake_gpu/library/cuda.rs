@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use crate::gemm::{Element, Gemm, Matrix};
+use crate::gemm::{Bf16, Element, F16, Gemm, Matrix, Of};
 use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, enter, put};
 
 /// Exports functions, each with what it does on the GPU.
@@ -437,7 +437,12 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
-        "pad" | "transpose" => copy_operand(gpu, &name, &launch),
+        "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
+        // Where each CTA has tiles of its own, no other kernel adds up partial sums.
+        "persistent_64x64_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
+        "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
+        "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
+        "pad_16" => copy_operand(gpu, &name, &launch, 2),
         _ => panic!("the fake GPU does not know the kernel `{name}`"),
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
@@ -448,14 +453,14 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     Ok(())
 }
 
-/// Copies a matrix of f32, or its transpose, to rows of another length: those elements of `target`
-/// that `source` has.
-fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch) {
+/// Copies a matrix of elements of so many bytes, or its transpose, to rows of another length: those
+/// elements of `target` that `source` has.
+fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
     // SAFETY: each parameter's address lies in its place, and all 8 are words.
     let number = |index| unsafe { (*launch.parameters.add(index)).cast::<u64>().read() };
     let [source, _, rows, columns, leading, target, _, target_leading] =
         [0, 1, 2, 3, 4, 5, 6, 7].map(number);
-    let is_transposed = name != "pad";
+    let is_transposed = name == "transpose";
     gpu.enqueue(launch.stream, move |gpu| {
         let columns_of = |row| (0..columns).map(move |column| (row, column));
         for (row, column) in (0..rows).flat_map(columns_of) {
@@ -463,9 +468,11 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch) {
                 false => (row, column),
                 true => (column, row),
             };
-            let from = gpu.memory(source + 4 * (row * leading + column), 4);
-            let to = gpu.memory(target + 4 * (to_row * target_leading + to_column), 4);
-            copy(from, to, 4).expect("a copy does not fail");
+            let bytes = element_bytes as usize;
+            let from = gpu.memory(source + element_bytes * (row * leading + column), bytes);
+            let to_index = to_row * target_leading + to_column;
+            let to = gpu.memory(target + element_bytes * to_index, bytes);
+            copy(from, to, bytes).expect("a copy does not fail");
         }
     });
     gpu.log(format_args!(
@@ -473,6 +480,86 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch) {
         launch.stream,
         gpu.context_of(launch.stream)
     ));
+}
+
+/// What the driver describes a matrix by to the copy engine, in a form of this library's own: where
+/// it begins, the bytes from a row to the next, and elements of a row and rows.
+type TensorMap = [u64; 16];
+
+fn map_of(global: u64, sizes: [u64; 2], row_bytes: u64) -> TensorMap {
+    let mut map = [0; 16];
+    map[..4].copy_from_slice(&[global, row_bytes, sizes[0], sizes[1]]);
+    map
+}
+
+driver! {
+    fn cuTensorMapEncodeTiled(
+        map: *mut TensorMap,
+        _data_type: i32,
+        rank: u32,
+        global: u64,
+        sizes: *const [u64; 2],
+        strides: *const u64,
+        box_sizes: *const [u32; 2],
+        _element_strides: *const [u32; 2],
+        _interleave: i32,
+        _swizzle: i32,
+        _l2_promotion: i32,
+        _out_of_bounds: i32,
+    ) |_| {
+        assert_eq!(rank, 2);
+        // SAFETY: the function's documentation asks for a number a dimension, and for a distance
+        // of rows.
+        let (sizes, row_bytes, box_sizes) = unsafe { (sizes.read(), strides.read(), box_sizes.read()) };
+        let is_right = global % 16 == 0
+            && row_bytes % 16 == 0
+            && sizes.iter().all(|size| (1..=1 << 32).contains(size))
+            && box_sizes.iter().all(|size| (1..=256).contains(size));
+        match is_right {
+            true => put(map, map_of(global, sizes, row_bytes)),
+            false => Err(INVALID_VALUE),
+        }
+    };
+}
+
+/// A kernel to which tensor maps describe A and B, as they are stored: `spec::MappedFn`.
+fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
+    let (stream, parameters) = (launch.stream, launch.parameters);
+    // SAFETY: each parameter's address lies in its place, and there are 10 parameters.
+    let at = |index| unsafe { *parameters.add(index) };
+    // SAFETY: the parameters are of these types.
+    let count = |index| unsafe { at(index).cast::<u64>().read() as usize };
+    // SAFETY: the same.
+    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
+    // SAFETY: the same; the map is one of `cuTensorMapEncodeTiled`'s, or zeros.
+    let map = |index| unsafe { at(index).cast::<TensorMap>().read() };
+    let (m, n, k) = (count(0), count(1), count(2));
+    let (c, ldc) = (count(7) as u64, count(8));
+    let of_map = |map: TensorMap| {
+        let leading = map[1] as usize / size_of::<T::Input>();
+        Matrix::row_major(map[0], leading)
+    };
+    let (a, b) = (map(4), map(5));
+    if scalar(3) != T::Scalar::default() && m * n * k > 0 {
+        let sizes = [a, b].map(|map| [map[2], map[3]].map(|size| size as usize));
+        assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
+    }
+    gpu.log(format_args!(
+        "launch name={name} stream={stream} m={m} n={n} k={k} c={c} ldc={ldc} context={}",
+        gpu.context_of(stream)
+    ));
+    let gemm = Gemm::<T> {
+        m,
+        n,
+        k,
+        alpha: scalar(3),
+        a: of_map(a),
+        b: of_map(b),
+        beta: scalar(6),
+        c: Matrix::row_major(c, ldc),
+        is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
+    };
+    gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
 }
 
 /// A kernel with the parameters that every rung has: `spec::GemmFn`, a slice as two.

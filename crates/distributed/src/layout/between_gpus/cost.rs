@@ -15,7 +15,7 @@ use gpu_gemm::Shape;
 use super::scattered_parts;
 use crate::comm::transport::Way;
 use crate::layout::scatter_rows::collecting;
-use crate::model::{Case, Cost, Gpus, Lie, Machine, Travel, waiting};
+use crate::model::{Bytes, Case, Cost, Elements, Gpus, Lie, Machine, Travel, waiting};
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
 
@@ -25,7 +25,7 @@ pub(crate) struct Costs<'a> {
     grid: Grid,
     machine: &'a Machine,
     gpus: &'a Gpus,
-    element_bytes: usize,
+    of_element: Bytes,
 }
 
 impl<'a> Costs<'a> {
@@ -34,7 +34,7 @@ impl<'a> Costs<'a> {
         case: &'a Case,
         grid: Grid,
         machine: &'a Machine,
-        element_bytes: usize,
+        of_element: Bytes,
     ) -> Option<Self> {
         let gpus = machine.gpus.as_ref()?;
         Some(Costs {
@@ -42,7 +42,7 @@ impl<'a> Costs<'a> {
             grid,
             machine,
             gpus,
-            element_bytes,
+            of_element,
         })
     }
 
@@ -104,8 +104,9 @@ impl<'a> Costs<'a> {
         panels.iter().map(timed).collect()
     }
 
+    /// Of a part of A or B.
     fn bytes(&self, rows: usize, columns: usize) -> f64 {
-        rows as f64 * columns as f64 * self.element_bytes as f64
+        rows as f64 * columns as f64 * self.of_element.inputs as f64
     }
 
     /// How long rows are that do not lie one after the other in a matrix of so many columns.
@@ -117,8 +118,8 @@ impl<'a> Costs<'a> {
     /// Rank 0's room for C on the host.
     fn making_room(&self) -> f64 {
         let Shape { m, n, .. } = self.case.shape;
-        let elements = m as u64 * n as u64;
-        self.machine.zeroing(elements, self.element_bytes)
+        let of_c = Elements::of_c(m as u64 * n as u64);
+        self.machine.zeroing(of_c.bytes(self.of_element))
     }
 
     /// From rank 0's host memory to its GPU.
@@ -166,7 +167,7 @@ impl<'a> Costs<'a> {
             seconds += match gpus.way {
                 Way::Pinned if left > 0 => {
                     let message = Volume::of(1, elements as u64);
-                    machine.sending(message, Lie::Apart, self.element_bytes)
+                    machine.sending(message, Lie::Apart, self.of_element.inputs)
                 }
                 _ => machine.copying(&gpus.parts, None, self.bytes(1, elements)),
             };
@@ -240,7 +241,7 @@ impl<'a> Costs<'a> {
             // Only the first and the last step have a copy from or to a GPU.
             Way::Pinned => {
                 let message = Volume::of(1, elements as u64);
-                let step = machine.sending(message, Lie::Together, self.element_bytes);
+                let step = machine.sending(message, Lie::Together, self.of_element.inputs);
                 to_one + (steps - 1.0) * step
             }
         }
@@ -250,13 +251,14 @@ impl<'a> Costs<'a> {
     fn collecting(&self) -> f64 {
         let block = self.grid.block(self.case.shape, 0);
         self.fetching(block.rows.len(), block.columns.len(), self.case.shape.n)
-            + collecting(self.case, self.grid, self.machine, self.element_bytes)
+            + collecting(self.case, self.grid, self.machine, self.of_element)
     }
 
     /// From a GPU to its host, to rows of a matrix of so many columns.
     fn fetching(&self, rows: usize, columns: usize, of_columns: usize) -> f64 {
-        let apart = self.row_bytes(rows, columns, of_columns);
-        let bytes = self.bytes(rows, columns);
+        let of_row = (columns * self.of_element.sums) as f64;
+        let apart = (rows > 1 && columns < of_columns).then_some(of_row);
+        let bytes = rows as f64 * of_row;
         self.machine.copying(&self.gpus.fetches, apart, bytes)
     }
 
@@ -322,7 +324,7 @@ mod tests {
         };
         let layouts = layouts::<f32>();
         let layout = layouts.iter().find(|layout| layout.name() == name);
-        let cost = layout.unwrap().cost(&case, machine, 1);
+        let cost = layout.unwrap().cost(&case, machine, Bytes::each(1));
         assert_eq!(cost.idle_s, 0.0);
         let seconds = [
             cost.distribute_s,
@@ -415,7 +417,7 @@ mod tests {
         };
         let of = |way, line| {
             let machine = machine(way, 0.0);
-            let costs = Costs::new(&case, Grid::column(4), &machine, 1).unwrap();
+            let costs = Costs::new(&case, Grid::column(4), &machine, Bytes::each(1)).unwrap();
             costs.broadcast(line, 50, None)
         };
         let to_one = 50.0 * 100.0;

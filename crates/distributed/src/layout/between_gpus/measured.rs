@@ -50,7 +50,7 @@ pub(crate) fn measure<T: Element>(
     products: &[LocalShape],
 ) -> Result<Gpus, LayoutError> {
     let Shape { m, n, k } = case.shape;
-    let longest = (m * k + k * n).max(m * n);
+    let longest = (m * k + k * n).max(m * n * of_sum::<T>());
     let longest = longest.clamp(SMALLEST, (LARGEST_BYTES / size_of::<T>()).max(SMALLEST));
     let measuring = Measuring {
         ranks,
@@ -64,6 +64,11 @@ pub(crate) fn measure<T: Element>(
         buffer: Vec::new(),
     };
     measuring.all(case, moves, products)
+}
+
+/// So many elements of A have the bytes of one of C.
+fn of_sum<T: Element>() -> usize {
+    size_of::<T::Sum>() / size_of::<T>()
 }
 
 /// Ranks 0 and 1, if there are two, and what their GPUs send by.
@@ -195,7 +200,13 @@ impl<'a, T: Element> Measuring<'a, T> {
             each
         };
         let uploads = each(&|moves| moves.uploads.clone());
-        let fetches = each(&|moves| moves.fetches.clone());
+        // Copies know bytes alone, so elements of C count as more of those of A.
+        let of_sum = of_sum::<T>();
+        let in_elements_of_a = |strip: &Strip| Strip {
+            columns: strip.columns * of_sum,
+            of_columns: strip.of_columns * of_sum,
+        };
+        let fetches = each(&|moves| moves.fetches.iter().map(in_elements_of_a).collect());
         let broadcasts = each(&|moves| Vec::from_iter(moves.broadcasts));
         let columns = each(&|moves| Vec::from_iter(moves.panels));
         let has_panels = moves.iter().any(|moves| moves.panels.is_some());
@@ -498,13 +509,13 @@ impl<'a, T: Element> Measuring<'a, T> {
             false => 1,
         };
         // A panel's product adds to the one before it.
-        let mut adding = self.gpu.block_of_c::<T>(m, n)?;
+        let mut adding = self.gpu.block_of_c::<T::Sum>(m, n)?;
         let mut once = || {
             let mut alone;
             let c = match product.is_panel {
                 true => &mut adding,
                 false => {
-                    alone = self.gpu.block_of_c::<T>(m, n)?;
+                    alone = self.gpu.block_of_c::<T::Sum>(m, n)?;
                     &mut alone
                 }
             };
@@ -545,7 +556,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         let gpu = self.gpu;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
-        let mut c = gpu.block_of_c::<T>(m, n)?;
+        let mut c = gpu.block_of_c::<T::Sum>(m, n)?;
         let both = slowest(ranks, TIMES, || {
             for _ in 0..STEPS {
                 // SAFETY: A and B live until the products have been waited for.

@@ -71,7 +71,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
     grid: Grid,
     job: &Job<'_, T>,
     gpu: &Gpu,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let needed = |rank| scattered_parts(job.case.shape, grid, rank);
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, needed)?;
@@ -129,7 +129,7 @@ fn multiply_panels<T: Element>(
     panels: &[Range<usize>],
     travelling: &mut dyn Panels<T>,
     first: Phase,
-    c: &mut BlockOfC<'_, T>,
+    c: &mut BlockOfC<'_, T::Sum>,
 ) -> Result<Instant, LayoutError> {
     let mut started = Instant::now();
     let mut read: [Option<Event>; STAGES] = Default::default();
@@ -164,10 +164,10 @@ fn multiply_panels<T: Element>(
 fn finish<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
-    c: BlockOfC<'_, T>,
+    c: BlockOfC<'_, T::Sum>,
     mut product: Product<T>,
     started: Instant,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     gpu.wait_for(&c)?;
     // Before the times of products are read, which takes time itself.
     let all = started.elapsed();

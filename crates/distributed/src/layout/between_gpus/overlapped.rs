@@ -26,7 +26,7 @@ pub(in crate::layout) fn overlapped<T: Element>(
     panels: &[Range<usize>],
     job: &Job<'_, T>,
     gpu: &Gpu,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let product = Product::new(job, grid)?;
     let block = grid.block(job.case.shape, job.ranks.rank());
     let (rows, columns) = (block.rows.len(), block.columns.len());

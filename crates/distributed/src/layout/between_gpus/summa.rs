@@ -27,7 +27,7 @@ pub(in crate::layout) fn summa<T: Element>(
     distribution: &Distribution,
     job: &Job<'_, T>,
     gpu: &Gpu,
-) -> Result<Option<Vec<T>>, LayoutError> {
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let grid = distribution.grid;
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, |rank| distribution.held(&job.case, rank))?;
