@@ -6,7 +6,9 @@
 //!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
 //!   away, so that each consumer can hold 64 x 256 sums;
 //! - CTAs are persistent: one on each SM takes tile after tile, so that the tiles of the next are
-//!   on their way while C is stored, which the copy engine does from shared memory.
+//!   on their way while C is stored, which the copy engine does from shared memory;
+//! - between two products a consumer waits for nothing but the first: what the next needs, it has
+//!   waited for while that was multiplied.
 //!
 //! ```text
 //!   producer    | load 0 | load 1 | load 2 | load 3 |  wait  | load 0 |  wait  | load 1 ...

@@ -85,13 +85,13 @@ pub fn of(variant: &str) -> Option<&'static Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::gpu_kernels::spec::{ElementType, Unit};
+    use gpu_gemm::gpu_kernels::spec::{ElementType, Types, Unit};
     use gpu_gemm::gpu_kernels::variants;
 
     #[test]
     fn every_variant_of_f32_on_cuda_cores_is_counted_and_nothing_else() {
         let names: Vec<&str> = variants()
-            .filter(|variant| variant.types.c == ElementType::F32)
+            .filter(|variant| variant.types == Types::all(ElementType::F32))
             .filter(|variant| variant.unit == Unit::CudaCores)
             .map(|variant| variant.name)
             .collect();
