@@ -29,16 +29,17 @@ pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line
 /// a kernel. No module refers to this list: it refers to them. The published `cuda_std` has no
-/// tensor cores.
+/// tensor cores, and no numbers of 16 bits.
 macro_rules! ladder {
-    ($($module:ident),* ; tensor cores: $($tensor:ident),* $(,)?) => {
+    ($($module:ident),* ; unpublished: $($unpublished:ident),* $(,)?) => {
         $(pub mod $module;)*
 
         compat::unless_published! {
-            $(pub mod $tensor;)*
+            $(pub mod $unpublished;)*
 
             /// Every kernel, in teaching order.
-            pub static KERNELS: &[&spec::Kernel] = &[$(&$module::KERNEL,)* $(&$tensor::KERNEL),*];
+            pub static KERNELS: &[&spec::Kernel] =
+                &[$(&$module::KERNEL,)* $(&$unpublished::KERNEL),*];
         }
     };
 }
@@ -58,10 +59,10 @@ ladder! {
     double_buffer,
     warp_tiled,
     async_pipeline,
-    wide_thread_tile,
-    few_rows;
+    wide_thread_tile;
 
-    tensor cores:
+    unpublished:
+    few_rows,
     fp64_tensor,
     tensor_core,
     warpgroup,

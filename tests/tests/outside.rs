@@ -136,7 +136,7 @@ fn kernel_is_added() -> Result<(), Failed> {
     // and one line.
     let ladder = kernels.join("lib.rs");
     let text = fs::read_to_string(&ladder)?;
-    let with_line = text.replace("    few_rows;\n", "    few_rows,\n    two_rows;\n");
+    let with_line = text.replace("    few_rows,\n", "    few_rows,\n    two_rows,\n");
     assert_eq!(with_line.lines().count(), text.lines().count() + 1);
     fs::write(&ladder, with_line)?;
 

@@ -6,6 +6,7 @@
 //! the cache that the device names, if eight are enough; and what is timed is checked. A run has as
 //! many launches as take a millisecond, since the host waits at its end.
 
+use std::any::Any;
 use std::time::{Duration, Instant};
 
 use gpu_gemm::device::opencl::OpenClBuffer;
@@ -19,7 +20,7 @@ use super::clblast::{ClBlast, Operands};
 use super::gpu::{MeasureError, number_of_copies};
 use super::limits::Limits;
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 use crate::run::{self, Placed};
 
 /// Default numbers of runs, before and during the timing; a slow kernel gets fewer.
@@ -184,25 +185,51 @@ enum Work<'a, T: Number> {
 
 /// Copies of a problem's matrices, and where these begin in them.
 struct Copies<T> {
-    buffers: [OpenClBuffer<T>; 3],
+    /// A and B, in elements of their own.
+    _inputs: Box<dyn Any>,
+    c: OpenClBuffer<T>,
     placed: [Placed; 3],
 }
 
 impl<T: Number> Copies<T> {
-    fn upload(device: &OpenClDevice, matrices: [&Matrix<T>; 3]) -> Result<Self, DeviceError> {
-        let upload = |matrix: &Matrix<T>| OpenClBuffer::upload(device, matrix.buffer());
-        let [a, b, c] = matrices;
-        let buffers = [upload(a)?, upload(b)?, upload(c)?];
-        let placed = [0, 1, 2].map(|index| {
-            let (buffer, matrix): (&OpenClBuffer<T>, _) = (&buffers[index], matrices[index]);
-            let start = buffer.start().wrapping_add(matrix.placement().offset);
-            Placed {
-                start: start.cast(),
-                leading: matrix.leading(),
-            }
-        });
-        Ok(Copies { buffers, placed })
+    fn upload<Input: Number>(
+        device: &OpenClDevice,
+        stored: &Stored<'_, T, Input>,
+    ) -> Result<Self, DeviceError> {
+        let a = OpenClBuffer::upload(device, stored.a.buffer())?;
+        let b = OpenClBuffer::upload(device, stored.b.buffer())?;
+        let c = OpenClBuffer::upload(device, stored.c.buffer())?;
+        let placed = [
+            placed(&a, &stored.a),
+            placed(&b, &stored.b),
+            placed(&c, stored.c),
+        ];
+        Ok(Copies {
+            _inputs: Box::new((a, b)),
+            c,
+            placed,
+        })
     }
+}
+
+/// Where a matrix begins in a copy of its buffer.
+fn placed<T: Number>(buffer: &OpenClBuffer<T>, matrix: &Matrix<T>) -> Placed {
+    let start = buffer.start().wrapping_add(matrix.placement().offset);
+    Placed {
+        start: start.cast(),
+        leading: matrix.leading(),
+    }
+}
+
+/// So many copies of a problem's matrices, A and B in elements of type `Input`.
+fn copies_as<Input: Number, T: Number>(
+    device: &OpenClDevice,
+    problem: &Problem<T>,
+    count: usize,
+) -> Result<Vec<Copies<T>>, MeasureError> {
+    let stored = problem.stored_as::<Input>()?;
+    let copies = (0..count).map(|_| Copies::upload(device, &stored));
+    Ok(copies.collect::<Result<_, DeviceError>>()?)
 }
 
 impl<'a, T: Number> Runner<'a, T> {
@@ -217,13 +244,9 @@ impl<'a, T: Number> Runner<'a, T> {
     ) -> Result<Self, MeasureError> {
         let (cache, bytes) = (device.properties().cache_bytes, given.bytes());
         let count = number_of_copies(cache, memory, bytes, bytes).min(MOST_COPIES);
-        let stored = given.stored()?;
         let work = match contender {
             Contender::Kernel(choice) => {
-                let mut copies = Vec::new();
-                for _ in 0..count {
-                    copies.push(Copies::upload(device, stored.each())?);
-                }
+                let copies = by_inputs!(given, copies_as::<_, T>(device, given, count))?;
                 let call = run::call(given, copies[0].placed);
                 let plan = choice.plan(call, &device.facts())?;
                 let workspace = OpenClBuffer::allocate(device, plan.workspace_bytes().max(1))?;
@@ -234,6 +257,7 @@ impl<'a, T: Number> Runner<'a, T> {
                 }
             }
             Contender::ClBlast(clblast) => {
+                let stored = given.stored()?;
                 let mut copies = Vec::new();
                 for _ in 0..count {
                     copies.push(clblast.upload(stored.each())?);
@@ -288,7 +312,7 @@ impl<'a, T: Number> Runner<'a, T> {
         match &mut self.work {
             Work::Kernel { copies, .. } => {
                 let next = next(copies.len());
-                copies[next].buffers[2].write(problem.c.buffer())?;
+                copies[next].c.write(problem.c.buffer())?;
             }
             Work::ClBlast { copies, .. } => {
                 let next = next(copies.len());
@@ -299,7 +323,7 @@ impl<'a, T: Number> Runner<'a, T> {
         self.run(device, 1)?;
         let c = match &self.work {
             Work::Kernel { copies, .. } => {
-                let elements = copies[last % copies.len()].buffers[2].download()?;
+                let elements = copies[last % copies.len()].c.download()?;
                 problem.c.with_buffer(elements)
             }
             Work::ClBlast { copies, .. } => copies[last % copies.len()].c(&problem.c)?,

@@ -10,7 +10,7 @@ use super::error::{RunError, Trespass};
 use super::guard::{self, GUARD};
 use super::layout::{Placed, Run, bindings, call};
 use super::pitched;
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, by_inputs};
 
 /// Runs the chosen kernel on copies of the problem's matrices.
 pub(super) fn run<T: Number>(
@@ -19,19 +19,19 @@ pub(super) fn run<T: Number>(
     problem: &Problem<T>,
 ) -> Result<Run<T>, RunError> {
     match choice.variant.allocation {
-        Allocation::AsGiven => run_as_given(device, choice, problem),
-        Allocation::Pitched => {
-            pitched::run(problem, |problem| run_as_given(device, choice, problem))
-        }
+        Allocation::AsGiven => by_inputs!(problem, as_given::<_, T>(device, choice, problem)),
+        Allocation::Pitched => pitched::run(problem, |problem| {
+            by_inputs!(problem, as_given::<_, T>(device, choice, problem))
+        }),
     }
 }
 
-fn run_as_given<T: Number>(
+fn as_given<Input: Number, T: Number>(
     device: &OpenClDevice,
     choice: Choice,
     problem: &Problem<T>,
 ) -> Result<Run<T>, RunError> {
-    let stored = problem.stored()?;
+    let stored = problem.stored_as::<Input>()?;
     let a = Guarded::upload(device, &stored.a)?;
     let b = Guarded::upload(device, &stored.b)?;
     let c = Guarded::upload(device, stored.c)?;

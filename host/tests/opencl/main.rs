@@ -39,6 +39,10 @@ fn main() -> ExitCode {
             "the_first_device_of_two_is_compared_with_it_alone",
             compared_with_earlier,
         ),
+        on_opencl(
+            "a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32",
+            sixteen_bits,
+        ),
         on_opencl("a_binary_is_what_the_devices_compiler_made", binary),
         on_opencl(
             "a_clblast_that_is_wrong_is_an_error",
@@ -72,6 +76,20 @@ fn succeeded(folder: &Path, arguments: &str) -> Result<String, Failed> {
         true => Ok(out),
         false => Err(format!("{arguments}: {err}").into()),
     }
+}
+
+fn sixteen_bits() -> Result<(), Failed> {
+    let folder = TempDir::new()?;
+    for data_type in ["bf16", "bf16-f32"] {
+        let run = format!(
+            "--device opencl --kernel few-rows --dtype {data_type} --m 1 --n 70 --k 90 --runs 2"
+        );
+        let said = succeeded(folder.path(), &run)?;
+        assert!(said.contains("few-rows-1: proven right"), "{said}");
+        // What was timed, on copies of its own, is proven, too.
+        assert!(!said.contains("NOT PROVEN"), "{said}");
+    }
+    Ok(())
 }
 
 /// What it says, if it ends with an exit code of 1 or 2.
