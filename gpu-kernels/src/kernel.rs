@@ -23,9 +23,9 @@
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there. A stream-K kernel has its
 /// partial sums as a second parameter: `fn async_pipeline(gemm: f32, partials)`. A kernel whose
 /// tiles the copy engine brings says so: `fn warp_specialized(gemm: bf16; mapped)`, and as a
-/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; one that reads elements of 16 bits
-/// itself, `fn few_rows(gemm: bf16, partials)`; with a C of another type, `gemm: bf16 -> f32`. `split_f32` is f32 that is split before, and `tf32` f32 that the copy
-/// engine rounds.
+/// stream-K kernel `fn persistent(gemm: bf16, division; mapped)`; one that reads elements of 16
+/// bits itself, `fn few_rows(gemm: bf16, partials)`; with a C of another type, `gemm: bf16 -> f32`.
+/// `split_f32` is f32 that is split before, and `tf32` f32 that the copy engine rounds.
 macro_rules! kernel {
     (
         name: $kernel:literal,

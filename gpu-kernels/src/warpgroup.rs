@@ -174,9 +174,9 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     }
 }
 
-/// The warpgroup of a thread, as the first lane of its warp has it. So the compiler sees that all of
-/// a warp agree, and keeps what follows from it in uniform registers, as `wgmma` reads descriptors
-/// of tiles: where it does not, it copies them there between two products.
+/// The warpgroup of a thread, as the first lane of its warp has it. So the compiler sees that all
+/// lanes of a warp agree, and keeps what follows from it in uniform registers, from which `wgmma`
+/// reads descriptors of tiles: otherwise it copies them there between two products.
 ///
 /// # Safety
 ///

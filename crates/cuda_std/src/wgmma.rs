@@ -165,8 +165,8 @@ impl<M: Major> Descriptor<M> {
     }
 
     /// The tile `bytes` further on, a multiple of 16. Along K, for the next multiplication, these
-    /// are 32 if K runs along the rows, and [`Major::BYTES_OF_16`] for 16 elements of 16 bits either
-    /// way. A multiple of 1024 leads to another tile, as from one stage of a ring to the next.
+    /// are 32 if K runs along the rows, and either way [`Major::BYTES_OF_16`] for 16 elements of 16
+    /// bits. A multiple of 1024 leads to another tile, as from one stage of a ring to the next.
     #[inline(always)]
     #[must_use]
     pub const fn further(self, bytes: u32) -> Self {

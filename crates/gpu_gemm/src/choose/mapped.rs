@@ -1,7 +1,8 @@
 //! Which kernel whose tiles the copy engine brings multiplies elements of 16 bits fastest, and how
-//! its CTAs divide the tiles: how long each takes follows from its tile. Constants are clocks of an H200 at 1.98 GHz, fitted to 65
-//! products of few tiles, of one or two rounds and of divided ones, and to products of few rows; they
-//! predict most of them within a tenth (`docs/src/tuning.md`, "On tensor cores").
+//! its CTAs divide the tiles: how long each takes follows from its tile. Constants are clocks of an
+//! H200 at 1.98 GHz, fitted to 65 products of few tiles, of one or two rounds and of divided ones,
+//! and to products of few rows; they predicted most of them within a tenth. Since then kernels have
+//! become faster, by up to a tenth (`docs/src/tuning.md`, "On tensor cores").
 
 use gpu_kernels::spec::{DataType, Grid, Variant};
 use gpu_kernels::{KERNELS, fix_up};
