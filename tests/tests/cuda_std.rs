@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
 
 use device_kernels::PROBES;
-use device_kernels::planted::misses_a_barrier;
+use device_kernels::planted::{misses_a_barrier, misses_an_mbarrier_wait, overwrites_a_stage};
 use device_kernels::print::PRINTED;
 use device_kernels::print_texts::PRINTED_TEXTS;
-use device_kernels::probe::{Probe, one_block, scrambled};
+use device_kernels::probe::{Probe, ProbeFn, one_block, scrambled};
 use libtest_mimic::{Failed, Trial};
 use tests::built;
 use tests::devices::Backend;
@@ -146,19 +146,41 @@ fn planted_errors() -> Vec<Trial> {
         on_simulator("a_missing_barrier_changes_the_result", || {
             // Threads run one after the other, so the mirrored word is not there yet: poison,
             // and not the input.
-            let job = Job {
-                entry: "misses_a_barrier",
-                function: misses_a_barrier,
-                launch: &one_block(64),
-                input: &scrambled(),
-                length: 64,
-                fill: true,
-            };
-            let output = job.run(Backend::Simulator)?;
+            let output = simulate("misses_a_barrier", misses_a_barrier)?;
             assert_eq!(output[..32], [u32::MAX; 32]);
             Ok(())
         }),
+        on_simulator("without_a_wait_the_first_words_are_read_twice", || {
+            let output = simulate("misses_an_mbarrier_wait", misses_an_mbarrier_wait)?;
+            assert_eq!(output, twice_mirrored(&scrambled()[..32]));
+            Ok(())
+        }),
+        on_simulator("an_overwritten_stage_has_the_last_words_twice", || {
+            let output = simulate("overwrites_a_stage", overwrites_a_stage)?;
+            assert_eq!(output, twice_mirrored(&scrambled()[32..]));
+            Ok(())
+        }),
     ]
+}
+
+/// What a planted error leaves in the simulator.
+fn simulate(entry: &'static str, function: ProbeFn) -> Result<Vec<u32>, Failed> {
+    let job = Job {
+        entry,
+        function,
+        launch: &one_block(64),
+        input: &scrambled(),
+        length: 64,
+        fill: true,
+    };
+    Ok(job.run(Backend::Simulator)?)
+}
+
+fn twice_mirrored(words: &[u32]) -> Vec<u32> {
+    [words, words]
+        .into_iter()
+        .flat_map(|words| words.iter().rev().copied())
+        .collect()
 }
 
 /// Runs a probe in a process of its own.

@@ -2,6 +2,7 @@
 //! nothing when it finds nothing elsewhere. Each is launched with one CTA of 64 threads on 64
 //! words.
 
+use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::{shared_array, warp};
 
@@ -24,6 +25,12 @@ pub static PLANTED: &[(&str, ProbeFn, Option<&str>)] = &[
         Some("initcheck"),
     ),
     ("leaves_itself_out", leaves_itself_out, Some("synccheck")),
+    (
+        "misses_an_mbarrier_wait",
+        misses_an_mbarrier_wait,
+        Some("racecheck"),
+    ),
+    ("overwrites_a_stage", overwrites_a_stage, Some("racecheck")),
     ("waits_in_a_branch", waits_in_a_branch, None),
     ("panics", panics, None),
     ("asserts", asserts, None),
@@ -58,6 +65,55 @@ pub unsafe fn leaves_itself_out(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     *output.add(i) = input[i];
     warp::sync_warp(0x0000_FFFF);
+}
+
+/// The second warp reads the stage, and does not wait until the first has filled it.
+#[kernel]
+pub unsafe fn misses_an_mbarrier_wait(input: &[u32], output: *mut u32) {
+    hand_over::<false, true>(input, output);
+}
+
+/// The first warp fills the stage a second time, and does not wait until it has been read.
+#[kernel]
+pub unsafe fn overwrites_a_stage(input: &[u32], output: *mut u32) {
+    hand_over::<true, false>(input, output);
+}
+
+/// The first warp hands 32 words over to the second, which mirrors them, and then 32 more: through
+/// one stage, which is full when the first barrier of its round says so, and empty when the second
+/// does.
+#[inline(always)]
+unsafe fn hand_over<const WAITS_UNTIL_FULL: bool, const WAITS_UNTIL_EMPTY: bool>(
+    input: &[u32],
+    output: *mut u32,
+) {
+    let stage = shared_array![u32; 32];
+    let full = shared_array![Mbarrier; 2];
+    let empty = shared_array![Mbarrier; 2];
+    let (warp, lane) = (thread::thread_idx_x() / 32, warp::lane_id() as usize);
+    if thread::thread_idx_x() == 0 {
+        for round in 0..2 {
+            mbarrier::init(full.add(round), 32);
+            mbarrier::init(empty.add(round), 32);
+        }
+        mbarrier::fence_init();
+    }
+    thread::sync_threads(); // the barriers may be used
+    for round in 0..2 {
+        if warp == 0 {
+            if WAITS_UNTIL_EMPTY && round == 1 {
+                mbarrier::wait(empty, 0);
+            }
+            *stage.add(lane) = input[32 * round + lane];
+            mbarrier::arrive(full.add(round));
+        } else {
+            if WAITS_UNTIL_FULL {
+                mbarrier::wait(full.add(round), 0);
+            }
+            *output.add(32 * round + lane) = *stage.add(31 - lane);
+            mbarrier::arrive(empty.add(round));
+        }
+    }
 }
 
 /// Half of each warp waits for the other half, which has returned. A GPU counts threads that
