@@ -52,6 +52,9 @@ pub trait Half: Copy {
 
 /// A thread's sums of 64 rows of C, two for each four columns.
 pub trait Sums {
+    /// Sums without a value, for a first product that does not add.
+    fn unset() -> Self;
+
     /// Starts `self = A * B`, or `self += A * B` if it `adds`, along 16 of K.
     ///
     /// # Safety
@@ -73,9 +76,14 @@ pub trait Sums {
 }
 
 macro_rules! sums {
-    ($($count:literal, $multiply:ident, $wait:ident;)*) => {
+    ($($count:literal, $unset:ident, $multiply:ident, $wait:ident;)*) => {
         $(
             impl Sums for [f32; $count] {
+                #[inline(always)]
+                fn unset() -> Self {
+                    wgmma::$unset()
+                }
+
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
                 unsafe fn multiply<T: Half, A: Major, B: Major>(
@@ -98,9 +106,9 @@ macro_rules! sums {
 }
 
 sums! {
-    32, multiply_64, wait_32;
-    64, multiply_128, wait_64;
-    128, multiply_256, wait_128;
+    32, unset_32, multiply_64, wait_32;
+    64, unset_64, multiply_128, wait_64;
+    128, unset_128, multiply_256, wait_128;
 }
 
 /// `*c = alpha * sum + beta * *c`, rounded once; `beta == 0` does not read it.

@@ -225,8 +225,7 @@ unsafe fn multiply<
         } else {
             segment.to - segment.from
         };
-        let mut sums = [0.0_f32; SUMS];
-        stages.add_products::<T, A, B>(&mut sums, iterations, consumer, thread, &mut at);
+        let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
         if segments.stream_k.covers_tile(segment) {
             let place = segments.stream_k.tile_position(segment.tile);
             stages.store::<C>(&gemm, &sums, place, consumer, thread);

@@ -1,20 +1,40 @@
 //! Orders: in which CTAs take the tiles of C, lanes their places in a warp tile, and a thread its
 //! elements.
 
+use core::ops::{Add, Div, Mul, Rem, Sub};
+
 /// Rows of tiles in a group. CTAs take the tiles of a group column after column: what those of a
 /// GPU read at a time is then nearly square, and shared in the L2 cache.
-const GROUP: usize = 8;
+const GROUP: u8 = 8;
 
 /// Row and column, among the `rows x cols` tiles of C, of the tile that comes at `index`.
 #[inline(always)]
 pub fn tile_position(index: usize, rows: usize, cols: usize) -> (usize, usize) {
-    let group = index / (GROUP * cols);
-    let within = index - group * GROUP * cols;
-    let first_row = group * GROUP;
-    let rows = if rows - first_row < GROUP {
+    position(index, rows, cols)
+}
+
+/// The same by divisions of 32 bits, of which a GPU makes several in the time of one of 64: for
+/// persistent CTAs, which divide before each tile. There are fewer than 2^32 tiles.
+#[inline(always)]
+pub fn next_tile_position(index: usize, rows: usize, cols: usize) -> (usize, usize) {
+    let (row, col) = position(index as u32, rows as u32, cols as u32);
+    (row as usize, col as usize)
+}
+
+#[inline(always)]
+fn position<N>(index: N, rows: N, cols: N) -> (N, N)
+where
+    N: Copy + PartialOrd + From<u8>,
+    N: Add<Output = N> + Sub<Output = N> + Mul<Output = N> + Div<Output = N> + Rem<Output = N>,
+{
+    let height = N::from(GROUP);
+    let group = index / (height * cols);
+    let within = index - group * height * cols;
+    let first_row = group * height;
+    let rows = if rows - first_row < height {
         rows - first_row
     } else {
-        GROUP
+        height
     };
     (first_row + within % rows, within / rows)
 }

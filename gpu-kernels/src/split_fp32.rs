@@ -111,7 +111,7 @@ unsafe fn multiply(
             let lower = (iterations * BK) as u32; // where a row's lower halves begin
             let mut at = Ring::PRODUCER;
             while tile < rows * cols {
-                let (row, col) = raster::tile_position(tile, rows, cols);
+                let (row, col) = raster::next_tile_position(tile, rows, cols);
                 let (row, col) = ((row * BM) as u32, (col * BN) as u32);
                 for iteration in 0..iterations {
                     let full = full.add(at.stage);
@@ -133,48 +133,56 @@ unsafe fn multiply(
 
     wgmma::increase_registers::<240>();
     let consumer = warpgroup - 1;
+    let of_a = ring.add(consumer * WM * BOX * 2);
+    let hi_a = Descriptor::new(of_a).uniform();
+    let lo_a = Descriptor::new(of_a.add(TILE_BYTES)).uniform();
+    let hi_b = Descriptor::new(ring.add(2 * TILE_BYTES)).uniform();
+    let lo_b = Descriptor::new(ring.add(3 * TILE_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
-        let (row, col) = raster::tile_position(tile, rows, cols);
+        let (row, col) = raster::next_tile_position(tile, rows, cols);
         let mut sums = [0.0_f32; SUMS];
-        let mut interval = [0.0_f32; SUMS];
-        let mut cross = [0.0_f32; SUMS];
+        let mut interval = wgmma::unset_64();
+        let mut cross = if iterations > 0 {
+            wgmma::unset_64()
+        } else {
+            [0.0; SUMS]
+        };
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
         }
+        let mut before = at.stage;
         for iteration in 0..iterations {
-            let stage = ring.add(at.stage * STAGE_BYTES);
-            let of_a = stage.add(consumer * WM * BOX * 2);
-            let hi_a = Descriptor::new(of_a);
-            let lo_a = Descriptor::new(of_a.add(TILE_BYTES));
-            let hi_b = Descriptor::new(stage.add(2 * TILE_BYTES));
-            let lo_b = Descriptor::new(stage.add(3 * TILE_BYTES));
+            let stage = (at.stage * STAGE_BYTES) as u32;
             let is_first = iteration % INTERVAL == 0;
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
                 let [hi_a, lo_a, hi_b, lo_b] =
-                    [hi_a, lo_a, hi_b, lo_b].map(|tile| tile.further(32 * step));
+                    [hi_a, lo_a, hi_b, lo_b].map(|tiles| tiles.further(stage + 32 * step));
                 interval.multiply::<F16, KMajor, KMajor>(hi_a, hi_b, !is_first || step > 0);
                 cross.multiply::<F16, KMajor, KMajor>(hi_a, lo_b, iteration > 0 || step > 0);
                 cross.multiply::<F16, KMajor, KMajor>(lo_a, hi_b, true);
             }
             wgmma::commit();
-            let empty = empty.add(at.stage);
-            at.advance(STAGES);
             // While these are multiplied, so that the next product begins right after.
+            if thread == 0 && iteration > 0 {
+                mbarrier::arrive(empty.add(before)); // the tiles before have been read
+            }
+            before = at.stage;
+            at.advance(STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
             }
             interval.wait::<0>(); // the tiles have been read
             cross.wait::<0>(); // the other sums of the same products
-            if thread == 0 {
-                mbarrier::arrive(empty);
-            }
             if iteration % INTERVAL == INTERVAL - 1 || iteration + 1 == iterations {
                 for i in 0..SUMS {
                     sums[i] += interval[i];
                 }
             }
+        }
+        if thread == 0 && iterations > 0 {
+            mbarrier::arrive(empty.add(before));
         }
         let (row, col) = (row * BM + consumer * WM, col * BN);
         for i in 0..SUMS {

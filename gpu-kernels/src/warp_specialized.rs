@@ -171,7 +171,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while tile < rows * cols {
-                let place = raster::tile_position(tile, rows, cols);
+                let place = raster::next_tile_position(tile, rows, cols);
                 stages.load::<_, A, B>(&gemm, place, (0, iterations), &mut at);
                 tile += ctas;
             }
@@ -183,9 +183,8 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
-        let place = raster::tile_position(tile, rows, cols);
-        let mut sums = [0.0_f32; 128];
-        stages.add_products::<T, A, B>(&mut sums, iterations, consumer, thread, &mut at);
+        let place = raster::next_tile_position(tile, rows, cols);
+        let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
         stages.store::<C>(&gemm, &sums, place, consumer, thread);
         tile += ctas;
     }
@@ -246,33 +245,33 @@ where
         }
     }
 
-    /// A consumer adds its 64 rows of the products of so many k-iterations to its sums. Between two
-    /// products it only waits for the first: while that is multiplied, it has waited for the tiles
-    /// of the next, and knows where they are.
+    /// A consumer adds up its 64 rows of the products of so many k-iterations. Between two products
+    /// it only waits for the first: while that is multiplied, it says that the tiles before have been
+    /// read, and waits for those of the next.
     #[inline(always)]
-    pub unsafe fn add_products<T: Half, A: Tiles, B: Tiles>(
+    pub unsafe fn products<T: Half, A: Tiles, B: Tiles>(
         &self,
-        sums: &mut [f32; SUMS],
         iterations: usize,
         consumer: usize,
         thread: usize,
         at: &mut Ring,
-    ) {
+    ) -> [f32; SUMS] {
+        let mut sums = if iterations > 0 {
+            <[f32; SUMS]>::unset()
+        } else {
+            [0.0; SUMS]
+        };
         // A consumer's rows of A are one box if they run along M, and half of them if along K: 64
         // rows of 128 bytes either way.
-        let a_tiles = A::descriptor(self.ring.add(consumer * WM * BOX * 2));
-        let b_tiles = B::descriptor(self.ring.add(Self::A_BYTES));
-        let tiles = |stage: usize| {
-            let bytes = (stage * Self::STAGE_BYTES) as u32;
-            (a_tiles.further(bytes), b_tiles.further(bytes))
-        };
-        let (mut a_tile, mut b_tile) = tiles(at.stage);
+        let a_tiles = A::descriptor(self.ring.add(consumer * WM * BOX * 2)).uniform();
+        let b_tiles = B::descriptor(self.ring.add(Self::A_BYTES)).uniform();
         if iterations > 0 {
             mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
         }
-        // One consumer alone keeps a product in flight, and reads the stage before meanwhile.
         let mut before = at.stage;
         for iteration in 0..iterations {
+            let stage = (at.stage * Self::STAGE_BYTES) as u32;
+            let (a_tile, b_tile) = (a_tiles.further(stage), b_tiles.further(stage));
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
                 let a = a_tile.further(step * A::BYTES_OF_16);
@@ -280,31 +279,29 @@ where
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
-            let stage = at.stage;
+            // One consumer alone keeps a product in flight.
+            if CONSUMERS == 1 {
+                sums.wait::<1>(); // the tiles before have been read
+            }
+            if thread == 0 && iteration > 0 {
+                mbarrier::arrive(self.empty.add(before));
+            }
+            before = at.stage;
             at.advance(Self::STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
             }
-            (a_tile, b_tile) = tiles(at.stage);
-            if CONSUMERS == 1 {
-                sums.wait::<1>(); // the tiles of the stage before have been read
-                if thread == 0 && iteration > 0 {
-                    mbarrier::arrive(self.empty.add(before));
-                }
-                before = stage;
-            } else {
+            if CONSUMERS > 1 {
                 sums.wait::<0>(); // the tiles have been read
-                if thread == 0 {
-                    mbarrier::arrive(self.empty.add(stage));
-                }
             }
         }
         if CONSUMERS == 1 {
             sums.wait::<0>(); // the last tiles have been read
-            if thread == 0 && iterations > 0 {
-                mbarrier::arrive(self.empty.add(before));
-            }
         }
+        if thread == 0 && iterations > 0 {
+            mbarrier::arrive(self.empty.add(before));
+        }
+        sums
     }
 
     /// A consumer stores its 64 rows of the tile of C at `(row, col)`.

@@ -152,7 +152,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
             if thread == 0 {
                 let mut at = Ring::PRODUCER;
                 while tile < rows * cols {
-                    let (row, col) = raster::tile_position(tile, rows, cols);
+                    let (row, col) = raster::next_tile_position(tile, rows, cols);
                     let (row, col) = ((row * Self::BM) as u32, (col * Self::BN) as u32);
                     for iteration in 0..iterations {
                         let full = full.add(at.stage);
@@ -218,7 +218,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                 }
                 at.advance(STAGES);
             }
-            let (row, col) = raster::tile_position(tile, rows, cols);
+            let (row, col) = raster::next_tile_position(tile, rows, cols);
             Self::store(
                 &gemm,
                 &sums,

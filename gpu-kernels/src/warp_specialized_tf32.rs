@@ -182,7 +182,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
     // Where a tile begins: in `left`, and in `right`.
     let corner = |tile: usize| {
-        let (row, col) = raster::tile_position(tile, rows, cols);
+        let (row, col) = raster::next_tile_position(tile, rows, cols);
         swapped_if::<_, TRANSPOSED>((row * bm, col * bn))
     };
     let mut tile = thread::block_idx_x() as usize;
@@ -226,9 +226,15 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let (warp, lane) = (thread / 32, thread % 32);
     let in_left = in_left(consumer, warp, lane);
     let boxes = ring.add(STAGES * STAGE_BYTES);
+    let left_tiles = Descriptor::new(ring.add(consumer * WM * BK * 4)).uniform();
+    let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
-        let mut sums = [0.0_f32; SUMS];
+        let mut sums = if iterations > 0 {
+            wgmma::unset_128()
+        } else {
+            [0.0; SUMS]
+        };
         let mut left = [[0.0_f32; 4]; BK / 8];
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
@@ -236,24 +242,27 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 left = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
             }
         }
+        let mut before = at.stage;
         for iteration in 0..iterations {
-            let left_tile = ring.add(at.stage * STAGE_BYTES);
-            let right = Descriptor::new(left_tile.add(LEFT_BYTES));
+            let stage = (at.stage * STAGE_BYTES) as u32;
             wgmma::fence(); // the sums, and the left operand, may be used
             for step in 0..BK / 8 {
-                let right = right.further(32 * step as u32);
+                let of_step = stage + 32 * step as u32;
+                let right = right_tiles.further(of_step);
                 let adds = iteration > 0 || step > 0;
                 if BY_REGISTERS {
                     wgmma::m64n256k8_tf32_of_registers(&mut sums, left[step], right, adds);
                 } else {
-                    let left = Descriptor::new(left_tile.add(consumer * WM * BK * 4));
-                    wgmma::m64n256k8_tf32(&mut sums, left.further(32 * step as u32), right, adds);
+                    wgmma::m64n256k8_tf32(&mut sums, left_tiles.further(of_step), right, adds);
                 }
             }
             wgmma::commit();
-            let empty = empty.add(at.stage);
-            at.advance(STAGES);
             // While these are multiplied, so that the next product begins right after.
+            if thread == 0 && iteration > 0 {
+                mbarrier::arrive(empty.add(before)); // the tiles before have been read
+            }
+            before = at.stage;
+            at.advance(STAGES);
             let mut next = left;
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
@@ -268,9 +277,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 }
             }
             left = next;
-            if thread == 0 {
-                mbarrier::arrive(empty);
-            }
+        }
+        if thread == 0 && iterations > 0 {
+            mbarrier::arrive(empty.add(before));
         }
         let (left, right) = corner(tile);
         let place = Place {

@@ -134,7 +134,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     let mut tile = thread::block_idx_x() as usize;
     let mut number = 0; // of the tiles of A and B that have been multiplied, in all tiles of C
     while tile < rows * cols {
-        let (row, col) = raster::tile_position(tile, rows, cols);
+        let (row, col) = raster::next_tile_position(tile, rows, cols);
         let (row, col) = (row * BM, col * BN);
         // Asks for the tiles of an iteration, by one thread.
         let load = |number: usize, iteration: usize| {

@@ -109,7 +109,7 @@ impl Major for MnMajor {
 ///
 /// PTX ISA, "Matrix descriptor format" and "Strides".
 #[derive(Clone, Copy, Debug)]
-pub struct Descriptor<M = KMajor>(u64, PhantomData<M>);
+pub struct Descriptor<M = KMajor>(u32, PhantomData<M>);
 
 impl Descriptor {
     /// The tile that begins at `tile`, at the first K.
@@ -157,11 +157,27 @@ impl<M: Major> Descriptor<M> {
         };
         #[cfg(not(cuda_device))]
         let address = crate::simulator::shared_offset(tile.cast());
-        let boxes = u64::from((box_bytes & 0x3_FFFF) >> 4) << 16;
-        Self(
-            Self::FIXED | boxes | u64::from((address & 0x3_FFFF) >> 4),
-            PhantomData,
-        )
+        let boxes = (box_bytes & 0x3_FFFF) >> 4 << 16;
+        Self(boxes | (address & 0x3_FFFF) >> 4, PhantomData)
+    }
+
+    /// The same, as the first lane of the warp has it. So the compiler sees that all lanes agree, keeps
+    /// it in a uniform register, and does not compute it from the address again for each product.
+    ///
+    /// # Safety
+    ///
+    /// All threads of a warp reach this call together, with the same descriptor.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn uniform(self) -> Self {
+        #[cfg(cuda_device)]
+        // SAFETY: as the caller vouches, all lanes take part.
+        let bits = unsafe { crate::warp::warp_shuffle_idx(!0, self.0, 0, 32).0 };
+        // No thread of the simulator waits for others of its warp here, which would hide a missing
+        // barrier.
+        #[cfg(not(cuda_device))]
+        let bits = self.0;
+        Self(bits, PhantomData)
     }
 
     /// The tile `bytes` further on, a multiple of 16. Along K, for the next multiplication, these
@@ -170,14 +186,20 @@ impl<M: Major> Descriptor<M> {
     #[inline(always)]
     #[must_use]
     pub const fn further(self, bytes: u32) -> Self {
-        Self(self.0 + (bytes >> 4) as u64, PhantomData)
+        Self(self.0 + (bytes >> 4), PhantomData)
+    }
+
+    /// All of its bits.
+    #[inline(always)]
+    const fn bits(self) -> u64 {
+        Self::FIXED | self.0 as u64
     }
 
     /// The same for the simulator.
     #[cfg(not(cuda_device))]
     fn tile(self) -> Tile {
         Tile {
-            descriptor: self.0,
+            descriptor: self.bits(),
             is_transposed: M::TRANSPOSES == 1,
         }
     }
@@ -347,8 +369,8 @@ macro_rules! instruction {
             "}}",
             inout(xmm_reg) $sums[$first],
             $(inout(xmm_reg) $sums[$i],)*
-            in(reg) $a.0,
-            in(reg) $b.0,
+            in(reg) $a.bits(),
+            in(reg) $b.bits(),
             in(reg) u32::from($adds),
             $($major = const <$major as Major>::TRANSPOSES,)*
             options(nostack, preserves_flags)
@@ -378,7 +400,7 @@ macro_rules! instruction_of_registers {
             inout(xmm_reg) $sums[$first],
             $(inout(xmm_reg) $sums[$i],)*
             in(reg) $a[0],
-            in(reg) $b.0,
+            in(reg) $b.bits(),
             in(reg) u32::from($adds),
             a1 = in(reg) $a[1],
             a2 = in(reg) $a[2],
@@ -403,6 +425,53 @@ macro_rules! wait_instruction {
             options(nostack, preserves_flags)
         )
     };
+}
+
+/// The outputs of no instruction.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! no_instruction {
+    (
+        $sums:ident,
+        a $a_number:literal b $b_number:literal adds $adds_number:literal,
+        [$($i:literal)*]
+    ) => {
+        asm!(
+            concat!("// sums in", $(" {", $i, "}",)*),
+            $(out(xmm_reg) $sums[$i],)*
+            options(nomem, nostack, preserves_flags)
+        )
+    };
+}
+
+/// Defines sums in this many registers that have no value yet.
+macro_rules! unset_sums {
+    ($($name:ident, $count:literal, $with_sums:ident;)*) => {
+        $(
+            #[doc = concat!("Registers for ", $count, " sums, with whatever they hold: for a first multiplication that does not add. So no instruction sets them to zero before.")]
+            #[inline(always)]
+            #[must_use]
+            pub fn $name() -> [f32; $count] {
+                #[cfg(all(cuda_device, target_feature = "compute_90a"))]
+                {
+                    let mut sums = [0.0_f32; $count];
+                    // SAFETY: it is a comment.
+                    unsafe {
+                        $with_sums!(no_instruction, sums);
+                    }
+                    sums
+                }
+                // In the simulator nobody can mistake them for sums.
+                #[cfg(not(all(cuda_device, target_feature = "compute_90a")))]
+                [f32::NAN; $count]
+            }
+        )*
+    };
+}
+
+unset_sums! {
+    unset_32, 32, with_32;
+    unset_64, 64, with_64;
+    unset_128, 128, with_128;
 }
 
 /// Defines waits for sums in this many registers.
