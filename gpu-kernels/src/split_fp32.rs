@@ -151,7 +151,6 @@ unsafe fn multiply(
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
         }
-        let mut before = at.stage;
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
             let is_first = iteration % INTERVAL == 0;
@@ -164,25 +163,22 @@ unsafe fn multiply(
                 cross.multiply::<F16, KMajor, KMajor>(lo_a, hi_b, true);
             }
             wgmma::commit();
-            // While these are multiplied, so that the next product begins right after.
-            if thread == 0 && iteration > 0 {
-                mbarrier::arrive(empty.add(before)); // the tiles before have been read
-            }
-            before = at.stage;
+            let empty = empty.add(at.stage);
             at.advance(STAGES);
+            // While these are multiplied, so that the next product begins right after.
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
             }
             interval.wait::<0>(); // the tiles have been read
             cross.wait::<0>(); // the other sums of the same products
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
             if iteration % INTERVAL == INTERVAL - 1 || iteration + 1 == iterations {
                 for i in 0..SUMS {
                     sums[i] += interval[i];
                 }
             }
-        }
-        if thread == 0 && iterations > 0 {
-            mbarrier::arrive(empty.add(before));
         }
         let (row, col) = (row * BM + consumer * WM, col * BN);
         for i in 0..SUMS {

@@ -279,27 +279,27 @@ where
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
-            // One consumer alone keeps a product in flight.
-            if CONSUMERS == 1 {
-                sums.wait::<1>(); // the tiles before have been read
-            }
-            if thread == 0 && iteration > 0 {
-                mbarrier::arrive(self.empty.add(before));
-            }
-            before = at.stage;
+            let stage = at.stage;
             at.advance(Self::STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
             }
             if CONSUMERS > 1 {
                 sums.wait::<0>(); // the tiles have been read
+                before = stage;
+            } else {
+                sums.wait::<1>(); // the tiles before have been read, these are in flight
             }
+            if thread == 0 && (CONSUMERS > 1 || iteration > 0) {
+                mbarrier::arrive(self.empty.add(before));
+            }
+            before = stage;
         }
         if CONSUMERS == 1 {
             sums.wait::<0>(); // the last tiles have been read
-        }
-        if thread == 0 && iterations > 0 {
-            mbarrier::arrive(self.empty.add(before));
+            if thread == 0 && iterations > 0 {
+                mbarrier::arrive(self.empty.add(before));
+            }
         }
         sums
     }

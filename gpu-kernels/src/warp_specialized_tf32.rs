@@ -242,7 +242,6 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 left = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
             }
         }
-        let mut before = at.stage;
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
             wgmma::fence(); // the sums, and the left operand, may be used
@@ -257,12 +256,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 }
             }
             wgmma::commit();
-            // While these are multiplied, so that the next product begins right after.
-            if thread == 0 && iteration > 0 {
-                mbarrier::arrive(empty.add(before)); // the tiles before have been read
-            }
-            before = at.stage;
+            let empty = empty.add(at.stage);
             at.advance(STAGES);
+            // While these are multiplied, so that the next product begins right after.
             let mut next = left;
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
@@ -276,10 +272,10 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                     wgmma::keep(left[step]);
                 }
             }
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
             left = next;
-        }
-        if thread == 0 && iterations > 0 {
-            mbarrier::arrive(empty.add(before));
         }
         let (left, right) = corner(tile);
         let place = Place {
