@@ -246,8 +246,8 @@ where
     }
 
     /// A consumer adds up its 64 rows of the products of so many k-iterations. Between two products
-    /// it only waits for the first: while that is multiplied, it says that the tiles before have been
-    /// read, and waits for those of the next.
+    /// it only waits for the first and gives its stage back: while that was multiplied, it has waited
+    /// for the tiles of the next.
     #[inline(always)]
     pub unsafe fn products<T: Half, A: Tiles, B: Tiles>(
         &self,
@@ -270,8 +270,8 @@ where
         }
         let mut before = at.stage;
         for iteration in 0..iterations {
-            let stage = (at.stage * Self::STAGE_BYTES) as u32;
-            let (a_tile, b_tile) = (a_tiles.further(stage), b_tiles.further(stage));
+            let bytes = (at.stage * Self::STAGE_BYTES) as u32;
+            let (a_tile, b_tile) = (a_tiles.further(bytes), b_tiles.further(bytes));
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
                 let a = a_tile.further(step * A::BYTES_OF_16);

@@ -107,6 +107,8 @@ impl Major for MnMajor {
 ///        62 .. 63   swizzle: 1 is 128 bytes
 /// ```
 ///
+/// The lower 32 bits are kept; the upper are the same for all.
+///
 /// PTX ISA, "Matrix descriptor format" and "Strides".
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor<M = KMajor>(u32, PhantomData<M>);
@@ -161,8 +163,8 @@ impl<M: Major> Descriptor<M> {
         Self(boxes | (address & 0x3_FFFF) >> 4, PhantomData)
     }
 
-    /// The same, as the first lane of the warp has it. So the compiler sees that all lanes agree, keeps
-    /// it in a uniform register, and does not compute it from the address again for each product.
+    /// The same, as the first lane of the warp has it. So the compiler sees that all lanes agree,
+    /// keeps it in a uniform register, and does not compute it again for each product.
     ///
     /// # Safety
     ///
