@@ -23,11 +23,14 @@ pub enum SelectError {
     NoMatch { pattern: String },
     #[error("No kernel whose name matches `{pattern}` multiplies {asked}.")]
     NoMatchOfType { pattern: String, asked: DataType },
-    #[error("Kernel `{name}` does not multiply {asked}; these do: {}.", .others.join(", "))]
+    #[error(
+        "Kernel `{name}` does not multiply {asked}, but {}. `rust-gemm --list` shows what each kernel multiplies.",
+        named_types(.multiplies)
+    )]
     WrongType {
         name: String,
         asked: DataType,
-        others: Vec<&'static str>,
+        multiplies: Vec<DataType>,
     },
 }
 
@@ -42,6 +45,27 @@ fn suggestion(similar: &[&str]) -> String {
         [one] => format!("; did you mean `{one}`?"),
         [first @ .., last] => format!("; did you mean `{}` or `{last}`?", first.join("`, `")),
     }
+}
+
+fn named_types(types: &[DataType]) -> String {
+    let names: Vec<&str> = types.iter().map(|one| one.name()).collect();
+    match &names[..] {
+        [] => "nothing".to_string(),
+        [one] => one.to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The type that is multiplied if none is asked for: f32, or else the first that all of these names
+/// have.
+pub fn type_for(
+    kernels: &[&'static Kernel],
+    algorithms: &[&'static Algorithm],
+    names: &[String],
+) -> DataType {
+    let has = |data_type: &DataType| ask(kernels, algorithms, names, *data_type).is_ok();
+    let types = [DataType::F32].into_iter().chain(DataType::ALL);
+    types.into_iter().find(has).unwrap_or(DataType::F32)
 }
 
 /// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
@@ -135,15 +159,15 @@ fn select_one(
                     similar: similar(kernels, algorithms, others, name),
                 });
             }
-            let others = || of_type([gpu(kernels), cpu(algorithms)].concat());
-            match of_type(named).first() {
-                Some(first) => Ok(vec![*first]),
-                None => Err(SelectError::WrongType {
+            let multiplies = |one: &DataType| named.iter().any(|rung| rung.multiplies(*one));
+            let first = named.iter().find(|rung| rung.multiplies(data_type));
+            first
+                .map(|first| vec![*first])
+                .ok_or_else(|| SelectError::WrongType {
                     name: name.to_string(),
                     asked: data_type,
-                    others: others().into_iter().map(Rung::name).collect(),
-                }),
-            }
+                    multiplies: DataType::ALL.into_iter().filter(multiplies).collect(),
+                })
         }
     }
 }
@@ -522,13 +546,34 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_type_is_answered_with_those_that_have_it() {
-        let message = names(&["double-buffer"], DataType::I32)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.starts_with("Kernel `double-buffer` does not multiply i32; these do: tiled-"),
-            "{message}"
-        );
+    fn a_kernel_without_the_type_is_answered_with_what_it_multiplies() {
+        let message = |name| names(&[name], DataType::I32).unwrap_err().to_string();
+        for (name, types) in [
+            ("double-buffer", "f32"),
+            ("warp-specialized-nt", "bf16, f16, bf16-f32 and f16-f32"),
+        ] {
+            let expected = format!(
+                "Kernel `{name}` does not multiply i32, but {types}. `rust-gemm --list` shows what each kernel multiplies."
+            );
+            assert_eq!(message(name), expected);
+        }
+    }
+
+    #[test]
+    fn the_type_is_f32_or_else_what_all_names_have() {
+        for (names, expected) in [
+            (&[][..], DataType::F32),
+            (&["auto", "all", "naive"], DataType::F32),
+            (&["warp-specialized"], DataType::BF16),
+            (&["persistent", "warp-*", "auto"], DataType::BF16),
+            (&["persistent", "auto"], DataType::BF16),
+            (&["fp64-tensor"], DataType::F64),
+            // What is wrong is said of f32.
+            (&["fp64-tensor", "persistent"], DataType::F32),
+            (&["quicksort"], DataType::F32),
+        ] {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            assert_eq!(type_for(KERNELS, RUNGS, &names), expected, "{names:?}");
+        }
     }
 }

@@ -66,6 +66,9 @@ pub fn write_size(
         )?;
     }
     for record in &size.results {
+        if let Some(note) = record.copies_note() {
+            writeln!(out, "{}: {note}", record.title())?;
+        }
         if let Some(several) = &record.several {
             writeln!(out, "{}: {}", record.title(), several.sentence())?;
         }

@@ -48,9 +48,9 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, conflicts_with_all = ["sizes", "shape", "sort"])]
     preset: Option<Preset>,
 
-    /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
-    dtype: DataType,
+    /// The type of the elements [default: f32, or the first that the kernels multiply]
+    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
+    dtype: Option<DataType>,
 
     #[command(flatten)]
     operands: OperandArguments,
@@ -147,7 +147,8 @@ pub(super) fn bench(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let names_its_own = !arguments.kernel.is_empty() || arguments.dtype != DataType::F32;
+    let names_its_own =
+        !arguments.kernel.is_empty() || arguments.dtype.is_some_and(|asked| asked != DataType::F32);
     if arguments.preset == Some(Preset::Report) && names_its_own {
         return Err(usage(
             "`--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.",
@@ -159,15 +160,17 @@ pub(super) fn bench(
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let asked = select::ask(KERNELS, RUNGS, &kernels, arguments.dtype).map_err(usage)?;
+    let data_type = arguments.dtype;
+    let data_type = data_type.unwrap_or_else(|| select::type_for(KERNELS, RUNGS, &kernels));
+    let asked = select::ask(KERNELS, RUNGS, &kernels, data_type).map_err(usage)?;
     let asked = running::allowed(asked, &kernels, arguments.running.math, notes)?;
-    bench_asked(arguments, asked, out, notes)
+    bench_asked(arguments, (asked, data_type), out, notes)
 }
 
-/// Measures these rungs. The exit code says whether all are proven right.
+/// Measures these rungs on matrices of this type. The exit code says whether all are proven right.
 fn bench_asked(
     arguments: &Arguments,
-    asked: Vec<Asked>,
+    (asked, data_type): (Vec<Asked>, DataType),
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
@@ -216,13 +219,13 @@ fn bench_asked(
             .iter_mut()
             .for_each(|opened| opened.reason = NATIVE.to_string());
     }
-    let devices = on_devices(arguments, &asked, choices, opened, notes)?;
+    let devices = on_devices(arguments, (&asked, data_type), choices, opened, notes)?;
     let why = reason(&devices);
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
         asked,
-        data_type: arguments.dtype,
+        data_type,
         targets: targets(arguments, &devices, notes),
         alpha: arguments.operands.alpha,
         beta: arguments.operands.beta,
@@ -358,7 +361,7 @@ impl Tables<'_> {
 /// device can run none, that is an error.
 fn on_devices(
     arguments: &Arguments,
-    asked: &[Asked],
+    (asked, data_type): (&[Asked], DataType),
     choices: &[DeviceChoice],
     opened: Vec<Opened>,
     notes: &mut dyn Write,
@@ -378,7 +381,7 @@ fn on_devices(
             true => arguments.running.baseline.where_it_is(&opened.device),
             false => arguments.running.baseline,
         };
-        running::note_missing_clblast(&opened.device, baseline, arguments.dtype, notes);
+        running::note_missing_clblast(&opened.device, baseline, data_type, notes);
         // CPU rungs need no device: once is enough.
         let asked = asked.iter().copied();
         let asked = asked.filter(|asked| index == 0 || !asked.is_native());
@@ -483,6 +486,7 @@ mod tests {
                 panic!("not bench");
             };
             let (mut out, mut notes) = (Vec::new(), Vec::new());
+            let asked = (asked, DataType::F32);
             let Ok(code) = bench_asked(&arguments, asked, &mut out, &mut notes) else {
                 panic!("{}", String::from_utf8_lossy(&notes));
             };

@@ -45,9 +45,9 @@ pub(super) struct Arguments {
     #[arg(long, value_parser = dimension)]
     k: Option<usize>,
 
-    /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
-    dtype: DataType,
+    /// The type of the elements [default: f32, or the first that the kernels multiply]
+    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
+    dtype: Option<DataType>,
 
     /// The arithmetic that `auto` may use for f32
     #[arg(long, value_enum, default_value_t = Math::Ieee)]
@@ -117,7 +117,9 @@ pub(super) fn explain(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&arguments.kernel);
-    let asked = select::ask(KERNELS, RUNGS, names, arguments.dtype).map_err(usage)?;
+    let data_type = arguments.dtype;
+    let data_type = data_type.unwrap_or_else(|| select::type_for(KERNELS, RUNGS, names));
+    let asked = select::ask(KERNELS, RUNGS, names, data_type).map_err(usage)?;
     // A GPU that cannot be used counts as none: the figures then come from a data sheet.
     let gpus = driver::probe().unwrap_or_default();
     let here = gpus
@@ -137,41 +139,39 @@ pub(super) fn explain(
         true => {
             let chooser = chooser(arguments, here.as_ref().map(|(found, _)| *found), notes)?;
             let chooser = arguments.math.chooser(chooser);
-            chooser.reasoned(arguments.dtype, shape)
+            chooser.reasoned(data_type, shape)
         }
     };
     let here = here.map(|(_, gpu)| gpu);
     let progress = Progress::start(asked.len() as u64);
     progress.doing("assembling kernels".to_string());
-    let explained =
-        parallel::map(asked.len(), |index| {
-            let of_gpu = |choice: Choice, auto: Option<Auto>| {
-                let question = Question {
-                    choice,
-                    auto,
-                    shape,
-                    reads_c,
-                    gpu: arguments.gpu.clone(),
-                    split: split.clone(),
-                };
-                Explanation::of(&question, here.clone()).map(Box::new)
+    let explained = parallel::map(asked.len(), |index| {
+        let of_gpu = |choice: Choice, auto: Option<Auto>| {
+            let question = Question {
+                choice,
+                auto,
+                shape,
+                reads_c,
+                gpu: arguments.gpu.clone(),
+                split: split.clone(),
             };
-            let explained =
-                match (asked[index], &reasoned) {
-                    (Asked::Rung(Rung::Cpu(algorithm)), _) => Ok(Explained::Cpu(
-                        CpuExplanation::of(algorithm, arguments.dtype, shape, reads_c),
-                    )),
-                    (Asked::Rung(Rung::Gpu(choice) | Rung::Auto(choice)), _) => {
-                        of_gpu(choice, None).map(Explained::Gpu)
-                    }
-                    (Asked::Auto, Some(reasoned)) => {
-                        of_gpu(reasoned.choice, Some(Auto::of(reasoned))).map(Explained::Gpu)
-                    }
-                    (Asked::Auto, None) => Err(ExplainError::NoChoice(shape)),
-                };
-            progress.step();
-            explained
-        });
+            Explanation::of(&question, here.clone()).map(Box::new)
+        };
+        let explained = match (asked[index], &reasoned) {
+            (Asked::Rung(Rung::Cpu(algorithm)), _) => Ok(Explained::Cpu(CpuExplanation::of(
+                algorithm, data_type, shape, reads_c,
+            ))),
+            (Asked::Rung(Rung::Gpu(choice) | Rung::Auto(choice)), _) => {
+                of_gpu(choice, None).map(Explained::Gpu)
+            }
+            (Asked::Auto, Some(reasoned)) => {
+                of_gpu(reasoned.choice, Some(Auto::of(reasoned))).map(Explained::Gpu)
+            }
+            (Asked::Auto, None) => Err(ExplainError::NoChoice(shape)),
+        };
+        progress.step();
+        explained
+    });
     drop(progress);
     for (index, explanation) in explained.into_iter().enumerate() {
         let explanation = explanation.map_err(failed)?;

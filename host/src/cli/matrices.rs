@@ -35,7 +35,8 @@ pub struct ProblemArguments {
     #[arg(long, value_parser = size)]
     pub k: Option<usize>,
 
-    /// The type of the elements [default: that of the files, or f32]
+    /// The type of the elements [default: that of the files, else f32, or the first that the kernels
+    /// multiply]
     #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
     pub dtype: Option<DataType>,
 
@@ -104,13 +105,18 @@ impl ProblemArguments {
     }
 }
 
-/// Reads the options, and the headers of the files.
-pub fn matrices(problem: &ProblemArguments, options: &MatrixArguments) -> Result<Matrices, Stop> {
+/// Reads the options, and the headers of the files. Where neither says what the type is, it is
+/// `otherwise`.
+pub fn matrices(
+    problem: &ProblemArguments,
+    options: &MatrixArguments,
+    otherwise: DataType,
+) -> Result<Matrices, Stop> {
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {
             source: Source::Filled(data.unwrap_or(Filling::Normal)),
-            data_type: problem.dtype.unwrap_or(DataType::F32),
+            data_type: problem.dtype.unwrap_or(otherwise),
             note: None,
         });
     };

@@ -21,9 +21,10 @@ pub(super) fn multiply(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let matrices = matrices(&arguments.problem, &arguments.matrices)?;
-    let data_type = matrices.data_type;
     let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
+    let of_kernels = select::type_for(kernels, rungs, &arguments.kernel);
+    let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
+    let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {
         [] => &[select::default_for(kernels, rungs, data_type).to_string()],
         names => names,

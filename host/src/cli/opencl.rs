@@ -22,9 +22,9 @@ pub(super) struct OpenCl {
     #[arg(value_name = "KERNEL")]
     kernel: String,
 
-    /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
-    dtype: DataType,
+    /// The type of the elements [default: f32, or the first that the kernels multiply]
+    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
+    dtype: Option<DataType>,
 
     /// Only the program, without the lines, as it is given to OpenCL
     #[arg(long)]
@@ -58,7 +58,10 @@ pub(super) fn opencl(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
-    let variants = select::kernels(KERNELS, names, asked.dtype).map_err(usage)?;
+    let data_type = asked
+        .dtype
+        .unwrap_or_else(|| select::type_for(KERNELS, &[], names));
+    let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
     if let Some(path) = &asked.binary {
         return binary(&variants, asked.device.clone(), path, notes);
     }

@@ -19,9 +19,9 @@ pub(super) struct Ptx {
     #[arg(value_name = "KERNEL")]
     kernel: String,
 
-    /// The type of the elements
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = values::data_type())]
-    dtype: DataType,
+    /// The type of the elements [default: f32, or the first that the kernels multiply]
+    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
+    dtype: Option<DataType>,
 
     /// Only the PTX, without the lines: a module that ptxas takes
     #[arg(long, conflicts_with = "sass")]
@@ -65,7 +65,10 @@ enum PtxError {
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
-    let variants = select::kernels(KERNELS, names, asked.dtype).map_err(usage)?;
+    let data_type = asked
+        .dtype
+        .unwrap_or_else(|| select::type_for(KERNELS, &[], names));
+    let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
     let listings: Result<Vec<Vec<u8>>, PtxError> = variants
         .iter()
         .map(|variant| listing_of(variant.entry.name, asked))

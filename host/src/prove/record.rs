@@ -1,8 +1,9 @@
 //! What a report says about a rung.
 
-use gpu_gemm::gpu_kernels::spec::ErrorScale;
+use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
 use gpu_gemm::{
-    Call, Choice, DataType, Device, Devices, Launch, Plan, PlanError, Shape, Split, Transpose,
+    Call, Choice, DataType, Device, DeviceFacts, Devices, KERNELS, Launch, Plan, PlanError, Shape,
+    Split, Transpose,
 };
 
 use super::candidate::{Candidate, Machine};
@@ -143,10 +144,37 @@ pub(super) fn record(
                 block_y: variant.block.y,
                 launches: plan.launches().len() * plan.repeats(),
                 chosen: rung.chosen().map(|_| Choice::of(&plan).description()),
+                reads_in_place: match rung {
+                    Rung::Auto(_) | Rung::Cpu(_) => None,
+                    Rung::Gpu(_) => reads_in_place(&plan, &machine.device.facts()),
+                }
+                .map(str::to_string),
                 ..record
             })
         }
     }
+}
+
+/// The variant of a plan's kernel that reads A and B as they lie, if the plan copies one of them.
+fn reads_in_place(plan: &Plan, facts: &DeviceFacts) -> Option<&'static str> {
+    let copies = |plan: &Plan| {
+        plan.panels()
+            .iter()
+            .any(|panel| panel.copies().next().is_some())
+    };
+    if !copies(plan) {
+        return None;
+    }
+    let entry = plan.variant().entry.name;
+    let is_of = |kernel: &&&Kernel| kernel.variants.iter().any(|one| one.entry.name == entry);
+    let kernel = KERNELS.iter().find(is_of)?;
+    let in_place = |one: &&'static Variant| {
+        let has_types = one.types == plan.variant().types;
+        let other = Choice::even(one).plan(*plan.call(), facts);
+        has_types && other.is_ok_and(|other| !copies(&other))
+    };
+    let variant = kernel.variants.iter().find(in_place)?;
+    Some(variant.name)
 }
 
 /// The plan of the part that the first of several devices multiplies first.

@@ -232,6 +232,10 @@ pub struct Record {
     /// and in CSV.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_s: Vec<f64>,
+    /// The variant of the same kernel that reads A and B as they lie, where this one copies one of
+    /// them first; absent otherwise, and never in CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_in_place: Option<String>,
     /// What several devices that multiplied together add; absent for one device, and never in CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub several: Option<Several>,
@@ -340,6 +344,14 @@ impl Record {
         let (frobenius, units) = self.frobenius_error.zip(self.largest_error_units)?;
         Some(format!(
             "{frobenius:.2e} in the Frobenius norm, at most {units:.1} units of rounding"
+        ))
+    }
+
+    /// That it copies A or B first, which another variant does not.
+    pub(crate) fn copies_note(&self) -> Option<String> {
+        let variant = self.reads_in_place.as_ref()?;
+        Some(format!(
+            "copies A or B first, as it does not read them as they lie; `{variant}` does"
         ))
     }
 

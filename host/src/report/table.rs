@@ -83,6 +83,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if let Some(chosen) = &record.chosen {
             writeln!(out, "    chosen: {chosen}")?;
         }
+        if let Some(note) = record.copies_note() {
+            writeln!(out, "    {note}")?;
+        }
         if record.is_one_after_the_other() {
             writeln!(
                 out,

@@ -124,6 +124,27 @@ fn auto_runs_what_suits_the_shape_and_says_what() {
 }
 
 #[test]
+fn where_a_kernel_copies_b_its_variant_that_does_not_is_named() {
+    let note = "copies A or B first, as it does not read them as they lie; `";
+    let multiplied = |options: &str| run(&format!("--device sim --size 64 {options}")).succeeded();
+    // Nothing says the type: it is what the kernel multiplies.
+    let text = multiplied("--kernel warp-specialized --transpose-b");
+    let expected = format!("{note}warp-specialized-nt` does");
+    assert_contains(&text, &[" of bf16,", &expected]);
+    for options in [
+        "--kernel warp-specialized-nt --transpose-b",
+        "--kernel warp-specialized",
+        "--kernel auto --transpose-b",
+    ] {
+        let text = multiplied(options);
+        assert!(!text.contains(note), "{text}");
+    }
+    let text = run("bench --device sim --sizes 64 --kernel warp-specialized --transpose-b");
+    let expected = format!("\nwarp-specialized: {note}");
+    assert_contains(&text.succeeded(), &[&expected]);
+}
+
+#[test]
 fn tuning_needs_a_gpu() {
     let error = run("tune --device sim --sizes 64").refused(2);
     let why = "error: `rust-gemm tune` measures GPUs, ";

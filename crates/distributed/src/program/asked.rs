@@ -24,7 +24,8 @@ pub(super) fn agreed_matrices(
     arguments: &Arguments,
 ) -> Result<Option<(Matrices, Shape)>, Stop> {
     let mut told = [0_u64; 5];
-    let found = (world.rank() == 0).then(|| matrices(&arguments.problem, &arguments.matrices));
+    let found = (world.rank() == 0)
+        .then(|| matrices(&arguments.problem, &arguments.matrices, DataType::F32));
     if let Some(Ok(found)) = &found {
         let Shape { m, n, k } = arguments.problem.shape(&found.source, SIZE);
         let types = DataType::ALL;

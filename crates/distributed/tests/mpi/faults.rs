@@ -58,7 +58,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ),
         (
             "--dtype bf16 --kernel warpgroup --layout all",
-            "Kernel `warpgroup` does not multiply bf16-f32; these do: few-rows-1, ",
+            "Kernel `warpgroup` does not multiply bf16-f32, but bf16 and f16. ",
         ),
         (
             "--dtype bf16 --kernel warpgroup*",
@@ -66,7 +66,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ),
         (
             "--dtype bf16-f32",
-            "`cpu-rows` does not multiply bf16-f32; these do: few-rows-1, ",
+            "`cpu-rows` does not multiply bf16-f32, but f32, f64 and i32. ",
         ),
         (
             "--dtype f16 --kernel auto --proof distributed",

@@ -4,7 +4,10 @@
 //! and to products of few rows; they predicted most of them within a tenth. Since then kernels have
 //! become faster, by up to a tenth (`docs/src/tuning.md`, "On tensor cores").
 
+use std::collections::BTreeSet;
+
 use gpu_kernels::spec::{DataType, Grid, Variant};
+use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::{KERNELS, fix_up};
 
 use super::Choice;
@@ -46,7 +49,12 @@ const WIDE: usize = 1024;
 
 /// What dividing the last round of several has to save at least, as predicted: where power holds
 /// back a product, SMs that wait let the others run faster.
-const WORTH_DIVIDING: f64 = 0.96;
+const WORTH_DIVIDING: f64 = 0.99;
+
+/// Bytes of the rows and columns of tiles that are divided after whole ones, all of which stay in
+/// the L2; of more, the part beyond comes from memory again for each CTA, as they are all elsewhere
+/// along K.
+const KEPT: f64 = 50e6;
 
 /// Bytes of a matrix that is in the L2 when CTAs that are elsewhere along K read it again.
 const REREAD: f64 = 10e6;
@@ -128,11 +136,19 @@ fn clocks(variant: &Variant, shape: Shape, decomposition: Decomposition, at_once
         false => OF_ONE_CONSUMER,
     };
     let together = 1.0 + TOGETHER * ctas as f64 / f64::from(at_once);
-    let iterations = waves * k_iterations + (divided * k_iterations).div_ceil(ctas.max(1));
-    let multiply = iterations as f64 * (iteration + sums / of_sums) * together;
+    let multiply = |iterations: usize| {
+        let clocks = iteration + sums / of_sums;
+        iterations as f64 * clocks * together
+    };
     // CTAs that share rows or columns are at the same k if each tile has as many.
-    let is_in_step = divided == 0 || waves > 0 || ctas.is_multiple_of(divided);
-    let memory = memory(variant, shape, ctas, is_in_step);
+    let is_in_step = divided == 0 || ctas.is_multiple_of(divided);
+    let memory = memory(variant, shape, ctas, is_in_step || waves > 0);
+    let rest = multiply((divided * k_iterations).div_ceil(ctas.max(1)));
+    let rest = match is_in_step || waves == 0 {
+        true => rest,
+        false => rest.max(reread(variant, shape, &stream_k)),
+    };
+    let multiply = multiply(waves * k_iterations) + rest;
     let whole = LAUNCH + multiply.max(memory) + waves as f64 * sums / STORED;
     if divided == 0 || !splits(&stream_k) {
         return whole;
@@ -163,12 +179,35 @@ fn memory(variant: &Variant, shape: Shape, ctas: usize, is_in_step: bool) -> f64
     if a + b <= L2 {
         return 0.0;
     }
+    let bytes = bytes_a_clock(variant, shape, ctas);
+    let is_narrow = tile.n == 64 && shape.n > WIDE;
+    (a + b) / if is_narrow { NARROW * bytes } else { bytes }
+}
+
+/// The clocks in which what does not stay in the L2 comes from memory for tiles that are divided
+/// after whole ones.
+fn reread(variant: &Variant, shape: Shape, stream_k: &StreamK) -> f64 {
+    let tile = variant.tile;
+    let tiles = stream_k.first_stream_k_tile()..stream_k.tile_rows * stream_k.tile_cols;
+    let divided = tiles.len();
+    let (rows, cols): (BTreeSet<_>, BTreeSet<_>) =
+        tiles.map(|tile| stream_k.tile_position(tile)).unzip();
+    let bytes_of = |rows: usize, cols: usize| {
+        let along_k = rows * tile.m as usize + cols * tile.n as usize;
+        (along_k * shape.k * variant.types.a.bytes()) as f64
+    };
+    let beyond = (1.0 - KEPT / bytes_of(rows.len(), cols.len())).max(0.0);
+    beyond * divided as f64 * bytes_of(1, 1) / bytes_a_clock(variant, shape, stream_k.ctas)
+}
+
+/// Bytes that so many CTAs get from memory in a clock.
+fn bytes_a_clock(variant: &Variant, shape: Shape, ctas: usize) -> f64 {
+    let [m, n] = [shape.m, shape.n].map(|size| size as f64);
+    let (tile_m, tile_n) = (f64::from(variant.tile.m), f64::from(variant.tile.n));
     // What lies outside of a matrix does not come from memory.
     let inside = (m.min(tile_m) + n.min(tile_n)) / (tile_m + tile_n);
     let on_their_way = ctas as f64 * f64::from(variant.ring_bytes()) * inside;
-    let bytes = MEMORY_BYTES * on_their_way / (on_their_way + HALF_ON_THEIR_WAY);
-    let is_narrow = tile.n == 64 && shape.n > WIDE;
-    (a + b) / if is_narrow { NARROW * bytes } else { bytes }
+    MEMORY_BYTES * on_their_way / (on_their_way + HALF_ON_THEIR_WAY)
 }
 
 #[cfg(test)]
