@@ -41,6 +41,7 @@ pub mod record;
 pub mod share_out;
 mod table;
 pub mod volume;
+mod zeros;
 
 use comm::Transmissible;
 use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};

@@ -17,6 +17,7 @@ use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
+use crate::zeros::zeros;
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
@@ -104,11 +105,10 @@ pub fn measure<T: Element>(
             machine.bytes_per_s = largest.bytes / (largest.seconds - machine.latency_s).max(1e-9);
         }
     }
+    let threads = local.gpu.map_or(1, |gpu| gpu.copy_threads);
     let zeroing = slowest(ranks, PRODUCTS, || {
-        let mut zeros = Vec::with_capacity(room);
-        zeros.resize(room, T::default());
-        std::hint::black_box(&mut zeros);
-        Ok::<(), LocalError>(())
+        std::hint::black_box(zeros::<T>(room, threads)?);
+        Ok::<(), LayoutError>(())
     })?;
     machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
     drop(buffer);

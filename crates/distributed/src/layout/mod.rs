@@ -40,6 +40,7 @@ use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::nccl::NcclError;
 use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
+use crate::zeros::zeros;
 
 /// A way to share out a product. All of it is a pure function of shape and rank count.
 pub trait Layout: Sync {
@@ -171,7 +172,9 @@ pub struct Job<'a, T: Element> {
 impl<T: Element> Job<'_, T> {
     /// So many zeros. That the system finds memory for them is time, too.
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
-        self.clock.time(Phase::Distribute, || zeros(elements))
+        let threads = self.gpu.map_or(1, |gpu| gpu.copy_threads);
+        self.clock
+            .time(Phase::Distribute, || zeros(elements, threads))
     }
 
     /// `C += A * B`, all at once.
@@ -232,19 +235,6 @@ pub(crate) fn in_strips<T, S, E>(
         work(a.part(of_strip, 0..a.columns()), this)?;
     }
     Ok(())
-}
-
-/// So many zeros.
-fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, LayoutError> {
-    let mut zeros = Vec::new();
-    zeros
-        .try_reserve_exact(elements)
-        .map_err(|_| LayoutError::OutOfMemory {
-            elements,
-            bytes: elements.saturating_mul(size_of::<T>()),
-        })?;
-    zeros.resize(elements, T::default());
-    Ok(zeros)
 }
 
 /// Every layout, in teaching order.
