@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools, after making sure that each
-# tool finds the errors that are planted for it. Needs a GPU and the CUDA toolkit.
+# Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools or those that are named, after
+# making sure that each tool finds the errors that are planted for it. Needs a GPU and the CUDA toolkit.
 #
-#   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug] [CHECKS AT A TIME: 1]
+#   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug] [CHECKS AT A TIME: 1] [TOOL..]
 set -euo pipefail
 folder=${1:-target/debug}
 at_a_time=${2:-1}
+tools=("${@:3}")
+[ ${#tools[@]} -eq 0 ] && tools=(memcheck racecheck initcheck synccheck)
 
 for program in compute-sanitizer "$folder/rust-gemm" "$folder/probe"; do
     command -v "$program" >/dev/null || {
@@ -75,7 +77,7 @@ check finds_planted racecheck overwrites_a_stage
 check finds_nothing racecheck "two warps that hand over a stage, and wait" "$folder/probe" hands_over_in_phases cuda
 check finds_nothing memcheck "few rows, and a B whose last row ends within 16 bytes" "$folder/probe" ragged_rows cuda
 
-for tool in memcheck racecheck initcheck synccheck; do
+for tool in "${tools[@]}"; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
         for of in "--dtype f32" "--dtype f64" "--dtype i32" "--dtype bf16" "--dtype f16" "--dtype bf16-f32" "--dtype f16-f32" "--math tf32" "--math split"; do
