@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools or those that are named, after
-# making sure that each tool finds the errors that are planted for it. Needs a GPU and the CUDA toolkit.
+# Runs NVIDIA's compute-sanitizer over every kernel on odd shapes, with all four of its tools or
+# those that are named, after making sure that each tool finds the errors that are planted for it.
+# Needs a GPU and the CUDA toolkit.
 #
-#   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug] [CHECKS AT A TIME: 1] [TOOL..]
+#   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug]
+#                              [CHECKS AT A TIME: 1] [TOOL..]
 set -euo pipefail
 folder=${1:-target/debug}
 at_a_time=${2:-1}

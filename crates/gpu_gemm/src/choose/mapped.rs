@@ -237,6 +237,12 @@ mod tests {
         // 512 tiles: four rounds of 132 CTAs.
         let (name, ..) = fastest_for(4096, 4096, 4096);
         assert_eq!(name, "warp-specialized-nt");
+        // Of 15.5 and 6.8 rounds the last is divided, but not where each CTA would read rows and
+        // columns from memory that others have read before.
+        let (name, _, waves, _) = fastest_for(8192, 8192, 8192);
+        assert_eq!((name, waves), ("persistent-nt", 15));
+        let (name, ..) = fastest_for(4096, 7168, 16_384);
+        assert_eq!(name, "warp-specialized-nt");
         let (name, ctas, ..) = fastest_for(16, 4096, 4096);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 96));
         let (name, ctas, _, _) = fastest_for(8, 512, 500_000);
