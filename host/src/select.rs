@@ -25,7 +25,7 @@ pub enum SelectError {
     NoMatchOfType { pattern: String, asked: DataType },
     #[error(
         "Kernel `{name}` does not multiply {asked}, but {}. `rust-gemm --list` shows what each kernel multiplies.",
-        named_types(.multiplies)
+        data_types(.multiplies)
     )]
     WrongType {
         name: String,
@@ -47,7 +47,7 @@ fn suggestion(similar: &[&str]) -> String {
     }
 }
 
-fn named_types(types: &[DataType]) -> String {
+fn data_types(types: &[DataType]) -> String {
     let names: Vec<&str> = types.iter().map(|one| one.name()).collect();
     match &names[..] {
         [] => "nothing".to_string(),
@@ -56,16 +56,16 @@ fn named_types(types: &[DataType]) -> String {
     }
 }
 
-/// The type that is multiplied if none is asked for: f32, or else the first that all of these names
-/// have.
+/// The type that is asked for; if none is, f32, or else the first that all of these names have.
 pub fn type_for(
+    asked: Option<DataType>,
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
     names: &[String],
 ) -> DataType {
     let has = |data_type: &DataType| ask(kernels, algorithms, names, *data_type).is_ok();
-    let types = [DataType::F32].into_iter().chain(DataType::ALL);
-    types.into_iter().find(has).unwrap_or(DataType::F32)
+    let first = || DataType::ALL.into_iter().find(has);
+    asked.or_else(first).unwrap_or(DataType::F32)
 }
 
 /// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
@@ -573,7 +573,11 @@ mod tests {
             (&["quicksort"], DataType::F32),
         ] {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            assert_eq!(type_for(KERNELS, RUNGS, &names), expected, "{names:?}");
+            assert_eq!(
+                type_for(None, KERNELS, RUNGS, &names),
+                expected,
+                "{names:?}"
+            );
         }
     }
 }

@@ -160,8 +160,7 @@ pub(super) fn bench(
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let data_type = arguments.dtype;
-    let data_type = data_type.unwrap_or_else(|| select::type_for(KERNELS, RUNGS, &kernels));
+    let data_type = select::type_for(arguments.dtype, KERNELS, RUNGS, &kernels);
     let asked = select::ask(KERNELS, RUNGS, &kernels, data_type).map_err(usage)?;
     let asked = running::allowed(asked, &kernels, arguments.running.math, notes)?;
     bench_asked(arguments, (asked, data_type), out, notes)

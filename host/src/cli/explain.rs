@@ -117,8 +117,7 @@ pub(super) fn explain(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&arguments.kernel);
-    let data_type = arguments.dtype;
-    let data_type = data_type.unwrap_or_else(|| select::type_for(KERNELS, RUNGS, names));
+    let data_type = select::type_for(arguments.dtype, KERNELS, RUNGS, names);
     let asked = select::ask(KERNELS, RUNGS, names, data_type).map_err(usage)?;
     // A GPU that cannot be used counts as none: the figures then come from a data sheet.
     let gpus = driver::probe().unwrap_or_default();

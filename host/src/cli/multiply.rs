@@ -22,7 +22,7 @@ pub(super) fn multiply(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
-    let of_kernels = select::type_for(kernels, rungs, &arguments.kernel);
+    let of_kernels = select::type_for(None, kernels, rungs, &arguments.kernel);
     let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
     let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {

@@ -58,9 +58,7 @@ pub(super) fn opencl(
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
-    let data_type = asked
-        .dtype
-        .unwrap_or_else(|| select::type_for(KERNELS, &[], names));
+    let data_type = select::type_for(asked.dtype, KERNELS, &[], names);
     let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
     if let Some(path) = &asked.binary {
         return binary(&variants, asked.device.clone(), path, notes);

@@ -65,9 +65,7 @@ enum PtxError {
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
-    let data_type = asked
-        .dtype
-        .unwrap_or_else(|| select::type_for(KERNELS, &[], names));
+    let data_type = select::type_for(asked.dtype, KERNELS, &[], names);
     let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
     let listings: Result<Vec<Vec<u8>>, PtxError> = variants
         .iter()
