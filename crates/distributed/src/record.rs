@@ -67,7 +67,7 @@ impl Report {
 /// A way between GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransportRecord {
-    /// `nccl`, `mpi` or `pinned`.
+    /// `peer`, `nccl`, `mpi` or `pinned`.
     pub way: String,
     /// The same in words, and why.
     pub description: String,

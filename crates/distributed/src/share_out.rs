@@ -88,6 +88,11 @@ impl Grid {
         (rank / self.columns, rank % self.columns)
     }
 
+    /// The rank at a place.
+    pub fn rank(self, row: usize, column: usize) -> usize {
+        row * self.columns + column
+    }
+
     /// The block of C that a rank computes.
     pub fn block(self, shape: Shape, rank: usize) -> Block {
         let (row, column) = self.place(rank);

@@ -158,7 +158,7 @@ impl Ranks {
     }
 
     /// Nothing is sent.
-    pub(crate) fn count_by_nccl(&self, _: Volume) {}
+    pub(crate) fn count_between_gpus(&self, _: Volume) {}
 
     /// # Safety
     ///

@@ -362,7 +362,7 @@ impl Ranks {
     }
 
     /// Counts what NCCL sends from this rank's GPU.
-    pub(crate) fn count_by_nccl(&self, volume: Volume) {
+    pub(crate) fn count_between_gpus(&self, volume: Volume) {
         self.count(volume.elements, volume.messages);
     }
 

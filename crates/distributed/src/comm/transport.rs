@@ -2,6 +2,10 @@
 //!
 //! ```text
 //!                      from one GPU to another              what it takes
+//! peer access          panels that are broadcast are read   as for NCCL, on one host whose GPUs
+//!                      by copy engines from the memory of   have peer access to each other
+//!                      the GPU that has them, over NVLink
+//!                      or PCIe; all else by NCCL
 //! NCCL                 on a stream, over NVLink, PCIe or    NCCL 2 on every host, and a GPU for
 //!                      the network, without the host        each rank
 //! MPI                  MPI reads and writes the GPUs'       an MPI that was built for it
@@ -12,6 +16,9 @@
 //! ```
 //!
 //! The choice is a pure function of what all ranks say, so all make the same one.
+//!
+//! NCCL's kernels run on SMs. A product whose CTAs hold all SMs leaves them none until it ends, or
+//! gets less than all if they come first. Copy engines take none, so panels travel beside products.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -20,8 +27,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use clap::ValueEnum;
 use cust::device::{Device as CudaOrdinal, DeviceAttribute};
 use cust::error::CudaResult;
-use gpu_gemm::Device;
+use gpu_gemm::device::cuda::CudaDevice;
+use gpu_gemm::device::cuda::ipc::{Exported, Opened, WORDS};
 use gpu_gemm::text::plural;
+use gpu_gemm::{Device, DeviceError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -34,6 +43,8 @@ pub enum Asked {
     /// The first of the others that there is, in their order
     #[default]
     Auto,
+    /// NCCL, but panels that are broadcast are read from the GPU that has them, on one host
+    Peer,
     /// NVIDIA's library of messages between GPUs; each rank needs a GPU of its own
     Nccl,
     /// MPI reads and writes the GPUs' memory; it must have been built for that (CUDA-aware)
@@ -46,6 +57,7 @@ pub enum Asked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
+    Peer,
     Nccl,
     Mpi,
     #[default]
@@ -56,16 +68,23 @@ impl Way {
     /// As `--transport` spells it.
     pub fn name(self) -> &'static str {
         match self {
+            Way::Peer => "peer",
             Way::Nccl => "nccl",
             Way::Mpi => "mpi",
             Way::Pinned => "pinned",
         }
+    }
+
+    /// Whether messages are NCCL's.
+    pub fn has_nccl(self) -> bool {
+        matches!(self, Way::Peer | Way::Nccl)
     }
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Way::Peer => "NCCL, and panels by peer access",
             Way::Nccl => "NCCL",
             Way::Mpi => "MPI, which takes GPUs' memory",
             Way::Pinned => "page-locked memory of the host and MPI",
@@ -79,23 +98,25 @@ pub struct Transport {
     pub way: Way,
     /// Why this one.
     pub reason: String,
-    /// If it is NCCL.
+    /// If messages are NCCL's.
     pub nccl: Option<Nccl>,
 }
 
 /// Why the way that was asked for cannot be.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransportError {
+    #[error("--transport peer cannot be: {why}. Leave --transport out, or use --transport nccl.")]
+    NoPeerAccess { why: String },
     #[error(
-        "--transport nccl cannot be: {why}. Install NCCL 2 (the package libnccl2) where \
+        "--transport {asked} cannot be: {why}. Install NCCL 2 (the package libnccl2) where \
          libraries are found, on every host, or leave --transport out."
     )]
-    NoNccl { why: String },
+    NoNccl { asked: &'static str, why: String },
     #[error(
-        "--transport nccl cannot be: {shared}, and NCCL takes a GPU for each rank. Start as many \
+        "--transport {asked} cannot be: {shared}, and NCCL takes a GPU for each rank. Start as many \
          ranks as there are GPUs, or leave --transport out."
     )]
-    SharedGpu { shared: String },
+    SharedGpu { asked: &'static str, shared: String },
     #[error(
         "--transport mpi cannot be: {why}. Use an Open MPI that was built with CUDA (`ompi_info \
          --parsable --all | grep mpi_built_with_cuda_support:value` says it), or leave --transport \
@@ -166,6 +187,7 @@ pub fn transport(
     if all.iter().any(|[_, has_gpu, ..]| *has_gpu == 0) {
         return match asked {
             Asked::Auto => Ok(None),
+            Asked::Peer => Err(TransportError::NoGpu { asked: "peer" }),
             Asked::Nccl => Err(TransportError::NoGpu { asked: "nccl" }),
             Asked::Mpi => Err(TransportError::NoGpu { asked: "mpi" }),
             Asked::Pinned => Err(TransportError::NoGpu { asked: "pinned" }),
@@ -178,12 +200,72 @@ pub fn transport(
     });
     let facts: Vec<Facts> = facts.collect();
     let why = loaded.as_ref().and_then(|loaded| loaded.as_ref().err());
-    let (way, reason) = choose(asked, &facts, why.map(ToString::to_string))?;
+    let (mut way, mut reason) = choose(asked, &facts, why.map(ToString::to_string))?;
+    if let (Way::Nccl, Asked::Auto | Asked::Peer, Some(gpu), 2..) = (way, asked, gpu, world.size())
+    {
+        match (open_each_other(world, gpu), asked) {
+            (Ok(()), _) => {
+                way = Way::Peer;
+                reason += ", and opens the others' memory";
+            }
+            (Err(why), Asked::Peer) => return Err(TransportError::NoPeerAccess { why }),
+            (Err(why), _) => reason += &format!("; not by peer access, as {why}"),
+        }
+    }
     Ok(Some(Transport {
         way,
         reason,
-        nccl: loaded.and_then(Result::ok).filter(|_| way == Way::Nccl),
+        nccl: loaded.and_then(Result::ok).filter(|_| way.has_nccl()),
     }))
+}
+
+/// Tries whether each rank can read memory of all others' GPUs, and if not, says why. All ranks
+/// call it, and all get the same answer.
+fn open_each_other(world: &Ranks, gpu: &CudaDevice) -> Result<(), String> {
+    let mut hasher = DefaultHasher::new();
+    host_name().hash(&mut hasher);
+    let share = || -> Result<_, DeviceError> {
+        gpu.enter()?;
+        let memory = gpu.allocate::<u8>(1)?;
+        let exported = Exported::of(memory.as_device_ptr().as_ptr())?;
+        Ok((memory, exported))
+    };
+    let shared = share();
+    let mut own = [hasher.finish(); 2 + WORDS];
+    own[1] = u64::from(shared.is_ok());
+    if let Ok((_, exported)) = &shared {
+        own[2..].copy_from_slice(&exported.words());
+    }
+    let all = world.all_gather(&own);
+    let (all, _) = all.as_chunks::<{ 2 + WORDS }>();
+    if all.iter().any(|[host, ..]| *host != all[0][0]) {
+        return Err("ranks are on several hosts".to_string());
+    }
+    if let Some(rank) = all.iter().position(|[_, shares, ..]| *shares == 0) {
+        let why = shared
+            .err()
+            .map_or(String::new(), |error| format!(": {error}"));
+        return Err(format!("rank {rank} cannot share its GPU's memory{why}"));
+    }
+    let of_others = all
+        .iter()
+        .enumerate()
+        .filter(|(rank, _)| *rank != world.rank());
+    let open = |(_, words): (usize, &[u64; 2 + WORDS])| {
+        let exported = words.last_chunk::<WORDS>().map(Exported::from_words);
+        Opened::open(&exported.unwrap_or_default())
+    };
+    let opened: Result<Vec<Opened>, DeviceError> = of_others.map(open).collect();
+    let opens = world.all_gather(&[u64::from(opened.is_ok())]);
+    let why = opened
+        .err()
+        .map_or(String::new(), |error| format!(": {error}"));
+    // What others have opened may be freed when they have closed it.
+    world.barrier();
+    match opens.iter().position(|opens| *opens == 0) {
+        Some(rank) => Err(format!("rank {rank} cannot open other ranks' memory{why}")),
+        None => Ok(()),
+    }
 }
 
 /// A number that two processes share if they have the same GPU of the same host: of the host's
@@ -232,11 +314,17 @@ fn choose(
         .map_or(String::new(), |version| version.to_string());
     let chosen = |way| (way, "asked for with --transport".to_string());
     match asked {
-        Asked::Nccl => match (no_nccl, shared) {
-            (Some(why), _) => Err(TransportError::NoNccl { why }),
-            (None, Some(shared)) => Err(TransportError::SharedGpu { shared }),
-            (None, None) => Ok((Way::Nccl, format!("{version}, asked for with --transport"))),
-        },
+        Asked::Nccl | Asked::Peer => {
+            let asked = match asked {
+                Asked::Peer => "peer",
+                _ => "nccl",
+            };
+            match (no_nccl, shared) {
+                (Some(why), _) => Err(TransportError::NoNccl { asked, why }),
+                (None, Some(shared)) => Err(TransportError::SharedGpu { asked, shared }),
+                (None, None) => Ok((Way::Nccl, format!("{version}, asked for with --transport"))),
+            }
+        }
         Asked::Mpi => match no_mpi {
             Some(why) => Err(TransportError::NoGpuMemory {
                 why: why.to_string(),
@@ -378,7 +466,11 @@ mod tests {
         assert!(matches!(no_nccl, TransportError::NoNccl { .. }));
         let shared = refused(Asked::Nccl, ranks(&[1, 2, 1], true, None));
         let expected = "3 ranks share 2 GPUs".to_string();
-        assert_eq!(shared, TransportError::SharedGpu { shared: expected });
+        let shared_gpu = TransportError::SharedGpu {
+            asked: "nccl",
+            shared: expected,
+        };
+        assert_eq!(shared, shared_gpu);
         for mpi in [None, Some(false)] {
             let no_mpi = refused(Asked::Mpi, ranks(&[1], true, mpi));
             assert!(matches!(no_mpi, TransportError::NoGpuMemory { .. }));

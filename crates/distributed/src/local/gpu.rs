@@ -278,7 +278,8 @@ impl Gpu {
         unsafe { copy_on(&self.copies, from, to, part.width(), part.rows) }
     }
 
-    /// Starts to copy a part to another one of the same size, on the stream of copies.
+    /// Starts to copy a part, of this GPU's memory or of another rank's, to one of the same size, on
+    /// the stream of copies.
     ///
     /// # Errors
     ///
@@ -622,7 +623,8 @@ impl<T> Clone for OnGpu<T> {
 impl<T> Copy for OnGpu<T> {}
 
 impl<T> OnGpu<T> {
-    fn compact(start: *mut T, rows: usize, columns: usize) -> OnGpu<T> {
+    /// A matrix without gaps between its rows.
+    pub fn compact(start: *mut T, rows: usize, columns: usize) -> OnGpu<T> {
         OnGpu {
             start,
             rows,

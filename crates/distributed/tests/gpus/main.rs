@@ -28,6 +28,7 @@ macro_rules! trials {
 fn main() -> ExitCode {
     let trials = trials![
         every_layout_is_exact_by_nccl_in_every_order_of_streams,
+        every_layout_is_exact_by_peer_access_in_every_order_of_streams,
         every_layout_is_exact_by_mpi_in_every_order_of_streams,
         every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams,
         other_types_travel_as_well,
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         nccl_sends_elements_of_16_bits_and_c_is_fetched_as_f32,
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
+        panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
         large_parts_travel_through_page_locked_buffers,
         large_parts_arrive_in_every_order_of_streams,
@@ -119,6 +121,10 @@ fn every_layout_is_exact_by_nccl_in_every_order_of_streams() {
     exact("nccl", "");
 }
 
+fn every_layout_is_exact_by_peer_access_in_every_order_of_streams() {
+    exact("peer", "ipc=1");
+}
+
 fn every_layout_is_exact_by_mpi_in_every_order_of_streams() {
     exact("mpi", "mpi=1");
 }
@@ -129,12 +135,12 @@ fn every_layout_is_exact_through_page_locked_memory_in_every_order_of_streams() 
 
 fn other_types_travel_as_well() {
     for (dtype, kernel) in [("f64", "tiled"), ("i32", "tiled")] {
-        for way in ["nccl", "pinned"] {
+        for way in ["peer", "nccl", "pinned"] {
             let arguments = format!(
                 "--layout all --shapes 33x65x17 --panel 4 --dtype {dtype} --kernel {kernel} \
                  --data index-sum --show 65 --runs 1 --format json --transport {way}"
             );
-            let ran = ranks(4, Nccl::Here, "gpus=4 deferred=1", &arguments);
+            let ran = ranks(4, Nccl::Here, "gpus=4 ipc=1 deferred=1", &arguments);
             check(&records(&ran), dtype);
         }
     }
@@ -146,6 +152,7 @@ fn elements_of_16_bits_are_added_up_in_f32() {
     for (dtype, kernel, way, order) in [
         ("bf16", kernel, "nccl", ORDERS[1]),
         ("f16-f32", kernel, "nccl", ORDERS[2]),
+        ("bf16", kernel, "peer", ORDERS[2]),
         ("bf16", "auto", "pinned", ORDERS[1]),
         ("f16", kernel, "mpi", ORDERS[2]),
     ] {
@@ -154,7 +161,7 @@ fn elements_of_16_bits_are_added_up_in_f32() {
              --dtype {dtype} --kernel {kernel} --alpha -2 --beta 3 --runs 1 --format json \
              --transport {way}"
         );
-        let settings = format!("gpus=4 mpi=1 {order}");
+        let settings = format!("gpus=4 mpi=1 ipc=1 {order}");
         let records = records(&ranks(4, Nccl::Here, &settings, &arguments));
         let layouts = distributed::layout::layouts::<f32>().len();
         assert_eq!(records.len(), layouts * 2 * 4);
@@ -251,6 +258,30 @@ fn nccl_sends_the_bytes_of_the_formulas() {
             assert!(formula > 0);
             let more = sent(&two) - sent(&one);
             assert_eq!(more, formula, "{layout} on {number_of_ranks}");
+        }
+    }
+}
+
+fn panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest() {
+    for layout in ["summa", "broadcast-b"] {
+        for number_of_ranks in 2..=4 {
+            let arguments = format!("--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive");
+            let [one, two] = one_run_and_two(number_of_ranks, "gpus=4 ipc=1", &arguments);
+            let record = &records(&one)[0];
+            let of_formula = |phase: &str| {
+                let ranks = record["per_rank"].as_array().unwrap().iter();
+                let elements = ranks.map(|rank| rank["formula"][phase]["elements"].as_u64());
+                4 * elements.map(Option::unwrap).sum::<u64>()
+            };
+            let more = |kind: &str| {
+                let of_kind = |ran: &Ran| bytes(&ran.log, |line| line.starts_with(kind));
+                of_kind(&two) - of_kind(&one)
+            };
+            let name = format!("{layout} on {number_of_ranks}");
+            assert!(of_formula("multiply") > 0);
+            // Memory that was opened is the reader's own to the driver.
+            assert_eq!(more("copy "), of_formula("multiply"), "{name}");
+            assert_eq!(more("nccl "), of_formula("distribute"), "{name}");
         }
     }
 }
@@ -528,7 +559,37 @@ fn the_way_is_chosen_said_and_recorded() {
             "gpus=2",
             "",
             "nccl",
-            ["NCCL (2.21.5 is here", "each rank has a GPU of its own)"],
+            [
+                "NCCL (2.21.5 is here, and each rank has a GPU of its own",
+                "not by peer access, as rank 0 cannot share its GPU's memory",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2 ipc=1 peers=0",
+            "",
+            "nccl",
+            [
+                "NCCL (2.21.5 is here, and each rank has a GPU of its own",
+                "not by peer access, as rank 0 cannot open other ranks' memory",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2 ipc=1",
+            "",
+            "peer",
+            [
+                "NCCL, and panels by peer access (2.21.5 is here",
+                "each rank has a GPU of its own, and opens the others' memory)",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2 ipc=1",
+            "--transport nccl",
+            "nccl",
+            ["NCCL (2.21.5", "asked for with --transport)"],
         ),
         (
             Nccl::Here,
@@ -638,6 +699,26 @@ fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
             [
                 "2 ranks share 1 GPU",
                 "Start as many ranks as there are GPUs",
+            ],
+        ),
+        (
+            Nccl::Here,
+            "gpus=2",
+            format!("{kernel} --transport peer"),
+            1,
+            [
+                "--transport peer cannot be: rank 0 cannot share its GPU's memory",
+                "Leave --transport out, or use --transport nccl",
+            ],
+        ),
+        (
+            Nccl::Missing,
+            "gpus=2 ipc=1",
+            format!("{kernel} --transport peer"),
+            1,
+            [
+                "--transport peer cannot be: there is no NCCL on this machine",
+                "Install NCCL 2",
             ],
         ),
         (

@@ -26,7 +26,7 @@ pub type Outcome = Result<(), u32>;
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
 /// which NCCL's ranks, each a process, send each other messages.
-const SETTINGS: [(&str, u64); 24] = [
+const SETTINGS: [(&str, u64); 25] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -36,6 +36,8 @@ const SETTINGS: [(&str, u64); 24] = [
     // GPUs, and whether they have peer access to each other.
     ("gpus", 1),
     ("peers", 1),
+    // Whether other processes can open memory, which then is in files.
+    ("ipc", 0),
     // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
     // What waits for all streams lets them go on as far as events let them, the stream that was
     // made first (1) or last (2) before others: what runs too early, because no event holds it
@@ -86,6 +88,8 @@ pub struct Gpu {
     pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
+    /// Memory that is in files.
+    pub mapped: BTreeMap<usize, crate::ipc::Mapped>,
     /// Page-locked memory of the host: where each allocation begins, and its bytes.
     pub locked: BTreeMap<usize, usize>,
     /// The current context of the thread that calls: a GPU's number plus 1.
@@ -269,8 +273,11 @@ impl Gpu {
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: it has a size.
-        let start = unsafe { alloc::alloc(layout(bytes)) };
+        let start = match self.setting("ipc") {
+            // SAFETY: it has a size.
+            0 => unsafe { alloc::alloc(layout(bytes)) },
+            _ => self.map_new(bytes),
+        };
         assert!(!start.is_null(), "the host has no {bytes} bytes");
         // SAFETY: it has so many bytes.
         unsafe { start.write_bytes(0xff, bytes) };
@@ -290,9 +297,30 @@ impl Gpu {
         let (bytes, context) =
             freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
         assert_eq!(context, self.current, "freed while another GPU is current");
-        // SAFETY: `allocate` made it, and it is gone from the list.
-        unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
+        if !self.unmap(start, bytes) {
+            // SAFETY: `allocate` made it, and it is gone from the list.
+            unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
+        }
         Ok(())
+    }
+
+    /// The allocation around an address: where it begins, and its bytes.
+    pub fn allocation(&self, address: u64) -> Option<(u64, usize)> {
+        let (begin, (bytes, _)) = self.memory.range(..=address as usize).next_back()?;
+        ((address as usize) < begin + bytes).then_some((*begin as u64, *bytes))
+    }
+
+    /// Adds another process's memory to that of the current GPU.
+    pub fn open(&mut self, start: usize, bytes: usize) {
+        self.memory.insert(start, (bytes, self.current));
+    }
+
+    /// Takes it away again, and returns its bytes.
+    pub fn close(&mut self, start: u64) -> usize {
+        self.memory
+            .remove(&(start as usize))
+            .expect("it was opened")
+            .0
     }
 
     /// Memory of the GPU.

@@ -17,6 +17,7 @@
 //! | `cuda.rs` | the driver's functions |
 //! | `cublas.rs` | cuBLAS's functions |
 //! | `nvml.rs` | NVML's functions |
+//! | `ipc.rs` | memory that other processes read |
 //! | `nccl.rs` | NCCL's functions: messages are files, and streams wait for them |
 
 #![allow(non_snake_case)] // NVIDIA's names
@@ -25,5 +26,6 @@ mod cublas;
 mod cuda;
 mod gemm;
 mod gpu;
+mod ipc;
 mod nccl;
 mod nvml;

@@ -143,7 +143,7 @@ impl<'a> Costs<'a> {
         let others: Vec<_> = (1..self.case.ranks).map(&needed).collect();
         let (own_a, own_b) = needed(0);
         let mut seconds = self.making_room();
-        if gpus.way == Way::Nccl {
+        if gpus.way.has_nccl() {
             // Each part once, and then all messages together.
             let mut copied = vec![(true, own_a), (false, own_b)];
             for (a, b) in &others {
@@ -182,7 +182,7 @@ impl<'a> Costs<'a> {
         let own = self.grid.block(self.case.shape, 0).rows.len();
         let others = (1..self.case.ranks).map(|rank| self.grid.block(self.case.shape, rank));
         let others: Vec<_> = others.filter(|block| !block.is_empty()).collect();
-        let by_nccl = gpus.way == Way::Nccl && self.case.ranks > 1;
+        let by_nccl = gpus.way.has_nccl() && self.case.ranks > 1;
         let rows = if by_nccl { m } else { own };
         let copies_s = self.uploading(rows, width, k) + self.uploading(width, n, n);
         let of_b = self.bytes(width, n);
@@ -223,16 +223,18 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Of so many elements to a line of ranks. NCCL hands pieces on from rank to rank, so each
+    /// Of so many elements to a line of ranks. All read from the same GPU at a time; NCCL hands pieces on from rank to rank, so each
     /// further one adds a latency; MPI needs a step for each bit of the number of ranks.
     fn broadcast(&self, line: usize, elements: usize, apart: Option<f64>) -> f64 {
         if line < 2 || elements == 0 {
             return 0.0;
         }
         let (machine, gpus) = (self.machine, self.gpus);
-        let to_one = machine.copying(&gpus.broadcasts, apart, self.bytes(1, elements));
+        let of = |elements| machine.copying(&gpus.broadcasts, apart, self.bytes(1, elements));
+        let to_one = of(elements);
         let steps = f64::from(line.next_power_of_two().trailing_zeros());
         match gpus.way {
+            Way::Peer => of((line - 1) * elements),
             Way::Nccl => {
                 let latency = machine.copying(&gpus.broadcasts, None, 1.0);
                 to_one + (line - 2) as f64 * latency
@@ -401,7 +403,7 @@ mod tests {
         assert_eq!(cost(Way::Pinned)[0], 16.0 + 48.0 + 16.0 * 10.0);
         // Four panels of 2 x 6, whose rows lie together, and products of 2 x 6 x 2 at 2 s a flop.
         let (travelling, multiplying) = (12.0 * 100.0, 2.0 * 48.0);
-        for way in [Way::Nccl, Way::Mpi, Way::Pinned] {
+        for way in [Way::Peer, Way::Nccl, Way::Mpi, Way::Pinned] {
             let [_, compute, wait, collect] = cost(way);
             assert_eq!((compute, collect), (4.0 * multiplying, COLLECT));
             assert_eq!(wait, travelling + 3.0 * (travelling - multiplying));
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_line_costs_nccl_latencies_and_mpi_steps() {
+    fn a_longer_line_costs_its_readers_time_nccl_latencies_and_mpi_steps() {
         let case = Case {
             shape: Shape::cube(8),
             ranks: 4,
@@ -421,10 +423,11 @@ mod tests {
             costs.broadcast(line, 50, None)
         };
         let to_one = 50.0 * 100.0;
-        for way in [Way::Nccl, Way::Mpi, Way::Pinned] {
+        for way in [Way::Peer, Way::Nccl, Way::Mpi, Way::Pinned] {
             assert_eq!(of(way, 1), 0.0);
             assert_eq!(of(way, 2), to_one);
         }
+        assert_eq!(of(Way::Peer, 4), 3.0 * to_one);
         assert_eq!(of(Way::Nccl, 4), to_one + 2.0 * 100.0);
         assert_eq!(of(Way::Mpi, 4), 2.0 * to_one);
         assert_eq!(of(Way::Pinned, 4), to_one + 50.0 * 1e4);

@@ -7,8 +7,9 @@
 
 use std::rc::Rc;
 
-use gpu_gemm::Shape;
 use gpu_gemm::device::cuda::Direction;
+use gpu_gemm::device::cuda::ipc::{Exported, Opened};
+use gpu_gemm::{DeviceError, Shape};
 use host::cpu::view::{View, ViewMut};
 use host::data::{Data, Layout, Problem};
 
@@ -55,7 +56,7 @@ pub(crate) fn measure<T: Element>(
     let measuring = Measuring {
         ranks,
         gpu,
-        pair: pair(ranks, gpu)?,
+        pair: pair(ranks, gpu, longest)?,
         longest,
         row: n.max(1),
         random: random(case.shape)?,
@@ -72,13 +73,24 @@ fn of_sum<T: Element>() -> usize {
 }
 
 /// Ranks 0 and 1, if there are two, and what their GPUs send by.
-struct Pair {
+struct Pair<'g, T> {
     ranks: Ranks,
     communicator: Option<Rc<Communicator>>,
+    peer: Option<Peer<'g, T>>,
+}
+
+/// What rank 1 reads of rank 0's GPU, if the way is peer access.
+enum Peer<'g, T> {
+    Kept(#[expect(dead_code, reason = "rank 1 reads it")] Room<'g, T>),
+    Opened(Opened),
 }
 
 /// None on other ranks, and if there is but one.
-fn pair(ranks: &Ranks, gpu: &Gpu) -> Result<Option<Pair>, LayoutError> {
+fn pair<'g, T: Element>(
+    ranks: &Ranks,
+    gpu: &'g Gpu,
+    longest: usize,
+) -> Result<Option<Pair<'g, T>>, LayoutError> {
     if ranks.size() < 2 {
         return Ok(None);
     }
@@ -86,13 +98,40 @@ fn pair(ranks: &Ranks, gpu: &Gpu) -> Result<Option<Pair>, LayoutError> {
         return Ok(None);
     };
     let communicator = match gpu.way {
-        Way::Nccl => Some(gpu.communicator(Line::All(2), |nccl| join(nccl, &pair))?),
+        Way::Peer | Way::Nccl => Some(gpu.communicator(Line::All(2), |nccl| join(nccl, &pair))?),
         Way::Mpi | Way::Pinned => None,
+    };
+    let peer = match gpu.way {
+        Way::Peer => Some(peer(&pair, gpu, longest)?),
+        Way::Nccl | Way::Mpi | Way::Pinned => None,
     };
     Ok(Some(Pair {
         ranks: pair,
         communicator,
+        peer,
     }))
+}
+
+/// Lets rank 1 read so many elements of rank 0's GPU.
+fn peer<'g, T: Element>(
+    pair: &Ranks,
+    gpu: &'g Gpu,
+    elements: usize,
+) -> Result<Peer<'g, T>, DeviceError> {
+    let kept = match pair.rank() {
+        0 => Some(gpu.room::<T>(elements)?),
+        _ => None,
+    };
+    let exported = match &kept {
+        Some(room) => Exported::of(room.part(1, elements).start.cast())?,
+        None => Exported::default(),
+    };
+    let words = pair.all_gather(&exported.words());
+    let of_first = words.first_chunk().map(Exported::from_words);
+    Ok(match kept {
+        Some(room) => Peer::Kept(room),
+        None => Peer::Opened(Opened::open(&of_first.unwrap_or_default())?),
+    })
 }
 
 /// Elements as benchmarks multiply them: what a GPU's clock does depends on their bits.
@@ -108,7 +147,7 @@ fn random<T: Element>(shape: Shape) -> Result<Vec<T>, LayoutError> {
 struct Measuring<'a, T> {
     ranks: &'a Ranks,
     gpu: &'a Gpu,
-    pair: Option<Pair>,
+    pair: Option<Pair<'a, T>>,
     /// Elements that are copied or sent at most, and those of a row.
     longest: usize,
     row: usize,
@@ -225,7 +264,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
         if !is_one {
             gpus.parts = self.sizes(None, Self::send_parts)?;
-            if has_panels && self.gpu.way != Way::Nccl {
+            if has_panels && !self.gpu.way.has_nccl() {
                 gpus.rows = self.sizes(None, Self::send_rows)?;
                 for strip in columns {
                     gpus.columns.extend(self.sizes(strip, Self::send_columns)?);
@@ -253,6 +292,11 @@ impl<'a, T: Element> Measuring<'a, T> {
             });
         }
         gpus.hidden = beside.unwrap_or(1.0);
+        // Rank 0 frees what rank 1 has opened only after it was closed.
+        let kept = self.pair.take().and_then(|pair| pair.peer);
+        let kept = kept.filter(|peer| matches!(peer, Peer::Kept(_)));
+        self.ranks.barrier();
+        drop(kept);
         Ok(gpus)
     }
 
@@ -395,7 +439,7 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Rank 1's side: into its GPU's memory, or by way of page-locked memory.
-    fn receive_by_mpi(&self, pair: &Pair, pieces: &[Piece]) -> Result<(), LayoutError> {
+    fn receive_by_mpi(&self, pair: &Pair<'_, T>, pieces: &[Piece]) -> Result<(), LayoutError> {
         let gpu = self.gpu;
         let elements = pieces.iter().map(|piece| piece.rows * piece.columns).sum();
         let room = gpu.room::<T>(elements)?;
@@ -413,12 +457,17 @@ impl<'a, T: Element> Measuring<'a, T> {
         Ok(gpu.finish_copies()?)
     }
 
-    /// Rank 0 broadcasts a part from its GPU to rank 1's.
+    /// Rank 0 broadcasts a part from its GPU to rank 1's, or rank 1 reads it there.
     fn broadcast(&mut self, part: Part) -> Result<(), LayoutError> {
         let Some(pair) = &self.pair else {
             return Ok(());
         };
         let gpu = self.gpu;
+        match &pair.peer {
+            Some(Peer::Kept(_)) => return Ok(()),
+            Some(Peer::Opened(memory)) => return self.read(memory, part),
+            None => {}
+        }
         let is_first = self.ranks.rank() == 0;
         let of_block = gpu.room::<T>(part.rows * part.of_columns)?;
         let own = of_block.part(part.rows, part.of_columns);
@@ -460,10 +509,21 @@ impl<'a, T: Element> Measuring<'a, T> {
         Ok(())
     }
 
+    /// Copies a part from rank 0's GPU.
+    fn read(&self, memory: &Opened, part: Part) -> Result<(), LayoutError> {
+        let block = OnGpu::compact(memory.start().cast(), part.rows, part.of_columns);
+        let room = self.gpu.room::<T>(part.elements())?;
+        let from = block.part(0..part.rows, 0..part.columns);
+        // SAFETY: rank 0 keeps `longest` elements, and nothing writes them; nothing else uses the
+        // room, and the copy is waited for.
+        unsafe { self.gpu.pack(from, room.part(part.rows, part.columns))? };
+        Ok(self.gpu.finish_copies()?)
+    }
+
     /// What stands before MPI's broadcast, or NCCL's: rank 0 packs a part whose rows lie apart.
     fn start_broadcast(
         &self,
-        pair: &Pair,
+        pair: &Pair<'_, T>,
         own: OnGpu<T>,
         packed: OnGpu<T>,
     ) -> Result<(), LayoutError> {
@@ -548,7 +608,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         let message = self.together((k * n).min(self.longest));
         let travel: Work<'a, T> = match is_broadcast {
             true => Self::broadcast,
-            false if self.gpu.way == Way::Nccl => Self::send_parts,
+            false if self.gpu.way.has_nccl() => Self::send_parts,
             false => Self::send_rows,
         };
         let ranks = self.ranks;

@@ -14,6 +14,10 @@
 //! of B in `broadcast-b`    stream of copies      GPUs' memory            a copy
 //! ```
 //!
+//! By peer access all is as by NCCL, but that panels of `summa` and `broadcast-b` are copied by the
+//! ranks that need them, from the block that has them (`peers.rs`). No rank sends, so none waits for
+//! another, and no SM is taken from a product.
+//!
 //! Panels have two stages: the next travels while this one is multiplied. Three waits keep them
 //! apart, whatever the way:
 //!
@@ -23,7 +27,7 @@
 //! start       the next panel may overwrite its stage only when the product that read it is done
 //! ```
 //!
-//! Where NCCL sends, both waits are events on the GPU, and the host waits for nothing. MPI writes
+//! Where NCCL or copy engines do it, both waits are events on the GPU, and the host waits for nothing. MPI writes
 //! from the host, so the host waits before it lets MPI have a stage. All ranks start A's panel,
 //! then B's, then the next: NCCL needs the same order of its communicators on every rank.
 //!
@@ -35,6 +39,7 @@ mod cost;
 mod measured;
 mod overlapped;
 mod parts;
+mod peers;
 mod summa;
 
 pub(crate) use cost::Costs;
@@ -217,7 +222,7 @@ fn all_ranks<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
 ) -> Result<Option<Rc<Communicator>>, LayoutError> {
-    if gpu.way != Way::Nccl || job.ranks.size() == 1 {
+    if !gpu.way.has_nccl() || job.ranks.size() == 1 {
         return Ok(None);
     }
     let line = Line::All(job.ranks.size());

@@ -39,7 +39,7 @@ pub(in crate::layout) fn overlapped<T: Element>(
     }
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
     // What NCCL sends from the first rank's GPU must all be there.
-    let of_a = match is_first && gpu.way == Way::Nccl {
+    let of_a = match is_first && gpu.way.has_nccl() {
         true => job.case.shape.m,
         false => rows,
     };
@@ -128,7 +128,7 @@ impl<'j, T: Element> Scattered<'j, '_, T> {
                     send(communicator, gpu, of_a, *rank)?;
                     send(communicator, gpu, on_gpu_b, *rank)?;
                     for part in [of_a, on_gpu_b] {
-                        ranks.count_by_nccl(Volume::of(1, part.elements() as u64));
+                        ranks.count_between_gpus(Volume::of(1, part.elements() as u64));
                     }
                 }
                 Ok(())

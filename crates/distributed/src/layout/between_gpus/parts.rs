@@ -87,7 +87,7 @@ fn give<'g, T: Element>(
                 let parts = [to_gpu(0, a, &of_a)?, to_gpu(1, b, &of_b)?];
                 let elements = parts.iter().map(|part| part.elements() as u64).sum();
                 // Both are one message: NCCL starts them together.
-                job.ranks.count_by_nccl(Volume::of(1, elements));
+                job.ranks.count_between_gpus(Volume::of(1, elements));
                 outgoing.push((rank, parts));
             }
             gpu.nccl().group(|| {
@@ -139,7 +139,7 @@ fn get<'g, T: Element>(
         columns,
     });
     match (gpu.way, communicator) {
-        (Way::Nccl, Some(communicator)) => gpu.nccl().group(|| {
+        (Way::Peer | Way::Nccl, Some(communicator)) => gpu.nccl().group(|| {
             receive(communicator, gpu, a, 0)?;
             receive(communicator, gpu, b, 0)
         })?,

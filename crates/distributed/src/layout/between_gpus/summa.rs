@@ -9,6 +9,7 @@ use gpu_gemm::DeviceError;
 use gpu_gemm::device::cuda::Direction;
 
 use super::parts::distribute;
+use super::peers::{self, PeerBlock};
 use super::{Panels, STAGES, Slot, finish, join, multiply_panels};
 use crate::Element;
 use crate::clock::Phase;
@@ -31,6 +32,10 @@ pub(in crate::layout) fn summa<T: Element>(
     let grid = distribution.grid;
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, |rank| distribution.held(&job.case, rank))?;
+    let [peers_along_row, peers_along_column] = match gpu.way {
+        Way::Peer => peers::open(distribution, job, &parts)?,
+        Way::Nccl | Way::Mpi | Way::Pinned => Default::default(),
+    };
     let panels = distribution.panels(&job.case);
     let (row, column) = grid.place(job.ranks.rank());
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
@@ -41,7 +46,7 @@ pub(in crate::layout) fn summa<T: Element>(
             gpu,
             (Line::Row(grid.rows, grid.columns), row),
             (distribution.along_row, column),
-            parts.a,
+            (parts.a, peers_along_row),
             Cut::Columns,
             parts.a.rows * widest,
         )?,
@@ -50,16 +55,18 @@ pub(in crate::layout) fn summa<T: Element>(
             gpu,
             (Line::Column(grid.rows, grid.columns), column),
             (distribution.along_column, row),
-            parts.b,
+            (parts.b, peers_along_column),
             Cut::Rows,
             widest * parts.b.columns,
         )?,
         read: Default::default(),
     };
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
-    // So that no rank waits in its product for another's blocks.
+    // So that no rank waits in its product for another's blocks, or reads them before.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
     let started = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
+    // Closes other ranks' blocks, which they keep until all ranks meet in `finish`.
+    drop(broadcasts);
     finish(job, gpu, c, product, started)
 }
 
@@ -79,6 +86,8 @@ struct Side<'j, 'g, T: Element> {
     along: Option<Ranks>,
     /// The same, where NCCL does.
     communicator: Option<Rc<Communicator>>,
+    /// Their blocks, where each rank reads them itself.
+    peers: peers::Line<T>,
     /// How k lies on them, and this rank's number among them.
     shares: Shares,
     number: usize,
@@ -94,7 +103,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         gpu: &'g Gpu,
         (line, color): (Line, usize),
         (shares, number): (Shares, usize),
-        block: OnGpu<T>,
+        (block, peers): (OnGpu<T>, peers::Line<T>),
         cut: Cut,
         elements: usize,
     ) -> Result<Self, LayoutError> {
@@ -107,6 +116,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
                     let joined = gpu.communicator(line, |nccl| join(nccl, &split()))?;
                     communicator = Some(joined);
                 }
+                Way::Peer => {}
                 Way::Mpi | Way::Pinned => along = Some(split()),
             }
         }
@@ -119,6 +129,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
             ranks: job.ranks,
             along,
             communicator,
+            peers,
             shares,
             number,
             block,
@@ -129,15 +140,19 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
 
     /// This rank's own panel, where it lies, if the panel is its own.
     fn own(&self, panel: &Range<usize>) -> Option<OnGpu<T>> {
-        if self.shares.owner(panel.start) != self.number {
-            return None;
-        }
-        let from = self.shares.held_by(self.number).start;
+        let is_own = self.shares.owner(panel.start) == self.number;
+        is_own.then(|| self.cut_from(self.block, panel))
+    }
+
+    /// A panel of its owner's block.
+    fn cut_from(&self, block: OnGpu<T>, panel: &Range<usize>) -> OnGpu<T> {
+        let owner = self.shares.owner(panel.start);
+        let from = self.shares.held_by(owner).start;
         let panel = panel.start - from..panel.end - from;
-        Some(match self.cut {
-            Cut::Columns => self.block.part(0..self.block.rows, panel),
-            Cut::Rows => self.block.part(panel, 0..self.block.columns),
-        })
+        match self.cut {
+            Cut::Columns => block.part(0..block.rows, panel),
+            Cut::Rows => block.part(panel, 0..block.columns),
+        }
     }
 
     /// The rows and columns of a panel.
@@ -156,8 +171,23 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         }
         let root = self.shares.owner(panel.start);
         let own = self.own(panel);
+        let peer = self.peers.get(root).and_then(Option::as_ref);
+        let peer = peer.map(|peer: &PeerBlock<T>| self.cut_from(peer.block, panel));
         let slot = &mut self.slots[stage];
         let room = slot.room.part(rows, columns);
+        let others = self.shares.ranks as u64 - 1;
+        if gpu.way == Way::Peer {
+            if let Some(own) = own {
+                let volume = Volume::of(others, own.elements() as u64);
+                self.ranks.count_between_gpus(volume);
+            } else if let Some(peer) = peer {
+                // SAFETY: the other rank has filled its block and keeps it until all have waited
+                // for their copies; whoever calls this has let copies wait for the last reader of
+                // the slot.
+                unsafe { gpu.pack(peer, room)? };
+            }
+            return Ok(());
+        }
         if let Some(communicator) = &self.communicator {
             let from = match own {
                 Some(own) if !own.is_compact() => {
@@ -170,9 +200,8 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
                 None => room,
             };
             if own.is_some() {
-                let others = self.shares.ranks as u64 - 1;
                 let volume = Volume::of(others, from.elements() as u64);
-                self.ranks.count_by_nccl(volume);
+                self.ranks.count_between_gpus(volume);
             }
             let stream = gpu.copies().as_inner().cast();
             let (start, count) = (from.start, from.elements());
@@ -249,7 +278,7 @@ impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
     ) -> Result<(), LayoutError> {
         match (self.gpu.way, read) {
             (_, None) => {}
-            (Way::Nccl, Some(read)) => self.gpu.copies_wait_for(read)?,
+            (Way::Peer | Way::Nccl, Some(read)) => self.gpu.copies_wait_for(read)?,
             (Way::Mpi, Some(read)) => wait_on_host(read)?,
             // MPI writes to other memory than the product reads.
             (Way::Pinned, Some(read)) => self.read[stage] = Some(read),

@@ -1,9 +1,10 @@
 //! NVIDIA GPUs: the driver, a device with its kernels, launches on its streams, and copies from one
-//! GPU to another, and between GPUs and memory of the host.
+//! GPU to another, and between GPUs and memory of the host or of another process.
 
 mod device;
 pub mod driver;
 mod extended;
+pub mod ipc;
 mod launch;
 pub mod ptx;
 pub mod rectangle;

@@ -1,0 +1,64 @@
+//! Blocks of A and B in the memory of other ranks' GPUs, which a rank reads where they lie.
+
+use gpu_gemm::DeviceError;
+use gpu_gemm::device::cuda::ipc::{Exported, Opened, WORDS};
+
+use super::parts::Parts;
+use crate::Element;
+use crate::clock::Phase;
+use crate::layout::Job;
+use crate::layout::summa::Distribution;
+use crate::local::gpu::OnGpu;
+use crate::share_out::Block;
+
+/// Another rank's block. That rank must keep it until this is dropped.
+pub(super) struct PeerBlock<T> {
+    pub block: OnGpu<T>,
+    _memory: Opened,
+}
+
+/// Those of one dimension of the grid, in its order; none of this rank itself, and of ranks that
+/// hold nothing.
+pub(super) type Line<T> = Vec<Option<PeerBlock<T>>>;
+
+/// Opens what other ranks hold of A in this rank's row of the grid, and of B in its column. All
+/// ranks of the job call it.
+///
+/// # Errors
+///
+/// The driver cannot share or open the memory.
+pub(super) fn open<T: Element>(
+    distribution: &Distribution,
+    job: &Job<'_, T>,
+    own: &Parts<'_, T>,
+) -> Result<[Line<T>; 2], DeviceError> {
+    job.clock.time(Phase::Distribute, || {
+        let export = |part: OnGpu<T>| match part.elements() {
+            0 => Ok(Exported::default()),
+            _ => Exported::of(part.start.cast()),
+        };
+        let words = [export(own.a)?.words(), export(own.b)?.words()];
+        let all = job.ranks.all_gather(words.as_flattened());
+        let (all, _) = all.as_chunks::<WORDS>();
+        let (grid, this) = (distribution.grid, job.ranks.rank());
+        let open = |rank: usize, of_b: bool| {
+            let held = distribution.held(&job.case, rank);
+            let Block { rows, columns } = if of_b { held.1 } else { held.0 };
+            if rank == this || rows.is_empty() || columns.is_empty() {
+                return Ok::<_, DeviceError>(None);
+            }
+            let memory = Opened::open(&Exported::from_words(&all[2 * rank + usize::from(of_b)]))?;
+            Ok(Some(PeerBlock {
+                block: OnGpu::compact(memory.start().cast(), rows.len(), columns.len()),
+                _memory: memory,
+            }))
+        };
+        let (row, column) = grid.place(this);
+        let of_a = (0..grid.columns).map(|column| open(grid.rank(row, column), false));
+        let of_b = (0..grid.rows).map(|row| open(grid.rank(row, column), true));
+        Ok([
+            of_a.collect::<Result<_, _>>()?,
+            of_b.collect::<Result<_, _>>()?,
+        ])
+    })
+}
