@@ -16,7 +16,7 @@ pub enum Phase {
     Wait,
     /// Waiting for the slowest rank to finish its product.
     Idle,
-    /// Sending or receiving C.
+    /// Sending or receiving C, and making of the sums what was asked for.
     Collect,
 }
 

@@ -29,6 +29,7 @@ pub mod clock;
 pub mod comm;
 pub mod evaluate;
 pub mod faults;
+mod filled;
 pub mod layout;
 pub mod local;
 pub mod machine;
@@ -41,11 +42,12 @@ pub mod record;
 pub mod share_out;
 mod table;
 pub mod volume;
-mod zeros;
 
 use comm::Transmissible;
+use filled::filled;
 use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};
 use host::cpu::{Functions, Team, view::View, view::ViewMut};
+use layout::LayoutError;
 
 /// A number that ranks multiply and send to each other.
 ///
@@ -61,8 +63,13 @@ pub trait Element: host::rung::Element + Transmissible {
     /// The function of a CPU rung, if it multiplies this type into such sums.
     fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<Self>>;
 
-    /// Each sum rounded to an element; in the same memory where that is the same type.
-    fn rounded(sums: Vec<Self::Sum>) -> Vec<Self>;
+    /// Each sum rounded to an element, by at most so many threads; in the same memory where that is
+    /// the same type.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for elements of another type.
+    fn rounded(sums: Vec<Self::Sum>, threads: usize) -> Result<Vec<Self>, LayoutError>;
 
     /// The same number, as a sum.
     fn as_sum(self) -> Self::Sum;
@@ -83,8 +90,8 @@ macro_rules! sums_of_the_same_type {
                 <$number as host::cpu::CpuNumber>::multiply(functions)
             }
 
-            fn rounded(sums: Vec<$number>) -> Vec<$number> {
-                sums
+            fn rounded(sums: Vec<$number>, _: usize) -> Result<Vec<$number>, LayoutError> {
+                Ok(sums)
             }
 
             fn as_sum(self) -> $number {
@@ -105,8 +112,10 @@ macro_rules! sums_of_f32 {
                 None
             }
 
-            fn rounded(sums: Vec<f32>) -> Vec<$number> {
-                sums.into_iter().map($number::from_f32).collect()
+            fn rounded(sums: Vec<f32>, threads: usize) -> Result<Vec<$number>, LayoutError> {
+                filled(sums.len(), threads, |range| {
+                    sums[range].iter().copied().map($number::from_f32)
+                })
             }
 
             fn as_sum(self) -> f32 {

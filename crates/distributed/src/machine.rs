@@ -13,11 +13,11 @@ use host::statistics;
 
 use crate::Element;
 use crate::comm::Ranks;
+use crate::filled::zeros;
 use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
-use crate::zeros::zeros;
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
@@ -111,6 +111,15 @@ pub fn measure<T: Element>(
         Ok::<(), LayoutError>(())
     })?;
     machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
+    machine.rounded_per_s = f64::INFINITY;
+    if T::PRODUCT.inputs != T::PRODUCT.c {
+        let sums = || zeros::<T::Sum>(room, threads);
+        let rounding = slowest_after(ranks, PRODUCTS, sums, |sums| {
+            std::hint::black_box(T::rounded(sums, threads)?);
+            Ok::<(), LayoutError>(())
+        })?;
+        machine.rounded_per_s = room as f64 / rounding;
+    }
     drop(buffer);
     // Of ranks with GPUs, those layouts whose parts stay there.
     let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
@@ -210,11 +219,22 @@ pub(crate) fn slowest<E>(
     runs: usize,
     mut work: impl FnMut() -> Result<(), E>,
 ) -> Result<f64, E> {
+    slowest_after(ranks, runs, || Ok(()), |()| work())
+}
+
+/// The same of work on what is made ready before each run.
+fn slowest_after<P, E>(
+    ranks: &Ranks,
+    runs: usize,
+    mut prepare: impl FnMut() -> Result<P, E>,
+    mut work: impl FnMut(P) -> Result<(), E>,
+) -> Result<f64, E> {
     let mut times = Vec::new();
     for _ in 0..runs {
+        let ready = prepare()?;
         ranks.barrier();
         let started = Instant::now();
-        work()?;
+        work(ready)?;
         let all = ranks.all_gather(&[started.elapsed().as_secs_f64()]);
         times.push(all.into_iter().fold(0.0, f64::max));
     }

@@ -58,8 +58,10 @@ impl Question {
         let bytes = self.bytes();
         let cost = layout.cost(&case, &self.machine, bytes);
         let memory = layout.memory(&case);
+        let sums = self.shape.m * self.shape.n;
+        let rounding = self.machine.rounding(sums, self.data_type);
         Prediction {
-            time_s: cost.total(),
+            time_s: cost.total() + rounding,
             resident_s: cost.resident(),
             first_bytes: memory.first.bytes(bytes),
             other_bytes: memory.others.bytes(bytes),

@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use super::Request;
 use crate::Element;
+use crate::layout::LayoutError;
 
 /// How results round, of A and B in `T`. Whatever a kernel carries along within a panel, panels are
 /// added plainly.
@@ -227,7 +228,8 @@ pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
 pub(super) fn finished<C: Element>(
     problem: &Problem<C>,
     mut product: Vec<C::Sum>,
-) -> Result<Matrix<C>, ProblemError> {
+    threads: usize,
+) -> Result<Matrix<C>, LayoutError> {
     let Shape { m, n, .. } = problem.shape();
     let (alpha, beta) = (problem.alpha.as_sum(), problem.beta.as_sum());
     if alpha != C::Sum::from_integer(1) || beta != C::Sum::default() {
@@ -241,7 +243,8 @@ pub(super) fn finished<C: Element>(
             sums.copy_from_slice(&row_of_c);
         }
     }
-    Matrix::new(C::rounded(product), m, n, Placement::compact(n))
+    let elements = C::rounded(product, threads)?;
+    Ok(Matrix::new(elements, m, n, Placement::compact(n))?)
 }
 
 #[cfg(test)]
@@ -274,7 +277,7 @@ mod tests {
         let problem = Problem::new(2, 3, ones, matrix(&[5, 7]), c).unwrap();
         let product = vec![5, 7, 5, 7];
         let start = product.as_ptr();
-        let c = finished(&problem, product).unwrap();
+        let c = finished(&problem, product, 1).unwrap();
         assert_eq!([c.row(0), c.row(1)], [[310, 614], [910, 1214]]);
         assert_eq!(c.buffer().as_ptr(), start, "no second C");
     }
@@ -293,7 +296,7 @@ mod tests {
         let problem =
             Problem::new(three, one, factor.clone(), factor, matrix(&[-768.0], 1, 1)).unwrap();
         // As bf16, 257 is 256, and 3 of these are C.
-        let c = finished(&problem, vec![257.0_f32]).unwrap();
+        let c = finished(&problem, vec![257.0_f32], 1).unwrap();
         assert_eq!(c.row(0)[0].to_f64(), 3.0);
     }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{DataType, Device, Shape};
-use host::data::{Matrix, Number, Placement, ProblemError, Storage};
+use host::data::{Matrix, Number, Placement, Storage};
 use host::memory;
 use host::prove::EvaluateError;
 use host::report::Corner;
@@ -29,11 +29,11 @@ use apart::Apart;
 use known::{Gate, Known, exact_data, finished, scalar_of_integers};
 
 use crate::Element;
-use crate::clock::{Clock, Times};
+use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
 use crate::layout::between_gpus::Costs;
-use crate::layout::{Job, Multiply, layouts};
+use crate::layout::{Job, LayoutError, Multiply, layouts};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
@@ -456,12 +456,13 @@ impl<T: Element> Evaluation<'_, T> {
         let product = layout
             .multiply(&job)
             .unwrap_or_else(|error| end_the_job(error));
-        let c = match self.gathers {
+        let threads = job.threads();
+        let c = clock.time(Phase::Collect, || match self.gathers {
             true => problem
                 .zip(product)
-                .map(|(problem, product)| finished(problem, product)),
-            false => product.map(|product| self.finished_block(layout, gate, product)),
-        };
+                .map(|(problem, product)| finished(problem, product, threads)),
+            false => product.map(|product| self.finished_block(layout, gate, product, threads)),
+        });
         let wall_s = started.elapsed().as_secs_f64();
         let c = c.transpose().unwrap_or_else(|error| end_the_job(error));
         let times = self.group.all_gather(&clock.times().to_array());
@@ -482,7 +483,8 @@ impl<T: Element> Evaluation<'_, T> {
         layout: &dyn Multiply<T>,
         gate: Gate,
         mut product: Vec<T::Sum>,
-    ) -> Result<Matrix<C>, ProblemError> {
+        threads: usize,
+    ) -> Result<Matrix<C>, LayoutError> {
         let rank = self.group.rank();
         let block = &layout.blocks(&self.case())[rank];
         let alpha = match gate {
@@ -503,8 +505,9 @@ impl<T: Element> Evaluation<'_, T> {
             }
         }
         let (rows, columns) = (block.rows.len(), block.columns.len());
-        let elements = C::rounded(product);
-        Matrix::new(elements, rows, columns, Placement::compact(columns))
+        let elements = C::rounded(product, threads)?;
+        let placement = Placement::compact(columns);
+        Ok(Matrix::new(elements, rows, columns, placement)?)
     }
 
     /// What the formulas say that a rank sends.
@@ -523,18 +526,21 @@ impl<T: Element> Evaluation<'_, T> {
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
         let case = self.case();
         let cost = layout.cost(&case, machine, Bytes::of::<T>());
-        match self.gathers {
-            true => cost,
+        let (collect_s, sums) = match self.gathers {
+            true => (cost.collect_s, case.shape.m * case.shape.n),
             // Each rank still has its block copied from its GPU.
             false => {
                 let grid = layout.grid(&case);
                 let costs = Costs::new(&case, grid, machine, Bytes::of::<T>());
                 let costs = costs.filter(|_| layout.moves(&case).is_some());
-                Times {
-                    collect_s: costs.map_or(0.0, |costs| costs.keeping()),
-                    ..cost
-                }
+                let block = grid.block(case.shape, 0);
+                let sums = block.rows.len() * block.columns.len();
+                (costs.map_or(0.0, |costs| costs.keeping()), sums)
             }
+        };
+        Times {
+            collect_s: collect_s + machine.rounding(sums, self.request.data_type),
+            ..cost
         }
     }
 
@@ -572,8 +578,10 @@ impl<T: Element> Evaluation<'_, T> {
         let flops = case.shape.flops();
         let speed = |seconds: f64| (flops > 0.0 && seconds > 0.0).then(|| flops / seconds);
         let resident = |run: &Run<C>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
-        let resident_times_s: Vec<f64> = runs.iter().map(resident).collect();
-        let resident_median = median.map(|_| statistics::median(&resident_times_s));
+        let of_resident = runs.iter().filter(|_| layout.is_resident());
+        let resident_times_s: Vec<f64> = of_resident.map(resident).collect();
+        let resident_median =
+            (!resident_times_s.is_empty()).then(|| statistics::median(&resident_times_s));
         Record {
             layout: layout.name().to_string(),
             kernel: request.kernel.clone(),

@@ -29,18 +29,19 @@ pub mod summa;
 
 use gpu_gemm::{DeviceError, Shape};
 use host::cpu::view::{View, ViewMut};
+use host::data::ProblemError;
 use thiserror::Error;
 
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
+use crate::filled::zeros;
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::nccl::NcclError;
 use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
-use crate::zeros::zeros;
 
 /// A way to share out a product. All of it is a pure function of shape and rank count.
 pub trait Layout: Sync {
@@ -58,6 +59,12 @@ pub trait Layout: Sync {
         let grid = self.grid(case);
         let block = |rank| grid.block(case.shape, rank);
         (0..case.ranks).map(block).collect()
+    }
+
+    /// Whether ranks have, or their GPUs, what they multiply before they begin to, so that the time
+    /// from there on is that of a resident product.
+    fn is_resident(&self) -> bool {
+        true
     }
 
     /// What a rank sends.
@@ -151,6 +158,8 @@ pub enum LayoutError {
     Device(#[from] DeviceError),
     #[error(transparent)]
     Nccl(#[from] NcclError),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
 }
 
 /// What a rank needs to know to do its part.
@@ -170,11 +179,15 @@ pub struct Job<'a, T: Element> {
 }
 
 impl<T: Element> Job<'_, T> {
+    /// Threads that fill large vectors.
+    pub fn threads(&self) -> usize {
+        self.gpu.map_or(1, |gpu| gpu.copy_threads)
+    }
+
     /// So many zeros. That the system finds memory for them is time, too.
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
-        let threads = self.gpu.map_or(1, |gpu| gpu.copy_threads);
-        self.clock
-            .time(Phase::Distribute, || zeros(elements, threads))
+        let zeros = || zeros(elements, self.threads());
+        self.clock.time(Phase::Distribute, zeros)
     }
 
     /// `C += A * B`, all at once.

@@ -81,6 +81,11 @@ impl Layout for Overlapped {
         Grid::column(case.ranks)
     }
 
+    fn is_resident(&self) -> bool {
+        // All but the first panel come from rank 0's memory meanwhile.
+        false
+    }
+
     fn sent(&self, case: &Case, rank: usize) -> Sent {
         let (distribute, multiply) = match rank {
             0 => first_and_others(case),

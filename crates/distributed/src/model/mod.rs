@@ -16,7 +16,7 @@ mod gpus;
 
 pub use gpus::{Copied, Gpus, ResidentProduct, Travel, waiting};
 
-use gpu_gemm::Shape;
+use gpu_gemm::{DataType, Shape};
 use serde::{Deserialize, Serialize};
 
 use crate::Element;
@@ -37,6 +37,9 @@ pub struct Machine {
     /// counted.
     #[serde(with = "infinite_as_null")]
     pub zeroed_bytes_per_s: f64,
+    /// Sums that a rank rounds to elements of 16 bits while all do; infinite if that is not counted.
+    #[serde(with = "infinite_as_null", default = "infinite")]
+    pub rounded_per_s: f64,
     /// Whether messages travel while ranks multiply: a network's adapters carry them. Inside one
     /// machine it is the cores that copy them.
     pub offload: bool,
@@ -157,6 +160,7 @@ impl Machine {
             bytes_per_s,
             flops_per_s,
             zeroed_bytes_per_s: f64::INFINITY,
+            rounded_per_s: f64::INFINITY,
             offload: true,
             ..Machine::default()
         }
@@ -202,6 +206,15 @@ impl Machine {
         bytes / self.zeroed_bytes_per_s
     }
 
+    /// The time to round so many sums to elements of a type: none if it is theirs.
+    pub fn rounding(&self, sums: usize, data_type: DataType) -> f64 {
+        let DataType { inputs, c } = data_type;
+        match inputs == c && c.bytes() == 2 {
+            true => sums as f64 / self.rounded_per_s,
+            false => 0.0,
+        }
+    }
+
     /// The time that ranks wait for messages that take `travelling` while they compute for
     /// `computing`.
     pub fn not_hidden(&self, travelling: f64, computing: f64) -> f64 {
@@ -239,6 +252,11 @@ fn interpolated(timed: &[(f64, f64)], bytes: f64) -> Option<f64> {
 /// The critical path: what the product takes as a whole, by phase. No rank is idle in it.
 pub type Cost = Times;
 
+/// What was not counted.
+fn infinite() -> f64 {
+    f64::INFINITY
+}
+
 /// JSON has no infinity.
 mod infinite_as_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -255,6 +273,8 @@ mod infinite_as_null {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use gpu_gemm::ElementType;
+
     use super::*;
 
     /// 1 µs, 1 GB/s and 1 GFLOP/s.
@@ -300,6 +320,7 @@ pub(crate) mod tests {
             messages: vec![timed(100.0, 1.0), timed(200.0, 3.0), timed(400.0, 4.0)],
             products: vec![product(100, 100, 2e9), product(100, 10, 5e8)],
             zeroed_bytes_per_s: 1e9,
+            rounded_per_s: 1e8,
             ..plain()
         };
         // One message of so many bytes.
@@ -315,6 +336,10 @@ pub(crate) mod tests {
         assert!((machine.multiplying(100, 100, 90) - 0.9e-3).abs() < 1e-9);
         assert!((machine.multiplying(90, 100, 12) - 4.32e-4).abs() < 1e-9);
         assert!((machine.zeroing(4000.0) - 4e-6).abs() < 1e-12);
+        let rounding = |inputs, c| machine.rounding(4000, DataType { inputs, c });
+        assert!((rounding(ElementType::Bf16, ElementType::Bf16) - 4e-5).abs() < 1e-12);
+        assert_eq!(rounding(ElementType::Bf16, ElementType::F32), 0.0);
+        assert_eq!(rounding(ElementType::F32, ElementType::F32), 0.0);
     }
 
     #[test]

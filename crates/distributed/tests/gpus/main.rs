@@ -470,6 +470,11 @@ fn the_resident_time_is_compute_and_wait_of_the_slowest_rank() {
         // Those are of the run with the median time.
         let slowest = of_ranks.fold(0.0, f64::max);
         let resident = record["resident_times_s"].as_array().unwrap();
+        if record["layout"] == "overlapped" {
+            // Its panels come from the host's memory meanwhile.
+            assert!(resident.is_empty() && record["resident_median_s"].is_null());
+            continue;
+        }
         assert_eq!(resident.len(), 3);
         assert!(
             resident.iter().any(|of_run| seconds(of_run) == slowest),
