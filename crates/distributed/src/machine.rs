@@ -106,18 +106,12 @@ pub fn measure<T: Element>(
         }
     }
     let threads = local.gpu.map_or(1, |gpu| gpu.copy_threads);
-    let zeroing = slowest(ranks, PRODUCTS, || {
-        std::hint::black_box(zeros::<T>(room, threads)?);
-        Ok::<(), LayoutError>(())
-    })?;
+    let zeroing = slowest(ranks, PRODUCTS, || zeros::<T>(room, threads))?;
     machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
     machine.rounded_per_s = f64::INFINITY;
     if T::PRODUCT.inputs != T::PRODUCT.c {
         let sums = || zeros::<T::Sum>(room, threads);
-        let rounding = slowest_after(ranks, PRODUCTS, sums, |sums| {
-            std::hint::black_box(T::rounded(sums, threads)?);
-            Ok::<(), LayoutError>(())
-        })?;
+        let rounding = slowest_after(ranks, PRODUCTS, sums, |sums| T::rounded(sums, threads))?;
         machine.rounded_per_s = room as f64 / rounding;
     }
     drop(buffer);
@@ -213,29 +207,32 @@ fn speed<T: Element>(
     Ok(shape.flops() / seconds)
 }
 
-/// The time of `work` on the rank that takes the longest, the median of so many times.
-pub(crate) fn slowest<E>(
+/// The time of `work` on the rank that takes the longest, the median of so many times. What it
+/// makes is given back to the system later.
+pub(crate) fn slowest<R, E>(
     ranks: &Ranks,
     runs: usize,
-    mut work: impl FnMut() -> Result<(), E>,
+    mut work: impl FnMut() -> Result<R, E>,
 ) -> Result<f64, E> {
     slowest_after(ranks, runs, || Ok(()), |()| work())
 }
 
 /// The same of work on what is made ready before each run.
-fn slowest_after<P, E>(
+fn slowest_after<P, R, E>(
     ranks: &Ranks,
     runs: usize,
     mut prepare: impl FnMut() -> Result<P, E>,
-    mut work: impl FnMut(P) -> Result<(), E>,
+    mut work: impl FnMut(P) -> Result<R, E>,
 ) -> Result<f64, E> {
     let mut times = Vec::new();
     for _ in 0..runs {
         let ready = prepare()?;
         ranks.barrier();
         let started = Instant::now();
-        work(ready)?;
-        let all = ranks.all_gather(&[started.elapsed().as_secs_f64()]);
+        let made = std::hint::black_box(work(ready)?);
+        let own = started.elapsed().as_secs_f64();
+        drop(made);
+        let all = ranks.all_gather(&[own]);
         times.push(all.into_iter().fold(0.0, f64::max));
     }
     let mut time = [statistics::median(&times)];
