@@ -110,7 +110,9 @@ pub fn measure<T: Element>(
     machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
     machine.rounded_per_s = f64::INFINITY;
     if T::PRODUCT.inputs != T::PRODUCT.c {
-        let sums = || zeros::<T::Sum>(room, threads);
+        // Rank 0 alone does it, while the others wait.
+        let of_first = if ranks.rank() == 0 { room } else { 0 };
+        let sums = || zeros::<T::Sum>(of_first, threads);
         let rounding = slowest_after(ranks, PRODUCTS, sums, |sums| T::rounded(sums, threads))?;
         machine.rounded_per_s = room as f64 / rounding;
     }

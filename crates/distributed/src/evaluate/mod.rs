@@ -526,22 +526,20 @@ impl<T: Element> Evaluation<'_, T> {
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
         let case = self.case();
         let cost = layout.cost(&case, machine, Bytes::of::<T>());
-        let (collect_s, sums) = match self.gathers {
-            true => (cost.collect_s, case.shape.m * case.shape.n),
-            // Each rank still has its block copied from its GPU.
+        let collect_s = match self.gathers {
+            true => {
+                let sums = case.shape.m * case.shape.n;
+                cost.collect_s + machine.rounding(sums, self.request.data_type)
+            }
+            // Each rank still has its block copied from its GPU. None is of 16 bits.
             false => {
                 let grid = layout.grid(&case);
                 let costs = Costs::new(&case, grid, machine, Bytes::of::<T>());
                 let costs = costs.filter(|_| layout.moves(&case).is_some());
-                let block = grid.block(case.shape, 0);
-                let sums = block.rows.len() * block.columns.len();
-                (costs.map_or(0.0, |costs| costs.keeping()), sums)
+                costs.map_or(0.0, |costs| costs.keeping())
             }
         };
-        Times {
-            collect_s: collect_s + machine.rounding(sums, self.request.data_type),
-            ..cost
-        }
+        Times { collect_s, ..cost }
     }
 
     fn record<C: Element>(

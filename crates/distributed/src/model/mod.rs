@@ -37,7 +37,7 @@ pub struct Machine {
     /// counted.
     #[serde(with = "infinite_as_null")]
     pub zeroed_bytes_per_s: f64,
-    /// Sums that a rank rounds to elements of 16 bits while all do; infinite if that is not counted.
+    /// Sums that rank 0 rounds to elements of 16 bits; infinite if that is not counted.
     #[serde(with = "infinite_as_null", default = "infinite")]
     pub rounded_per_s: f64,
     /// Whether messages travel while ranks multiply: a network's adapters carry them. Inside one
@@ -206,7 +206,7 @@ impl Machine {
         bytes / self.zeroed_bytes_per_s
     }
 
-    /// The time to round so many sums to elements of a type: none if it is theirs.
+    /// The time to round C, of so many sums, to elements of 16 bits, if it is to have such.
     pub fn rounding(&self, sums: usize, data_type: DataType) -> f64 {
         let DataType { inputs, c } = data_type;
         match inputs == c && c.bytes() == 2 {

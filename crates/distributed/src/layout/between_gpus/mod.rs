@@ -49,7 +49,7 @@ pub(in crate::layout) use summa::summa;
 
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cust::event::Event;
 use gpu_gemm::device::cuda::Direction;
@@ -82,9 +82,10 @@ pub(super) fn scatter_and_multiply<T: Element>(
     let parts = distribute(grid, job, gpu, needed)?;
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
     let started = Instant::now();
-    // SAFETY: the parts live until `finish` has waited, and all that arrives in them has.
+    // SAFETY: the parts live until it is done, and all that arrives in them has.
     unsafe { gpu.multiply(parts.a, parts.b, &mut c)? };
-    finish(job, gpu, c, product, started)
+    gpu.wait_for(&c)?;
+    finish(job, gpu, c, product, started.elapsed())
 }
 
 /// What a rank needs of A and of B to multiply once.
@@ -127,7 +128,7 @@ trait Panels<T: Element> {
 }
 
 /// Panel after panel: the next one travels while this one is multiplied. The wait for the first
-/// one counts as `first`. Returns the moment from which on products and waits are to be timed.
+/// one counts as `first`. Returns what products and waits took together.
 fn multiply_panels<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
@@ -135,7 +136,7 @@ fn multiply_panels<T: Element>(
     travelling: &mut dyn Panels<T>,
     first: Phase,
     c: &mut BlockOfC<'_, T::Sum>,
-) -> Result<Instant, LayoutError> {
+) -> Result<Duration, LayoutError> {
     let mut started = Instant::now();
     let mut read: [Option<Event>; STAGES] = Default::default();
     for (index, panel) in panels.iter().enumerate() {
@@ -150,7 +151,7 @@ fn multiply_panels<T: Element>(
             job.sent_in(first);
             started = Instant::now();
         }
-        // SAFETY: the stages live until `finish` has waited, and none is written before `read`.
+        // SAFETY: the stages live until it is done, and none is written before `read`.
         unsafe { gpu.multiply(a, b, c)? };
         read[stage] = Some(gpu.multiplied()?);
         if let Some(next) = panels.get(index + 1) {
@@ -162,20 +163,17 @@ fn multiply_panels<T: Element>(
     gpu.wait_for(c)?;
     gpu.finish_copies()?;
     job.sent_in(Phase::Wait);
-    Ok(started)
+    Ok(started.elapsed())
 }
 
-/// Waits for the products, which began at `started`, adds their times, and collects C.
+/// Adds the times of the products, which are done and took so long with all waits, and collects C.
 fn finish<T: Element>(
     job: &Job<'_, T>,
     gpu: &Gpu,
     c: BlockOfC<'_, T::Sum>,
     mut product: Product<T>,
-    started: Instant,
+    all: Duration,
 ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-    gpu.wait_for(&c)?;
-    // Before the times of products are read, which takes time itself.
-    let all = started.elapsed();
     let multiplied = gpu.multiplied_for(&c)?;
     job.clock.add(Phase::Compute, multiplied.min(all));
     job.clock.add(Phase::Wait, all.saturating_sub(multiplied));

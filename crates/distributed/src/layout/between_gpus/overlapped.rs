@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 use cust::event::Event;
 use gpu_gemm::DeviceError;
@@ -35,7 +35,7 @@ pub(in crate::layout) fn overlapped<T: Element>(
     let mut c = gpu.block_of_c(rows, columns)?;
     // Rank 0 sends to others even if it has nothing to multiply itself.
     if block.is_empty() && !is_first {
-        return finish(job, gpu, c, product, Instant::now());
+        return finish(job, gpu, c, product, Duration::ZERO);
     }
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
     // What NCCL sends from the first rank's GPU must all be there.
@@ -60,8 +60,8 @@ pub(in crate::layout) fn overlapped<T: Element>(
         under_way: Default::default(),
         free: Vec::new(),
     };
-    let started = multiply_panels(job, gpu, panels, &mut sent, Phase::Distribute, &mut c)?;
-    finish(job, gpu, c, product, started)
+    let all = multiply_panels(job, gpu, panels, &mut sent, Phase::Distribute, &mut c)?;
+    finish(job, gpu, c, product, all)
 }
 
 /// The panels of `overlapped`.

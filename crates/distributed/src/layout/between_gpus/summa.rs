@@ -64,10 +64,10 @@ pub(in crate::layout) fn summa<T: Element>(
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
     // So that no rank waits in its product for another's blocks, or reads them before.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
-    let started = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
+    let all = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
     // Closes other ranks' blocks, which they keep until all ranks meet in `finish`.
-    drop(broadcasts);
-    finish(job, gpu, c, product, started)
+    job.clock.time(Phase::Collect, || drop(broadcasts));
+    finish(job, gpu, c, product, all)
 }
 
 /// Which way a block is cut into panels.
