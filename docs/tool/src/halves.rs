@@ -8,14 +8,22 @@ use crate::measured::proven;
 use crate::repository::at_root;
 
 /// The files of a kernel's table, each with one layout, in one process with cuBLAS, on an H200.
-/// `warp-specialized` has the table without a name. Others may be absent, until they are measured.
-const TABLES: [(&str, &[&str]); 3] = [
+/// `warp-specialized` has the table without a name. Kernels' may be absent, until they are measured.
+const TABLES: [(&str, &[&str]); 4] = [
     (
         "",
         &[
             "results/h200-bf16.json",
             "results/h200-bf16-nn.json",
             "results/h200-f16.json",
+        ],
+    ),
+    (
+        "auto",
+        &[
+            "results/h200-auto-bf16.json",
+            "results/h200-auto-bf16-nn.json",
+            "results/h200-auto-f16.json",
         ],
     ),
     (
@@ -60,7 +68,13 @@ pub fn table(name: &str) -> Result<String, String> {
     if files.is_empty() {
         return Ok("\n".to_string());
     }
-    let has_a = !name.is_empty();
+    let mut sizes = Vec::new();
+    for file in files {
+        let results: Results = proven(file)?;
+        sizes.extend(results.sizes.into_iter().map(|size| (file, size)));
+    }
+    let mut records = sizes.iter().flat_map(|(_, size)| &size.results);
+    let has_a = records.any(|record| record.transpose_a);
     let (head, line) = match has_a {
         true => (" A is stored |", " --- |"),
         false => ("", ""),
@@ -69,19 +83,15 @@ pub fn table(name: &str) -> Result<String, String> {
         "\n| elements |{head} B is stored | m = n = k | TFLOP/s | cuBLAS | ratio |\n\
          | --- |{line} --- | ---: | ---: | ---: | ---: |\n"
     );
-    for file in files {
-        let results: Results = proven(file)?;
-        for size in &results.sizes {
-            table += &row(size, has_a).ok_or_else(|| format!("{file}: a row without cuBLAS"))?;
-        }
+    for (file, size) in &sizes {
+        table += &row(size, has_a).ok_or_else(|| format!("{file}: a row without cuBLAS"))?;
     }
     Ok(table + "\n")
 }
 
 fn row(size: &Size, has_a: bool) -> Option<String> {
-    let [record] = &size.results[..] else {
-        return None;
-    };
+    // Of `auto`, the kernel that it chose is beside it.
+    let record = size.results.first()?;
     let Record {
         dtype,
         transpose_a,
