@@ -22,7 +22,8 @@ pub(super) struct PeerBlock<T> {
 pub(super) type Line<T> = Vec<Option<PeerBlock<T>>>;
 
 /// Opens what other ranks hold of A in this rank's row of the grid, and of B in its column. All
-/// ranks of the job call it.
+/// ranks of the job call it, each when its own blocks are complete: so none gets to know of
+/// another's before.
 ///
 /// # Errors
 ///

@@ -62,7 +62,7 @@ pub(in crate::layout) fn summa<T: Element>(
         read: Default::default(),
     };
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
-    // So that no rank waits in its product for another's blocks, or reads them before.
+    // So that no rank waits in its product for another's.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
     let all = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
     // Closes other ranks' blocks, which they keep until all ranks meet in `finish`.
