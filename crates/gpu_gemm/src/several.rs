@@ -6,7 +6,7 @@ use crate::buffer::Space;
 use crate::call::{Call, Shape, Transpose};
 use crate::choose::{Choice, Chooser};
 use crate::device::several::Devices;
-use crate::launch::Element;
+use crate::launch::{Element, MultipliesInto};
 use crate::matrix::{GemmError, Input, Output, StoredMatrix};
 use crate::plan::{Plan, PlanError};
 
@@ -66,13 +66,13 @@ impl Devices {
     /// A leading dimension is too small, a matrix does not fit into its slice, a device has no
     /// kernel for the type, or one fails, which is named; in that case C is as it was, or
     /// incomplete.
-    pub fn gemm<T: Element>(
+    pub fn gemm<T: MultipliesInto<C>, C: Element>(
         &self,
         alpha: T::Scalar,
         (a, lda, transpose_a): (&[T], usize, Transpose),
         (b, ldb, transpose_b): (&[T], usize, Transpose),
         beta: T::Scalar,
-        (c, ldc): (&mut [T], usize),
+        (c, ldc): (&mut [C], usize),
         shape: Shape,
     ) -> Result<(), GemmError> {
         let Shape { m, n, k } = shape;
@@ -93,10 +93,10 @@ impl Devices {
         if shape.is_empty() {
             return Ok(());
         }
-        let plan = self.planner(None, T::TYPE);
+        let plan = self.planner(None, T::DATA_TYPE);
         let product = (shape, [transpose_a, transpose_b]);
         let scalars = (alpha.scalar(), beta.scalar());
-        let mut product = self.streamed(product, self.count(), scalars, &plan)?;
+        let mut product = self.streamed::<T, C>(product, self.count(), scalars, &plan)?;
         product.multiply((a, lda), (b, ldb), (c, ldc))?;
         Ok(())
     }
@@ -146,30 +146,39 @@ mod tests {
         }
     }
 
-    /// Integers in `T`, whose sums of products by i64 it knows.
-    fn multiplies<T: Element + std::fmt::Debug>(of: impl Fn(i32) -> T, alpha: T::Scalar) {
+    /// Integers in `T` and `C`, whose sums of products it knows.
+    fn multiplies<T: MultipliesInto<C>, C: Element + std::fmt::Debug>(
+        of: impl Fn(i32) -> T,
+        of_c: impl Fn(i32) -> C,
+        alpha: T::Scalar,
+    ) {
         let (m, n, k) = (21, 18, 5);
         let a_at = |row: usize, index: usize| (row * 3 + index) as i32 % 9 - 4;
         let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as i32 % 5 - 2;
         let a: Vec<T> = (0..m * k).map(|at| of(a_at(at / k, at % k))).collect();
         let b: Vec<T> = (0..k * n).map(|at| of(b_at(at / n, at % n))).collect();
-        let mut c = vec![of(7); m * n];
+        let mut c = vec![of_c(7); m * n];
         let (a, b) = ((&a[..], k, Transpose::No), (&b[..], n, Transpose::No));
         let (beta, shape) = (T::Scalar::default(), Shape::new(m, n, k));
         let done = devices(2).gemm(alpha, a, b, beta, (&mut c, n), shape);
         done.unwrap();
         let sum = |row, column| (0..k).map(|l| a_at(row, l) * b_at(l, column)).sum::<i32>();
-        let want: Vec<T> = (0..m * n).map(|at| of(2 * sum(at / n, at % n))).collect();
+        let want: Vec<C> = (0..m * n).map(|at| of_c(2 * sum(at / n, at % n))).collect();
         assert_eq!(c, want);
     }
 
     #[test]
     fn the_call_multiplies_every_type() {
-        multiplies(|value| value as f32, 2.0);
-        multiplies(f64::from, 2.0);
-        multiplies(|value| value, 2);
-        multiplies(|value| Bf16::from_f64(value.into()), 2.0);
-        multiplies(|value| F16::from_f64(value.into()), 2.0);
+        let single = |value| value as f32;
+        let bf16 = |value: i32| Bf16::from_f64(value.into());
+        let f16 = |value: i32| F16::from_f64(value.into());
+        multiplies(single, single, 2.0);
+        multiplies(f64::from, f64::from, 2.0);
+        multiplies(|value| value, |value| value, 2);
+        multiplies(bf16, bf16, 2.0);
+        multiplies(f16, f16, 2.0);
+        multiplies(bf16, single, 2.0);
+        multiplies(f16, single, 2.0);
     }
 
     #[test]

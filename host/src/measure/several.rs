@@ -6,7 +6,7 @@ use gpu_gemm::{Choice, Devices};
 
 use super::timing::{Effort, Timing};
 use super::wall_clock::{on_cpu, on_simulator};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 use crate::run::RunError;
 use crate::run::several::{gathered, product};
 
@@ -72,34 +72,57 @@ pub fn measure<T: Number>(
     effort: Effort,
     between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
-    let count = devices.count();
-    let all = times(devices, count, choice, problem, origin, effort, between)?;
-    let nothing = &mut || ();
-    let alone = match devices.gpus() {
-        0 => None,
-        _ => Some(times(devices, 1, choice, problem, origin, effort, nothing)?.timing),
-    };
-    Ok(Scaled { alone, ..all })
+    by_inputs!(
+        problem,
+        measure_as::<_, T>(devices, choice, problem, origin, effort, between)
+    )
 }
 
-/// Times it on the first `count` devices.
-fn times<T: Number>(
+fn measure_as<Input: Number, T: Number>(
     devices: &Devices,
-    count: usize,
     choice: Option<Choice>,
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
     between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
-    let stored = problem.stored()?;
+    let stored = problem.stored_as::<Input>()?;
+    let times = |count, between| {
+        times(
+            devices,
+            count,
+            choice,
+            (problem, &stored),
+            origin,
+            effort,
+            between,
+        )
+    };
+    let all = times(devices.count(), between)?;
+    let alone = match devices.gpus() {
+        0 => None,
+        _ => Some(times(1, &mut || ())?.timing),
+    };
+    Ok(Scaled { alone, ..all })
+}
+
+/// Times it on the first `count` devices.
+fn times<Input: Number, T: Number>(
+    devices: &Devices,
+    count: usize,
+    choice: Option<Choice>,
+    (problem, stored): (&Problem<T>, &Stored<'_, T, Input>),
+    origin: Origin,
+    effort: Effort,
+    between: &mut dyn FnMut(),
+) -> Result<Scaled<T>, RunError> {
     // Each run begins with the same C, if it reads one.
     let reads_c = problem.beta != T::default();
     let (timed, grid, c) = if origin == Origin::Host {
         let product = (problem.shape(), problem.transposes);
         let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-        let planner = devices.planner(choice, T::TYPE);
-        let mut product = devices.streamed(product, count, scalars, &planner)?;
+        let planner = devices.planner(choice, problem.data_type());
+        let mut product = devices.streamed::<Input, T>(product, count, scalars, &planner)?;
         let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
         let (mut c, leading) = (problem.c.clone(), problem.c.leading());
         let run = || {
@@ -115,7 +138,7 @@ fn times<T: Number>(
         )
     } else {
         let starts = origin.starts();
-        let mut product = product(devices, count, choice, problem, &stored, starts)?;
+        let mut product = product(devices, count, choice, problem, stored, starts)?;
         let run = || {
             if reads_c {
                 product.write_c(problem.c.elements(), problem.c.leading())?;

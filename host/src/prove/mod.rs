@@ -33,7 +33,6 @@ use crate::measure::clblast::ClBlast;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
-use crate::run::RunError;
 use crate::rung::Element;
 use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
@@ -125,9 +124,6 @@ fn evaluate_as<T: Element>(
     memory::check_stored(request.shape, request.storage, size_of::<T>())?;
     if request.storage.batch > 1 && matches!(machine.device, Device::Several(_)) {
         return Err(EvaluateError::BatchOnSeveral);
-    }
-    if request.data_type.inputs != T::TYPE && matches!(machine.device, Device::Several(_)) {
-        return Err(RunError::TypesOnSeveral(request.data_type).into());
     }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Yardsticks::None,

@@ -9,8 +9,6 @@ use crate::data::ProblemError;
 /// Why there is no result.
 #[derive(Debug, Error)]
 pub enum RunError {
-    #[error("Several devices multiply matrices of one type only, and not of {0}.")]
-    TypesOnSeveral(DataType),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error("Kernel `{kernel}` {what}.")]

@@ -52,7 +52,6 @@ pub fn run<T: Number>(
     match device {
         Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
         Device::Cuda(device) => gpu::run(device, choice, problem),
-        Device::Several(_) if asked.inputs != asked.c => Err(RunError::TypesOnSeveral(asked)),
         Device::Several(devices) => several::run(devices, Some(choice), problem, cta_done),
         Device::OpenCl(device) => {
             let run = opencl::run(device, choice, problem)?;

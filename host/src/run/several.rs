@@ -5,7 +5,7 @@ use gpu_gemm::{Choice, Devices};
 
 use super::error::RunError;
 use super::layout::Run;
-use crate::data::{Matrix, Number, Problem, Stored};
+use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 
 /// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's
 /// matrices. `cta_done` is called after each CTA on simulators.
@@ -19,7 +19,16 @@ pub fn run<T: Number>(
     problem: &Problem<T>,
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    let stored = problem.stored()?;
+    by_inputs!(problem, run_as::<_, T>(devices, choice, problem, cta_done))
+}
+
+fn run_as<Input: Number, T: Number>(
+    devices: &Devices,
+    choice: Option<Choice>,
+    problem: &Problem<T>,
+    cta_done: &(dyn Fn() + Sync),
+) -> Result<Run<T>, RunError> {
+    let stored = problem.stored_as::<Input>()?;
     let spread = [Start::Spread; 3];
     let mut product = product(devices, devices.count(), choice, problem, &stored, spread)?;
     let time = product.multiply(cta_done)?.time;
@@ -32,22 +41,25 @@ pub fn run<T: Number>(
 /// # Errors
 ///
 /// As for [`run`].
-pub fn product<'d, T: Number>(
+pub fn product<'d, Input: Number, T: Number>(
     devices: &'d Devices,
     count: usize,
     choice: Option<Choice>,
     problem: &Problem<T>,
-    stored: &Stored<'_, T>,
+    stored: &Stored<'_, T, Input>,
     starts: [Start; 3],
-) -> Result<Product<'d, T>, RunError> {
+) -> Result<Product<'d, Input, T>, RunError> {
     let whole = as_stored(problem, stored);
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-    let planner = devices.planner(choice, T::TYPE);
+    let planner = devices.planner(choice, problem.data_type());
     Ok(devices.product(whole, count, starts, scalars, &planner)?)
 }
 
 /// A problem as the library takes it.
-fn as_stored<'a, T: Number>(problem: &Problem<T>, stored: &'a Stored<'_, T>) -> HostProblem<'a, T> {
+fn as_stored<'a, Input: Number, T: Number>(
+    problem: &Problem<T>,
+    stored: &'a Stored<'_, T, Input>,
+) -> HostProblem<'a, Input, T> {
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
     let [transpose_a, transpose_b] = problem.transposes;
     HostProblem {
@@ -63,8 +75,8 @@ fn as_stored<'a, T: Number>(problem: &Problem<T>, stored: &'a Stored<'_, T>) -> 
 /// # Errors
 ///
 /// As for [`run`].
-pub fn gathered<T: Number>(
-    product: &Product<'_, T>,
+pub fn gathered<Input: Number, T: Number>(
+    product: &Product<'_, Input, T>,
     problem: &Problem<T>,
 ) -> Result<Matrix<T>, RunError> {
     let mut c = problem.c.clone();
@@ -102,7 +114,20 @@ mod tests {
         problem: &Problem<T>,
         starts: [Start; 3],
     ) -> (Matrix<T>, Vec<usize>) {
-        let (devices, stored) = (simulators(count), problem.stored().unwrap());
+        by_inputs!(
+            problem,
+            multiplied_as::<_, T>(count, choice, problem, starts)
+        )
+    }
+
+    fn multiplied_as<Input: Number, T: Number>(
+        count: usize,
+        choice: Option<Choice>,
+        problem: &Problem<T>,
+        starts: [Start; 3],
+    ) -> (Matrix<T>, Vec<usize>) {
+        let stored = problem.stored_as::<Input>().unwrap();
+        let devices = simulators(count);
         let product = product(&devices, count, choice, problem, &stored, starts);
         let mut product = product.unwrap();
         let received = product.multiply(&|| ()).unwrap().received;
@@ -181,19 +206,21 @@ mod tests {
 
     #[test]
     fn what_suits_each_part_is_right_for_every_type() {
-        fn check<T: Random>() {
+        fn check<T: Random>(inputs: ElementType) {
             let shape = Shape::new(150, 37, 40);
             let data = small_integers::<T>(shape.k).unwrap();
-            let problem = problem::<T>(shape, data, [2, 1]);
+            let problem = problem::<T>(shape, data, [2, 1]).with_inputs(inputs);
             for count in [1, 2, 4] {
                 let (c, _) = multiplied(count, None, &problem, [Start::Spread; 3]);
                 let tile = Tile { m: 8, n: 8, k: 8 };
                 verify::exact(&problem, &c, tile, Coverage::Full).unwrap();
             }
         }
-        check::<f32>();
-        check::<f64>();
-        check::<i32>();
+        check::<f32>(ElementType::F32);
+        check::<f64>(ElementType::F64);
+        check::<i32>(ElementType::I32);
+        check::<f32>(ElementType::Bf16);
+        check::<f32>(ElementType::F16);
     }
 
     #[test]

@@ -76,6 +76,18 @@ fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
 }
 
 #[test]
+fn several_devices_multiply_a_and_b_of_16_bits_into_either_type_of_c() {
+    for data_type in ["bf16", "f16", "bf16-f32", "f16-f32"] {
+        let options = format!(
+            "--kernel warp-specialized,auto --dtype {data_type} --device sim+sim+sim --m 70 --n 50 --k 40 \
+             --transpose-b --beta 2"
+        );
+        let report = run(&options).succeeded();
+        assert_eq!(report.matches(": proven right").count(), 2, "{report}");
+    }
+}
+
+#[test]
 fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
     let named = small("--kernel tiled-32,Tensor-Core");
     assert_eq!(named.code, Some(2));

@@ -57,7 +57,7 @@ impl Devices {
     }
 }
 
-impl<T: Element> Product<'_, T> {
+impl<T: Element, C: Element> Product<'_, T, C> {
     /// Copies a problem's matrices, of the same shape and stored alike, to where they start.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl<T: Element> Product<'_, T> {
     /// # Panics
     ///
     /// If a matrix is shorter than the shape says.
-    pub fn write(&mut self, problem: &HostProblem<'_, T>) -> Result<(), DeviceError> {
+    pub fn write(&mut self, problem: &HostProblem<'_, T, C>) -> Result<(), DeviceError> {
         let (a, b) = ((problem.a.0, problem.a.1), (problem.b.0, problem.b.1));
         self.write_factors(a, b)?;
         self.write_c(problem.c.0, problem.c.1)
@@ -100,7 +100,7 @@ impl<T: Element> Product<'_, T> {
     /// # Panics
     ///
     /// If it is shorter than the shape says.
-    pub fn write_c(&mut self, c: &[T], ldc: usize) -> Result<(), DeviceError> {
+    pub fn write_c(&mut self, c: &[C], ldc: usize) -> Result<(), DeviceError> {
         let copies = (0..self.split.devices()).map(|device| {
             let (rows, columns) = self.split.block_of_c(device);
             let target = self.home_of_c(device);
@@ -124,7 +124,7 @@ impl<T: Element> Product<'_, T> {
     /// # Panics
     ///
     /// If there is less room than the shape needs.
-    pub fn read_c(&self, c: &mut [T], ldc: usize) -> Result<(), DeviceError> {
+    pub fn read_c(&self, c: &mut [C], ldc: usize) -> Result<(), DeviceError> {
         let copies = (0..self.split.devices()).map(|device| {
             let (rows, columns) = self.split.block_of_c(device);
             let home = self.home_of_c(device);
@@ -145,9 +145,9 @@ impl<T: Element> Product<'_, T> {
     /// The side of the host has as many rows of as many elements; nothing writes what is read, and
     /// for a copy to the host no one else uses them. Sources of GPUs are complete, or the streams
     /// for copies wait for them.
-    unsafe fn exchange(
+    unsafe fn exchange<E: Element>(
         &self,
-        copies: Vec<(Located<T>, HostRows)>,
+        copies: Vec<(Located<E>, HostRows)>,
         direction: Direction,
     ) -> Result<(), DeviceError> {
         let mut staged = Vec::new();
@@ -174,13 +174,13 @@ impl<T: Element> Product<'_, T> {
     /// # Safety
     ///
     /// As [`Product::exchange`].
-    unsafe fn exchange_directly(
+    unsafe fn exchange_directly<E: Element>(
         &self,
-        located: Located<T>,
+        located: Located<E>,
         (host, host_pitch): HostRows,
         direction: Direction,
     ) -> Result<(), DeviceError> {
-        let (height, width) = (located.size.0, located.size.1 * size_of::<T>());
+        let (height, width) = (located.size.0, located.size.1 * size_of::<E>());
         let part = &self.devices.parts[located.device];
         part.enter()?;
         if part.gpu().is_some() {

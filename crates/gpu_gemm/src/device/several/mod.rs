@@ -77,11 +77,11 @@ pub enum Start {
 
 /// A problem in host memory. A and B are as stored, each with its leading dimension.
 #[derive(Clone, Copy, Debug)]
-pub struct HostProblem<'a, T> {
+pub struct HostProblem<'a, T, C> {
     pub shape: Shape,
     pub a: (&'a [T], usize, Transpose),
     pub b: (&'a [T], usize, Transpose),
-    pub c: (&'a [T], usize),
+    pub c: (&'a [C], usize),
 }
 
 /// Makes the plan of a call on the device of a number.
@@ -218,14 +218,14 @@ impl Devices {
     /// # Panics
     ///
     /// If there are fewer devices, or a matrix is shorter than the shape says.
-    pub fn product<T: Element>(
+    pub fn product<T: Element, C: Element>(
         &self,
-        problem: HostProblem<'_, T>,
+        problem: HostProblem<'_, T, C>,
         count: usize,
         starts: [Start; 3],
         (alpha, beta): (Scalar, Scalar),
         plan: &Planner<'_>,
-    ) -> Result<Product<'_, T>, DeviceError> {
+    ) -> Result<Product<'_, T, C>, DeviceError> {
         let transposes = [problem.a.2, problem.b.2];
         let product = (problem.shape, transposes);
         let mut product = self.allocated(product, count, starts, (alpha, beta))?;
@@ -235,13 +235,13 @@ impl Devices {
     }
 
     /// A product with memory for its matrices, and without launches.
-    fn allocated<T: Element>(
+    fn allocated<T: Element, C: Element>(
         &self,
         (shape, transposes): (Shape, [Transpose; 2]),
         count: usize,
         starts: [Start; 3],
         (alpha, beta): (Scalar, Scalar),
-    ) -> Result<Product<'_, T>, DeviceError> {
+    ) -> Result<Product<'_, T, C>, DeviceError> {
         assert!((1..=self.count()).contains(&count));
         // What must not be read does not travel.
         let shape = match alpha.is_zero() {

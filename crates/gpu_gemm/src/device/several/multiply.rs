@@ -13,7 +13,7 @@ use crate::device::error::DeviceError;
 use crate::launch::Element;
 use crate::split::Panel;
 
-impl<T: Element> Product<'_, T> {
+impl<T: Element, C: Element> Product<'_, T, C> {
     /// Runs the product, and waits for it. It may run again: then it starts from the C that it
     /// left. `cta_done` is called after each CTA on a simulator, from any thread.
     ///
@@ -122,8 +122,13 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// Starts a copy, on the stream for copies of device `of`, which is one of the two.
-    fn send(&self, from: Located<T>, to: Located<T>, of: usize) -> Result<(), DeviceError> {
-        let (width, height) = (from.size.1 * size_of::<T>(), from.size.0);
+    fn send<E: Element>(
+        &self,
+        from: Located<E>,
+        to: Located<E>,
+        of: usize,
+    ) -> Result<(), DeviceError> {
+        let (width, height) = (from.size.1 * size_of::<E>(), from.size.0);
         let gpus = (self.devices.gpu(from.device), self.devices.gpu(to.device));
         let (source, target) = (from.start.cast::<u8>(), to.start.cast::<u8>());
         let part = &self.devices.parts[of];

@@ -13,7 +13,8 @@ use crate::plan::Plan;
 use crate::split::{Block, Panel, Split};
 
 /// A product on several devices: the matrices where they lie, and what each device launches.
-pub struct Product<'devices, T: Element> {
+/// A and B are of `T`.
+pub struct Product<'devices, T: Element, C: Element> {
     pub(super) devices: &'devices Devices,
     pub(super) split: Split,
     pub(super) transposes: [Transpose; 2],
@@ -24,7 +25,7 @@ pub struct Product<'devices, T: Element> {
     pub(super) a: Vec<Allocation<T>>,
     pub(super) b: Vec<Allocation<T>>,
     /// The blocks, one a device; if C starts on the first device, its own is all of C.
-    pub(super) c: Vec<Allocation<T>>,
+    pub(super) c: Vec<Allocation<C>>,
     /// For each device the panels that it receives.
     pub(super) received: Vec<BTreeMap<Panel, Allocation<T>>>,
     /// What each device launches, with the memory for it.
@@ -38,7 +39,7 @@ pub(super) struct Step {
     pub(super) bindings: Bindings,
 }
 
-impl<T: Element> Product<'_, T> {
+impl<T: Element, C: Element> Product<'_, T, C> {
     /// How it is divided.
     pub fn split(&self) -> &Split {
         &self.split
@@ -54,7 +55,8 @@ impl<T: Element> Product<'_, T> {
         let (devices, Shape { m, n, k }) = (self.devices, self.split.shape());
         for device in 0..self.split.devices() {
             let named = devices.named(device);
-            let allocate = |elements| devices.parts[device].allocate(elements).map_err(&named);
+            let part = &devices.parts[device];
+            let allocate = |elements| part.allocate::<T>(elements).map_err(&named);
             let whole = |start, elements: usize, part| match (start, device) {
                 (Start::Spread, _) => part,
                 (Start::First, 0) => elements,
@@ -67,7 +69,8 @@ impl<T: Element> Product<'_, T> {
             self.b.push(allocate(whole(self.starts[1], k * n, of_b))?);
             let is_whole = self.starts[2] == Start::First && device == 0;
             let block = rows.len() * columns.len();
-            self.c.push(allocate(if is_whole { m * n } else { block })?);
+            let of_c = if is_whole { m * n } else { block };
+            self.c.push(part.allocate(of_c).map_err(&named)?);
             let needed = self.panels_of(device).into_iter();
             let elsewhere = needed.filter(|&panel| self.origin(panel).device != device);
             let received =
@@ -178,7 +181,7 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// Where a device computes its block of C.
-    pub(super) fn c_of(&self, device: usize) -> Located<T> {
+    pub(super) fn c_of(&self, device: usize) -> Located<C> {
         if device == 0 && self.starts[2] == Start::First {
             return self.c_at_first(0);
         }
@@ -192,7 +195,7 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// The block of a device in the C that lies on the first.
-    fn c_at_first(&self, device: usize) -> Located<T> {
+    fn c_at_first(&self, device: usize) -> Located<C> {
         let Shape { m, n, .. } = self.split.shape();
         let (rows, columns) = self.split.block_of_c(device);
         let whole = Located {
@@ -205,7 +208,7 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// Where the block of a device lies before and after the product.
-    pub(super) fn home_of_c(&self, device: usize) -> Located<T> {
+    pub(super) fn home_of_c(&self, device: usize) -> Located<C> {
         match self.starts[2] {
             Start::Spread => self.c_of(device),
             Start::First => self.c_at_first(device),
@@ -280,7 +283,7 @@ impl<T: Element> Product<'_, T> {
     }
 }
 
-impl<T: Element> Drop for Product<'_, T> {
+impl<T: Element, C: Element> Drop for Product<'_, T, C> {
     /// Waits, so that no kernel and no copy loses its memory while it runs; then frees the memory
     /// of each device in that device's context.
     fn drop(&mut self) {

@@ -21,14 +21,14 @@ use cust::event::Event;
 use super::located::{HostRows, Located, source, target, transfer};
 use super::{Devices, Done, Planner, Product, Start};
 use crate::call::{Shape, Transpose};
-use crate::device::cuda::staged::Direction;
+use crate::device::cuda::staged::{Direction, Transfer};
 use crate::device::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
 
 /// A product of matrices in memory of the host, on several devices.
-pub struct Streamed<'devices, T: Element> {
-    product: Product<'devices, T>,
+pub struct Streamed<'devices, T: Element, C: Element> {
+    product: Product<'devices, T, C>,
     /// What each device does; `None` for small matrices and for simulators, which copy everything
     /// and then multiply.
     schedules: Option<Vec<Schedule>>,
@@ -71,17 +71,18 @@ impl Devices {
     /// # Panics
     ///
     /// If there are fewer devices.
-    pub fn streamed<T: Element>(
+    pub fn streamed<T: Element, C: Element>(
         &self,
         product: (Shape, [Transpose; 2]),
         count: usize,
         scalars: (Scalar, Scalar),
         plan: &Planner<'_>,
-    ) -> Result<Streamed<'_, T>, DeviceError> {
+    ) -> Result<Streamed<'_, T, C>, DeviceError> {
         let mut product = self.allocated(product, count, [Start::Spread; 3], scalars)?;
         let (split, least_lines) = (&product.split, self.staging.least_lines);
         let Shape { m, n, k } = split.shape();
-        let largest = (m * k).max(k * n).max(m * n) * size_of::<T>() / count;
+        let of_factor = (m * k).max(k * n) * size_of::<T>();
+        let largest = of_factor.max(m * n * size_of::<C>()) / count;
         let is_staged = self.gpus() > 0 && largest >= self.staging.least_bytes;
         let schedule = |device| Schedule::of(split, device, least_lines);
         let schedules = is_staged.then(|| (0..count).map(schedule).collect::<Vec<_>>());
@@ -93,7 +94,7 @@ impl Devices {
     }
 }
 
-impl<T: Element> Streamed<'_, T> {
+impl<T: Element, C: Element> Streamed<'_, T, C> {
     /// How it is divided.
     pub fn split(&self) -> &Split {
         self.product.split()
@@ -113,7 +114,7 @@ impl<T: Element> Streamed<'_, T> {
         &mut self,
         a: (&[T], usize),
         b: (&[T], usize),
-        (c, ldc): (&mut [T], usize),
+        (c, ldc): (&mut [C], usize),
     ) -> Result<Done, DeviceError> {
         let began = Instant::now();
         let product = &mut self.product;
@@ -141,7 +142,7 @@ impl<T: Element> Streamed<'_, T> {
     }
 }
 
-impl<T: Element> Product<'_, T> {
+impl<T: Element, C: Element> Product<'_, T, C> {
     /// Starts everything, and copies to the host what is complete. Returns the bytes that each
     /// device receives from others.
     fn stream(
@@ -149,7 +150,7 @@ impl<T: Element> Product<'_, T> {
         schedules: &[Schedule],
         a: (&[T], usize),
         b: (&[T], usize),
-        (c, ldc): (&mut [T], usize),
+        (c, ldc): (&mut [C], usize),
     ) -> Result<Vec<usize>, DeviceError> {
         let count = schedules.len();
         let reads_c = !self.beta.is_zero();
@@ -157,10 +158,10 @@ impl<T: Element> Product<'_, T> {
             (0..count).map(|_| VecDeque::new()).collect();
         let mut arrived = vec![Vec::new(); count];
         let mut received = vec![0; count];
-        let read_of_c = |c: &[T], device, block: &Block| {
+        let read_of_c = |c: &[C], device, block: &Block| {
             let first = (block.rows.start, block.columns.start);
             let to = self.c_of_block(device, block);
-            (to, source((c, ldc), first, to.size))
+            arriving(to, source((c, ldc), first, to.size))
         };
 
         // What arrives from the host, and what that lets each device multiply.
@@ -172,7 +173,7 @@ impl<T: Element> Product<'_, T> {
                 .collect();
             let mut copies: Vec<_> = now
                 .iter()
-                .map(|(_, piece)| self.arriving(piece, a, b))
+                .map(|(_, piece)| self.piece(piece, a, b))
                 .collect();
             let blocks = now
                 .iter()
@@ -234,19 +235,14 @@ impl<T: Element> Product<'_, T> {
         Ok(received)
     }
 
-    /// Where a piece arrives, and where it comes from.
-    fn arriving(
-        &self,
-        piece: &Piece,
-        a: (&[T], usize),
-        b: (&[T], usize),
-    ) -> (Located<T>, HostRows) {
+    /// The copy of a piece to its device.
+    fn piece(&self, piece: &Piece, a: (&[T], usize), b: (&[T], usize)) -> (usize, Transfer) {
         let to = self.lines_of(self.origin(piece.panel), piece.panel, &piece.lines);
         let (matrix, first) = match piece.panel {
             Panel::A(_) => (a, self.transposes[0].of((piece.lines.start, 0))),
             Panel::B(_) => (b, self.transposes[1].of((0, piece.lines.start))),
         };
-        (to, source(matrix, first, to.size))
+        arriving(to, source(matrix, first, to.size))
     }
 
     /// Starts to copy from the host, on all devices at the same time; what is launched from now on
@@ -255,15 +251,11 @@ impl<T: Element> Product<'_, T> {
     /// # Safety
     ///
     /// The side of the host has as many rows of as many elements, and nothing writes them.
-    unsafe fn send_all(&self, copies: Vec<(Located<T>, HostRows)>) -> Result<(), DeviceError> {
-        let devices: Vec<usize> = copies.iter().map(|(located, _)| located.device).collect();
-        let filled = copies
-            .into_iter()
-            .filter(|(located, _)| located.bytes() > 0);
-        let transfers = filled
-            .map(|(located, host)| (located.device, transfer(located, host, Direction::ToDevice)));
+    unsafe fn send_all(&self, mut copies: Vec<(usize, Transfer)>) -> Result<(), DeviceError> {
+        let devices: Vec<usize> = copies.iter().map(|(device, _)| *device).collect();
+        copies.retain(|(_, transfer)| transfer.width * transfer.height > 0);
         // SAFETY: the caller vouches for the host's side; the device's is this product's.
-        unsafe { self.devices.stage(transfers.collect())? };
+        unsafe { self.devices.stage(copies)? };
         for device in devices {
             let arrived = self.devices.parts[device].arrived();
             arrived.map_err(self.devices.named(device))?;
@@ -272,7 +264,7 @@ impl<T: Element> Product<'_, T> {
     }
 
     /// A block of C in the memory of the device that computes it.
-    fn c_of_block(&self, device: usize, block: &Block) -> Located<T> {
+    fn c_of_block(&self, device: usize, block: &Block) -> Located<C> {
         let (rows, columns) = self.split.block_of_c(device);
         let first = (
             block.rows.start - rows.start,
@@ -315,4 +307,9 @@ impl<T: Element> Product<'_, T> {
         }
         Ok(())
     }
+}
+
+/// A copy from the host to a device.
+fn arriving<E: Element>(to: Located<E>, host: HostRows) -> (usize, Transfer) {
+    (to.device, transfer(to, host, Direction::ToDevice))
 }
