@@ -6,6 +6,8 @@
 #   tests/compute-sanitizer.sh [FOLDER WITH rust-gemm AND probe, built before: target/debug]
 #                              [CHECKS AT A TIME: 1] [TOOL..]
 set -euo pipefail
+# Names of kernels with an asterisk are rust-gemm's to match.
+set -o noglob
 folder=${1:-target/debug}
 at_a_time=${2:-1}
 tools=("${@:3}")
@@ -79,13 +81,20 @@ check finds_planted racecheck overwrites_a_stage
 check finds_nothing racecheck "two warps that hand over a stage, and wait" "$folder/probe" hands_over_in_phases cuda
 check finds_nothing memcheck "few rows, and a B whose last row ends within 16 bytes" "$folder/probe" ragged_rows cuda
 
+# All kernels that multiply the type as asked; where f32 is rounded or split, those that do it.
+asked=(
+    "--kernel all --dtype f32" "--kernel all --dtype f64" "--kernel all --dtype i32" "--kernel all --dtype bf16"
+    "--kernel all --dtype f16" "--kernel all --dtype bf16-f32" "--kernel all --dtype f16-f32"
+    "--kernel tensor-core*,*-tf32* --math tf32" "--kernel split* --math split"
+)
+
 for tool in "${tools[@]}"; do
     for shape in "1 1 1" "17 33 129" "129 127 65" "256 128 64"; do
         read -r m n k <<<"$shape"
-        for of in "--dtype f32" "--dtype f64" "--dtype i32" "--dtype bf16" "--dtype f16" "--dtype bf16-f32" "--dtype f16-f32" "--math tf32" "--math split"; do
-            # shellcheck disable=SC2086 # two words
-            check finds_nothing "$tool" "all kernels with $of, $m x $n x $k" "$folder/rust-gemm" --kernel all $of \
-                --device cuda --baseline none --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0
+        for of in "${asked[@]}"; do
+            # shellcheck disable=SC2086 # several words
+            check finds_nothing "$tool" "$of, $m x $n x $k" "$folder/rust-gemm" $of --device cuda --baseline none \
+                --m "$m" --n "$n" --k "$k" --beta 1 --runs 1 --warmup 0
         done
     done
 done
