@@ -40,7 +40,7 @@ use crate::nccl::{Nccl, Version};
 /// The values of `--transport`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Asked {
-    /// The first of the others that there is, in their order
+    /// The first of the others that is available, in their order; peer for two ranks only
     #[default]
     Auto,
     /// NCCL, but panels that are broadcast are read from the GPU that has them, on one host
@@ -102,23 +102,25 @@ pub struct Transport {
     pub nccl: Option<Nccl>,
 }
 
-/// Why the way that was asked for cannot be.
+/// Why the way that was asked for is not available.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransportError {
-    #[error("--transport peer cannot be: {why}. Leave --transport out, or use --transport nccl.")]
+    #[error(
+        "--transport peer is not available: {why}. Leave --transport out, or use --transport nccl."
+    )]
     NoPeerAccess { why: String },
     #[error(
-        "--transport {asked} cannot be: {why}. Install NCCL 2 (the package libnccl2) where \
+        "--transport {asked} is not available: {why}. Install NCCL 2 (the package libnccl2) where \
          libraries are found, on every host, or leave --transport out."
     )]
     NoNccl { asked: &'static str, why: String },
     #[error(
-        "--transport {asked} cannot be: {shared}, and NCCL takes a GPU for each rank. Start as many \
+        "--transport {asked} is not available: {shared}, and NCCL takes a GPU for each rank. Start as many \
          ranks as there are GPUs, or leave --transport out."
     )]
     SharedGpu { asked: &'static str, shared: String },
     #[error(
-        "--transport mpi cannot be: {why}. Use an Open MPI that was built with CUDA (`ompi_info \
+        "--transport mpi is not available: {why}. Use an Open MPI that was built with CUDA (`ompi_info \
          --parsable --all | grep mpi_built_with_cuda_support:value` says it), or leave --transport \
          out."
     )]
@@ -158,7 +160,7 @@ pub fn mpi_takes_gpu_memory() -> Option<bool> {
 ///
 /// # Errors
 ///
-/// The way that is asked for cannot be.
+/// The way that is asked for is not available.
 pub fn transport(
     world: &Ranks,
     asked: Asked,
@@ -201,8 +203,14 @@ pub fn transport(
     let facts: Vec<Facts> = facts.collect();
     let why = loaded.as_ref().and_then(|loaded| loaded.as_ref().err());
     let (mut way, mut reason) = choose(asked, &facts, why.map(ToString::to_string))?;
-    if let (Way::Nccl, Asked::Auto | Asked::Peer, Some(gpu), 2..) = (way, asked, gpu, world.size())
-    {
+    // Of more than two, all others would read from the one GPU that has a panel, where NCCL hands
+    // it on from rank to rank.
+    let suits = match asked {
+        Asked::Auto => world.size() == 2,
+        Asked::Peer => world.size() > 1,
+        Asked::Nccl | Asked::Mpi | Asked::Pinned => false,
+    };
+    if let (Way::Nccl, Some(gpu), true) = (way, gpu, suits) {
         match (open_each_other(world, gpu), asked) {
             (Ok(()), _) => {
                 way = Way::Peer;
@@ -231,41 +239,53 @@ fn open_each_other(world: &Ranks, gpu: &CudaDevice) -> Result<(), String> {
         Ok((memory, exported))
     };
     let shared = share();
-    let mut own = [hasher.finish(); 2 + WORDS];
-    own[1] = u64::from(shared.is_ok());
+    let mut own = [hasher.finish(); 1 + WORDS];
     if let Ok((_, exported)) = &shared {
-        own[2..].copy_from_slice(&exported.words());
+        own[1..].copy_from_slice(&exported.words());
     }
     let all = world.all_gather(&own);
-    let (all, _) = all.as_chunks::<{ 2 + WORDS }>();
+    let (all, _) = all.as_chunks::<{ 1 + WORDS }>();
     if all.iter().any(|[host, ..]| *host != all[0][0]) {
         return Err("ranks are on several hosts".to_string());
     }
-    if let Some(rank) = all.iter().position(|[_, shares, ..]| *shares == 0) {
-        let why = shared
-            .err()
-            .map_or(String::new(), |error| format!(": {error}"));
-        return Err(format!("rank {rank} cannot share its GPU's memory{why}"));
-    }
+    all_can(world, shared.as_ref().map(|_| ()), "share its GPU's memory")?;
     let of_others = all
         .iter()
         .enumerate()
         .filter(|(rank, _)| *rank != world.rank());
-    let open = |(_, words): (usize, &[u64; 2 + WORDS])| {
+    let open = |(_, words): (usize, &[u64; 1 + WORDS])| {
         let exported = words.last_chunk::<WORDS>().map(Exported::from_words);
         Opened::open(&exported.unwrap_or_default())
     };
     let opened: Result<Vec<Opened>, DeviceError> = of_others.map(open).collect();
-    let opens = world.all_gather(&[u64::from(opened.is_ok())]);
-    let why = opened
-        .err()
-        .map_or(String::new(), |error| format!(": {error}"));
-    // What others have opened may be freed when they have closed it.
-    world.barrier();
-    match opens.iter().position(|opens| *opens == 0) {
-        Some(rank) => Err(format!("rank {rank} cannot open other ranks' memory{why}")),
-        None => Ok(()),
+    let opens = opened.map(drop);
+    // What others have opened may be freed when they have closed it, as they all have here.
+    all_can(world, opens.as_ref().copied(), "open other ranks' memory")
+}
+
+/// Whether all ranks could do something; if not, which the first is that could not, and why. All
+/// ranks call it, and all get the same answer.
+fn all_can(world: &Ranks, own: Result<(), &DeviceError>, what: &str) -> Result<(), String> {
+    /// Of a reason; the end of a longer one is left out.
+    const BYTES: usize = 256;
+    let mut reason = [0; BYTES];
+    if let Err(error) = own {
+        let text = error.to_string();
+        let length = text.floor_char_boundary(BYTES).max(1);
+        reason[..length].copy_from_slice(&text.as_bytes()[..length]);
     }
+    let (words, _) = reason.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let all = world.all_gather(&words);
+    let failed = all.chunks(words.len()).position(|words| words[0] != 0);
+    let Some(rank) = failed else {
+        return Ok(());
+    };
+    let words = &all[rank * words.len()..(rank + 1) * words.len()];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    let why = text.trim_end_matches('\0').trim_end_matches('.');
+    Err(format!("rank {rank} cannot {what}: {why}"))
 }
 
 /// A number that two processes share if they have the same GPU of the same host: of the host's

@@ -37,7 +37,7 @@ use crate::layout::{Job, LayoutError, Multiply, layouts};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
-use crate::model::{Bytes, Case, Machine};
+use crate::model::{Bytes, Case, Elements, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
 use crate::volume::{Sent, Volume};
 
@@ -526,20 +526,42 @@ impl<T: Element> Evaluation<'_, T> {
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
         let case = self.case();
         let cost = layout.cost(&case, machine, Bytes::of::<T>());
-        let collect_s = match self.gathers {
-            true => {
-                let sums = case.shape.m * case.shape.n;
-                cost.collect_s + machine.rounding(sums, self.request.data_type)
-            }
-            // Each rank still has its block copied from its GPU. None is of 16 bits.
-            false => {
-                let grid = layout.grid(&case);
-                let costs = Costs::new(&case, grid, machine, Bytes::of::<T>());
-                let costs = costs.filter(|_| layout.moves(&case).is_some());
-                costs.map_or(0.0, |costs| costs.keeping())
+        if self.gathers {
+            let sums = case.shape.m * case.shape.n;
+            let rounding = machine.rounding(sums, self.request.data_type);
+            return Times {
+                collect_s: cost.collect_s + rounding,
+                ..cost
+            };
+        }
+        // Each rank makes room for its block alone, and has it copied from its GPU. None is of 16
+        // bits.
+        let bytes = Bytes::of::<T>();
+        let costs = Costs::new(&case, layout.grid(&case), machine, bytes);
+        let costs = costs.filter(|_| layout.moves(&case).is_some());
+        let (all, own, collect_s) = match costs {
+            Some(costs) => (
+                costs.making_room(),
+                costs.making_room_for_own(),
+                costs.keeping(),
+            ),
+            None => {
+                let of_others = machine.zeroing(layout.memory(&case).others.bytes(bytes));
+                let block = layout.grid(&case).block(case.shape, 0);
+                let of_c = Elements::of_c((block.rows.len() * block.columns.len()) as u64);
+                let own = machine.zeroing(of_c.bytes(bytes));
+                (
+                    layout.making_room(&case, machine, bytes),
+                    own.max(of_others),
+                    0.0,
+                )
             }
         };
-        Times { collect_s, ..cost }
+        Times {
+            distribute_s: cost.distribute_s - all + own,
+            collect_s,
+            ..cost
+        }
     }
 
     fn record<C: Element>(

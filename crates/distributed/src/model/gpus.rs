@@ -12,8 +12,9 @@
 //! ```
 //!
 //! What travels while a GPU multiplies may still cost time: NCCL's kernels need SMs that a product
-//! may occupy to its end. So a step of a product and a message, side by side, was timed as well:
-//! [`Gpus::hidden`] says which part of the shorter of the two disappears.
+//! may occupy to its end. So steps of a product and a message, side by side, were timed as well, and
+//! steps without a message: [`Gpus::hidden`] and [`Gpus::hidden_broadcasts`] say which part of the
+//! shorter of the two disappears.
 
 use gpu_gemm::Shape;
 use gpu_gemm::text::plural;
@@ -39,8 +40,13 @@ pub struct Gpus {
     pub broadcasts: Vec<Copied>,
     pub fetches: Vec<Copied>,
     pub products: Vec<ResidentProduct>,
-    /// The part of the shorter of a product and a message that the longer one hides.
-    pub hidden: f64,
+    /// The part of the shorter of a product and a message from rank 0 that the longer one hides;
+    /// none if it was not timed.
+    #[serde(default)]
+    pub hidden: Option<f64>,
+    /// The same of a broadcast.
+    #[serde(default)]
+    pub hidden_broadcasts: Option<f64>,
 }
 
 /// A copy or a message that was timed; smaller ones come first.
@@ -79,8 +85,10 @@ impl Travel {
 
 /// The time that products of panels wait for the next one: all but the first travel while the one
 /// before is multiplied. Copies from the host's memory come first, and a GPU makes them beside any
-/// product. While the rest of the product lasts, the part `hidden` of the messages disappears.
-pub fn waiting(panels: &[(Travel, f64)], hidden: f64) -> f64 {
+/// product. While the rest of the product lasts, the part `hidden` of the messages disappears, all
+/// if that was not timed.
+pub fn waiting(panels: &[(Travel, f64)], hidden: Option<f64>) -> f64 {
+    let hidden = hidden.unwrap_or(1.0);
     let steps = panels.windows(2).map(|pair| {
         let ((_, multiplying), (next, _)) = (pair[0], pair[1]);
         let beside_copies = next.copies_s.min(multiplying);
@@ -100,19 +108,16 @@ impl Gpus {
                 .map(|one| one.bytes / one.seconds / 1e9);
             gigabytes.map(|rate| format!("{what} {rate:.1} GB/s"))
         };
-        let hides = !self.parts.is_empty() && !self.products.is_empty();
         let parts = [
             rate("to rank 0's", &self.uploads),
             rate("from rank 0 to another's", &self.parts),
             rate("from one to another", &self.broadcasts),
             rate("to the host", &self.fetches),
             (self.flops_per_s() > 0.0).then(|| format!("products {}", speed(self.flops_per_s()))),
-            hides.then(|| {
-                format!(
-                    "{} of a message hidden beside a product",
-                    percent(self.hidden)
-                )
-            }),
+            self.hidden
+                .map(|part| format!("{} of a message hidden beside a product", percent(part))),
+            self.hidden_broadcasts
+                .map(|part| format!("{} of a broadcast hidden beside a product", percent(part))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let threads = match self.copy_threads {
@@ -257,12 +262,13 @@ mod tests {
             panel(2.0, 4.0, 4.0),
         ];
         // Of the third, 2 + 4 last longer than the product of 4.
-        assert_eq!(waiting(&panels, 1.0), 2.0);
+        assert_eq!(waiting(&panels, Some(1.0)), 2.0);
         // Only the copies are hidden; half of what else fits beside the product is.
-        assert_eq!(waiting(&panels, 0.0), 2.0 + 4.0);
-        assert_eq!(waiting(&panels, 0.5), 1.0 + 3.0);
-        assert_eq!(waiting(&[], 1.0), 0.0);
-        assert_eq!(waiting(&panels[..1], 1.0), 0.0);
-        assert_eq!(waiting(&[panels[0], panel(0.0, 0.0, 1.0)], 0.5), 0.0);
+        assert_eq!(waiting(&panels, Some(0.0)), 2.0 + 4.0);
+        assert_eq!(waiting(&panels, Some(0.5)), 1.0 + 3.0);
+        assert_eq!(waiting(&panels, None), 2.0);
+        assert_eq!(waiting(&[], Some(1.0)), 0.0);
+        assert_eq!(waiting(&panels[..1], Some(1.0)), 0.0);
+        assert_eq!(waiting(&[panels[0], panel(0.0, 0.0, 1.0)], Some(0.5)), 0.0);
     }
 }

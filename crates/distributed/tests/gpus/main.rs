@@ -265,7 +265,9 @@ fn nccl_sends_the_bytes_of_the_formulas() {
 fn panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest() {
     for layout in ["summa", "broadcast-b"] {
         for number_of_ranks in 2..=4 {
-            let arguments = format!("--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive");
+            let arguments = format!(
+                "--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive --transport peer"
+            );
             let [one, two] = one_run_and_two(number_of_ranks, "gpus=4 ipc=1", &arguments);
             let record = &records(&one)[0];
             let of_formula = |phase: &str| {
@@ -669,6 +671,12 @@ fn the_way_is_chosen_said_and_recorded() {
             assert!(description.contains(part), "no `{part}` in {description}");
         }
     }
+    // Two would read from the GPU of the third.
+    for (asked, way) in [("", "nccl"), ("--transport peer", "peer")] {
+        let arguments = format!("{small} {asked} --format json");
+        let report = ranks(3, Nccl::Here, "gpus=3 ipc=1", &arguments);
+        assert_eq!(report.ended.report()["transport"]["way"], way);
+    }
     let native = ranks(2, Nccl::Here, "gpus=2", "--size 8 --runs 1 --format json");
     assert_eq!(native.ended.report()["transport"], Value::Null);
 }
@@ -712,7 +720,7 @@ fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
             format!("{kernel} --transport peer"),
             1,
             [
-                "--transport peer cannot be: rank 0 cannot share its GPU's memory",
+                "--transport peer is not available: rank 0 cannot share its GPU's memory",
                 "Leave --transport out, or use --transport nccl",
             ],
         ),
@@ -722,7 +730,7 @@ fn a_way_that_cannot_be_has_a_sentence_and_an_exit_code() {
             format!("{kernel} --transport peer"),
             1,
             [
-                "--transport peer cannot be: there is no NCCL on this machine",
+                "--transport peer is not available: there is no NCCL on this machine",
                 "Install NCCL 2",
             ],
         ),

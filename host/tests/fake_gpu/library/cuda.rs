@@ -124,6 +124,11 @@ driver! {
         let to = PeerSide::of(to.device, here, to.pitch);
         copy_rows(gpu, from, to, (width, height), stream)
     };
+    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: usize) |gpu| {
+        let here = gpu.context_of(stream);
+        let (from, to) = (PeerSide::of(from, here, bytes), PeerSide::of(to, here, bytes));
+        copy_rows(gpu, from, to, (bytes, 1), stream)
+    };
     fn cuMemcpyPeerAsync(
         to: u64,
         to_context: usize,

@@ -82,7 +82,7 @@ impl<'a> Costs<'a> {
         Cost {
             distribute_s: self.distributing(held),
             compute_s: panels.iter().map(|(_, multiplying)| multiplying).sum(),
-            wait_s: first + waiting(&panels, self.gpus.hidden),
+            wait_s: first + waiting(&panels, self.gpus.hidden_broadcasts),
             collect_s: self.collecting(),
             ..Cost::default()
         }
@@ -116,9 +116,19 @@ impl<'a> Costs<'a> {
     }
 
     /// Rank 0's room for C on the host.
-    fn making_room(&self) -> f64 {
+    pub fn making_room(&self) -> f64 {
         let Shape { m, n, .. } = self.case.shape;
-        let of_c = Elements::of_c(m as u64 * n as u64);
+        self.zeroing(m, n)
+    }
+
+    /// The same for its block alone.
+    pub fn making_room_for_own(&self) -> f64 {
+        let block = self.grid.block(self.case.shape, 0);
+        self.zeroing(block.rows.len(), block.columns.len())
+    }
+
+    fn zeroing(&self, rows: usize, columns: usize) -> f64 {
+        let of_c = Elements::of_c(rows as u64 * columns as u64);
         self.machine.zeroing(of_c.bytes(self.of_element))
     }
 
@@ -308,7 +318,8 @@ mod tests {
             broadcasts: both(100.0, 200.0),
             fetches: both(1e3, 2e3),
             products: vec![product(false, 16.0), product(true, 32.0)],
-            hidden,
+            hidden: Some(hidden),
+            hidden_broadcasts: Some(hidden),
         };
         Machine {
             messages: vec![message(Lie::Together, 1e4), message(Lie::Apart, 1e5)],

@@ -274,13 +274,21 @@ impl<'a, T: Element> Measuring<'a, T> {
                 gpus.broadcasts.extend(self.sizes(strip, Self::broadcast)?);
             }
         }
-        let mut beside = None;
+        let mut is_beside = false;
         for product in products {
             let timed = self.multiply(product, case)?;
-            // Of a panel's product.
-            let is_first = product.is_panel && beside.is_none();
-            if is_first && !is_one && (is_broadcast || has_panels) {
-                beside = Some(self.hidden(product.shape, timed, is_broadcast)?);
+            if product.is_panel && !is_beside && !is_one {
+                is_beside = true;
+                if has_panels {
+                    let travel = match self.gpu.way.has_nccl() {
+                        true => Self::send_parts,
+                        false => Self::send_rows,
+                    };
+                    gpus.hidden = Some(self.hidden(product.shape, travel)?);
+                }
+                if is_broadcast {
+                    gpus.hidden_broadcasts = Some(self.hidden(product.shape, Self::broadcast)?);
+                }
             }
             let Shape { m, n, k } = product.shape;
             gpus.products.push(ResidentProduct {
@@ -291,7 +299,6 @@ impl<'a, T: Element> Measuring<'a, T> {
                 seconds: timed,
             });
         }
-        gpus.hidden = beside.unwrap_or(1.0);
         // Rank 0 frees what rank 1 has opened only after it was closed.
         let kept = self.pair.take().and_then(|pair| pair.peer);
         let kept = kept.filter(|peer| matches!(peer, Peer::Kept(_)));
@@ -597,36 +604,35 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Which part of the shorter of a panel's product and a message the longer one hides. The
-    /// message is the panel of B, as it travels.
-    fn hidden(
-        &mut self,
-        shape: Shape,
-        multiplying: f64,
-        is_broadcast: bool,
-    ) -> Result<f64, LayoutError> {
+    /// message is the panel of B, as it travels: while a product runs, and not before the one before
+    /// it is done.
+    fn hidden(&mut self, shape: Shape, travel: Work<'a, T>) -> Result<f64, LayoutError> {
         let Shape { m, n, k } = shape;
         let message = self.together((k * n).min(self.longest));
-        let travel: Work<'a, T> = match is_broadcast {
-            true => Self::broadcast,
-            false if self.gpu.way.has_nccl() => Self::send_parts,
-            false => Self::send_rows,
-        };
-        let ranks = self.ranks;
+        let (ranks, gpu) = (self.ranks, self.gpu);
         let travelling = slowest(ranks, TIMES, || travel(self, message))?;
-        let gpu = self.gpu;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
         let mut c = gpu.block_of_c::<T::Sum>(m, n)?;
-        let both = slowest(ranks, TIMES, || {
-            for _ in 0..STEPS {
-                // SAFETY: A and B live until the products have been waited for.
-                unsafe { gpu.multiply(a, b, &mut c)? };
-                travel(self, message)?;
-                gpu.products_wait_for_copies()?;
-            }
-            Ok::<(), LayoutError>(gpu.wait_for(&c)?)
-        })?;
-        let together = both / STEPS as f64;
+        let mut steps = |travels: bool| {
+            slowest(ranks, TIMES, || {
+                let mut before = None;
+                for _ in 0..STEPS {
+                    // SAFETY: A and B live until the products have been waited for.
+                    unsafe { gpu.multiply(a, b, &mut c)? };
+                    let launched = gpu.multiplied()?;
+                    let before = before.replace(launched);
+                    if travels {
+                        before.map_or(Ok(()), |before| gpu.copies_wait_for(before))?;
+                        travel(self, message)?;
+                        gpu.products_wait_for_copies()?;
+                    }
+                }
+                Ok::<(), LayoutError>(gpu.wait_for(&c)?)
+            })
+        };
+        let multiplying = steps(false)? / STEPS as f64;
+        let together = steps(true)? / STEPS as f64;
         let saved = multiplying + travelling - together;
         let shorter = multiplying.min(travelling);
         Ok(match shorter > 0.0 {

@@ -180,7 +180,8 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
             if let Some(own) = own {
                 let volume = Volume::of(others, own.elements() as u64);
                 self.ranks.count_between_gpus(volume);
-            } else if let Some(peer) = peer {
+            } else {
+                let peer = peer.expect("whoever owns a panel holds it");
                 // SAFETY: the other rank has filled its block and keeps it until all have waited
                 // for their copies; whoever calls this has let copies wait for the last reader of
                 // the slot.
@@ -267,6 +268,14 @@ struct Broadcasts<'j, 'g, T: Element> {
     along_column: Side<'j, 'g, T>,
     /// Of each stage, until copies to it are started.
     read: [Option<Event>; STAGES],
+}
+
+impl<T: Element> Drop for Broadcasts<'_, '_, T> {
+    /// If a product fails, copies of the next panel may be under way.
+    fn drop(&mut self) {
+        // If the GPU has failed, it copies nothing any longer.
+        let _ = self.gpu.finish_copies();
+    }
 }
 
 impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {

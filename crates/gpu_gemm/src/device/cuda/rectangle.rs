@@ -7,7 +7,7 @@ use cust::stream::Stream;
 use cust::sys::{
     CUDA_MEMCPY2D_st, CUDA_MEMCPY3D_PEER_st, CUcontext, CUdeviceptr,
     CUmemorytype_enum as MemoryType, cuCtxEnablePeerAccess, cuDeviceCanAccessPeer, cuMemcpy2D_v2,
-    cuMemcpy2DAsync_v2, cuMemcpy3DPeerAsync, cuMemcpyPeerAsync,
+    cuMemcpy2DAsync_v2, cuMemcpy3DPeerAsync, cuMemcpyDtoDAsync_v2, cuMemcpyPeerAsync,
 };
 
 use super::device::CudaDevice;
@@ -91,10 +91,20 @@ pub unsafe fn copy_on(
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let rectangle = rectangle(from, to, width, height);
-    // SAFETY: the caller vouches for both sides.
-    let status = unsafe { cuMemcpy2DAsync_v2(&rectangle, stream.as_inner()) };
-    checked(status as u32).map_err(during("Copying rows to or from the GPU"))
+    let is_contiguous = height == 1 || (from.pitch() == width && to.pitch() == width);
+    let status = match (from, to) {
+        // A plain copy, which copy engines do. Whether they do rectangles is the driver's choice.
+        // SAFETY: the caller vouches for both sides.
+        (Side::Device(from, _), Side::Device(to, _)) if is_contiguous => unsafe {
+            cuMemcpyDtoDAsync_v2(to, from, width * height, stream.as_inner())
+        },
+        _ => {
+            let rectangle = rectangle(from, to, width, height);
+            // SAFETY: as above.
+            unsafe { cuMemcpy2DAsync_v2(&rectangle, stream.as_inner()) }
+        }
+    };
+    checked(status as u32).map_err(during("Copying rows from, to or within the GPU"))
 }
 
 /// Starts to copy `height` rows of `width` bytes from one GPU's memory to another's, or within
@@ -116,8 +126,6 @@ pub(crate) unsafe fn copy_between(
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let failed = during("Copying from one GPU to another");
-    let stream = stream.as_inner();
     let (source, target) = (from_start as CUdeviceptr, to_start as CUdeviceptr);
     let contexts = (from.raw_context(), to.raw_context());
     if contexts.0 == contexts.1 {
@@ -125,11 +133,10 @@ pub(crate) unsafe fn copy_between(
             Side::Device(source, from_pitch),
             Side::Device(target, to_pitch),
         );
-        let rectangle = rectangle(source, target, width, height);
         // SAFETY: the caller vouches for both sides.
-        let status = unsafe { cuMemcpy2DAsync_v2(&rectangle, stream) };
-        return checked(status as u32).map_err(failed);
+        return unsafe { copy_on(stream, source, target, width, height) };
     }
+    let stream = stream.as_inner();
     let is_contiguous = height == 1 || (from_pitch == width && to_pitch == width);
     let status = match is_contiguous {
         // SAFETY: as above.
@@ -151,7 +158,7 @@ pub(crate) unsafe fn copy_between(
             unsafe { cuMemcpy3DPeerAsync(&block, stream) }
         }
     };
-    checked(status as u32).map_err(failed)
+    checked(status as u32).map_err(during("Copying from one GPU to another"))
 }
 
 fn rectangle(from: Side, to: Side, width: usize, height: usize) -> CUDA_MEMCPY2D_st {

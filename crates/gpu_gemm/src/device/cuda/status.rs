@@ -27,13 +27,21 @@ const STICKY: [CudaError; 10] = [
     CudaError::EccUncorrectable,
 ];
 
-/// Errors of a launch or an allocation that leave the context as it was.
-const OTHERS: [CudaError; 5] = [
+/// Errors of a launch, an allocation, or memory that processes share, that leave the context as it
+/// was.
+const OTHERS: [CudaError; 12] = [
     CudaError::InvalidValue,
     CudaError::OutOfMemory,
     CudaError::InvalidImage,
     CudaError::NotFound,
     CudaError::LaunchOutOfResources,
+    CudaError::InvalidContext,
+    CudaError::MapFailed,
+    CudaError::AlreadyMapped,
+    CudaError::PeerAccessUnsupported,
+    CudaError::InvalidHandle,
+    CudaError::TooManyPeers,
+    CudaError::NotSupported,
 ];
 
 pub(super) fn is_sticky(error: CudaError) -> bool {

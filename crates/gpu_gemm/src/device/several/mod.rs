@@ -217,7 +217,8 @@ impl Devices {
     ///
     /// # Panics
     ///
-    /// If there are fewer devices, or a matrix is shorter than the shape says.
+    /// If there are fewer devices, a matrix is shorter than the shape says, or a plan is not for
+    /// these types.
     pub fn product<T: Element, C: Element>(
         &self,
         problem: HostProblem<'_, T, C>,

@@ -11,6 +11,7 @@ use crate::device::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::Plan;
 use crate::split::{Block, Panel, Split};
+use gpu_kernels::spec::DataType;
 
 /// A product on several devices: the matrices where they lie, and what each device launches.
 /// A and B are of `T`.
@@ -250,6 +251,11 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                     batch: Batch::ONE,
                 };
                 let plan = plan(device, call).map_err(|error| named(error.into()))?;
+                let types = DataType {
+                    inputs: T::TYPE,
+                    c: C::TYPE,
+                };
+                assert_eq!(plan.variant().types.data_type(), types, "of these matrices");
                 let facts = self.devices.facts(device);
                 if let Some(error) = DeviceError::lacks_tensor_cores(&facts, plan.variant()) {
                     return Err(named(error));
