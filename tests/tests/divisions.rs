@@ -1,0 +1,85 @@
+//! However the tiles of a stream-K kernel are divided among its CTAs, C is that of integers: tiles
+//! that several CTAs begin, continue and end, CTAs that end one tile and begin the next, and tiles
+//! of their own before that.
+
+use gpu_gemm::gpu_kernels::spec::Variant;
+use gpu_gemm::plan::Decomposition;
+use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape, Simulator};
+use host::data::{Layout, Problem, Random};
+use host::verify::{self, Coverage, small_integers};
+
+/// Tiles along m, n and k, and how they are divided.
+const DIVISIONS: [((usize, usize, usize), Decomposition); 4] = [
+    // | 0 1 | 2 3 | 4 5 6 | 7 8 | 9 10 11 |: the fourth ends a tile and begins the next.
+    ((1, 3, 4), Decomposition::stream_k(5)),
+    // | 0 1 2 3 4 5 | 6 7 8 9 10 11 |: the first has a whole tile before its part of one.
+    ((1, 3, 4), Decomposition::stream_k(2)),
+    // A tile for each, and half of the third.
+    ((1, 3, 4), in_waves(2, 1)),
+    // Of the third wave one has a tile.
+    ((3, 3, 1), in_waves(4, 3)),
+];
+
+const fn in_waves(ctas: u32, data_parallel_waves: u32) -> Decomposition {
+    Decomposition {
+        ctas,
+        data_parallel_waves,
+    }
+}
+
+fn is_exact<C: Random>(variant: &'static Variant) {
+    let device = Device::Simulator(Simulator::default());
+    let (tile, inputs) = (variant.tile, variant.types.a);
+    let [m, n, k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
+    for ((rows, columns, k_iterations), division) in DIVISIONS {
+        // None of the last tiles is full, unless it has one row.
+        let shape = Shape::new(rows * m - m / 4, columns * n - 5, k_iterations * k - 1);
+        let data = small_integers::<C>(shape.k).expect("sums fit");
+        let (scalars, layout) = ([2, -1].map(C::from_integer).into(), Layout::compact(shape));
+        let problem = Problem::<C>::random_batch_of(inputs, 1, shape, layout, data, 7, scalars);
+        let problem = problem.unwrap();
+        let choice = Choice {
+            variant,
+            decomposition: Some(division),
+        };
+        let name = choice.description();
+        let run = host::run::run(&device, choice, &problem, &|| ());
+        let c = run.unwrap_or_else(|error| panic!("{name}: {error}")).c;
+        let exact = verify::exact(&problem, &c, tile, Coverage::Full);
+        exact.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+    }
+}
+
+/// Of each stream-K kernel for these types, every variant.
+fn all_are_exact<C: Random>(inputs: ElementType) {
+    let types = DataType { inputs, c: C::TYPE };
+    let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
+    let divided =
+        variants.filter(|variant| variant.grid.is_stream_k() && variant.types.data_type() == types);
+    let mut number = 0;
+    for variant in divided {
+        is_exact::<C>(variant);
+        number += 1;
+    }
+    assert!(number > 0, "no stream-K kernel multiplies {types}");
+}
+
+#[test]
+fn of_f32() {
+    all_are_exact::<f32>(ElementType::F32);
+}
+
+#[test]
+fn of_bf16() {
+    all_are_exact::<Bf16>(ElementType::Bf16);
+}
+
+#[test]
+fn of_f16() {
+    all_are_exact::<F16>(ElementType::F16);
+}
+
+#[test]
+fn of_bf16_with_a_c_of_f32() {
+    all_are_exact::<f32>(ElementType::Bf16);
+}
