@@ -126,7 +126,7 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
 
 /// Rows that are split, and their depth: more than a chunk, and no multiple of anything.
 const SPLIT: (usize, usize) = (35, 301);
-const SPLIT_DEPTH: usize = 320;
+const SPLIT_DEPTH: usize = SPLIT.1.next_multiple_of(64);
 
 /// Elements of all sizes, some of them special, as rows along K.
 fn to_split() -> Vec<f32> {
@@ -147,11 +147,12 @@ fn to_split() -> Vec<f32> {
 
 /// The halves of each row, one after the other, and the scales; `None` where a kernel panics.
 fn split(
-    kernel: SplitFn,
-    is_transposed: bool,
+    (kernel, is_transposed): (SplitFn, bool),
+    (rows, depth): (usize, usize),
+    elements: Vec<f32>,
     configure: impl Fn(Launch) -> Launch,
 ) -> Option<(Vec<F16>, Vec<f32>, Report)> {
-    let ((rows, depth), elements) = (SPLIT, to_split());
+    let target_depth = depth.next_multiple_of(64);
     let source: Vec<f32> = match is_transposed {
         false => elements,
         true => (0..rows * depth)
@@ -165,8 +166,9 @@ fn split(
             (Launch::new(ctas, (COLUMNS as u32, COLUMNS as u32)), rows)
         }
     };
-    let mut pairs = vec![u32::MAX; rows * SPLIT_DEPTH];
-    let mut scales = vec![f32::NAN; rows];
+    // With room behind them that nobody touches.
+    let mut pairs = vec![u32::MAX; rows * target_depth + BESIDE];
+    let mut scales = vec![f32::NAN; rows + BESIDE];
     // Each thread writes to elements of its own.
     let targets = (
         AtomicPtr::new(pairs.as_mut_ptr()),
@@ -175,8 +177,11 @@ fn split(
     let report = configure(launch).run(|| {
         let (pairs, scales) = (targets.0.load(Relaxed), targets.1.load(Relaxed));
         // SAFETY: all are as large as these numbers say, and the launch has the shape.
-        unsafe { kernel(&source, rows, depth, leading, pairs, SPLIT_DEPTH, scales) }
+        unsafe { kernel(&source, rows, depth, leading, pairs, target_depth, scales) }
     });
+    let beside = (pairs.split_off(rows * target_depth), scales.split_off(rows));
+    assert!(beside.0.iter().all(|pair| *pair == u32::MAX));
+    assert!(beside.1.iter().all(|scale| scale.is_nan()));
     let halves = pairs
         .iter()
         .flat_map(|pair| [*pair as u16, (pair >> 16) as u16]);
@@ -184,13 +189,19 @@ fn split(
     Some((halves, scales, report.ok()?))
 }
 
+/// Elements behind what is written.
+const BESIDE: usize = 64;
+
 const SPLITS: [(SplitFn, bool); 2] = [(split_rows, false), (split_columns, true)];
 
 #[test]
 fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
     let ((rows, depth), elements) = (SPLIT, to_split());
     for (kernel, is_transposed) in SPLITS {
-        let (halves, scales, _) = split(kernel, is_transposed, |launch| launch).expect("no fault");
+        let done = split((kernel, is_transposed), SPLIT, elements.clone(), |launch| {
+            launch
+        });
+        let (halves, scales, _) = done.expect("no fault");
         for row in 0..rows {
             let (hi, lo) = halves[2 * row * SPLIT_DEPTH..][..2 * SPLIT_DEPTH].split_at(SPLIT_DEPTH);
             let of_row = &elements[row * depth..][..depth];
@@ -225,6 +236,28 @@ fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
     }
 }
 
+/// The scale is that of the row's largest element, whichever thread reads it, and when.
+#[test]
+fn the_largest_element_of_a_row_counts_wherever_it_stands() {
+    for (kernel, is_transposed) in SPLITS {
+        // Every thread reads four elements at a time.
+        let at_a_time = 4 * if is_transposed { COLUMNS } else { ROW_THREADS };
+        let depth = 2 * at_a_time + at_a_time / 2;
+        let places: Vec<usize> = (0..depth).step_by(31).chain([depth - 1]).collect();
+        let mut elements = vec![1.0; places.len() * depth];
+        for (row, place) in places.iter().enumerate() {
+            elements[row * depth + place] = 1024.0;
+        }
+        let shape = (places.len(), depth);
+        let done = split((kernel, is_transposed), shape, elements, |launch| launch);
+        let (_, scales, _) = done.expect("no fault");
+        let expected = 1024.0 * 2f32.powi(-14);
+        for (place, scale) in places.iter().zip(scales) {
+            assert_eq!(scale, expected, "the largest at {place} of {depth}");
+        }
+    }
+}
+
 #[test]
 fn without_a_barrier_halves_are_wrong() {
     for (kernel, is_transposed) in SPLITS {
@@ -233,7 +266,8 @@ fn without_a_barrier_halves_are_wrong() {
             let scales = scales.iter().map(|scale| scale.to_bits());
             halves.chain(scales).collect::<Vec<u32>>()
         };
-        let right = split(kernel, is_transposed, |launch| launch).expect("no fault");
+        let of = (kernel, is_transposed);
+        let right = split(of, SPLIT, to_split(), |launch| launch).expect("no fault");
         let report = right.2.clone();
         let right = Some(bits(right));
         assert_eq!(report.barriers.len(), if is_transposed { 3 } else { 1 });
@@ -242,7 +276,7 @@ fn without_a_barrier_halves_are_wrong() {
                 // SAFETY: what the barriers protect are elements, no addresses.
                 let without =
                     |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
-                split(kernel, is_transposed, without).map(bits) != right
+                split(of, SPLIT, to_split(), without).map(bits) != right
             };
             assert!(ORDERS.iter().any(differs), "{site}");
         }

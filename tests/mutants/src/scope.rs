@@ -43,6 +43,7 @@ pub const SCOPES: &[Scope] = &[
             program("host", "host", "verify::"),
             program("tests", "barriers", "simulator::"),
             program("tests", "copies", ""),
+            program("tests", "divisions", ""),
             program("tests", "fix_up", ""),
             program("tests", "gemm", "simulator::"),
             program("tests", "library", "simulator::"),
