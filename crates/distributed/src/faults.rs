@@ -46,9 +46,6 @@ pub fn say_line(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// The longest part of a command line that a message about it quotes, in bytes.
-const QUOTED: usize = 256;
-
 /// Whether all ranks were started with the same command; what differs, in a sentence, if not. All
 /// ranks must call it, and all get the same answer.
 pub fn disagreement(ranks: &Ranks, command: &[String]) -> Option<String> {
@@ -57,17 +54,10 @@ pub fn disagreement(ranks: &Ranks, command: &[String]) -> Option<String> {
     hasher.write(command.as_bytes());
     let digests = ranks.all_gather(&[hasher.finish()]);
     let other = digests.iter().position(|digest| *digest != digests[0])?;
-    let mut quoted = command.into_bytes();
-    quoted.resize(QUOTED, 0);
-    let all = ranks.all_gather(&quoted);
-    let of_rank = |rank: usize| {
-        let text = String::from_utf8_lossy(&all[rank * QUOTED..(rank + 1) * QUOTED]);
-        text.trim_end_matches('\0').to_string()
-    };
+    let commands = ranks.all_texts(&command);
     Some(format!(
         "Rank {other} was started with `{}`, but rank 0 with `{}`. All ranks must multiply the same \
          matrices in the same way: start them with the same options.",
-        of_rank(other),
-        of_rank(0)
+        commands[other], commands[0]
     ))
 }

@@ -1,5 +1,5 @@
-//! Large vectors, filled by several threads: the system finds memory for what a thread writes first,
-//! which takes longer than to write it.
+//! Large vectors, filled by several threads: the system finds memory for what a thread writes
+//! first, which takes longer than to write it.
 
 use std::iter::repeat_n;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::measured::proven;
 use crate::repository::at_root;
 
 /// The files of a kernel's table, each with one layout, in one process with cuBLAS, on an H200.
-/// `warp-specialized` has the table without a name. Kernels' may be absent, until they are measured.
+/// `warp-specialized` has the table without a name. Others may be absent, until they are measured.
 const TABLES: [(&str, &[&str]); 4] = [
     (
         "",

@@ -67,6 +67,24 @@ pub(crate) struct Piece {
     pub columns: usize,
 }
 
+/// Bytes of a text that ranks say to each other: at least those of a host's name
+/// (`MPI_MAX_PROCESSOR_NAME`).
+const TEXT: usize = 256;
+
+impl Ranks {
+    /// What each rank says, in the order of ranks; the end of a text of more than 256 bytes is left
+    /// out. All of them must call it.
+    pub fn all_texts(&self, own: &str) -> Vec<String> {
+        let mut bytes = own.as_bytes().to_vec();
+        bytes.resize(TEXT, 0);
+        let all = self.all_gather(&bytes);
+        let texts = all.chunks(TEXT).map(String::from_utf8_lossy);
+        texts
+            .map(|text| text.trim_end_matches('\0').to_string())
+            .collect()
+    }
+}
+
 /// The largest number of rows or columns, and the largest leading dimension, that a message can
 /// describe: MPI counts with 32-bit integers.
 pub const LARGEST: usize = i32::MAX as usize;

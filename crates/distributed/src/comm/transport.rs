@@ -266,26 +266,15 @@ fn open_each_other(world: &Ranks, gpu: &CudaDevice) -> Result<(), String> {
 /// Whether all ranks could do something; if not, which the first is that could not, and why. All
 /// ranks call it, and all get the same answer.
 fn all_can(world: &Ranks, own: Result<(), &DeviceError>, what: &str) -> Result<(), String> {
-    /// Of a reason; the end of a longer one is left out.
-    const BYTES: usize = 256;
-    let mut reason = [0; BYTES];
-    if let Err(error) = own {
-        let text = error.to_string();
-        let length = text.floor_char_boundary(BYTES).max(1);
-        reason[..length].copy_from_slice(&text.as_bytes()[..length]);
+    let own = own.err().map_or(String::new(), ToString::to_string);
+    let reasons = world.all_texts(&own);
+    match reasons.iter().position(|reason| !reason.is_empty()) {
+        None => Ok(()),
+        Some(rank) => {
+            let why = reasons[rank].trim_end_matches('.');
+            Err(format!("rank {rank} cannot {what}: {why}"))
+        }
     }
-    let (words, _) = reason.as_chunks::<8>();
-    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let all = world.all_gather(&words);
-    let failed = all.chunks(words.len()).position(|words| words[0] != 0);
-    let Some(rank) = failed else {
-        return Ok(());
-    };
-    let words = &all[rank * words.len()..(rank + 1) * words.len()];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let text = String::from_utf8_lossy(&bytes);
-    let why = text.trim_end_matches('\0').trim_end_matches('.');
-    Err(format!("rank {rank} cannot {what}: {why}"))
 }
 
 /// A number that two processes share if they have the same GPU of the same host: of the host's

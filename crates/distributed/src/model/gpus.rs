@@ -12,9 +12,9 @@
 //! ```
 //!
 //! What travels while a GPU multiplies may still cost time: NCCL's kernels need SMs that a product
-//! may occupy to its end. So steps of a product and a message, side by side, were timed as well, and
-//! steps without a message: [`Gpus::hidden`] and [`Gpus::hidden_broadcasts`] say which part of the
-//! shorter of the two disappears.
+//! may occupy to its end. So steps of a product and a message, side by side, were timed as well,
+//! and steps without a message: [`Gpus::hidden`] and [`Gpus::hidden_broadcasts`] say which part of
+//! the shorter of the two disappears.
 
 use gpu_gemm::Shape;
 use gpu_gemm::text::plural;

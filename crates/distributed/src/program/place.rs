@@ -74,15 +74,8 @@ fn on_gpu(ranks: usize, gpus: usize) -> String {
 
 /// The names of the hosts, each once, in the order of ranks.
 pub(super) fn hosts(world: &Ranks) -> Vec<String> {
-    const LENGTH: usize = 256; // at least MPI_MAX_PROCESSOR_NAME
-    let mut name = host_name().into_bytes();
-    name.resize(LENGTH, 0);
-    let all = world.all_gather(&name);
     let mut hosts: Vec<String> = Vec::new();
-    for name in all.chunks(LENGTH) {
-        let name = String::from_utf8_lossy(name)
-            .trim_end_matches('\0')
-            .to_string();
+    for name in world.all_texts(&host_name()) {
         if !hosts.contains(&name) {
             hosts.push(name);
         }

@@ -604,8 +604,8 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Which part of the shorter of a panel's product and a message the longer one hides. The
-    /// message is the panel of B, as it travels: while a product runs, and not before the one before
-    /// it is done.
+    /// message is the panel of B, as it travels: while a product runs, and not before the last one
+    /// is done.
     fn hidden(&mut self, shape: Shape, travel: Work<'a, T>) -> Result<f64, LayoutError> {
         let Shape { m, n, k } = shape;
         let message = self.together((k * n).min(self.longest));

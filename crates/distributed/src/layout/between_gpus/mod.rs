@@ -28,8 +28,9 @@
 //! ```
 //!
 //! Where NCCL or copy engines do it, both waits are events on the GPU, and the host waits for
-//! nothing. MPI writes from the host, so the host waits before it lets MPI have a stage. All ranks start A's panel,
-//! then B's, then the next: NCCL needs the same order of its communicators on every rank.
+//! nothing. MPI writes from the host, so the host waits before it lets MPI have a stage. All ranks
+//! start A's panel, then B's, then the next: NCCL needs the same order of its communicators on every
+//! rank.
 //!
 //! C is fetched to the host once, and collected there as without GPUs.
 //!

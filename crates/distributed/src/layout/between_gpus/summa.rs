@@ -181,7 +181,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
                 let volume = Volume::of(others, own.elements() as u64);
                 self.ranks.count_between_gpus(volume);
             } else {
-                let peer = peer.expect("whoever owns a panel holds it");
+                let peer = peer.expect("the block of the panel's owner is open");
                 // SAFETY: the other rank has filled its block and keeps it until all have waited
                 // for their copies; whoever calls this has let copies wait for the last reader of
                 // the slot.

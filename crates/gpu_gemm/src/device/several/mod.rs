@@ -217,8 +217,8 @@ impl Devices {
     ///
     /// # Panics
     ///
-    /// If there are fewer devices, a matrix is shorter than the shape says, or a plan is not for
-    /// these types.
+    /// If there are fewer devices, a matrix is shorter than the shape says, or a plan is not that of
+    /// its call, or not for these types.
     pub fn product<T: Element, C: Element>(
         &self,
         problem: HostProblem<'_, T, C>,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use gpu_kernels::spec::DataType;
+
 use super::located::Located;
 use super::part::Allocation;
 use super::{Devices, Planner, Start};
@@ -11,7 +13,6 @@ use crate::device::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::Plan;
 use crate::split::{Block, Panel, Split};
-use gpu_kernels::spec::DataType;
 
 /// A product on several devices: the matrices where they lie, and what each device launches.
 /// A and B are of `T`.
@@ -255,7 +256,12 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                     inputs: T::TYPE,
                     c: C::TYPE,
                 };
-                assert_eq!(plan.variant().types.data_type(), types, "of these matrices");
+                assert_eq!(
+                    plan.variant().types.data_type(),
+                    types,
+                    "a plan for these types"
+                );
+                assert_eq!(*plan.call(), call, "a plan for this call");
                 let facts = self.devices.facts(device);
                 if let Some(error) = DeviceError::lacks_tensor_cores(&facts, plan.variant()) {
                     return Err(named(error));

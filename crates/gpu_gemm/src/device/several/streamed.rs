@@ -70,7 +70,7 @@ impl Devices {
     ///
     /// # Panics
     ///
-    /// If there are fewer devices, or a plan is not for these types.
+    /// If there are fewer devices, or a plan is not that of its call, or not for these types.
     pub fn streamed<T: Element, C: Element>(
         &self,
         product: (Shape, [Transpose; 2]),
