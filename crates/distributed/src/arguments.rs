@@ -47,7 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', conflicts_with_all = ["size", "m", "n", "k", "a"])]
     pub shapes: Vec<ShapeArgument>,
 
-    /// Columns of A and rows of B in one panel, for the layouts that have panels
+    /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
+    /// `broadcast-b`
     #[arg(long, default_value_t = PANEL, value_parser = panel)]
     pub panel: usize,
 

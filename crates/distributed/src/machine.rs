@@ -43,6 +43,8 @@ pub(crate) struct LocalShape {
     pub shape: Shape,
     /// Whether it is one of many panels, and multiplied in strips.
     pub is_panel: bool,
+    /// Whether such a panel is cut along k, so that products are added to the same elements of C.
+    pub adds: bool,
 }
 
 /// What multiplies on the ranks.
@@ -157,9 +159,11 @@ fn products<'l, T: Element>(
     let mut products: Vec<LocalShape> = Vec::new();
     for layout in layouts {
         let Shape { m, n, k } = layout.local_product(case);
+        let adds = k < case.shape.k;
         let product = LocalShape {
             shape: Shape::new(m.max(1), n.max(1), k.max(1)),
-            is_panel: k < case.shape.k,
+            is_panel: adds || n < layout.grid(case).block(case.shape, 0).columns.len(),
+            adds,
         };
         if !products.contains(&product) {
             products.push(product);

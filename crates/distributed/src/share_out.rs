@@ -110,13 +110,13 @@ impl fmt::Display for Grid {
     }
 }
 
-/// `0..k` in panels of up to `width`, which end wherever one of `parts` equal shares of k does.
-pub fn panels(k: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
-    let mut ends: Vec<usize> = (1..=k.div_ceil(width))
-        .map(|end| (end * width).min(k))
+/// `0..size` in panels of up to `width`, which end wherever one of `parts` equal shares of it does.
+pub fn panels(size: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
+    let mut ends: Vec<usize> = (1..=size.div_ceil(width))
+        .map(|end| (end * width).min(size))
         .collect();
     for &parts in parts {
-        ends.extend((0..parts).map(|index| share(k, parts, index).end));
+        ends.extend((0..parts).map(|index| share(size, parts, index).end));
     }
     ends.sort_unstable();
     ends.dedup();
@@ -137,11 +137,11 @@ pub fn owner(total: usize, parts: usize, index: usize) -> usize {
         .expect("every index below the total is in a share")
 }
 
-/// How k lies on a line of ranks, a row or a column of a grid: the first `holders` of the `ranks`
-/// have equal shares of it, in order, and the others nothing.
+/// How a dimension of a matrix lies on a line of ranks, a row or a column of a grid: the first
+/// `holders` of the `ranks` have equal shares of it, in order, and the others nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    pub k: usize,
+    pub size: usize,
     pub ranks: usize,
     /// At least one.
     pub holders: usize,
@@ -149,18 +149,18 @@ pub struct Shares {
 
 impl Shares {
     /// Each rank has its share.
-    pub fn equal(k: usize, ranks: usize) -> Shares {
+    pub fn equal(size: usize, ranks: usize) -> Shares {
         Shares {
-            k,
+            size,
             ranks,
             holders: ranks,
         }
     }
 
-    /// The first rank has all of k.
-    pub fn on_first(k: usize, ranks: usize) -> Shares {
+    /// The first rank has all of it.
+    pub fn on_first(size: usize, ranks: usize) -> Shares {
         Shares {
-            k,
+            size,
             ranks,
             holders: 1,
         }
@@ -169,8 +169,8 @@ impl Shares {
     /// What a rank of the line has.
     pub fn held_by(self, rank: usize) -> Range<usize> {
         match rank < self.holders {
-            true => share(self.k, self.holders, rank),
-            false => self.k..self.k,
+            true => share(self.size, self.holders, rank),
+            false => self.size..self.size,
         }
     }
 
@@ -178,9 +178,9 @@ impl Shares {
     ///
     /// # Panics
     ///
-    /// If it is not below k.
+    /// If it is not below the size.
     pub fn owner(self, index: usize) -> usize {
-        owner(self.k, self.holders, index)
+        owner(self.size, self.holders, index)
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn k_lies_on_all_ranks_of_a_line_or_on_its_first() {
+    fn a_dimension_lies_on_all_ranks_of_a_line_or_on_its_first() {
         let of_ranks = |shares: Shares| (0..shares.ranks).map(move |rank| shares.held_by(rank));
         for (k, ranks) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
             let (equal, on_first) = (Shares::equal(k, ranks), Shares::on_first(k, ranks));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn panels_end_where_the_shares_of_k_do() {
+    fn panels_end_where_shares_do() {
         assert_eq!(panels(10, 4, &[]), [0..4, 4..8, 8..10]);
         assert_eq!(panels(10, 4, &[3]), [0..4, 4..7, 7..8, 8..10]);
         assert_eq!(panels(2, 4, &[3, 5]), [0..1, 1..2]);

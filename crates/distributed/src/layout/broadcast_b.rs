@@ -1,24 +1,25 @@
-//! B is on rank 0 alone, A and C lie in rows on their ranks: panels of B are broadcast from rank 0
-//! to all others, the next one while this one is multiplied.
+//! B is on rank 0 alone, A and C lie in rows on their ranks: columns of B are broadcast from rank 0
+//! to all others, the next ones while these are multiplied.
 //!
 //! Over `scatter-rows`: B is not copied to all ranks first. A rank waits for one panel of B, and
 //! has room for two. So the resident time has all of B's way, from the one rank that has B to
 //! every other: that is what a product takes whose A is spread over the ranks, and whose B was made
-//! or read by one of them. On P ranks, with panels of W columns of A and rows of B, a rank
+//! or read by one of them. On P ranks, with panels of W columns of B, a rank
 //!
 //! ```text
-//! holds         (M K + M N) / P     elements; rank 0 also K N, another 2 W N of panels
-//! receives       W N                elements a panel, ceil(K / W) panels; rank 0 nothing
-//! computes     2 M N W / P          flops a panel
+//! holds         (M K + M N) / P     elements; rank 0 also K N, another 2 K W of panels
+//! receives       K W                elements a panel, ceil(N / W) panels; rank 0 nothing
+//! computes     2 M K W / P          flops a panel
 //! ```
 //!
 //! and rank 0 sends (P-1) K N elements, in P-1 messages a panel: as the root of broadcasts, in
 //! which MPI and NCCL let ranks pass on what they have received. Before, it sends (P-1)/P M K of A.
 //!
-//! It is SUMMA (`summa.rs`, which has all of its code) on a grid of P x 1 whose panels of B are
-//! all rank 0's. Rows of A stay where they are, as in any such grid. k has one owner, so panels end
-//! at multiples of W alone. A panel must arrive in the 2 M N W / P flops of the one before, so all
-//! but the first are hidden as long as
+//! The grid is P x 1, as rows of A stay where they are. A panel is all of K long, so its product is
+//! W finished columns of C, which a rank writes once. (Panels of W rows of B, and columns of A, as
+//! `summa` has them, would have C read and written K / W times: M N / P elements each time.) A
+//! panel must arrive in the 2 M K W / P flops of the one before, so all but the first are hidden as
+//! long as
 //!
 //! ```text
 //! bytes a second of the broadcast  >=  element bytes * P / (2 M) * flops a second of a rank
@@ -28,7 +29,7 @@
 
 use gpu_gemm::Shape;
 
-use super::summa::{Distribution, STAGES, elements};
+use super::broadcasts::{Distribution, STAGES, elements};
 use super::{Job, Layout, LayoutError, Moves, Multiply};
 use crate::Element;
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
@@ -43,8 +44,8 @@ impl BroadcastB {
         let grid = Grid::column(case.ranks);
         Distribution {
             grid,
-            along_row: Shares::equal(case.shape.k, grid.columns),
-            along_column: Shares::on_first(case.shape.k, grid.rows),
+            along_row: None,
+            along_column: Shares::on_first(case.shape.n, grid.rows),
         }
     }
 }
@@ -55,7 +56,7 @@ impl Layout for BroadcastB {
     }
 
     fn idea(&self) -> &'static str {
-        "B is on rank 0 alone, and its panels are broadcast to the ranks that have rows of A"
+        "B is on rank 0 alone, and its columns are broadcast to the ranks that have rows of A"
     }
 
     fn grid(&self, case: &Case) -> Grid {
@@ -68,12 +69,12 @@ impl Layout for BroadcastB {
 
     fn memory(&self, case: &Case) -> Memory {
         let [n, k] = [case.shape.n, case.shape.k].map(|size| size as u64);
-        let stages = STAGES as u64 * (case.panel as u64).min(k);
+        let stages = STAGES as u64 * (case.panel as u64).min(n);
         // Of the others, rank 1 has the most rows.
         let of_rank_1 = || {
             let (of_a, _) = BroadcastB::distribution(case).held(case, 1);
             Elements {
-                inputs: elements(&of_a) + stages * n,
+                inputs: elements(&of_a) + k * stages,
                 sums: elements(&self.grid(case).block(case.shape, 1)),
             }
         };
@@ -124,7 +125,7 @@ mod tests {
     fn rows_of_a_are_scattered_first_and_all_of_b_is_broadcast_beside_the_product() {
         let (m, n, k) = (13_u64, 11, 17);
         for ranks in 1..20 {
-            for (panel, panels) in [(1, 17), (3, 6), (17, 1), (40, 1)] {
+            for (panel, panels) in [(1, 11), (3, 4), (11, 1), (40, 1)] {
                 let case = case(ranks, panel);
                 let others = ranks as u64 - 1;
                 let rows_of_others = m - m.div_ceil(ranks as u64);
@@ -152,9 +153,9 @@ mod tests {
     #[test]
     fn panels_are_as_wide_as_asked_whatever_the_number_of_ranks() {
         for ranks in 1..9 {
-            let case = case(ranks, 6);
+            let case = case(ranks, 4);
             let panels = BroadcastB::distribution(&case).panels(&case);
-            assert_eq!(panels, [0..6, 6..12, 12..17]);
+            assert_eq!(panels, [0..4, 4..8, 8..11]);
         }
     }
 
@@ -166,9 +167,9 @@ mod tests {
         };
         assert_eq!(others(1, 3), (0, 0));
         // 4 rows of 13, as rank 0.
-        assert_eq!(others(4, 3), (3 * 17 + 2 * 3 * 11, 3 * 11));
-        assert_eq!(others(3, 100), (4 * 17 + 2 * 17 * 11, 4 * 11));
-        assert_eq!(others(20, 3), (17 + 2 * 3 * 11, 11));
+        assert_eq!(others(4, 3), (3 * 17 + 2 * 3 * 17, 3 * 11));
+        assert_eq!(others(3, 100), (4 * 17 + 2 * 11 * 17, 4 * 11));
+        assert_eq!(others(20, 3), (17 + 2 * 3 * 17, 11));
     }
 
     #[test]
@@ -181,7 +182,7 @@ mod tests {
             };
             BroadcastB.cost(&case, &plain(), Bytes::of::<f32>())
         };
-        // 1 µs and 100 x 1000 elements of 4 bytes at 1 GB/s.
+        // 1 µs and 1000 x 100 elements of 4 bytes at 1 GB/s.
         let panel = 1e-6 + 400e-6;
         let close = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
         assert!(close(cost(1000).wait_s, panel));

@@ -20,6 +20,7 @@
 
 pub(crate) mod between_gpus;
 pub mod broadcast_b;
+mod broadcasts;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -111,7 +112,7 @@ pub struct Moves {
     pub fetches: Vec<Strip>,
     /// Columns of A that go to other ranks, panel by panel, beside rows of B.
     pub panels: Option<Strip>,
-    /// Columns of A's blocks that are broadcast, panel by panel, beside rows of B's.
+    /// Columns of blocks of A, or of B, that are broadcast, panel by panel.
     pub broadcasts: Option<Strip>,
 }
 

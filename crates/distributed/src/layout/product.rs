@@ -2,6 +2,7 @@
 //! gathered, so it is on rank 0.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use host::cpu::view::{View, ViewMut};
 
@@ -55,6 +56,12 @@ impl<T: Element> Product<T> {
             }
             false => ViewMut::new(&mut self.buffer, rows, columns, columns),
         }
+    }
+
+    /// Columns of it.
+    pub fn columns(&mut self, columns: &Range<usize>) -> ViewMut<'_, T::Sum> {
+        let (_, from_there) = self.block().split_columns(columns.start);
+        from_there.split_columns(columns.len()).0
     }
 
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in

@@ -355,15 +355,15 @@ impl Gpu {
             room: self.room(rows * columns)?,
             rows,
             columns,
-            has_product: false,
+            done: 0,
             workspaces: Vec::new(),
             timed: Vec::new(),
             kernel: "",
         })
     }
 
-    /// Launches `C += A * B`, where C is of sums; the first time `C = A * B`, so C is never zeroed.
-    /// It does not wait.
+    /// Launches `C += A * B`, where C is of sums, and of these columns of a rank's block; the first
+    /// time `C = A * B`, so C is never zeroed. It does not wait.
     ///
     /// # Errors
     ///
@@ -371,7 +371,7 @@ impl Gpu {
     ///
     /// # Panics
     ///
-    /// If the three do not fit each other.
+    /// If the three do not fit each other, or a product of columns further left is missing.
     ///
     /// # Safety
     ///
@@ -381,14 +381,18 @@ impl Gpu {
         a: OnGpu<T>,
         b: OnGpu<T>,
         c: &mut BlockOfC<'_, T::Sum>,
+        columns: Range<usize>,
     ) -> Result<(), LocalError> {
-        let shape = Shape::new(c.rows, c.columns, a.columns);
-        assert_eq!((a.rows, b.rows, b.columns), (c.rows, a.columns, c.columns));
+        let shape = Shape::new(c.rows, columns.len(), a.columns);
+        assert_eq!((a.rows, b.rows, b.columns), (c.rows, a.columns, shape.n));
+        assert!(columns.end <= c.columns);
         if shape.is_empty() || shape.k == 0 {
             return Ok(());
         }
         let device = self.device();
-        let plan = self.plan::<T>(a, b, shape)?;
+        let adds = columns.end <= c.done;
+        assert!(adds || columns.start == c.done);
+        let plan = self.plan::<T>(a, b, shape, c.columns)?;
         let room = c.workspaces.last().map_or(0, |(_, bytes)| *bytes);
         if c.workspaces.is_empty() || room < plan.workspace_bytes() {
             // An earlier product may still use the smaller one.
@@ -400,10 +404,10 @@ impl Gpu {
         let factor = |number| T::from_integer(number).scalar();
         let bindings = Bindings {
             alpha: factor(1),
-            beta: factor(i32::from(c.has_product)),
+            beta: factor(i32::from(adds)),
             a: a.start.cast(),
             b: b.start.cast(),
-            c: c.room.start.cast(),
+            c: c.room.start.wrapping_add(columns.start).cast(),
             workspace: workspace.map_or(std::ptr::null_mut(), <*mut f64>::cast),
         };
         c.kernel = plan.variant().name;
@@ -412,7 +416,7 @@ impl Gpu {
         // which waits when it is dropped, and the caller vouches for A and B.
         unsafe { gpu_gemm::run(&CudaStream::of(device), &plan, &bindings) }?;
         c.timed.push((started, self.multiplied()?));
-        c.has_product = true;
+        c.done = c.done.max(columns.end);
         Ok(())
     }
 
@@ -422,6 +426,7 @@ impl Gpu {
         a: OnGpu<T>,
         b: OnGpu<T>,
         shape: Shape,
+        ldc: usize,
     ) -> Result<Rc<Plan>, LocalError> {
         let operand =
             |part: OnGpu<T>| Operand::at(part.start as usize, part.leading, T::TYPE, Transpose::No);
@@ -429,7 +434,7 @@ impl Gpu {
             shape,
             a: operand(a),
             b: operand(b),
-            ldc: shape.n,
+            ldc,
             batch: Batch::ONE,
         };
         if let Some(known) = self.plans.borrow().get(&(T::PRODUCT, call)) {
@@ -483,16 +488,17 @@ impl Gpu {
     ///
     /// # Panics
     ///
-    /// If they are not of the same size.
+    /// If they are not of the same size, or only some columns have a product.
     pub fn fetch<T: Element>(
         &self,
         c: &BlockOfC<'_, T>,
         to: ViewMut<'_, T>,
     ) -> Result<(), DeviceError> {
-        match c.has_product {
-            true => self.download(OnGpu::compact(c.room.start, c.rows, c.columns), to),
-            false => Ok(()),
+        if c.done == 0 {
+            return Ok(());
         }
+        assert_eq!(c.done, c.columns);
+        self.download(OnGpu::compact(c.room.start, c.rows, c.columns), to)
     }
 
     /// Copies a part to the host, and waits for it.
@@ -672,8 +678,9 @@ pub struct BlockOfC<'g, T: Element> {
     room: Room<'g, T>,
     rows: usize,
     columns: usize,
-    /// Whether there is a sum to add to; before that, its elements are not numbers yet.
-    has_product: bool,
+    /// So many columns, from the left, have a sum to add to; the elements of others are not numbers
+    /// yet.
+    done: usize,
     /// For the kernels, each with its bytes.
     workspaces: Vec<(Room<'g, f64>, usize)>,
     /// Before and after each product.

@@ -13,8 +13,8 @@
 //!
 //! What travels while a GPU multiplies may still cost time: NCCL's kernels need SMs that a product
 //! may occupy to its end. So steps of a product and a message, side by side, were timed as well,
-//! and steps without a message: [`Gpus::hidden`] and [`Gpus::hidden_broadcasts`] say which part of
-//! the shorter of the two disappears.
+//! and steps without a message: [`Gpus::hidden`], [`Gpus::hidden_broadcasts`] and
+//! [`Gpus::hidden_columns`] say which part of the shorter of the two disappears.
 
 use gpu_gemm::Shape;
 use gpu_gemm::text::plural;
@@ -44,9 +44,12 @@ pub struct Gpus {
     /// none if it was not timed.
     #[serde(default)]
     pub hidden: Option<f64>,
-    /// The same of a broadcast.
+    /// The same of a broadcast of rows of B.
     #[serde(default)]
     pub hidden_broadcasts: Option<f64>,
+    /// The same of a broadcast of columns of B.
+    #[serde(default)]
+    pub hidden_columns: Option<f64>,
 }
 
 /// A copy or a message that was timed; smaller ones come first.
@@ -118,6 +121,10 @@ impl Gpus {
                 .map(|part| format!("{} of a message hidden beside a product", percent(part))),
             self.hidden_broadcasts
                 .map(|part| format!("{} of a broadcast hidden beside a product", percent(part))),
+            self.hidden_columns.map(|part| {
+                let part = percent(part);
+                format!("{part} of a broadcast of columns hidden beside a product")
+            }),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let threads = match self.copy_threads {

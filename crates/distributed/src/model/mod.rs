@@ -84,7 +84,8 @@ pub struct Product {
 pub struct Case {
     pub shape: Shape,
     pub ranks: usize,
-    /// Columns of A and rows of B in one panel, for the layouts that have panels.
+    /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
+    /// `broadcast-b`.
     pub panel: usize,
 }
 

@@ -289,12 +289,13 @@ fn panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest() {
 }
 
 fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
-    let of_layout = |layout: &str, panels: u64| {
+    let of_layout = |layout: &str, product: [u64; 3]| {
+        let panels = 8 * 16 * 16 / product.iter().product::<u64>();
         let arguments = format!("--layout {layout} --shapes 16x16x16 --panel 4 --kernel naive");
         let [one, two] = one_run_and_two(2, "gpus=2", &arguments);
         let own = one.log.iter().filter(|line| {
             let size = |name| number(line, name);
-            line.starts_with("launch ") && ["m", "n", "k"].map(size) == [8, 16, 16 / panels]
+            line.starts_with("launch ") && ["m", "n", "k"].map(size) == product
         });
         let launches = own.count() as u64;
         assert!(launches >= 2 * PRODUCTS * panels, "{layout}: {launches}");
@@ -307,10 +308,10 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
         let uploaded = copied(&two, "to=0") - copied(&one, "to=0");
         assert_eq!(uploaded, 2 * 4 * 16 * 16, "{layout}: A and B");
     };
-    of_layout("scatter-rows", 1);
-    of_layout("overlapped", 4);
-    of_layout("summa", 4);
-    of_layout("broadcast-b", 4);
+    of_layout("scatter-rows", [8, 16, 16]);
+    of_layout("overlapped", [8, 16, 4]);
+    of_layout("summa", [8, 16, 4]);
+    of_layout("broadcast-b", [8, 4, 16]);
 }
 
 /// Two ranks copy half of A each, or half of C; what else there is, is small.
@@ -406,23 +407,33 @@ fn the_model_adds_up_what_gpus_were_timed_at() {
             for name in ["rows", "columns"] {
                 assert!(timed(&record, name).len() >= by_mpi, "{way}: {name}");
             }
-            let hidden = gpus["hidden"].as_f64().unwrap();
-            assert!((0.0..=1.0).contains(&hidden));
+            for hidden in ["hidden", "hidden_broadcasts", "hidden_columns"] {
+                let part = gpus[hidden].as_f64();
+                assert!(
+                    part.is_some_and(|part| (0.0..=1.0).contains(&part)),
+                    "{hidden}"
+                );
+            }
+            let of_columns = |one: &&Value| one["row_bytes"] == 4.0 * 16.0;
+            let strips = timed(&record, "broadcasts").iter().filter(of_columns);
+            assert!(strips.count() > 1, "{way}");
             // Each layout's own product, of operands on the GPU; that of `point-to-point`, which
             // begins and ends in the host's memory, is not among them.
-            let product = |k: u64| {
-                let of_shape = |one: &&Value| one["k"] == k && one["m"] == 32 && one["n"] == 64;
+            let product = |n: u64, k: u64| {
+                let of_shape = |one: &&Value| one["k"] == k && one["m"] == 32 && one["n"] == n;
                 let product = timed(&record, "products").iter().find(of_shape);
                 product.map(|one| (one["seconds"].as_f64().unwrap(), one["adds"] == true))
             };
-            let (once, panel) = (product(64).unwrap(), product(16).unwrap());
-            assert_eq!((once.1, panel.1), (false, true), "{way}");
-            assert_eq!(timed(&record, "products").len(), 2);
+            let (once, panel) = (product(64, 64).unwrap(), product(64, 16).unwrap());
+            let columns = product(16, 64).unwrap();
+            assert_eq!((once.1, panel.1, columns.1), (false, true, false), "{way}");
+            assert_eq!(timed(&record, "products").len(), 3);
             let on_host = record["machine"]["products"].as_array().unwrap();
             assert_eq!(on_host.len(), 1, "{way}");
             let seconds = match layout {
                 "scatter-rows" | "scatter-blocks" => once.0,
-                "overlapped" | "summa" | "broadcast-b" => 4.0 * panel.0,
+                "overlapped" | "summa" => 4.0 * panel.0,
+                "broadcast-b" => 4.0 * columns.0,
                 _ => continue,
             };
             let predicted = record["predicted"]["compute_s"].as_f64().unwrap();
@@ -497,7 +508,8 @@ fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
         let ran = ranks(2, Nccl::Here, "gpus=2 deferred=1", &arguments);
         // What one rank's GPU is told, in order; its log also has the other's, by context.
         let own = ran.log.iter().filter_map(|line| {
-            let is_launch = line.starts_with("launch ") && number(line, "k") == 4;
+            let is_panel = |line| number(line, "k") == 4 || number(line, "n") == 4;
+            let is_launch = line.starts_with("launch ") && is_panel(line);
             let is_wait = line.starts_with("wait ");
             let is_message = line.starts_with("nccl ");
             let is_own = |name| number(line, name) == 1;
@@ -554,8 +566,8 @@ fn every_panel_of_a_b_on_the_first_gpu_is_broadcast_from_there() {
     };
     let (one, two) = (roots(&one), roots(&two));
     assert!(two.iter().all(|root| *root == 0), "{two:?}");
-    // Each of three ranks takes part in one for each of five panels.
-    assert_eq!(two.len() - one.len(), 3 * 5);
+    // Each of three ranks takes part in one for each of 17 panels.
+    assert_eq!(two.len() - one.len(), 3 * 17);
 }
 
 fn the_way_is_chosen_said_and_recorded() {

@@ -14,6 +14,7 @@ use gpu_gemm::Shape;
 
 use super::scattered_parts;
 use crate::comm::transport::Way;
+use crate::layout::broadcasts::Distribution;
 use crate::layout::scatter_rows::collecting;
 use crate::model::{Bytes, Case, Cost, Elements, Gpus, Lie, Machine, Travel, waiting};
 use crate::share_out::{Block, Grid};
@@ -61,7 +62,12 @@ impl<'a> Costs<'a> {
 
     /// `overlapped`.
     pub fn overlapped(&self, panels: &[Range<usize>]) -> Cost {
-        let panels = self.panels(panels, |panel| self.scattering(panel.len()));
+        let block = self.grid.block(self.case.shape, 0);
+        let timed = |panel: &Range<usize>| {
+            let product = Shape::new(block.rows.len(), block.columns.len(), panel.len());
+            (self.scattering(panel.len()), self.panel(product))
+        };
+        let panels: Vec<_> = panels.iter().map(timed).collect();
         let first = panels.first().map_or(0.0, |(travel, _)| travel.total());
         Cost {
             distribute_s: self.making_room() + first,
@@ -72,36 +78,32 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// `summa`, whose ranks hold these parts of A and B.
-    pub fn summa(&self, panels: &[Range<usize>], held: impl Fn(usize) -> (Block, Block)) -> Cost {
-        let (of_a, _) = held(0);
-        let panels = self.panels(panels, |panel| {
-            self.broadcasting(panel.len(), of_a.columns.len())
-        });
+    /// `summa` and `broadcast-b`.
+    pub(in crate::layout) fn broadcasts(&self, distribution: &Distribution) -> Cost {
+        let case = self.case;
+        let timed = |panel: &Range<usize>| {
+            let product = distribution.product(case, panel);
+            (self.broadcasting(distribution, panel), self.panel(product))
+        };
+        let panels: Vec<_> = distribution.panels(case).iter().map(timed).collect();
         let first = panels.first().map_or(0.0, |(travel, _)| travel.total());
+        let hidden = match distribution.along_row {
+            Some(_) => self.gpus.hidden_broadcasts,
+            None => self.gpus.hidden_columns,
+        };
         Cost {
-            distribute_s: self.distributing(held),
+            distribute_s: self.distributing(|rank| distribution.held(case, rank)),
             compute_s: panels.iter().map(|(_, multiplying)| multiplying).sum(),
-            wait_s: first + waiting(&panels, self.gpus.hidden_broadcasts),
+            wait_s: first + waiting(&panels, hidden),
             collect_s: self.collecting(),
             ..Cost::default()
         }
     }
 
-    /// How each panel travels, and how long rank 0 multiplies it.
-    fn panels(
-        &self,
-        panels: &[Range<usize>],
-        travelling: impl Fn(&Range<usize>) -> Travel,
-    ) -> Vec<(Travel, f64)> {
-        let block = self.grid.block(self.case.shape, 0);
-        let adds = panels.len() > 1;
-        let timed = |panel: &Range<usize>| {
-            let own = Shape::new(block.rows.len(), block.columns.len(), panel.len());
-            let multiplying = self.machine.multiplying_on_gpu(self.gpus, own, adds);
-            (travelling(panel), multiplying)
-        };
-        panels.iter().map(timed).collect()
+    /// How long rank 0 multiplies what it has of a panel.
+    fn panel(&self, product: Shape) -> f64 {
+        let adds = product.k < self.case.shape.k;
+        self.machine.multiplying_on_gpu(self.gpus, product, adds)
     }
 
     /// Of a part of A or B.
@@ -220,21 +222,28 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// A panel of `summa`: of A along a row of the grid, from blocks of so many columns, then of B
-    /// along a column.
-    fn broadcasting(&self, width: usize, columns_of_a: usize) -> Travel {
-        let block = self.grid.block(self.case.shape, 0);
-        let (rows, columns) = (block.rows.len(), block.columns.len());
-        let apart = self.row_bytes(rows, width, columns_of_a);
+    /// A panel: what there is of A along a row of the grid, then what there is of B along a column.
+    fn broadcasting(&self, distribution: &Distribution, panel: &Range<usize>) -> Travel {
+        let Shape { m, n, k } = distribution.product(self.case, panel);
+        let along_row = match distribution.along_row {
+            Some(_) => {
+                let (of_a, _) = distribution.held(self.case, 0);
+                let apart = self.row_bytes(m, k, of_a.columns.len());
+                self.broadcast(self.grid.columns, m * k, apart)
+            }
+            None => 0.0,
+        };
+        let (_, of_b) = distribution.held(self.case, 0);
+        let apart = self.row_bytes(k, n, of_b.columns.len());
         Travel {
             copies_s: 0.0,
-            messages_s: self.broadcast(self.grid.columns, rows * width, apart)
-                + self.broadcast(self.grid.rows, width * columns, None),
+            messages_s: along_row + self.broadcast(self.grid.rows, k * n, apart),
         }
     }
 
-    /// Of so many elements to a line of ranks. All read from the same GPU at a time; NCCL hands pieces on from rank to rank, so each
-    /// further one adds a latency; MPI needs a step for each bit of the number of ranks.
+    /// Of so many elements to a line of ranks. All read from the same GPU at a time; NCCL hands
+    /// pieces on from rank to rank, so each further one adds a latency; MPI needs a step for each
+    /// bit of the number of ranks.
     fn broadcast(&self, line: usize, elements: usize, apart: Option<f64>) -> f64 {
         if line < 2 || elements == 0 {
             return 0.0;
@@ -320,6 +329,7 @@ mod tests {
             products: vec![product(false, 16.0), product(true, 32.0)],
             hidden: Some(hidden),
             hidden_broadcasts: Some(hidden),
+            hidden_columns: Some(hidden),
         };
         Machine {
             messages: vec![message(Lie::Together, 1e4), message(Lie::Apart, 1e5)],
@@ -412,12 +422,12 @@ mod tests {
         // By NCCL both halves of A of 16 bytes are on rank 0's GPU first; B, 48, stays there.
         assert_eq!(cost(Way::Nccl)[0], 16.0 + 48.0 + 16.0 + 16.0 * 10.0);
         assert_eq!(cost(Way::Pinned)[0], 16.0 + 48.0 + 16.0 * 10.0);
-        // Four panels of 2 x 6, whose rows lie together, and products of 2 x 6 x 2 at 2 s a flop.
-        let (travelling, multiplying) = (12.0 * 100.0, 2.0 * 48.0);
+        // Three panels of 8 x 2, whose rows lie apart, and products of 2 x 2 x 8 at 1 s a flop.
+        let (travelling, multiplying) = (16.0 * 200.0, 64.0);
         for way in [Way::Peer, Way::Nccl, Way::Mpi, Way::Pinned] {
             let [_, compute, wait, collect] = cost(way);
-            assert_eq!((compute, collect), (4.0 * multiplying, COLLECT));
-            assert_eq!(wait, travelling + 3.0 * (travelling - multiplying));
+            assert_eq!((compute, collect), (3.0 * multiplying, COLLECT));
+            assert_eq!(wait, travelling + 2.0 * (travelling - multiplying));
         }
     }
 

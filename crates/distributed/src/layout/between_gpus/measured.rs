@@ -277,17 +277,26 @@ impl<'a, T: Element> Measuring<'a, T> {
         let mut is_beside = false;
         for product in products {
             let timed = self.multiply(product, case)?;
-            if product.is_panel && !is_beside && !is_one {
+            if product.is_panel && !product.adds && !is_one {
+                let columns = self.columns(product.shape, case);
+                let hidden = self.hidden(product.shape, columns, Self::broadcast)?;
+                gpus.hidden_columns = Some(hidden);
+            }
+            if product.adds && !is_beside && !is_one {
                 is_beside = true;
+                // The panel of B.
+                let Shape { n, k, .. } = product.shape;
+                let rows = self.together((k * n).min(self.longest));
                 if has_panels {
                     let travel = match self.gpu.way.has_nccl() {
                         true => Self::send_parts,
                         false => Self::send_rows,
                     };
-                    gpus.hidden = Some(self.hidden(product.shape, travel)?);
+                    gpus.hidden = Some(self.hidden(product.shape, rows, travel)?);
                 }
                 if is_broadcast {
-                    gpus.hidden_broadcasts = Some(self.hidden(product.shape, Self::broadcast)?);
+                    gpus.hidden_broadcasts =
+                        Some(self.hidden(product.shape, rows, Self::broadcast)?);
                 }
             }
             let Shape { m, n, k } = product.shape;
@@ -295,7 +304,7 @@ impl<'a, T: Element> Measuring<'a, T> {
                 m,
                 n,
                 k,
-                adds: product.is_panel,
+                adds: product.adds,
                 seconds: timed,
             });
         }
@@ -356,6 +365,16 @@ impl<'a, T: Element> Measuring<'a, T> {
             rows: elements / columns,
             columns,
             of_columns: columns,
+        }
+    }
+
+    /// The panel of B that is multiplied so, as far as there is memory for it.
+    fn columns(&self, product: Shape, case: &Case) -> Part {
+        let of_columns = case.shape.n;
+        Part {
+            rows: product.k.min(self.longest / of_columns).max(1),
+            columns: product.n,
+            of_columns,
         }
     }
 
@@ -571,24 +590,27 @@ impl<'a, T: Element> Measuring<'a, T> {
         let Shape { m, n, k } = product.shape;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
-        let launches = match product.is_panel {
-            true => (case.shape.k.div_ceil(k) - 1).clamp(1, PANELS),
-            false => 1,
+        let launches = match (product.is_panel, product.adds) {
+            (true, true) => (case.shape.k.div_ceil(k) - 1).clamp(1, PANELS),
+            (true, false) => case.shape.n.div_ceil(n).clamp(1, PANELS),
+            (false, _) => 1,
         };
-        // A panel's product adds to the one before it.
+        // A panel's product adds to the one before it, or is beside it.
+        let step = if product.adds { 0 } else { n };
         let mut adding = self.gpu.block_of_c::<T::Sum>(m, n)?;
         let mut once = || {
             let mut alone;
-            let c = match product.is_panel {
+            let c = match product.adds {
                 true => &mut adding,
                 false => {
-                    alone = self.gpu.block_of_c::<T::Sum>(m, n)?;
+                    alone = self.gpu.block_of_c::<T::Sum>(m, launches * n)?;
                     &mut alone
                 }
             };
-            for _ in 0..launches {
+            for launch in 0..launches {
+                let columns = launch * step..launch * step + n;
                 // SAFETY: A and B live until the product has been waited for.
-                unsafe { self.gpu.multiply(a, b, c)? };
+                unsafe { self.gpu.multiply(a, b, c, columns)? };
             }
             Ok::<(), LayoutError>(self.gpu.wait_for(c)?)
         };
@@ -604,11 +626,14 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Which part of the shorter of a panel's product and a message the longer one hides. The
-    /// message is the panel of B, as it travels: while a product runs, and not before the last one
-    /// is done.
-    fn hidden(&mut self, shape: Shape, travel: Work<'a, T>) -> Result<f64, LayoutError> {
+    /// message travels as it does: while a product runs, and not before the last one is done.
+    fn hidden(
+        &mut self,
+        shape: Shape,
+        message: Part,
+        travel: Work<'a, T>,
+    ) -> Result<f64, LayoutError> {
         let Shape { m, n, k } = shape;
-        let message = self.together((k * n).min(self.longest));
         let (ranks, gpu) = (self.ranks, self.gpu);
         let travelling = slowest(ranks, TIMES, || travel(self, message))?;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
@@ -619,7 +644,7 @@ impl<'a, T: Element> Measuring<'a, T> {
                 let mut before = None;
                 for _ in 0..STEPS {
                     // SAFETY: A and B live until the products have been waited for.
-                    unsafe { gpu.multiply(a, b, &mut c)? };
+                    unsafe { gpu.multiply(a, b, &mut c, 0..n)? };
                     let launched = gpu.multiplied()?;
                     let before = before.replace(launched);
                     if travels {

@@ -1,8 +1,7 @@
 //! The layouts where ranks multiply on GPUs: parts of A, B and C stay in the GPUs' memory, and
 //! travel from there to there.
 //!
-//! Each sends the elements that its own file says, in as many messages; only the ways differ. A is
-//! M x K, and a panel W columns of it and as many rows of B:
+//! Each sends the elements that its own file says, in as many messages; only the ways differ:
 //!
 //! ```text
 //!                          NCCL                  MPI to GPUs' memory     page-locked memory
@@ -10,8 +9,8 @@
 //! (`parts.rs`)             in one group          memory to GPUs'         a copy
 //! a panel of `overlapped`  the same, a group     the same                the same
 //!                          a panel
-//! a panel of `summa`, and  a broadcast on the    a broadcast of          a copy, a broadcast,
-//! of B in `broadcast-b`    stream of copies      GPUs' memory            a copy
+//! a panel of `summa` and   a broadcast on the    a broadcast of          a copy, a broadcast,
+//! of `broadcast-b`         stream of copies      GPUs' memory            a copy
 //! ```
 //!
 //! By peer access all is as by NCCL, but that panels of `summa` and `broadcast-b` are copied by the
@@ -36,17 +35,17 @@
 //!
 //! What this should take is in `cost.rs`, of what `measured.rs` times: copies, messages, products.
 
+mod broadcasts;
 mod cost;
 mod measured;
 mod overlapped;
 mod parts;
 mod peers;
-mod summa;
 
+pub(in crate::layout) use broadcasts::broadcasts;
 pub(crate) use cost::Costs;
 pub(crate) use measured::measure;
 pub(in crate::layout) use overlapped::overlapped;
-pub(in crate::layout) use summa::summa;
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -84,7 +83,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
     let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
     let started = Instant::now();
     // SAFETY: the parts live until it is done, and all that arrives in them has.
-    unsafe { gpu.multiply(parts.a, parts.b, &mut c)? };
+    unsafe { gpu.multiply(parts.a, parts.b, &mut c, 0..parts.b.columns)? };
     gpu.wait_for(&c)?;
     finish(job, gpu, c, product, started.elapsed())
 }
@@ -119,13 +118,16 @@ trait Panels<T: Element> {
         read: Option<Event>,
     ) -> Result<(), LayoutError>;
 
-    /// Lets products that are launched from now on wait for the panel, and says where its parts of
-    /// A and B are.
-    fn arrive(
-        &mut self,
-        panel: &Range<usize>,
-        stage: usize,
-    ) -> Result<(OnGpu<T>, OnGpu<T>), LayoutError>;
+    /// Lets products that are launched from now on wait for the panel, and says what to multiply.
+    fn arrive(&mut self, panel: &Range<usize>, stage: usize) -> Result<Arrived<T>, LayoutError>;
+}
+
+/// What is multiplied of a panel.
+struct Arrived<T> {
+    a: OnGpu<T>,
+    b: OnGpu<T>,
+    /// The columns of this rank's block of C that the product is part of.
+    of_c: Range<usize>,
 }
 
 /// Panel after panel: the next one travels while this one is multiplied. The wait for the first
@@ -145,7 +147,7 @@ fn multiply_panels<T: Element>(
         if index == 0 {
             travelling.start(panel, stage, None)?;
         }
-        let (a, b) = travelling.arrive(panel, stage)?;
+        let Arrived { a, b, of_c } = travelling.arrive(panel, stage)?;
         if index == 0 && first == Phase::Distribute {
             gpu.finish_copies()?;
             job.clock.add(first, started.elapsed());
@@ -153,7 +155,7 @@ fn multiply_panels<T: Element>(
             started = Instant::now();
         }
         // SAFETY: the stages live until it is done, and none is written before `read`.
-        unsafe { gpu.multiply(a, b, c)? };
+        unsafe { gpu.multiply(a, b, c, of_c)? };
         read[stage] = Some(gpu.multiplied()?);
         if let Some(next) = panels.get(index + 1) {
             let stage = (index + 1) % STAGES;

@@ -8,14 +8,14 @@ use cust::event::Event;
 use gpu_gemm::DeviceError;
 use host::cpu::view::View;
 
-use super::{Panels, STAGES, Slot, all_ranks, finish, multiply_panels, receive, send};
+use super::{Arrived, Panels, STAGES, Slot, all_ranks, finish, multiply_panels, receive, send};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::transport::Way;
 use crate::comm::{Outgoing, OutgoingCopy, Piece};
 use crate::layout::product::Product;
 use crate::layout::{Job, LayoutError};
-use crate::local::gpu::{Gpu, OnGpu, wait_on_host};
+use crate::local::gpu::{Gpu, wait_on_host};
 use crate::nccl::Communicator;
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
@@ -186,11 +186,7 @@ impl<T: Element> Panels<T> for Scattered<'_, '_, T> {
         Ok(())
     }
 
-    fn arrive(
-        &mut self,
-        panel: &Range<usize>,
-        stage: usize,
-    ) -> Result<(OnGpu<T>, OnGpu<T>), LayoutError> {
+    fn arrive(&mut self, panel: &Range<usize>, stage: usize) -> Result<Arrived<T>, LayoutError> {
         let block = &self.blocks[self.job.ranks.rank()];
         let (rows, columns) = (block.rows.clone(), block.columns.len());
         for (of_a, of_b) in self.under_way[stage].drain(..) {
@@ -201,6 +197,10 @@ impl<T: Element> Panels<T> for Scattered<'_, '_, T> {
         let a = slot_a.take(self.gpu, rows.len(), panel.len())?;
         let b = slot_b.take(self.gpu, panel.len(), columns)?;
         self.gpu.products_wait_for_copies()?;
-        Ok((a, b))
+        Ok(Arrived {
+            a,
+            b,
+            of_c: 0..columns,
+        })
     }
 }

@@ -7,7 +7,7 @@ use super::parts::Parts;
 use crate::Element;
 use crate::clock::Phase;
 use crate::layout::Job;
-use crate::layout::summa::Distribution;
+use crate::layout::broadcasts::Distribution;
 use crate::local::gpu::OnGpu;
 use crate::share_out::Block;
 

@@ -10,13 +10,13 @@ use gpu_gemm::device::cuda::Direction;
 
 use super::parts::distribute;
 use super::peers::{self, PeerBlock};
-use super::{Panels, STAGES, Slot, finish, join, multiply_panels};
+use super::{Arrived, Panels, STAGES, Slot, finish, join, multiply_panels};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::Ranks;
 use crate::comm::transport::Way;
+use crate::layout::broadcasts::Distribution;
 use crate::layout::product::Product;
-use crate::layout::summa::Distribution;
 use crate::layout::{Job, LayoutError};
 use crate::local::gpu::{Gpu, Line, OnGpu, wait_on_host};
 use crate::nccl::Communicator;
@@ -24,7 +24,7 @@ use crate::share_out::Shares;
 use crate::volume::Volume;
 
 /// Ranks hold blocks, and panels of them are broadcast along rows and columns of the grid.
-pub(in crate::layout) fn summa<T: Element>(
+pub(in crate::layout) fn broadcasts<T: Element>(
     distribution: &Distribution,
     job: &Job<'_, T>,
     gpu: &Gpu,
@@ -39,29 +39,38 @@ pub(in crate::layout) fn summa<T: Element>(
     let panels = distribution.panels(&job.case);
     let (row, column) = grid.place(job.ranks.rank());
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let mut broadcasts = Broadcasts {
-        gpu,
-        along_row: Side::new(
+    let mut along_row = None;
+    if let Some(shares) = distribution.along_row {
+        along_row = Some(Side::new(
             job,
             gpu,
             (Line::Row(grid.rows, grid.columns), row),
-            (distribution.along_row, column),
+            (shares, column),
             (parts.a, peers_along_row),
             Cut::Columns,
-            parts.a.rows * widest,
-        )?,
+            widest,
+        )?);
+    }
+    let mut broadcasts = Broadcasts {
+        gpu,
+        a: parts.a,
         along_column: Side::new(
             job,
             gpu,
             (Line::Column(grid.rows, grid.columns), column),
             (distribution.along_column, row),
             (parts.b, peers_along_column),
-            Cut::Rows,
-            widest * parts.b.columns,
+            match along_row {
+                Some(_) => Cut::Rows,
+                None => Cut::Columns,
+            },
+            widest,
         )?,
+        along_row,
         read: Default::default(),
     };
-    let mut c = gpu.block_of_c(parts.a.rows, parts.b.columns)?;
+    let block = grid.block(job.case.shape, job.ranks.rank());
+    let mut c = gpu.block_of_c(block.rows.len(), block.columns.len())?;
     // So that no rank waits in its product for another's.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
     let all = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
@@ -70,13 +79,11 @@ pub(in crate::layout) fn summa<T: Element>(
     finish(job, gpu, c, product, all)
 }
 
-/// Which way a block is cut into panels.
+/// What a panel is of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// A's, of which a panel is columns.
-    Columns,
-    /// B's, of which it is rows.
     Rows,
+    Columns,
 }
 
 /// The ranks that panels of A, or of B, are broadcast among.
@@ -88,7 +95,7 @@ struct Side<'j, 'g, T: Element> {
     communicator: Option<Rc<Communicator>>,
     /// Their blocks, where each rank reads them itself.
     peers: peers::Line<T>,
-    /// How k lies on them, and this rank's number among them.
+    /// What each of them has, and this rank's number among them.
     shares: Shares,
     number: usize,
     block: OnGpu<T>,
@@ -97,7 +104,8 @@ struct Side<'j, 'g, T: Element> {
 }
 
 impl<'j, 'g, T: Element> Side<'j, 'g, T> {
-    /// All ranks of the job call it, those of this line with the same number `color` of it.
+    /// All ranks of the job call it, those of this line with the same number `color` of it. Panels
+    /// are `widest` rows or columns at most.
     fn new(
         job: &'j Job<'_, T>,
         gpu: &'g Gpu,
@@ -105,7 +113,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         (shares, number): (Shares, usize),
         (block, peers): (OnGpu<T>, peers::Line<T>),
         cut: Cut,
-        elements: usize,
+        widest: usize,
     ) -> Result<Self, LayoutError> {
         let split = || job.ranks.split(Some(color)).expect("a color is given");
         let (mut along, mut communicator) = (None, None);
@@ -123,6 +131,10 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         let slots = match shares.ranks {
             1 => 0,
             _ => STAGES,
+        };
+        let elements = match cut {
+            Cut::Rows => widest * block.columns,
+            Cut::Columns => block.rows * widest,
         };
         let slots = (0..slots).map(|_| Slot::new(gpu, elements, true));
         Ok(Side {
@@ -264,7 +276,10 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
 /// The panels of such a distribution.
 struct Broadcasts<'j, 'g, T: Element> {
     gpu: &'g Gpu,
-    along_row: Side<'j, 'g, T>,
+    /// This rank's block of A.
+    a: OnGpu<T>,
+    /// If panels are cut along k; else a product has all of A's block.
+    along_row: Option<Side<'j, 'g, T>>,
     along_column: Side<'j, 'g, T>,
     /// Of each stage, until copies to it are started.
     read: [Option<Event>; STAGES],
@@ -292,21 +307,31 @@ impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
             // MPI writes to other memory than the product reads.
             (Way::Pinned, Some(read)) => self.read[stage] = Some(read),
         }
-        self.along_row.start(self.gpu, panel, stage)?;
+        if let Some(along_row) = &mut self.along_row {
+            along_row.start(self.gpu, panel, stage)?;
+        }
         self.along_column.start(self.gpu, panel, stage)
     }
 
-    fn arrive(
-        &mut self,
-        panel: &Range<usize>,
-        stage: usize,
-    ) -> Result<(OnGpu<T>, OnGpu<T>), LayoutError> {
+    fn arrive(&mut self, panel: &Range<usize>, stage: usize) -> Result<Arrived<T>, LayoutError> {
         if let Some(read) = self.read[stage].take() {
             self.gpu.copies_wait_for(read)?;
         }
-        let a = self.along_row.arrive(self.gpu, panel, stage)?;
+        let along_row = self.along_row.as_mut();
+        let a = along_row.map(|along_row| along_row.arrive(self.gpu, panel, stage));
         let b = self.along_column.arrive(self.gpu, panel, stage)?;
         self.gpu.products_wait_for_copies()?;
-        Ok((a, b))
+        Ok(match a {
+            Some(a) => Arrived {
+                a: a?,
+                b,
+                of_c: 0..b.columns,
+            },
+            None => Arrived {
+                a: self.a,
+                b,
+                of_c: panel.clone(),
+            },
+        })
     }
 }

@@ -1,0 +1,416 @@
+//! Panels that are broadcast: what `summa` and `broadcast-b` share.
+//!
+//! C is computed panel by panel, and the next panel travels while this one is multiplied. There are
+//! two ways to cut a product into panels:
+//!
+//! ```text
+//! along k          columns of A and rows of B: their product is added to all of a rank's block
+//! columns of B     and all of A, which stays: their product is these columns of the block
+//! ```
+//!
+//! The first lets A be on several ranks of a row of the grid, but C is read and written for each
+//! panel; the second writes C once.
+
+use std::ops::Range;
+
+use gpu_gemm::Shape;
+use host::cpu::view::{View, ViewMut};
+
+use super::between_gpus::{self, Costs};
+use super::product::{Product, collected};
+use super::scatter_rows::collecting;
+use super::{Job, LayoutError, Moves, Strip};
+use crate::Element;
+use crate::clock::Phase;
+use crate::comm::{Broadcasting, Panel, Ranks};
+use crate::model::{Bytes, Case, Cost, Lie, Machine};
+use crate::share_out::{Block, Grid, Shares, panels};
+use crate::volume::{Sent, Volume};
+
+/// Panels that travel or are multiplied at a time.
+pub(super) const STAGES: usize = 2;
+
+/// Who holds which part of A and of B while panels of them are broadcast.
+#[derive(Clone, Copy)]
+pub(super) struct Distribution {
+    pub grid: Grid,
+    /// How the columns of A lie along a row of the grid, if panels are cut along k. If they are
+    /// columns of B, each rank holds its rows of A.
+    pub along_row: Option<Shares>,
+    /// How B lies along a column of the grid: its rows if panels are cut along k, else its columns,
+    /// all of them in a grid of one column.
+    pub along_column: Shares,
+}
+
+impl Distribution {
+    /// Panels, each of which has one owner along a row, and one along a column: ranges of k, or of
+    /// the columns of B.
+    pub fn panels(&self, case: &Case) -> Vec<Range<usize>> {
+        let of_b = self.along_column;
+        let of_a = self.along_row.map(|of_a| of_a.holders);
+        let holders: Vec<usize> = of_a.into_iter().chain([of_b.holders]).collect();
+        panels(of_b.size, case.panel, &holders)
+    }
+
+    /// The blocks of A and of B that a rank holds: rows and columns of each.
+    pub fn held(&self, case: &Case, rank: usize) -> (Block, Block) {
+        let (row, column) = self.grid.place(rank);
+        let c = self.grid.block(case.shape, rank);
+        let (all, of_b) = (0..case.shape.k, self.along_column.held_by(row));
+        let (of_a, (rows, columns)) = match self.along_row {
+            Some(of_a) => (of_a.held_by(column), (of_b, c.columns)),
+            None => (all.clone(), (all, of_b)),
+        };
+        let of_a = Block {
+            rows: c.rows,
+            columns: of_a,
+        };
+        (of_a, Block { rows, columns })
+    }
+
+    /// What rank 0 multiplies of a panel.
+    pub fn product(&self, case: &Case, panel: &Range<usize>) -> Shape {
+        let block = self.grid.block(case.shape, 0);
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        match self.along_row {
+            Some(_) => Shape::new(rows, columns, panel.len()),
+            None => Shape::new(rows, panel.len(), case.shape.k),
+        }
+    }
+
+    pub fn local_product(&self, case: &Case) -> Shape {
+        let panels = self.panels(case);
+        let widest = panels.iter().max_by_key(|panel| panel.len());
+        self.product(case, widest.unwrap_or(&(0..0)))
+    }
+
+    pub fn sent(&self, case: &Case, rank: usize) -> Sent {
+        let grid = self.grid;
+        let panels = self.panels(case);
+        let (of_a, of_b) = self.held(case, rank);
+        let (row, column) = grid.place(rank);
+        let distribute = match rank {
+            0 => (1..case.ranks).fold(Volume::default(), |sum, rank| {
+                let (of_a, of_b) = self.held(case, rank);
+                sum + Volume::of(1, elements(&of_a) + elements(&of_b))
+            }),
+            _ => Volume::default(),
+        };
+        let along_row = self.along_row.map(|shares| {
+            let own = shares.held_by(column);
+            broadcast(&panels, &of_a, &own, grid.columns - 1)
+        });
+        let own = self.along_column.held_by(row);
+        Sent {
+            distribute,
+            multiply: along_row.unwrap_or_default()
+                + broadcast(&panels, &of_b, &own, grid.rows - 1),
+            collect: collected(grid, case.shape, rank),
+        }
+    }
+
+    pub fn moves(&self, case: &Case) -> Moves {
+        let mut moves = Moves::of_blocks(case, self.grid);
+        let (Shape { n, k, .. }, product) = (case.shape, self.local_product(case));
+        let held = self.held(case, 0).0.columns.len();
+        if held < k {
+            moves.uploads.push(Strip {
+                columns: held,
+                of_columns: k,
+            });
+        }
+        moves.broadcasts = Some(match self.along_row {
+            Some(_) => Strip {
+                // In a row of one rank, A does not travel.
+                columns: match self.grid.columns {
+                    1 => held,
+                    _ => product.k,
+                },
+                of_columns: held,
+            },
+            None => Strip {
+                columns: product.n,
+                of_columns: n,
+            },
+        });
+        moves
+    }
+
+    /// What it should take, where all ranks have room after `making_room` seconds.
+    pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes, making_room: f64) -> Cost {
+        let (grid, k) = (self.grid, case.shape.k);
+        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
+            return costs.broadcasts(self);
+        }
+        let panels = self.panels(case);
+        let products = panels.iter().map(|panel| self.product(case, panel));
+        let compute_s = products.map(|Shape { m, n, k }| machine.multiplying(m, n, k));
+        let compute_s = compute_s.sum();
+        // Along a tree: as many steps as the number of ranks has bits.
+        let one = |side: usize, elements: usize, lie| {
+            let steps = side.next_power_of_two().trailing_zeros();
+            let message = Volume::of(1, elements as u64);
+            machine.sending(message, lie, bytes.inputs) * f64::from(steps)
+        };
+        // Columns are cut from longer rows, rows of B are not.
+        let travelling = |panel: &Range<usize>| {
+            let block = grid.block(case.shape, 0);
+            let (rows, columns) = (block.rows.len(), block.columns.len());
+            match self.along_row {
+                Some(_) => {
+                    one(grid.columns, rows * panel.len(), Lie::Apart)
+                        + one(grid.rows, panel.len() * columns, Lie::Together)
+                }
+                None => one(grid.rows, k * panel.len(), Lie::Apart),
+            }
+        };
+        let first = panels.first().map_or(0.0, travelling);
+        let others: f64 = panels.iter().skip(1).map(travelling).sum();
+        Cost {
+            distribute_s: making_room
+                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, bytes.inputs),
+            compute_s,
+            wait_s: first + machine.not_hidden(others, compute_s),
+            collect_s: collecting(case, grid, machine, bytes),
+            ..Cost::default()
+        }
+    }
+
+    /// [`super::Multiply::multiply`].
+    pub fn multiply<T: Element>(
+        &self,
+        job: &Job<'_, T>,
+    ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
+        if let Some(gpu) = job.gpu {
+            return between_gpus::broadcasts(self, job, gpu);
+        }
+        let mut product = Product::new(job, self.grid)?;
+        let blocks = distribute(job, self)?;
+        let (of_a, of_b) = match (&blocks, job.operands) {
+            (Some(held), _) => (held.of_a.view(), held.of_b.view()),
+            (None, Some((a, b))) => {
+                let (of_a, of_b) = self.held(&job.case, 0);
+                (
+                    a.part(of_a.rows, of_a.columns),
+                    b.part(of_b.rows, of_b.columns),
+                )
+            }
+            (None, None) => unreachable!("rank 0 has operands, and every other its blocks"),
+        };
+        multiply_panels(job, self, of_a, of_b, &mut product)?;
+        Ok(product.collect(job))
+    }
+}
+
+pub(super) fn elements(block: &Block) -> u64 {
+    (block.rows.len() * block.columns.len()) as u64
+}
+
+/// What a rank broadcasts of its block: it goes to `others`, in as many messages as its share has
+/// panels.
+fn broadcast(panels: &[Range<usize>], block: &Block, own: &Range<usize>, others: usize) -> Volume {
+    let own = panels.iter().filter(|panel| own.contains(&panel.start));
+    match elements(block) {
+        0 => Volume::default(),
+        elements => Volume {
+            elements: elements * others as u64,
+            messages: (own.count() * others) as u64,
+        },
+    }
+}
+
+/// A block that came from rank 0.
+struct Held<T> {
+    elements: Vec<T>,
+    rows: usize,
+    columns: usize,
+}
+
+/// Those of one rank.
+struct HeldBlocks<T> {
+    of_a: Held<T>,
+    of_b: Held<T>,
+}
+
+impl<T: Element> Held<T> {
+    fn new(job: &Job<'_, T>, block: &Block) -> Result<Self, LayoutError> {
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        Ok(Held {
+            elements: job.zeros(rows * columns)?,
+            rows,
+            columns,
+        })
+    }
+
+    fn view(&self) -> View<'_, T> {
+        View::new(&self.elements, self.rows, self.columns, self.columns)
+    }
+
+    fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut::new(&mut self.elements, self.rows, self.columns, self.columns)
+    }
+}
+
+/// Rank 0 gives each other rank its blocks of A and B; its own stay where they are.
+fn distribute<T: Element>(
+    job: &Job<'_, T>,
+    distribution: &Distribution,
+) -> Result<Option<HeldBlocks<T>>, LayoutError> {
+    let blocks = match job.operands {
+        Some((a, b)) => {
+            let parts = |rank| {
+                let (of_a, of_b) = distribution.held(&job.case, rank);
+                let of_a = a.part(of_a.rows, of_a.columns);
+                let of_b = b.part(of_b.rows, of_b.columns);
+                (rank, vec![of_a, of_b])
+            };
+            let outgoing: Vec<_> = (1..distribution.grid.ranks()).map(parts).collect();
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&outgoing, Vec::new())
+            });
+            None
+        }
+        None => {
+            let (of_a, of_b) = distribution.held(&job.case, job.ranks.rank());
+            let (mut of_a, mut of_b) = (Held::new(job, &of_a)?, Held::new(job, &of_b)?);
+            let parts = vec![of_a.view_mut(), of_b.view_mut()];
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&[], vec![(0, parts)])
+            });
+            Some(HeldBlocks { of_a, of_b })
+        }
+    };
+    job.sent_in(Phase::Distribute);
+    Ok(blocks)
+}
+
+/// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
+struct Line<'a, T> {
+    ranks: Ranks,
+    /// What lies along it, and how.
+    shares: Shares,
+    /// This rank's block, and a panel of it, from a range of its share.
+    block: View<'a, T>,
+    cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
+    /// Buffers for the panels of others.
+    free: Vec<Vec<T>>,
+}
+
+impl<'a, T: Element> Line<'a, T> {
+    /// All ranks of the job call it, those of this line with the same `color`; this is the rank
+    /// with that number of the line.
+    fn new(
+        job: &Job<'_, T>,
+        (color, number): (usize, usize),
+        shares: Shares,
+        block: View<'a, T>,
+        cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
+        elements: usize,
+    ) -> Result<Self, LayoutError> {
+        // Whoever has all receives nothing.
+        let others = match shares.held_by(number) == (0..shares.size) {
+            true => 0,
+            false => STAGES,
+        };
+        let buffers = (0..others).map(|_| job.zeros(elements));
+        Ok(Line {
+            ranks: job.ranks.split(Some(color)).expect("a color is given"),
+            shares,
+            block,
+            cut,
+            free: buffers.collect::<Result<_, LayoutError>>()?,
+        })
+    }
+
+    /// Starts the broadcast of a panel of so many rows and columns.
+    fn start(
+        &mut self,
+        panel: &Range<usize>,
+        (rows, columns): (usize, usize),
+    ) -> Broadcasting<'a, T> {
+        let root = self.shares.owner(panel.start);
+        let part = match root == self.ranks.rank() {
+            true => {
+                let from = self.shares.held_by(root).start;
+                Panel::Own((self.cut)(self.block, panel.start - from..panel.end - from))
+            }
+            false => Panel::Copy {
+                buffer: self.free.pop().expect("a buffer for each panel under way"),
+                rows,
+                columns,
+            },
+        };
+        self.ranks.start_broadcast(root, part)
+    }
+}
+
+fn columns_of<T>(block: View<'_, T>, columns: Range<usize>) -> View<'_, T> {
+    block.part(0..block.rows(), columns)
+}
+
+fn rows_of<T>(block: View<'_, T>, rows: Range<usize>) -> View<'_, T> {
+    block.part(rows, 0..block.columns())
+}
+
+/// Panel after panel: the next one travels while this one is multiplied.
+fn multiply_panels<T: Element>(
+    job: &Job<'_, T>,
+    distribution: &Distribution,
+    of_a: View<'_, T>,
+    of_b: View<'_, T>,
+    product: &mut Product<T>,
+) -> Result<(), LayoutError> {
+    let (row, column) = distribution.grid.place(job.ranks.rank());
+    let m = of_a.rows();
+    let panels = distribution.panels(&job.case);
+    let widest = panels.iter().map(Range::len).max().unwrap_or(0);
+    let mut along_row = match distribution.along_row {
+        Some(shares) => {
+            let line = Line::new(job, (row, column), shares, of_a, columns_of, m * widest)?;
+            Some(line)
+        }
+        None => None,
+    };
+    let (shares, place) = (distribution.along_column, (column, row));
+    let mut along_column = match along_row {
+        Some(_) => Line::new(job, place, shares, of_b, rows_of, widest * of_b.columns())?,
+        None => Line::new(job, place, shares, of_b, columns_of, of_b.rows() * widest)?,
+    };
+    let mut next = None;
+    for (index, panel) in panels.iter().enumerate() {
+        let mut start = |panel: &Range<usize>| {
+            let of_b = match along_row {
+                Some(_) => (panel.len(), of_b.columns()),
+                None => (of_b.rows(), panel.len()),
+            };
+            let a = along_row
+                .as_mut()
+                .map(|line| line.start(panel, (m, panel.len())));
+            (a, along_column.start(panel, of_b))
+        };
+        let (a, b) = job.clock.time(Phase::Wait, || {
+            let (a, b) = next.take().unwrap_or_else(|| start(panel));
+            let panels_here = (a.map(Broadcasting::wait), b.wait());
+            next = panels.get(index + 1).map(&mut start);
+            panels_here
+        });
+        let (factor, c) = match &a {
+            Some(a) => (a.view(), product.block()),
+            None => (of_a, product.columns(panel)),
+        };
+        job.add_product_in_strips(factor, b.view(), c, || {
+            if let Some((a, b)) = &mut next {
+                if let Some(a) = a {
+                    a.test();
+                }
+                b.test();
+            }
+        })?;
+        if let (Some(along_row), Some(a)) = (&mut along_row, a) {
+            along_row.free.extend(a.into_buffer());
+        }
+        along_column.free.extend(b.into_buffer());
+    }
+    job.sent_in(Phase::Wait);
+    Ok(())
+}
