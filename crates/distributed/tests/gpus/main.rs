@@ -521,12 +521,9 @@ fn the_next_panel_is_on_its_way_before_this_one_is_waited_for() {
             }
         });
         let told: String = own.collect();
-        // Four panels are multiplied without a wait by the host between them.
-        let between: Vec<&str> = told.split('w').collect();
-        let products = between.iter().filter(|part| part.matches('m').count() == 4);
-        assert_eq!(products.count() as u64, PRODUCTS, "{layout}: {told}");
-        // And something is sent after the first launch, in the same breath.
-        let overlaps = between.iter().filter(|part| {
+        // Four panels are multiplied without a wait by the host between them, and something is sent
+        // after the first launch, in the same breath.
+        let overlaps = told.split('w').filter(|part| {
             let first = part.find('m');
             part.matches('m').count() == 4 && first.is_some_and(|first| part[first..].contains('s'))
         });
