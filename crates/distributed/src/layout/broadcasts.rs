@@ -42,7 +42,42 @@ pub(super) struct Distribution {
     pub along_column: Shares,
 }
 
+/// What a panel is of a block.
+#[derive(Clone, Copy)]
+pub(super) enum Cut {
+    Rows,
+    Columns,
+}
+
+impl Cut {
+    /// The rows and columns of such a panel, of a block of so many rows and columns.
+    pub fn of(
+        self,
+        (rows, columns): (usize, usize),
+        panel: Range<usize>,
+    ) -> (Range<usize>, Range<usize>) {
+        match self {
+            Cut::Rows => (panel, 0..columns),
+            Cut::Columns => (0..rows, panel),
+        }
+    }
+
+    /// How many rows and columns those are.
+    pub fn size(self, block: (usize, usize), panel: usize) -> (usize, usize) {
+        let (rows, columns) = self.of(block, 0..panel);
+        (rows.len(), columns.len())
+    }
+}
+
 impl Distribution {
+    /// What a panel is of B. Of A it is columns, or all.
+    pub fn cut_of_b(&self) -> Cut {
+        match self.along_row {
+            Some(_) => Cut::Rows,
+            None => Cut::Columns,
+        }
+    }
+
     /// Panels, each of which has one owner along a row, and one along a column: ranges of k, or of
     /// the columns of B.
     pub fn panels(&self, case: &Case) -> Vec<Range<usize>> {
@@ -289,30 +324,31 @@ struct Line<'a, T> {
     ranks: Ranks,
     /// What lies along it, and how.
     shares: Shares,
-    /// This rank's block, and a panel of it, from a range of its share.
+    /// This rank's block.
     block: View<'a, T>,
-    cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
+    cut: Cut,
     /// Buffers for the panels of others.
     free: Vec<Vec<T>>,
 }
 
 impl<'a, T: Element> Line<'a, T> {
     /// All ranks of the job call it, those of this line with the same `color`; this is the rank
-    /// with that number of the line.
+    /// with that number of the line. Panels are `widest` rows or columns at most.
     fn new(
         job: &Job<'_, T>,
         (color, number): (usize, usize),
         shares: Shares,
         block: View<'a, T>,
-        cut: fn(View<'a, T>, Range<usize>) -> View<'a, T>,
-        elements: usize,
+        cut: Cut,
+        widest: usize,
     ) -> Result<Self, LayoutError> {
+        let (rows, columns) = cut.size((block.rows(), block.columns()), widest);
         // Whoever has all receives nothing.
         let others = match shares.held_by(number) == (0..shares.size) {
             true => 0,
             false => STAGES,
         };
-        let buffers = (0..others).map(|_| job.zeros(elements));
+        let buffers = (0..others).map(|_| job.zeros(rows * columns));
         Ok(Line {
             ranks: job.ranks.split(Some(color)).expect("a color is given"),
             shares,
@@ -322,34 +358,28 @@ impl<'a, T: Element> Line<'a, T> {
         })
     }
 
-    /// Starts the broadcast of a panel of so many rows and columns.
-    fn start(
-        &mut self,
-        panel: &Range<usize>,
-        (rows, columns): (usize, usize),
-    ) -> Broadcasting<'a, T> {
+    /// Starts the broadcast of a panel.
+    fn start(&mut self, panel: &Range<usize>) -> Broadcasting<'a, T> {
+        let block = (self.block.rows(), self.block.columns());
         let root = self.shares.owner(panel.start);
         let part = match root == self.ranks.rank() {
             true => {
                 let from = self.shares.held_by(root).start;
-                Panel::Own((self.cut)(self.block, panel.start - from..panel.end - from))
+                let own = panel.start - from..panel.end - from;
+                let (rows, columns) = self.cut.of(block, own);
+                Panel::Own(self.block.part(rows, columns))
             }
-            false => Panel::Copy {
-                buffer: self.free.pop().expect("a buffer for each panel under way"),
-                rows,
-                columns,
-            },
+            false => {
+                let (rows, columns) = self.cut.size(block, panel.len());
+                Panel::Copy {
+                    buffer: self.free.pop().expect("a buffer for each panel under way"),
+                    rows,
+                    columns,
+                }
+            }
         };
         self.ranks.start_broadcast(root, part)
     }
-}
-
-fn columns_of<T>(block: View<'_, T>, columns: Range<usize>) -> View<'_, T> {
-    block.part(0..block.rows(), columns)
-}
-
-fn rows_of<T>(block: View<'_, T>, rows: Range<usize>) -> View<'_, T> {
-    block.part(rows, 0..block.columns())
 }
 
 /// Panel after panel: the next one travels while this one is multiplied.
@@ -361,32 +391,19 @@ fn multiply_panels<T: Element>(
     product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let (row, column) = distribution.grid.place(job.ranks.rank());
-    let m = of_a.rows();
     let panels = distribution.panels(&job.case);
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let mut along_row = match distribution.along_row {
-        Some(shares) => {
-            let line = Line::new(job, (row, column), shares, of_a, columns_of, m * widest)?;
-            Some(line)
-        }
-        None => None,
-    };
-    let (shares, place) = (distribution.along_column, (column, row));
-    let mut along_column = match along_row {
-        Some(_) => Line::new(job, place, shares, of_b, rows_of, widest * of_b.columns())?,
-        None => Line::new(job, place, shares, of_b, columns_of, of_b.rows() * widest)?,
-    };
+    let line = |place, shares, block, cut| Line::new(job, place, shares, block, cut, widest);
+    let along_row = distribution.along_row;
+    let along_row = along_row.map(|shares| line((row, column), shares, of_a, Cut::Columns));
+    let mut along_row = along_row.transpose()?;
+    let (shares, cut) = (distribution.along_column, distribution.cut_of_b());
+    let mut along_column = line((column, row), shares, of_b, cut)?;
     let mut next = None;
     for (index, panel) in panels.iter().enumerate() {
         let mut start = |panel: &Range<usize>| {
-            let of_b = match along_row {
-                Some(_) => (panel.len(), of_b.columns()),
-                None => (of_b.rows(), panel.len()),
-            };
-            let a = along_row
-                .as_mut()
-                .map(|line| line.start(panel, (m, panel.len())));
-            (a, along_column.start(panel, of_b))
+            let a = along_row.as_mut().map(|line| line.start(panel));
+            (a, along_column.start(panel))
         };
         let (a, b) = job.clock.time(Phase::Wait, || {
             let (a, b) = next.take().unwrap_or_else(|| start(panel));

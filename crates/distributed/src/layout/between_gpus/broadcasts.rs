@@ -15,7 +15,7 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::Ranks;
 use crate::comm::transport::Way;
-use crate::layout::broadcasts::Distribution;
+use crate::layout::broadcasts::{Cut, Distribution};
 use crate::layout::product::Product;
 use crate::layout::{Job, LayoutError};
 use crate::local::gpu::{Gpu, Line, OnGpu, wait_on_host};
@@ -60,10 +60,7 @@ pub(in crate::layout) fn broadcasts<T: Element>(
             (Line::Column(grid.rows, grid.columns), column),
             (distribution.along_column, row),
             (parts.b, peers_along_column),
-            match along_row {
-                Some(_) => Cut::Rows,
-                None => Cut::Columns,
-            },
+            distribution.cut_of_b(),
             widest,
         )?,
         along_row,
@@ -77,13 +74,6 @@ pub(in crate::layout) fn broadcasts<T: Element>(
     // Closes other ranks' blocks, which they keep until all ranks meet in `finish`.
     job.clock.time(Phase::Collect, || drop(broadcasts));
     finish(job, gpu, c, product, all)
-}
-
-/// What a panel is of a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Rows,
-    Columns,
 }
 
 /// The ranks that panels of A, or of B, are broadcast among.
@@ -132,11 +122,8 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
             1 => 0,
             _ => STAGES,
         };
-        let elements = match cut {
-            Cut::Rows => widest * block.columns,
-            Cut::Columns => block.rows * widest,
-        };
-        let slots = (0..slots).map(|_| Slot::new(gpu, elements, true));
+        let (rows, columns) = cut.size((block.rows, block.columns), widest);
+        let slots = (0..slots).map(|_| Slot::new(gpu, rows * columns, true));
         Ok(Side {
             ranks: job.ranks,
             along,
@@ -161,18 +148,14 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         let owner = self.shares.owner(panel.start);
         let from = self.shares.held_by(owner).start;
         let panel = panel.start - from..panel.end - from;
-        match self.cut {
-            Cut::Columns => block.part(0..block.rows, panel),
-            Cut::Rows => block.part(panel, 0..block.columns),
-        }
+        let (rows, columns) = self.cut.of((block.rows, block.columns), panel);
+        block.part(rows, columns)
     }
 
     /// The rows and columns of a panel.
     fn size(&self, panel: &Range<usize>) -> (usize, usize) {
-        match self.cut {
-            Cut::Columns => (self.block.rows, panel.len()),
-            Cut::Rows => (panel.len(), self.block.columns),
-        }
+        let block = (self.block.rows, self.block.columns);
+        self.cut.size(block, panel.len())
     }
 
     /// Starts the broadcast of a panel. A panel whose rows lie apart is packed in its slot first.
