@@ -48,7 +48,7 @@ pub struct Arguments {
     pub shapes: Vec<ShapeArgument>,
 
     /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
-    /// `broadcast-b`
+    /// `broadcast-b`. GPUs want thousands
     #[arg(long, default_value_t = PANEL, value_parser = panel)]
     pub panel: usize,
 

@@ -173,7 +173,7 @@ impl Distribution {
 
     /// What it should take, where all ranks have room after `making_room` seconds.
     pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes, making_room: f64) -> Cost {
-        let (grid, k) = (self.grid, case.shape.k);
+        let (grid, Shape { n, k, .. }) = (self.grid, case.shape);
         if let Some(costs) = Costs::new(case, grid, machine, bytes) {
             return costs.broadcasts(self);
         }
@@ -187,7 +187,7 @@ impl Distribution {
             let message = Volume::of(1, elements as u64);
             machine.sending(message, lie, bytes.inputs) * f64::from(steps)
         };
-        // Columns are cut from longer rows, rows of B are not.
+        // Columns are cut from longer rows, rows of B are not, nor is all of B.
         let travelling = |panel: &Range<usize>| {
             let block = grid.block(case.shape, 0);
             let (rows, columns) = (block.rows.len(), block.columns.len());
@@ -196,6 +196,7 @@ impl Distribution {
                     one(grid.columns, rows * panel.len(), Lie::Apart)
                         + one(grid.rows, panel.len() * columns, Lie::Together)
                 }
+                None if panel.len() == n => one(grid.rows, k * n, Lie::Together),
                 None => one(grid.rows, k * panel.len(), Lie::Apart),
             }
         };

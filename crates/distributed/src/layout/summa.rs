@@ -21,6 +21,7 @@
 //!
 //! Here rank 0 has A and B, so it distributes blocks first, M K + K N elements, and collects C; in
 //! programs that use SUMMA they are where they are, and stay there.
+
 use gpu_gemm::Shape;
 
 use super::broadcasts::{Distribution, STAGES, elements};

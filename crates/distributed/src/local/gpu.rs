@@ -362,8 +362,8 @@ impl Gpu {
         })
     }
 
-    /// Launches `C += A * B`, where C is of sums, and of these columns of a rank's block; the first
-    /// time `C = A * B`, so C is never zeroed. It does not wait.
+    /// Launches `C += A * B` for these columns of a rank's block of C, which is of sums. Their first
+    /// product is `C = A * B`, so C is never zeroed. It does not wait.
     ///
     /// # Errors
     ///
@@ -687,6 +687,13 @@ pub struct BlockOfC<'g, T: Element> {
     timed: Vec<(Event, Event)>,
     /// Of the last product.
     kernel: &'static str,
+}
+
+impl<T: Element> BlockOfC<'_, T> {
+    /// From now on it is as if nothing had been added yet.
+    pub fn start_again(&mut self) {
+        self.done = 0;
+    }
 }
 
 impl<T: Element> Drop for BlockOfC<'_, T> {

@@ -7,7 +7,7 @@
 //! columns      by MPI, the same of columns of A that the host copies together first, and
 //! rows         of rows of B
 //! broadcasts   from one GPU to another along a line of two ranks
-//! products     of operands in a GPU's memory, alone or as one of many that add to C
+//! products     of operands in a GPU's memory, alone or as one of many panels
 //! fetches      from all GPUs to the memory of their hosts, at once, large ones likewise
 //! ```
 //!

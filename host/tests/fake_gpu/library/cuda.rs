@@ -593,12 +593,13 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
     };
     gpu.log(format_args!(
         "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
-         c={c} ldc={ldc} context={}",
+         c={c} ldc={ldc} adds={} context={}",
         grid.0,
         grid.1,
         grid.2,
         block.0,
         block.1,
+        u8::from(scalar(10) != T::Scalar::default()),
         gpu.context_of(stream)
     ));
     // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a

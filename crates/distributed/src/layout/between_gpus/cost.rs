@@ -329,7 +329,8 @@ mod tests {
             products: vec![product(false, 16.0), product(true, 32.0)],
             hidden: Some(hidden),
             hidden_broadcasts: Some(hidden),
-            hidden_columns: Some(hidden),
+            // As different as it can be.
+            hidden_columns: Some(1.0 - hidden),
         };
         Machine {
             messages: vec![message(Lie::Together, 1e4), message(Lie::Apart, 1e5)],
@@ -418,7 +419,7 @@ mod tests {
     #[test]
     fn a_b_on_the_first_gpu_is_copied_there_and_broadcast_while_ranks_wait_or_multiply() {
         let shape = Shape::new(4, 6, 8);
-        let cost = |way| cost("broadcast-b", &machine(way, 1.0), shape, 2, 2);
+        let cost = |way| cost("broadcast-b", &machine(way, 0.0), shape, 2, 2);
         // By NCCL both halves of A of 16 bytes are on rank 0's GPU first; B, 48, stays there.
         assert_eq!(cost(Way::Nccl)[0], 16.0 + 48.0 + 16.0 + 16.0 * 10.0);
         assert_eq!(cost(Way::Pinned)[0], 16.0 + 48.0 + 16.0 * 10.0);

@@ -279,7 +279,7 @@ impl<'a, T: Element> Measuring<'a, T> {
             let timed = self.multiply(product, case)?;
             if product.is_panel && !product.adds && !is_one {
                 let columns = self.columns(product.shape, case);
-                let hidden = self.hidden(product.shape, columns, Self::broadcast)?;
+                let hidden = self.hidden(product, columns, Self::broadcast)?;
                 gpus.hidden_columns = Some(hidden);
             }
             if product.adds && !is_beside && !is_one {
@@ -292,11 +292,10 @@ impl<'a, T: Element> Measuring<'a, T> {
                         true => Self::send_parts,
                         false => Self::send_rows,
                     };
-                    gpus.hidden = Some(self.hidden(product.shape, rows, travel)?);
+                    gpus.hidden = Some(self.hidden(product, rows, travel)?);
                 }
                 if is_broadcast {
-                    gpus.hidden_broadcasts =
-                        Some(self.hidden(product.shape, rows, Self::broadcast)?);
+                    gpus.hidden_broadcasts = Some(self.hidden(product, rows, Self::broadcast)?);
                 }
             }
             let Shape { m, n, k } = product.shape;
@@ -368,12 +367,13 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
     }
 
-    /// The panel of B that is multiplied so, as far as there is memory for it.
+    /// The columns of B that are a panel, as tall as there is memory for, or beside fewer others.
     fn columns(&self, product: Shape, case: &Case) -> Part {
-        let of_columns = case.shape.n;
+        let Shape { n, k, .. } = product;
+        let of_columns = (self.longest / k).clamp(n, case.shape.n);
         Part {
-            rows: product.k.min(self.longest / of_columns).max(1),
-            columns: product.n,
+            rows: k.min(self.longest / of_columns).max(1),
+            columns: n,
             of_columns,
         }
     }
@@ -592,27 +592,24 @@ impl<'a, T: Element> Measuring<'a, T> {
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
         let launches = match (product.is_panel, product.adds) {
             (true, true) => (case.shape.k.div_ceil(k) - 1).clamp(1, PANELS),
-            (true, false) => case.shape.n.div_ceil(n).clamp(1, PANELS),
+            (true, false) => (case.shape.n / n).clamp(1, PANELS),
             (false, _) => 1,
         };
         // A panel's product adds to the one before it, or is beside it.
         let step = if product.adds { 0 } else { n };
-        let mut adding = self.gpu.block_of_c::<T::Sum>(m, n)?;
+        let mut c = self
+            .gpu
+            .block_of_c::<T::Sum>(m, n + (launches - 1) * step)?;
         let mut once = || {
-            let mut alone;
-            let c = match product.adds {
-                true => &mut adding,
-                false => {
-                    alone = self.gpu.block_of_c::<T::Sum>(m, launches * n)?;
-                    &mut alone
-                }
-            };
+            if !product.adds {
+                c.start_again();
+            }
             for launch in 0..launches {
                 let columns = launch * step..launch * step + n;
                 // SAFETY: A and B live until the product has been waited for.
-                unsafe { self.gpu.multiply(a, b, c, columns)? };
+                unsafe { self.gpu.multiply(a, b, &mut c, columns)? };
             }
-            Ok::<(), LayoutError>(self.gpu.wait_for(c)?)
+            Ok::<(), LayoutError>(self.gpu.wait_for(&c)?)
         };
         once()?;
         let first = slowest(self.ranks, 1, &mut once)?;
@@ -626,25 +623,30 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Which part of the shorter of a panel's product and a message the longer one hides. The
-    /// message travels as it does: while a product runs, and not before the last one is done.
+    /// message travels as a panel does: while a product runs, and not before the last one is done.
     fn hidden(
         &mut self,
-        shape: Shape,
+        product: &LocalShape,
         message: Part,
         travel: Work<'a, T>,
     ) -> Result<f64, LayoutError> {
-        let Shape { m, n, k } = shape;
+        let Shape { m, n, k } = product.shape;
         let (ranks, gpu) = (self.ranks, self.gpu);
         let travelling = slowest(ranks, TIMES, || travel(self, message))?;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
-        let mut c = gpu.block_of_c::<T::Sum>(m, n)?;
+        let step = if product.adds { 0 } else { n };
+        let mut c = gpu.block_of_c::<T::Sum>(m, n + (STEPS - 1) * step)?;
         let mut steps = |travels: bool| {
             slowest(ranks, TIMES, || {
                 let mut before = None;
-                for _ in 0..STEPS {
+                if !product.adds {
+                    c.start_again();
+                }
+                for index in 0..STEPS {
+                    let columns = index * step..index * step + n;
                     // SAFETY: A and B live until the products have been waited for.
-                    unsafe { gpu.multiply(a, b, &mut c, 0..n)? };
+                    unsafe { gpu.multiply(a, b, &mut c, columns)? };
                     let launched = gpu.multiplied()?;
                     let before = before.replace(launched);
                     if travels {

@@ -154,7 +154,7 @@ fn multiply_panels<T: Element>(
             job.sent_in(first);
             started = Instant::now();
         }
-        // SAFETY: the stages live until it is done, and none is written before `read`.
+        // SAFETY: stages and blocks live until it is done, and no stage is written before `read`.
         unsafe { gpu.multiply(a, b, c, of_c)? };
         read[stage] = Some(gpu.multiplied()?);
         if let Some(next) = panels.get(index + 1) {
