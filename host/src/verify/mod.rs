@@ -90,7 +90,8 @@ impl Coverage {
 }
 
 /// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers of which no
-/// order of summation rounds. Zeros of either sign are equal.
+/// order of summation rounds. Zeros of either sign are equal. Where elements have fewer bits than
+/// their sums, samples do only if no sum is rounded: [`exact_by`] does in any case.
 ///
 /// # Errors
 ///
