@@ -54,6 +54,7 @@ impl Question {
             shape: self.shape,
             ranks,
             panel: self.panel,
+            gathers: true,
         };
         let bytes = self.bytes();
         let cost = layout.cost(&case, &self.machine, bytes);

@@ -32,14 +32,13 @@ use crate::Element;
 use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
-use crate::layout::between_gpus::Costs;
 use crate::layout::{Job, LayoutError, Multiply, layouts};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
-use crate::model::{Bytes, Case, Elements, Machine};
+use crate::model::{Bytes, Case, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
-use crate::volume::{Sent, Volume};
+use crate::volume::Sent;
 
 /// What to do: the same on all ranks.
 #[derive(Clone, Debug)]
@@ -236,6 +235,7 @@ impl<T: Element> Evaluation<'_, T> {
             shape,
             ranks: self.task.ranks,
             panel: self.request.panel,
+            gathers: self.gathers,
         }
     }
 
@@ -444,7 +444,6 @@ impl<T: Element> Evaluation<'_, T> {
             ranks: self.group,
             case,
             operands,
-            gathers: self.gathers,
             local: self.local,
             gpu: self.gpu,
             clock: &clock,
@@ -510,56 +509,17 @@ impl<T: Element> Evaluation<'_, T> {
         Ok(Matrix::new(elements, rows, columns, placement)?)
     }
 
-    /// What the formulas say that a rank sends.
-    fn formula(&self, layout: &dyn Multiply<T>, rank: usize) -> Sent {
-        let sent = layout.sent(&self.case(), rank);
-        match self.gathers {
-            true => sent,
-            false => Sent {
-                collect: Volume::default(),
-                ..sent
-            },
-        }
-    }
-
     /// What the model says.
     fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
         let case = self.case();
         let cost = layout.cost(&case, machine, Bytes::of::<T>());
-        if self.gathers {
-            let sums = case.shape.m * case.shape.n;
-            let rounding = machine.rounding(sums, self.request.data_type);
-            return Times {
-                collect_s: cost.collect_s + rounding,
-                ..cost
-            };
-        }
-        // Each rank makes room for its block alone, and has it copied from its GPU. None is of 16
-        // bits.
-        let bytes = Bytes::of::<T>();
-        let costs = Costs::new(&case, layout.grid(&case), machine, bytes);
-        let costs = costs.filter(|_| layout.moves(&case).is_some());
-        let (all, own, collect_s) = match costs {
-            Some(costs) => (
-                costs.making_room(),
-                costs.making_room_for_own(),
-                costs.keeping(),
-            ),
-            None => {
-                let of_others = machine.zeroing(layout.memory(&case).others.bytes(bytes));
-                let block = layout.grid(&case).block(case.shape, 0);
-                let of_c = Elements::of_c((block.rows.len() * block.columns.len()) as u64);
-                let own = machine.zeroing(of_c.bytes(bytes));
-                (
-                    layout.making_room(&case, machine, bytes),
-                    own.max(of_others),
-                    0.0,
-                )
-            }
+        // Blocks that ranks keep are of sums.
+        let rounding = match self.gathers {
+            true => machine.rounding(case.shape.m * case.shape.n, self.request.data_type),
+            false => 0.0,
         };
         Times {
-            distribute_s: cost.distribute_s - all + own,
-            collect_s,
+            collect_s: cost.collect_s + rounding,
             ..cost
         }
     }
@@ -588,7 +548,7 @@ impl<T: Element> Evaluation<'_, T> {
                 columns: block.columns.len(),
                 times: typical.map_or_else(Times::default, |run| run.times[rank]),
                 sent: typical.map_or_else(Sent::default, |run| run.sent[rank]),
-                formula: self.formula(layout, rank),
+                formula: layout.sent(&case, rank),
             })
             .collect();
         let bytes = |sent: &dyn Fn(&RankRecord) -> Sent| {

@@ -118,6 +118,7 @@ mod tests {
             shape: Shape::new(13, 11, 17),
             ranks,
             panel,
+            gathers: true,
         }
     }
 
@@ -179,6 +180,7 @@ mod tests {
                 shape: Shape::new(m, 1000, 1000),
                 ranks: 2,
                 panel: 100,
+                gathers: true,
             };
             BroadcastB.cost(&case, &plain(), Bytes::of::<f32>())
         };

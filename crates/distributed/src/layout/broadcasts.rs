@@ -140,7 +140,7 @@ impl Distribution {
             distribute,
             multiply: along_row.unwrap_or_default()
                 + broadcast(&panels, &of_b, &own, grid.rows - 1),
-            collect: collected(grid, case.shape, rank),
+            collect: collected(case, grid, rank),
         }
     }
 

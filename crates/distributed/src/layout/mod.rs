@@ -87,12 +87,24 @@ pub trait Layout: Sync {
         None
     }
 
-    /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone.
+    /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone,
+    /// or its block.
     fn making_room(&self, case: &Case, machine: &Machine, bytes: Bytes) -> f64 {
-        let of_c = Elements::of_c(case.shape.m as u64 * case.shape.n as u64);
+        let of_c = of_c_on_first(case, self.grid(case));
         let others = self.memory(case).others;
         machine.zeroing(others.bytes(bytes).max(of_c.bytes(bytes)))
     }
+}
+
+/// C on rank 0: all of it, or if rank 0 does not collect it, its block.
+fn of_c_on_first(case: &Case, grid: Grid) -> Elements {
+    let Shape { m, n, .. } = case.shape;
+    let block = grid.block(case.shape, 0);
+    let (rows, columns) = match case.gathers {
+        true => (m, n),
+        false => (block.rows.len(), block.columns.len()),
+    };
+    Elements::of_c(rows as u64 * columns as u64)
 }
 
 /// Columns of a wider matrix, whose rows so lie apart.
@@ -169,8 +181,6 @@ pub struct Job<'a, T: Element> {
     pub case: Case,
     /// A and B, on rank 0.
     pub operands: Option<(View<'a, T>, View<'a, T>)>,
-    /// Whether rank 0 collects C.
-    pub gathers: bool,
     pub local: &'a dyn LocalProduct<T>,
     /// If the ranks multiply on GPUs.
     pub gpu: Option<&'a Gpu>,

@@ -94,7 +94,7 @@ impl Layout for Overlapped {
         Sent {
             distribute,
             multiply,
-            collect: collected(self.grid(case), case.shape, rank),
+            collect: collected(case, self.grid(case), rank),
         }
     }
 

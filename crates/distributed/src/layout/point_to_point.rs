@@ -73,7 +73,10 @@ impl Layout for PointToPoint {
             return Sent::default();
         }
         if let Some(worker) = rank.checked_sub(1) {
-            let rows = share(case.shape.m, workers, worker).len() as u64;
+            let rows = match case.gathers {
+                true => share(case.shape.m, workers, worker).len() as u64,
+                false => 0,
+            };
             return Sent {
                 collect: Volume::of(1, rows * n),
                 ..Sent::default()
@@ -106,9 +109,9 @@ impl Layout for PointToPoint {
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let shape = case.shape;
         let rows = largest_share(shape.m, workers(case.ranks));
-        let collected = match case.ranks {
-            1 => Volume::default(),
-            ranks => Volume {
+        let collected = match (case.ranks, case.gathers) {
+            (1, _) | (_, false) => Volume::default(),
+            (ranks, true) => Volume {
                 elements: (shape.m * shape.n) as u64,
                 messages: ranks as u64 - 1,
             },
@@ -140,7 +143,7 @@ fn master<T: Element>(
 ) -> Result<Vec<T::Sum>, LayoutError> {
     let shape = job.case.shape;
     let blocks = layout.blocks(&job.case);
-    let rows = match job.gathers {
+    let rows = match job.case.gathers {
         true => shape.m,
         false => blocks[0].rows.len(),
     };
@@ -160,7 +163,7 @@ fn master<T: Element>(
         job.add_product(a.part(rows, 0..shape.k), b, below.reborrow())?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
-    if !job.gathers {
+    if !job.case.gathers {
         return Ok(c);
     }
     job.clock.time(Phase::Collect, || {
@@ -190,7 +193,7 @@ fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T::Sum
         job.add_product(a, b, ViewMut::new(&mut c, rows, n, n))?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
-    if !job.gathers {
+    if !job.case.gathers {
         return Ok(Some(c));
     }
     job.clock.time(Phase::Collect, || {

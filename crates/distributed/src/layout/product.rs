@@ -1,7 +1,6 @@
 //! C while it is computed: on rank 0 all of it, on another rank its block alone. If C is not
 //! gathered, so it is on rank 0.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use host::cpu::view::{View, ViewMut};
@@ -9,6 +8,7 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
+use crate::model::Case;
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
 use gpu_gemm::Shape;
@@ -29,7 +29,7 @@ impl<T: Element> Product<T> {
     pub fn new(job: &Job<'_, T>, grid: Grid) -> Result<Self, LayoutError> {
         let (shape, rank) = (job.case.shape, job.ranks.rank());
         let block = grid.block(shape, rank);
-        let is_all = rank == 0 && job.gathers;
+        let is_all = rank == 0 && job.case.gathers;
         let elements = match is_all {
             true => shape.m * shape.n,
             false => block.rows.len() * block.columns.len(),
@@ -40,7 +40,7 @@ impl<T: Element> Product<T> {
             shape,
             grid,
             is_all,
-            gathers: job.gathers,
+            gathers: job.case.gathers,
         })
     }
 
@@ -92,11 +92,11 @@ impl<T: Element> Product<T> {
 }
 
 /// What [`Product::collect`] sends from a rank.
-pub(super) fn collected(grid: Grid, shape: Shape, rank: usize) -> Volume {
-    let block = grid.block(shape, rank);
-    match rank.cmp(&0) {
-        Ordering::Greater => Volume::of(1, (block.rows.len() * block.columns.len()) as u64),
-        _ => Volume::default(),
+pub(super) fn collected(case: &Case, grid: Grid, rank: usize) -> Volume {
+    let block = grid.block(case.shape, rank);
+    match rank > 0 && case.gathers {
+        true => Volume::of(1, (block.rows.len() * block.columns.len()) as u64),
+        false => Volume::default(),
     }
 }
 

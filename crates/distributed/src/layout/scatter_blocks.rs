@@ -63,7 +63,7 @@ impl Layout for ScatterBlocks {
                 0 => scattered(case, grid),
                 _ => Volume::default(),
             },
-            collect: collected(grid, case.shape, rank),
+            collect: collected(case, grid, rank),
             ..Sent::default()
         }
     }
@@ -128,6 +128,7 @@ mod tests {
                 shape: Shape::new(m, n, k),
                 ranks,
                 panel: 4,
+                gathers: true,
             };
             let sent = ScatterBlocks.sent(&case, 0).distribute;
             assert_eq!(

@@ -66,8 +66,11 @@ pub(super) fn memory_by_rows(case: &Case, parts: usize) -> Memory {
     }
 }
 
-/// The time in which rank 0 receives all blocks but its own.
+/// The time in which rank 0 receives all blocks but its own, if it collects them.
 pub(super) fn collecting(case: &Case, grid: Grid, machine: &Machine, bytes: Bytes) -> f64 {
+    if !case.gathers {
+        return 0.0;
+    }
     let own = grid.block(case.shape, 0);
     let own = own.rows.len() * own.columns.len();
     let volume = Volume {
@@ -96,7 +99,7 @@ impl Layout for ScatterRows {
                 0 => scattered(case, case.shape.k),
                 _ => Volume::default(),
             },
-            collect: collected(self.grid(case), case.shape, rank),
+            collect: collected(case, self.grid(case), rank),
             ..Sent::default()
         }
     }
@@ -206,6 +209,7 @@ mod tests {
                 shape: Shape::new(m, n, k),
                 ranks,
                 panel: 4,
+                gathers: true,
             };
             let sent = ScatterRows.sent(&case, 0).distribute;
             let others = ranks - 1;
@@ -221,6 +225,7 @@ mod tests {
                 shape: Shape::cube(1024),
                 ranks,
                 panel: 4,
+                gathers: true,
             };
             ScatterRows.cost(&case, &plain(), Bytes::each(4))
         };

@@ -112,6 +112,7 @@ mod tests {
                 shape: Shape::new(m, n, k),
                 ranks,
                 panel: 3,
+                gathers: true,
             };
             let grid = Summa.grid(&case);
             let sent = (0..ranks).map(|rank| Summa.sent(&case, rank).multiply.elements);
@@ -127,6 +128,7 @@ mod tests {
                 shape: Shape::cube(1024),
                 ranks,
                 panel: 1,
+                gathers: true,
             };
             let Elements { inputs, sums } = Summa.memory(&case).others;
             inputs + sums

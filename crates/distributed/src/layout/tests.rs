@@ -23,6 +23,7 @@ fn cases() -> Vec<Case> {
                 shape,
                 ranks,
                 panel: 4,
+                gathers: true,
             });
         }
     }
@@ -64,6 +65,31 @@ fn all_but_rank_0_send_their_blocks_of_c_and_one_rank_sends_nothing() {
                     assert_eq!(sent, Default::default(), "{}", layout.name());
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn ranks_that_keep_their_blocks_send_nothing_of_c_and_make_room_for_no_more() {
+    for layout in layouts::<f32>() {
+        for gathered in cases() {
+            let kept = Case {
+                gathers: false,
+                ..gathered
+            };
+            for rank in 0..kept.ranks {
+                let (sent, kept) = (layout.sent(&gathered, rank), layout.sent(&kept, rank));
+                assert_eq!(kept.collect, Default::default());
+                assert_eq!(
+                    (sent.distribute, sent.multiply),
+                    (kept.distribute, kept.multiply)
+                );
+            }
+            let cost = |case| layout.cost(case, &plain(), Bytes::each(4));
+            let (sent, kept) = (cost(&gathered), cost(&kept));
+            assert_eq!(kept.collect_s, 0.0, "{}", layout.name());
+            assert!(kept.distribute_s <= sent.distribute_s);
+            assert_eq!((sent.compute_s, sent.wait_s), (kept.compute_s, kept.wait_s));
         }
     }
 }

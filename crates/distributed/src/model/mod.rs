@@ -87,6 +87,8 @@ pub struct Case {
     /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
     /// `broadcast-b`.
     pub panel: usize,
+    /// Whether rank 0 collects C; else each rank keeps its block.
+    pub gathers: bool,
 }
 
 /// Bytes of an element of A and B, and of one of C while it is computed, sent and collected: as a

@@ -254,6 +254,7 @@ fn predict<T: Element>(
                 shape: Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe)),
                 ranks: world.size(),
                 panel: request.panel,
+                gathers: true,
             };
             let local = Local {
                 product: &*local,

@@ -15,8 +15,9 @@ use gpu_gemm::Shape;
 use super::scattered_parts;
 use crate::comm::transport::Way;
 use crate::layout::broadcasts::Distribution;
+use crate::layout::of_c_on_first;
 use crate::layout::scatter_rows::collecting;
-use crate::model::{Bytes, Case, Cost, Elements, Gpus, Lie, Machine, Travel, waiting};
+use crate::model::{Bytes, Case, Cost, Gpus, Lie, Machine, Travel, waiting};
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
 
@@ -118,19 +119,8 @@ impl<'a> Costs<'a> {
     }
 
     /// Rank 0's room for C on the host.
-    pub fn making_room(&self) -> f64 {
-        let Shape { m, n, .. } = self.case.shape;
-        self.zeroing(m, n)
-    }
-
-    /// The same for its block alone.
-    pub fn making_room_for_own(&self) -> f64 {
-        let block = self.grid.block(self.case.shape, 0);
-        self.zeroing(block.rows.len(), block.columns.len())
-    }
-
-    fn zeroing(&self, rows: usize, columns: usize) -> f64 {
-        let of_c = Elements::of_c(rows as u64 * columns as u64);
+    fn making_room(&self) -> f64 {
+        let of_c = of_c_on_first(self.case, self.grid);
         self.machine.zeroing(of_c.bytes(self.of_element))
     }
 
@@ -268,10 +258,15 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Until rank 0 has C.
+    /// Until rank 0 has C, or each rank its block.
     fn collecting(&self) -> f64 {
         let block = self.grid.block(self.case.shape, 0);
-        self.fetching(block.rows.len(), block.columns.len(), self.case.shape.n)
+        let (rows, columns) = (block.rows.len(), block.columns.len());
+        let of_columns = match self.case.gathers {
+            true => self.case.shape.n,
+            false => columns,
+        };
+        self.fetching(rows, columns, of_columns)
             + collecting(self.case, self.grid, self.machine, self.of_element)
     }
 
@@ -281,12 +276,6 @@ impl<'a> Costs<'a> {
         let apart = (rows > 1 && columns < of_columns).then_some(of_row);
         let bytes = rows as f64 * of_row;
         self.machine.copying(&self.gpus.fetches, apart, bytes)
-    }
-
-    /// Until all ranks have their blocks in the host's memory, if rank 0 does not collect them.
-    pub fn keeping(&self) -> f64 {
-        let block = self.grid.block(self.case.shape, 0);
-        self.fetching(block.rows.len(), block.columns.len(), block.columns.len())
     }
 }
 
@@ -345,6 +334,7 @@ mod tests {
             shape,
             ranks,
             panel,
+            gathers: true,
         };
         let layouts = layouts::<f32>();
         let layout = layouts.iter().find(|layout| layout.name() == name);
@@ -361,6 +351,25 @@ mod tests {
 
     /// Blocks of 2 x 6 elements: rank 0 receives one, after both were copied to the host.
     const COLLECT: f64 = 12.0 * 1e3 + 12.0 * 1e5;
+
+    #[test]
+    fn a_block_that_its_rank_keeps_is_copied_to_the_host_and_lies_together_there() {
+        let case = Case {
+            shape: Shape::new(4, 6, 8),
+            ranks: 2,
+            panel: 4,
+            gathers: false,
+        };
+        let (grid, machine) = (
+            Grid {
+                rows: 1,
+                columns: 2,
+            },
+            machine(Way::Nccl, 0.0),
+        );
+        let costs = Costs::new(&case, grid, &machine, Bytes::each(1)).unwrap();
+        assert_eq!(costs.collecting(), 12.0 * 1e3);
+    }
 
     #[test]
     fn nccl_sends_from_the_first_gpu_to_which_each_part_is_copied_once() {
@@ -438,6 +447,7 @@ mod tests {
             shape: Shape::cube(8),
             ranks: 4,
             panel: 4,
+            gathers: true,
         };
         let of = |way, line| {
             let machine = machine(way, 0.0);
