@@ -575,6 +575,19 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_magnitude_of_a_row_or_a_column_is_found_wherever_it_is() {
+        let size = 300;
+        let element = |row: usize, col: usize| match (row + 7) % size == col {
+            true => -2.0f32,
+            false if row == col => f32::INFINITY,
+            false => 1.0,
+        };
+        let matrix = Matrix::from_elements(size, size, element).unwrap();
+        assert_eq!(largest_of_rows(&matrix), vec![2.0; size]);
+        assert_eq!(largest_of_columns(&matrix), vec![2.0; size]);
+    }
+
+    #[test]
     fn split_elements_lose_what_an_interval_cuts_off_and_bits_below_the_largest() {
         let u = 2f64.powi(-24);
         let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Split).unwrap();

@@ -76,6 +76,8 @@ pub(super) fn exact_integers<T: Number>() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use gpu_gemm::F16;
+
     use super::*;
 
     #[test]
@@ -83,5 +85,17 @@ mod tests {
         assert_eq!(exact_integers::<f32>(), 16_777_216.0);
         assert_eq!(exact_integers::<f64>(), 9_007_199_254_740_992.0);
         assert_eq!(exact_integers::<i32>(), 2_147_483_647.0);
+    }
+
+    #[test]
+    fn wide_integers_of_f16_add_up_to_a_quarter_of_its_largest_element_at_most() {
+        let terms = |k| match exact_data_of_bits::<F16>(k, 11) {
+            Some(Data::WideIntegers {
+                bits: 11, every, ..
+            }) => k.div_ceil(every),
+            data => panic!("{data:?} for {k}"),
+        };
+        // In 65504 / 4 there is room for seven of up to 2^11.
+        assert_eq!([1, 7, 5000].map(terms), [1, 7, 7]);
     }
 }
