@@ -13,9 +13,6 @@ use host::report::Format;
 use crate::comm::transport::Asked as Transport;
 use crate::layout::{Layout, layouts};
 
-/// The panel width by default.
-pub const PANEL: usize = 256;
-
 /// The kernel by default: it takes every type of more than 16 bits, and needs neither a GPU nor
 /// patience.
 pub const KERNEL: &str = "cpu-rows";
@@ -48,9 +45,10 @@ pub struct Arguments {
     pub shapes: Vec<ShapeArgument>,
 
     /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
-    /// `broadcast-b`. GPUs want thousands
-    #[arg(long, default_value_t = PANEL, value_parser = panel)]
-    pub panel: usize,
+    /// `broadcast-b` [default: 256; where ranks multiply on GPUs, a quarter of n or k, whichever is
+    /// less, but at least 256]
+    #[arg(long, value_parser = panel)]
+    pub panel: Option<usize>,
 
     #[command(flatten)]
     pub scaling: ScalingArguments,

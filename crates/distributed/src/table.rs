@@ -49,13 +49,20 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             seed,
             data,
             kernel,
-            panel,
             ..
         } = first;
+        let panels = report.records.iter().map(|record| record.panel);
+        let (least, most) = panels.fold((first.panel, first.panel), |(least, most), panel| {
+            (least.min(panel), most.max(panel))
+        });
+        let panels = match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
         writeln!(
             out,
             "product of {dtype} by {kernel} ({} a rank), alpha {alpha}, beta {beta}, seed {seed}, \
-             data {data}, panels of {panel}",
+             data {data}, panels of {panels}",
             plural(first.threads, "thread")
         )?;
     }

@@ -32,7 +32,7 @@ use crate::Element;
 use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
-use crate::layout::{Job, LayoutError, Multiply, layouts};
+use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
 use crate::machine::{self, Local};
@@ -54,7 +54,8 @@ pub struct Request {
     pub beta: f64,
     pub padding: usize,
     pub seed: u64,
-    pub panel: usize,
+    /// If it is given.
+    pub panel: Option<usize>,
     /// Timed runs, if that is given.
     pub runs: Option<u32>,
     pub corner: Option<Corner>,
@@ -234,7 +235,7 @@ impl<T: Element> Evaluation<'_, T> {
         Case {
             shape,
             ranks: self.task.ranks,
-            panel: self.request.panel,
+            panel: panel(self.request.panel, self.task.shape, self.gpu.is_some()),
             gathers: self.gathers,
         }
     }
@@ -577,7 +578,7 @@ impl<T: Element> Evaluation<'_, T> {
             scaling: self.task.scaling,
             grid: Some(layout.grid(&case)),
             threads: self.threads,
-            panel: request.panel,
+            panel: case.panel,
             gathered: self.gathers,
             time_median_s: median,
             flops_per_s: median.and_then(speed),

@@ -261,6 +261,18 @@ pub(crate) fn in_strips<T, S, E>(
     Ok(())
 }
 
+/// The width of panels: as asked, or else what is good for most products. A CPU multiplies 256
+/// columns at full speed. A GPU wants thousands, and several panels, so that one travels while
+/// another is multiplied.
+pub fn panel(asked: Option<usize>, shape: Shape, on_gpus: bool) -> usize {
+    const ON_CPUS: usize = 256;
+    const PANELS: usize = 4;
+    asked.unwrap_or_else(|| match on_gpus {
+        true => shape.n.min(shape.k).div_ceil(PANELS).max(ON_CPUS),
+        false => ON_CPUS,
+    })
+}
+
 /// Every layout, in teaching order.
 pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 6] {
     [

@@ -362,8 +362,8 @@ impl Gpu {
         })
     }
 
-    /// Launches `C += A * B` for these columns of a rank's block of C, which is of sums. Their first
-    /// product is `C = A * B`, so C is never zeroed. It does not wait.
+    /// Launches `C += A * B` for these columns of a rank's block of C, which is of sums. Their
+    /// first product is `C = A * B`, so C is never zeroed. It does not wait.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ use crate::comm::transport::{TransportError, transport};
 use crate::comm::{self, Ranks};
 use crate::evaluate::{Request, evaluate};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
-use crate::layout::layouts;
+use crate::layout::{layouts, panel};
 use crate::local::gpu::Gpu;
 use crate::local::{Place, local_product};
 use crate::machine::{self, Local};
@@ -250,10 +250,11 @@ fn predict<T: Element>(
             };
             let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
             let probe = if gpu.is_some() { PROBE_ON_GPU } else { PROBE };
+            let probed = Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe));
             let case = Case {
-                shape: Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe)),
+                shape: probed,
                 ranks: world.size(),
-                panel: request.panel,
+                panel: panel(request.panel, probed, gpu.is_some()),
                 gathers: true,
             };
             let local = Local {
@@ -289,7 +290,7 @@ fn predict<T: Element>(
     let question = Question {
         shape,
         data_type: request.data_type,
-        panel: request.panel,
+        panel: panel(request.panel, shape, machine.gpus.is_some()),
         machine,
         memory_bytes: memory.map_or(of_rank, |gibibytes| gibibytes * f64::from(1 << 30)),
     };
