@@ -110,19 +110,21 @@ impl fmt::Display for Grid {
     }
 }
 
-/// `0..size` in panels of up to `width`, which end wherever one of `parts` equal shares of it does.
+/// `0..size` in panels of `width`. Wherever one of `parts` equal shares of it ends, a panel does,
+/// too, and the next one begins there: the last one before may be narrower.
 pub fn panels(size: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
-    let mut ends: Vec<usize> = (1..=size.div_ceil(width))
-        .map(|end| (end * width).min(size))
-        .collect();
-    for &parts in parts {
-        ends.extend((0..parts).map(|index| share(size, parts, index).end));
-    }
+    let shares = |&parts: &usize| (0..parts).map(move |index| share(size, parts, index).end);
+    let mut ends: Vec<usize> = parts.iter().flat_map(shares).chain([size]).collect();
     ends.sort_unstable();
-    ends.dedup();
     let mut start = 0;
-    let ends = ends.into_iter().filter(|end| *end > 0);
-    ends.map(|end| std::mem::replace(&mut start, end)..end)
+    let between = ends
+        .into_iter()
+        .map(|end| std::mem::replace(&mut start, end)..end);
+    between
+        .flat_map(|share| {
+            let starts = share.clone().step_by(width);
+            starts.map(move |start| start..share.end.min(start + width))
+        })
         .collect()
 }
 
@@ -258,7 +260,9 @@ mod tests {
     #[test]
     fn panels_end_where_shares_do() {
         assert_eq!(panels(10, 4, &[]), [0..4, 4..8, 8..10]);
-        assert_eq!(panels(10, 4, &[3]), [0..4, 4..7, 7..8, 8..10]);
+        assert_eq!(panels(10, 4, &[3]), [0..4, 4..7, 7..10]);
+        assert_eq!(panels(10, 2, &[2]), [0..2, 2..4, 4..5, 5..7, 7..9, 9..10]);
+        assert_eq!(panels(10, 3, &[1, 2]), [0..3, 3..5, 5..8, 8..10]);
         assert_eq!(panels(2, 4, &[3, 5]), [0..1, 1..2]);
         assert_eq!(panels(0, 4, &[3]), []);
     }

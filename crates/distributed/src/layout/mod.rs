@@ -262,13 +262,16 @@ pub(crate) fn in_strips<T, S, E>(
 }
 
 /// The width of panels: as asked, or else what is good for most products. A CPU multiplies 256
-/// columns at full speed. A GPU wants thousands, and several panels, so that one travels while
-/// another is multiplied.
+/// columns at full speed. A GPU wants thousands, several panels, so that one travels while another
+/// is multiplied, and tiles that are whole.
 pub fn panel(asked: Option<usize>, shape: Shape, on_gpus: bool) -> usize {
     const ON_CPUS: usize = 256;
     const PANELS: usize = 4;
     asked.unwrap_or_else(|| match on_gpus {
-        true => shape.n.min(shape.k).div_ceil(PANELS).max(ON_CPUS),
+        true => {
+            let part = shape.n.min(shape.k).div_ceil(PANELS);
+            part.next_multiple_of(ON_CPUS).max(ON_CPUS)
+        }
         false => ON_CPUS,
     })
 }

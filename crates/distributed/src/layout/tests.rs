@@ -98,7 +98,7 @@ fn ranks_that_keep_their_blocks_send_nothing_of_c_and_make_room_for_no_more() {
 fn panels_are_as_wide_as_asked_and_else_a_quarter_on_gpus_and_256_on_cpus() {
     let shape = Shape::new(9, 5000, 4098);
     assert_eq!(panel(Some(3), shape, true), 3);
-    assert_eq!(panel(None, shape, true), 1025);
+    assert_eq!(panel(None, shape, true), 1280);
     assert_eq!(panel(None, shape, false), 256);
     assert_eq!(panel(None, Shape::new(5000, 20, 5000), true), 256);
 }

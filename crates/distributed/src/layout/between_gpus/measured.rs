@@ -279,7 +279,7 @@ impl<'a, T: Element> Measuring<'a, T> {
             let timed = self.multiply(product, case)?;
             if product.is_panel && !product.adds && !is_one {
                 let columns = self.columns(product.shape, case);
-                let hidden = self.hidden(product, columns, Self::broadcast)?;
+                let hidden = self.hidden(product, case, columns, Self::broadcast)?;
                 gpus.hidden_columns = Some(hidden);
             }
             if product.adds && !is_beside && !is_one {
@@ -292,10 +292,11 @@ impl<'a, T: Element> Measuring<'a, T> {
                         true => Self::send_parts,
                         false => Self::send_rows,
                     };
-                    gpus.hidden = Some(self.hidden(product, rows, travel)?);
+                    gpus.hidden = Some(self.hidden(product, case, rows, travel)?);
                 }
                 if is_broadcast {
-                    gpus.hidden_broadcasts = Some(self.hidden(product, rows, Self::broadcast)?);
+                    gpus.hidden_broadcasts =
+                        Some(self.hidden(product, case, rows, Self::broadcast)?);
                 }
             }
             let Shape { m, n, k } = product.shape;
@@ -367,10 +368,13 @@ impl<'a, T: Element> Measuring<'a, T> {
         }
     }
 
-    /// The columns of B that are a panel, as tall as there is memory for, or beside fewer others.
+    /// The columns of B that are a panel, beside fewer others if there is no memory for all, and
+    /// as tall as there is.
     fn columns(&self, product: Shape, case: &Case) -> Part {
         let Shape { n, k, .. } = product;
-        let of_columns = (self.longest / k).clamp(n, case.shape.n);
+        // A panel alone would be contiguous.
+        let least = case.shape.n.min(n + 64);
+        let of_columns = (self.longest / k).clamp(least, case.shape.n);
         Part {
             rows: k.min(self.longest / of_columns).max(1),
             columns: n,
@@ -627,6 +631,7 @@ impl<'a, T: Element> Measuring<'a, T> {
     fn hidden(
         &mut self,
         product: &LocalShape,
+        case: &Case,
         message: Part,
         travel: Work<'a, T>,
     ) -> Result<f64, LayoutError> {
@@ -635,16 +640,21 @@ impl<'a, T: Element> Measuring<'a, T> {
         let travelling = slowest(ranks, TIMES, || travel(self, message))?;
         let (of_a, of_b) = (self.operand(m, k)?, self.operand(k, n)?);
         let (a, b) = (of_a.part(m, k), of_b.part(k, n));
-        let step = if product.adds { 0 } else { n };
-        let mut c = gpu.block_of_c::<T::Sum>(m, n + (STEPS - 1) * step)?;
+        // C has no room for more columns than the layout's.
+        let places = match product.adds {
+            true => 1,
+            false => (case.shape.n / n).clamp(1, STEPS),
+        };
+        let mut c = gpu.block_of_c::<T::Sum>(m, places * n)?;
         let mut steps = |travels: bool| {
             slowest(ranks, TIMES, || {
                 let mut before = None;
-                if !product.adds {
-                    c.start_again();
-                }
-                for index in 0..STEPS {
-                    let columns = index * step..index * step + n;
+                for step in 0..STEPS {
+                    let place = step % places;
+                    if place == 0 && !product.adds {
+                        c.start_again();
+                    }
+                    let columns = place * n..(place + 1) * n;
                     // SAFETY: A and B live until the products have been waited for.
                     unsafe { gpu.multiply(a, b, &mut c, columns)? };
                     let launched = gpu.multiplied()?;
