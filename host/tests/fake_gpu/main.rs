@@ -74,6 +74,7 @@ fn main() -> ExitCode {
         several::panels_travel_peer_to_peer_and_are_multiplied_only_when_they_have_arrived,
         several::one_gpu_is_two_parts_and_all_gpus_are_a_grid,
         several::without_peer_access_panels_travel_through_the_host_and_the_report_says_so,
+        several::what_is_wrong_only_while_it_is_timed_has_no_times,
         several::a_failure_names_the_gpu,
         several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,

@@ -112,6 +112,20 @@ pub fn without_peer_access_panels_travel_through_the_host_and_the_report_says_so
     );
 }
 
+pub fn what_is_wrong_only_while_it_is_timed_has_no_times() {
+    // Two products of four launches each are proven before.
+    let ran = multiply("gpus=2 wrong_kernel_from=9", "cuda:0+1", "--format json");
+    assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.err);
+    let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+    let record = &report["results"][0];
+    assert_eq!(record["proven"], false);
+    let why = "The result was right, but that of a launch like the timed ones is not: C[";
+    assert_contains(record["verification"].as_str().unwrap(), &[why]);
+    for figure in ["time_median_s", "flops_per_s", "several"] {
+        assert_eq!(record[figure], Value::Null, "{figure}");
+    }
+}
+
 pub fn a_failure_names_the_gpu() {
     // The first of the second GPU's allocations, and the last launches of a product, which are
     // the second GPU's.
@@ -563,6 +577,8 @@ pub fn a_wrong_or_failing_cublas_xt_is_no_yardstick() {
     );
     let twice = failed("", "cuda:0+0", "");
     assert_contains(&twice, &["takes each GPU once"]);
+    let nothing = failed("", "cuda:0+1", "--alpha 0");
+    assert_contains(&nothing, &["is not timed where no product is computed"]);
     // Without being asked for, it is left out.
     let (record, log) = record("gpus=2", "cuda:0+0", "--start host");
     assert_eq!(record["ratio_to_cublas"], Value::Null);
