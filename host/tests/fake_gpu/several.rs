@@ -52,6 +52,8 @@ pub fn panels_travel_peer_to_peer_and_are_multiplied_only_when_they_have_arrived
             assert_eq!(several["link"], "panels travel peer to peer");
             assert_eq!([&several["devices"], &several["gpus"]], [2, 2]);
             assert_eq!(several["grid"], serde_json::json!([1, 2]));
+            // Of the kernel that was asked for.
+            assert_eq!([&record["block_x"], &record["block_y"]], [64, 4]);
             let formula = bytes((0..2).map(|device| split.received(device)));
             assert_eq!(several["received_bytes"], formula);
             // Each product copies so much from one to the other: two that are proven, one that
