@@ -344,7 +344,7 @@ impl<'a, T: Element> Line<'a, T> {
         widest: usize,
     ) -> Result<Self, LayoutError> {
         let (rows, columns) = cut.size((block.rows(), block.columns()), widest);
-        // Whoever has all receives nothing.
+        // A rank that has all of it receives nothing.
         let others = match shares.held_by(number) == (0..shares.size) {
             true => 0,
             false => STAGES,

@@ -302,19 +302,13 @@ impl<T: Element> Panels<T> for Broadcasts<'_, '_, T> {
         }
         let along_row = self.along_row.as_mut();
         let a = along_row.map(|along_row| along_row.arrive(self.gpu, panel, stage));
+        let a = a.transpose()?;
         let b = self.along_column.arrive(self.gpu, panel, stage)?;
         self.gpu.products_wait_for_copies()?;
-        Ok(match a {
-            Some(a) => Arrived {
-                a: a?,
-                b,
-                of_c: 0..b.columns,
-            },
-            None => Arrived {
-                a: self.a,
-                b,
-                of_c: panel.clone(),
-            },
-        })
+        let (a, of_c) = match a {
+            Some(a) => (a, 0..b.columns),
+            None => (self.a, panel.clone()),
+        };
+        Ok(Arrived { a, b, of_c })
     }
 }
