@@ -269,7 +269,7 @@ fn lacks_tensor_cores<T: Number>(library: &Library) -> bool {
 fn multiplies_wherever_matrices_lie<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
-    let context = Context::new(&library.device, library.workspace)?;
+    let context = Context::new(library.device, library.workspace)?;
     for transposes in each_transposition() {
         // Rows of A, B and C at multiples of 16 bytes, of the type's own size, and in between.
         for (padding, offset) in [(0, 0), (3, 1), (4, 2), (8, 8)] {
@@ -287,7 +287,7 @@ fn multiplies_wherever_matrices_lie<T: Number + MultipliesInto<C>, C: Number>(
 fn follows_alpha_and_beta<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
-    let context = Context::new(&library.device, library.workspace)?;
+    let context = Context::new(library.device, library.workspace)?;
     for alpha in [-2, 0, 1] {
         for (beta, k) in [(-1, 17), (0, 17), (1, 17), (2, 0), (0, 0), (1, 0)] {
             let transposes = (Transpose::No, Transpose::No);
@@ -305,7 +305,7 @@ fn follows_alpha_and_beta<T: Number + MultipliesInto<C>, C: Number>(
 fn multiplies_batches<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
-    let context = Context::new(&library.device, library.workspace)?;
+    let context = Context::new(library.device, library.workspace)?;
     for transposes in each_transposition() {
         for (batch, gap) in [(3, 0), (2, 5), (0, 0)] {
             let case = Case {
@@ -328,7 +328,7 @@ fn multiplies_batches<T: Number + MultipliesInto<C>, C: Number>(
 fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
-    let context = Context::new(&library.device, 0)?;
+    let context = Context::new(library.device, 0)?;
     let lengths = match T::DATA_TYPE {
         DataType {
             inputs: ElementType::Bf16 | ElementType::F16,
@@ -368,7 +368,7 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
         ..Case::of(40, 30, 8001, (Transpose::No, Transpose::No))
     };
     let problem = Problem::<T, C>::new(case);
-    let small = Context::new(&library.device, 0)?;
+    let small = Context::new(library.device, 0)?;
     if lacks_tensor_cores::<T>(library) {
         return problem.check(library, &small);
     }
@@ -383,7 +383,7 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
     );
     assert_eq!(said.err().map(|error| error.to_string()), Some(expected));
     assert!(bits(&after) == bits(&problem.c.elements), "C was written");
-    let enough = Context::new(&library.device, needed)?;
+    let enough = Context::new(library.device, needed)?;
     assert!(enough.plan(T::DATA_TYPE, problem.call()).is_ok());
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The simulator and, where there is one, the GPU and a device of OpenCL.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use gpu_gemm::{Device, DeviceChoice, Simulator};
@@ -36,13 +37,39 @@ pub enum Backend {
     OpenCl,
 }
 
+thread_local! {
+    /// Devices that tests on this thread have given back. To open one means to load all kernels,
+    /// which takes longer than most tests.
+    static IDLE: RefCell<Vec<(Backend, Device)>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Backend {
-    /// Opens the device.
+    /// Runs a test on the device: one that another test on this thread has left, or a new one. A
+    /// device on which a test fails or panics is used no more, so that one fault is not reported
+    /// by all tests that follow.
     ///
     /// # Errors
     ///
-    /// It cannot be used.
-    pub fn open(self) -> Result<Device, String> {
+    /// The device cannot be used, or the test fails.
+    pub fn run<E: From<String>>(
+        self,
+        test: impl FnOnce(&Device) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let idle = IDLE.with_borrow_mut(|idle| {
+            let place = idle.iter().position(|(backend, _)| *backend == self);
+            place.map(|place| idle.swap_remove(place).1)
+        });
+        let device = match idle {
+            Some(device) => device,
+            None => self.open()?,
+        };
+        test(&device)?;
+        IDLE.with_borrow_mut(|idle| idle.push((self, device)));
+        Ok(())
+    }
+
+    /// Opens the device.
+    fn open(self) -> Result<Device, String> {
         let choice = match self {
             Backend::Simulator => return Ok(Device::Simulator(Simulator::default())),
             Backend::Gpu => DeviceChoice::Cuda(0),
@@ -51,5 +78,25 @@ impl Backend {
         Device::open(choice)
             .map(|opened| opened.device)
             .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn a_device_is_used_again_unless_a_test_failed_or_panicked_on_it() {
+        let idle = || IDLE.with_borrow(Vec::len);
+        let run = |end: fn() -> Result<(), String>| Backend::Simulator.run(|_| end());
+        assert_eq!((run(|| Ok(())), idle()), (Ok(()), 1));
+        assert_eq!((run(|| Ok(())), idle()), (Ok(()), 1));
+        let failed = || Err("it is wrong".to_string());
+        assert_eq!((run(failed), idle()), (failed(), 0));
+        assert_eq!((run(|| Ok(())), idle()), (Ok(()), 1));
+        assert!(catch_unwind(|| run(|| panic!("on purpose"))).is_err());
+        assert_eq!(idle(), 0);
     }
 }

@@ -66,7 +66,8 @@ pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()
 }
 
-/// Runs the tests; with a GPU one at a time, as the thread that opened it keeps it.
+/// Runs the tests; with a GPU one at a time and on this thread, so that they share the device
+/// ([`devices::Backend::run`]).
 pub fn run(trials: Vec<Trial>) -> ExitCode {
     match devices::why_no_gpu() {
         Some(_) => run_on(None, trials),

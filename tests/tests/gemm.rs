@@ -83,10 +83,12 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
 fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     let trial = |backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
-            case(&Bench {
-                device: backend.open()?,
-                team: Team::new(Settings::default())?,
-                rung: Rung::Gpu(Choice::even(variant)),
+            backend.run(|device| {
+                case(&Bench {
+                    device,
+                    team: Team::new(Settings::default())?,
+                    rung: Rung::Gpu(Choice::even(variant)),
+                })
             })
         };
         let name = format!("{}::{name}", variant.entry.name);
@@ -168,7 +170,7 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
             trials.push(Trial::test(format!("cpu::{name}::{claim}"), move || {
                 case(&Bench {
                     // Never used.
-                    device: Device::Simulator(Simulator::default()),
+                    device: &Device::Simulator(Simulator::default()),
                     team: Team::new(settings)?,
                     rung: Rung::Cpu(algorithm),
                 })
@@ -179,17 +181,17 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
 }
 
 /// A rung, and where it runs.
-struct Bench {
-    device: Device,
+struct Bench<'a> {
+    device: &'a Device,
     team: Team,
     rung: Rung,
 }
 
-impl Bench {
+impl Bench<'_> {
     fn run<T: Element>(&self, problem: &Problem<T>) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
         // Guard bands, padding, A and B are compared in here.
-        Ok(self.rung.run(&self.device, &self.team, problem, &|| ())?.c)
+        Ok(self.rung.run(self.device, &self.team, problem, &|| ())?.c)
     }
 
     /// The type in which the rung reads A and B.
@@ -232,7 +234,7 @@ impl Bench {
         if !is_sampled || !verify::rounds_sums::<T>() {
             return Ok(None);
         }
-        let computed = compute_reference(&self.device, problem, 1, &Progress::start(0))??;
+        let computed = compute_reference(self.device, problem, 1, &Progress::start(0))??;
         Ok(Some(computed.ok_or("no memory for a reference")?))
     }
 

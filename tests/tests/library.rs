@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         multiplies_batches_at_any_strides,
         names_the_argument_that_is_wrong,
     ] {
-        let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
+        let on = |backend, workspace| move || Library::run(backend, workspace, case);
         trials.push(on_simulator(name, on(Backend::Simulator, WORKSPACE / 16)));
         trials.push(on_opencl(name, on(Backend::OpenCl, WORKSPACE / 16)));
         trials.push(on_gpu(name, on(Backend::Gpu, WORKSPACE)));
@@ -49,52 +49,57 @@ fn main() -> ExitCode {
         trials.push(on_gpu(name, on(Backend::Gpu, 0)));
     }
     for (name, case) in types::claims() {
-        let on = |backend, workspace| move || case(&Library::open(backend, workspace)?);
+        let on = |backend, workspace| move || Library::run(backend, workspace, case);
         trials.push(on_simulator(&name, on(Backend::Simulator, WORKSPACE / 16)));
         trials.push(on_opencl(&name, on(Backend::OpenCl, WORKSPACE / 16)));
         trials.push(on_gpu(&name, on(Backend::Gpu, WORKSPACE)));
     }
     trials.push(on_simulator("every_plan_is_right", every_plan));
     trials.push(on_gpu("is_right_at_large_sizes", || {
-        large(&Library::open(Backend::Gpu, WORKSPACE)?)
+        Library::run(Backend::Gpu, WORKSPACE, large)
     }));
     trials.push(on_gpu("is_right_without_machine_code_too", || {
-        large(&Library::compiled_by_the_driver()?)
+        let device = &compiled_by_the_driver()?;
+        let workspace = WORKSPACE;
+        large(&Library { device, workspace })
     }));
     let in_parts = "does_in_parts_what_the_workspace_is_too_small_for";
-    trials.push(on_gpu(in_parts, || large(&Library::open(Backend::Gpu, 0)?)));
+    trials.push(on_gpu(in_parts, || Library::run(Backend::Gpu, 0, large)));
     trials.push(on_gpu("runs_on_a_stream_of_the_callers", other_stream));
     trials.push(on_gpu("prepares_once_and_then_only_launches", prepared));
     tests::run(trials)
 }
 
+/// The first GPU, with kernels that its driver compiles, whether the build has assembled them or
+/// not.
+fn compiled_by_the_driver() -> Result<Device, Failed> {
+    let gpu = driver::probe()?.swap_remove(0);
+    let ptx = ptx::newest_for(ptx::EMBEDDED, gpu.architecture(), None);
+    // Machine code belongs to the embedded PTX, and to no copy.
+    // SAFETY: it is the embedded PTX.
+    let device = unsafe { CudaDevice::open_with(gpu, ptx.to_string().leak())? };
+    Ok(Device::Cuda(Box::new(device)))
+}
+
 /// The library call on a device, with a workspace of so many bytes.
-struct Library {
-    device: Device,
+struct Library<'a> {
+    device: &'a Device,
     workspace: usize,
 }
 
-impl Library {
-    fn open(backend: Backend, workspace: usize) -> Result<Library, Failed> {
-        let device = backend.open()?;
-        Ok(Library { device, workspace })
-    }
-
-    /// The library call on the first GPU, by kernels that its driver compiles, whether the build
-    /// has assembled them or not.
-    fn compiled_by_the_driver() -> Result<Library, Failed> {
-        let gpu = driver::probe()?.swap_remove(0);
-        let ptx = ptx::newest_for(ptx::EMBEDDED, gpu.architecture(), None);
-        // Machine code belongs to the embedded PTX, and to no copy.
-        // SAFETY: it is the embedded PTX.
-        let device = unsafe { CudaDevice::open_with(gpu, ptx.to_string().leak())? };
-        let (device, workspace) = (Device::Cuda(Box::new(device)), WORKSPACE);
-        Ok(Library { device, workspace })
+impl Library<'_> {
+    /// Whether a claim is true of the call on such a device.
+    fn run(
+        backend: Backend,
+        workspace: usize,
+        claim: impl FnOnce(&Library) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        backend.run(|device| claim(&Library { device, workspace }))
     }
 
     /// C, after the product.
     fn multiply(&self, stored: &Stored) -> Result<Matrix<f32>, Failed> {
-        let context = Context::new(&self.device, self.workspace)?;
+        let context = Context::new(self.device, self.workspace)?;
         let problem = &stored.problem;
         let Shape { m, n, k } = problem.shape();
         let ((a, a_transpose), (b, b_transpose)) = (&stored.a, &stored.b);
@@ -366,7 +371,7 @@ fn strides(Shape { m, n, k }: Shape, batch: usize) -> [Strides; 4] {
 
 /// Integers, each product of which is compared, and of C everything that is not in a product.
 fn multiplies_batches_at_any_strides(library: &Library) -> Result<(), Failed> {
-    let context = Context::new(&library.device, library.workspace)?;
+    let context = Context::new(library.device, library.workspace)?;
     for ((m, n, k), batch) in [
         ((33, 70, 19), 7),
         ((64, 64, 64), 3),
@@ -521,7 +526,7 @@ fn large(library: &Library) -> Result<(), Failed> {
 }
 
 fn names_the_argument_that_is_wrong(library: &Library) -> Result<(), Failed> {
-    let context = Context::new(&library.device, 0)?;
+    let context = Context::new(library.device, 0)?;
     let (a, b) = (context.upload(&[1.0; 12])?, context.upload(&[1.0; 12])?);
     let mut c = context.upload(&[1.0; 12])?;
     let mut message = |lda, ldb, ldc, n| {

@@ -40,7 +40,7 @@ use crate::nccl::{Nccl, Version};
 /// The values of `--transport`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Asked {
-    /// The first of the others that is available, in their order; peer for two ranks only
+    /// The first of the others that is available, in their order; peer for up to four ranks only
     #[default]
     Auto,
     /// NCCL, but panels that are broadcast are read from the GPU that has them, on one host
@@ -91,6 +91,11 @@ impl fmt::Display for Way {
         })
     }
 }
+
+/// The most ranks that read panels by peer access unless they are asked to. All of them read from
+/// the one GPU that has a panel, where NCCL hands it on from rank to rank. On four H200 peer access
+/// was still faster in `summa` and `broadcast-b`, in f32 and bf16; more were not measured.
+const MOST_PEERS: usize = 4;
 
 /// A way that was chosen.
 #[derive(Clone)]
@@ -203,10 +208,8 @@ pub fn transport(
     let facts: Vec<Facts> = facts.collect();
     let why = loaded.as_ref().and_then(|loaded| loaded.as_ref().err());
     let (mut way, mut reason) = choose(asked, &facts, why.map(ToString::to_string))?;
-    // Of more than two, all others would read from the one GPU that has a panel, where NCCL hands
-    // it on from rank to rank.
     let suits = match asked {
-        Asked::Auto => world.size() == 2,
+        Asked::Auto => (2..=MOST_PEERS).contains(&world.size()),
         Asked::Peer => world.size() > 1,
         Asked::Nccl | Asked::Mpi | Asked::Pinned => false,
     };

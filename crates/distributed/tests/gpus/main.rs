@@ -683,10 +683,15 @@ fn the_way_is_chosen_said_and_recorded() {
             assert!(description.contains(part), "no `{part}` in {description}");
         }
     }
-    // Two would read from the GPU of the third.
-    for (asked, way) in [("", "nccl"), ("--transport peer", "peer")] {
+    // Four would read from the GPU of the fifth.
+    for (number_of_ranks, asked, way) in [
+        (4, "", "peer"),
+        (5, "", "nccl"),
+        (5, "--transport peer", "peer"),
+    ] {
         let arguments = format!("{small} {asked} --format json");
-        let report = ranks(3, Nccl::Here, "gpus=3 ipc=1", &arguments);
+        let settings = format!("gpus={number_of_ranks} ipc=1");
+        let report = ranks(number_of_ranks, Nccl::Here, &settings, &arguments);
         assert_eq!(report.ended.report()["transport"]["way"], way);
     }
     let native = ranks(2, Nccl::Here, "gpus=2", "--size 8 --runs 1 --format json");
