@@ -36,6 +36,8 @@ const BUDGET: f64 = 0.5;
 /// Elements of the buffers that messages are taken from, and that are filled with zeros, for large
 /// matrices: more than a core's caches hold.
 const BUFFER: usize = 4 * LONGEST;
+/// Bytes that a rank fills with zeros at most.
+const MOST_ZEROED: usize = 1 << 30;
 
 /// A product that a layout computes on each rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,8 +110,9 @@ pub fn measure<T: Element>(
         }
     }
     let threads = local.gpu.map_or(1, |gpu| gpu.copy_threads);
-    let zeroing = slowest(ranks, PRODUCTS, || zeros::<T>(room, threads))?;
-    machine.zeroed_bytes_per_s = (room * size_of::<T>()) as f64 / zeroing;
+    let (own, largest) = zeroed(ranks, case, room, MOST_ZEROED / size_of::<T::Sum>());
+    let zeroing = slowest(ranks, PRODUCTS, || zeros::<T::Sum>(own, threads))?;
+    machine.zeroed_bytes_per_s = (largest * size_of::<T::Sum>()) as f64 / zeroing;
     machine.rounded_per_s = f64::INFINITY;
     if T::PRODUCT.inputs != T::PRODUCT.c {
         // Rank 0 alone does it, while the others wait.
@@ -149,6 +152,21 @@ pub fn measure<T: Element>(
     machine.flops_per_s = speeds.chain(on_gpus).fold(0.0, f64::max);
     ranks.take_sent();
     Ok(machine)
+}
+
+/// Elements that this rank fills with zeros while that is timed, and those of the rank that fills
+/// the most: in the proportion of their parts of C. Rank 0 has all of C if it gathers it, and takes
+/// much less time beside others with small parts than beside others with as much. Of more elements
+/// it fills more bytes a second, so they are at least `least` and at most `most`, and else C's.
+fn zeroed(ranks: &Ranks, case: &Case, least: usize, most: usize) -> (usize, usize) {
+    let all = case.shape.m * case.shape.n;
+    let part = all.div_ceil(ranks.size());
+    let largest = if case.gathers { all } else { part };
+    let filled = largest.clamp(least, most.max(least));
+    match case.gathers && ranks.rank() > 0 {
+        true => (filled / ranks.size(), filled),
+        false => (filled, filled),
+    }
 }
 
 /// The products that these layouts compute on a rank, each once, none of them empty.

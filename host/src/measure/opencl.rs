@@ -352,11 +352,13 @@ mod tests {
         assert_eq!(repeats(0.2), (1, 10, 1));
         assert_eq!(repeats(0.5), (0, 6, 1));
         assert_eq!(repeats(10.0), (0, 3, 1));
-        let asked = Effort {
-            runs: Some(50),
-            warmup: Some(2),
-        };
-        let plan = Repeats::new(asked, 10.0);
-        assert_eq!((plan.warmup, plan.runs), (2, 50));
+        for (runs, least) in [(50, 50), (1, 1), (0, 1)] {
+            let asked = Effort {
+                runs: Some(runs),
+                warmup: Some(2),
+            };
+            let plan = Repeats::new(asked, 10.0);
+            assert_eq!((plan.warmup, plan.runs), (2, least));
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The fake driver, cuBLAS and NVML (`library/`), compiled, and programs run on them.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -35,8 +37,10 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     assert!(rustc.status().expect("rustc starts").success());
     fs::rename(&compiled, folder.join("libcuda.so.1")).unwrap();
     for link in LINKS.map(|link| folder.join(link)) {
-        if !link.exists() {
-            std::os::unix::fs::symlink("libcuda.so.1", link).unwrap();
+        // Another process may be making it, too.
+        match symlink("libcuda.so.1", link) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => panic!("{error}"),
+            _ => {}
         }
     }
     folder

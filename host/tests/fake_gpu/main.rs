@@ -400,7 +400,9 @@ fn elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch() {
         for (name, products) in [("gemm_ex", 1), ("gemm_ex_batched", 2)] {
             let mut own = calls().filter(|line| line.text("name") == name).peekable();
             assert!(own.peek().is_some(), "{name}");
-            assert!(own.all(|line| line.number("products") == products));
+            // Mode 16: no sum in 16 bits.
+            let is_right = |line: &Line| line.numbers(["products", "mode"]) == [products, 16];
+            assert!(own.all(is_right));
         }
         assert!(calls().all(|line| line.text("name").starts_with("gemm_ex")));
         return;

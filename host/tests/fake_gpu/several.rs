@@ -454,6 +454,7 @@ pub fn cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs() 
         ("f32", "sgemm", "--baseline cublas --padding 2 --beta 0.5"),
         ("f64", "dgemm", "--kernel tiled-32"),
         ("f32", "sgemm", "--transpose-a --transpose-b --padding 1"),
+        ("f32", "sgemm", "--transpose-b"),
     ] {
         let kernel = if more.contains("--kernel") {
             ""
@@ -508,10 +509,19 @@ pub fn cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs() 
         for line in &runs {
             // Its matrices are column-major: C^T = B^T * A^T.
             assert_eq!(line.numbers(["m", "n", "k"]), [70, 33, 19]);
-            let leading = match more.contains("--transpose-a") {
-                true => [19, 33, 70],
-                false => [70, 19, 70],
-            };
+            let leading = [
+                if more.contains("--transpose-b") {
+                    19
+                } else {
+                    70
+                },
+                if more.contains("--transpose-a") {
+                    33
+                } else {
+                    19
+                },
+                70,
+            ];
             assert_eq!(line.numbers(["lda", "ldb", "ldc"]), padding(leading));
             assert_eq!([line.text("name"), line.text("devices")], [name, "1+0"]);
             // Page-locked no longer than it is measured.
@@ -572,11 +582,11 @@ pub fn a_wrong_or_failing_cublas_xt_is_no_yardstick() {
             "C[0][0] is",
         ],
     );
-    let failing = failed("cublas=14", "cuda:0+1", "");
-    assert_contains(
-        &failing,
-        &["cuBLAS failed in cublasXtSgemm with status 14."],
-    );
+    // It is not run again.
+    for (failing, status) in [("cublas=14", 14), ("xt_failures=1", 13)] {
+        let said = format!("cuBLAS failed in cublasXtSgemm with status {status}.");
+        assert_contains(&failed(failing, "cuda:0+1", ""), &[&said]);
+    }
     let twice = failed("", "cuda:0+0", "");
     assert_contains(&twice, &["takes each GPU once"]);
     let nothing = failed("", "cuda:0+1", "--alpha 0");

@@ -245,17 +245,21 @@ fn binary() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A library that does nothing and says that it succeeded.
+/// A library that does nothing, and says that it succeeded or has failed.
 fn wrong_clblast_is_an_error() -> Result<(), Failed> {
     let folder = TempDir::new()?;
-    let source = "int CLBlastSgemm(void) { return 0; }\nint CLBlastDgemm(void) { return 0; }\n";
-    fs::write(folder.path().join("idle.c"), source)?;
-    let library = folder.path().join("idle.so");
-    let made = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&library, &folder.path().join("idle.c")])
-        .status()?;
-    assert!(made.success());
+    let idle = |status: i32| -> Result<_, Failed> {
+        let source = ["CLBlastSgemm", "CLBlastDgemm"]
+            .map(|function| format!("int {function}(void) {{ return {status}; }}\n"));
+        let file = |end: &str| folder.path().join(format!("{status}.{end}"));
+        fs::write(file("c"), source.concat())?;
+        let made = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([file("so"), file("c")])
+            .status()?;
+        assert!(made.success());
+        Ok(file("so"))
+    };
     let what = "bench --device opencl --kernel naive --sizes 16";
     let named = |path: &Path| {
         let variable = Some(("LIBCLBLAST_PATH", path.as_os_str()));
@@ -265,12 +269,15 @@ fn wrong_clblast_is_an_error() -> Result<(), Failed> {
             variable,
         )
     };
-    let wrong = named(&library)?;
+    let wrong = named(&idle(0)?)?;
     let said = "The result of clblast-fp32 (CLBlast from ";
     assert!(
         wrong.contains(said) && wrong.contains(" is wrong"),
         "{wrong}"
     );
+    let failing = named(&idle(-1)?)?;
+    let said = "CLBlast failed in CLBlastSgemm with status -1.";
+    assert!(failing.contains(said), "{failing}");
     let absent = named(&folder.path().join("none.so"))?;
     let said = "There is no CLBlast (libclblast.so.1) on this machine.";
     assert!(absent.contains(said), "{absent}");
@@ -286,13 +293,16 @@ fn wrong_clblast_is_an_error() -> Result<(), Failed> {
 fn compared_with_clblast() -> Result<(), Failed> {
     let folder = TempDir::new()?;
     for (data_type, name) in [("f32", "clblast-fp32"), ("f64", "clblast-fp64")] {
-        for operands in [
-            "",
-            " --alpha -2 --beta 3",
-            " --padding 5",
-            " --transpose-a --transpose-b --beta 1",
+        for (shape, operands) in [
+            ("33x50x17", ""),
+            ("33x50x17", " --alpha -2 --beta 3"),
+            ("33x50x17", " --padding 5"),
+            ("33x50x17", " --transpose-a --transpose-b --beta 1"),
+            // Leading dimensions of 1.
+            ("33x1x17", ""),
+            ("33x50x1", ""),
         ] {
-            let what = format!("--kernel tiled --shape 33x50x17 --dtype {data_type}{operands}");
+            let what = format!("--kernel tiled --shape {shape} --dtype {data_type}{operands}");
             let rest = "--baseline clblast --runs 3 --json b.json";
             let table = succeeded(
                 folder.path(),
@@ -303,6 +313,7 @@ fn compared_with_clblast() -> Result<(), Failed> {
                 return Err(format!("{:?}", found.sizes).into());
             };
             assert_eq!(found.yardsticks(), [name]);
+            assert_eq!(record.runs, Some(3));
             assert!(record.ratio_to_clblast > Some(0.0), "{operands}");
             assert_eq!(record.ratio_to_cublas, None);
             assert!(table.contains("| of CLBlast |"), "{table}");

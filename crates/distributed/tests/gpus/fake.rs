@@ -1,6 +1,8 @@
 //! Jobs whose ranks find a fake driver, and a fake NCCL unless they are not to: those of
 //! `host/tests/fake_gpu/library`.
 
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -28,9 +30,10 @@ static FOLDERS: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
     assert!(rustc.status().expect("rustc starts").success());
     fs::copy(&compiled, folders[1].join(DRIVER)).unwrap();
     fs::rename(&compiled, folders[0].join(DRIVER)).unwrap();
-    let nccl = folders[0].join("libnccl.so.2");
-    if !nccl.exists() {
-        std::os::unix::fs::symlink(DRIVER, nccl).unwrap();
+    // Another process may be making it, too.
+    match symlink(DRIVER, folders[0].join("libnccl.so.2")) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => panic!("{error}"),
+        _ => {}
     }
     folders
 });

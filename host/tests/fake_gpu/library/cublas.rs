@@ -463,6 +463,9 @@ impl<T: Element<Scalar = T>> XtArguments<T> {
         cublas(|gpu| {
             gpu.status("cublas")?;
             gpu.cublas_launches += 1;
+            if gpu.cublas_launches <= gpu.setting("xt_failures") {
+                return Err(EXECUTION_FAILED);
+            }
             let XtHandle { devices, block, pinned } = &gpu.cublas_xt_handles[&self.handle];
             assert!(!devices.is_empty() && *block > 0, "cublasXt has not been told all");
             let devices: Vec<String> = devices.iter().map(i32::to_string).collect();

@@ -26,7 +26,7 @@ pub type Outcome = Result<(), u32>;
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
 /// which NCCL's ranks, each a process, send each other messages.
-const SETTINGS: [(&str, u64); 25] = [
+const SETTINGS: [(&str, u64); 26] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -64,11 +64,13 @@ const SETTINGS: [(&str, u64); 25] = [
     ("launch", 0),
     ("cublas", 0),
     // The first allocation that fails, and the first launch that loses the context; the first
-    // launches of a kernel and of cuBLAS that leave C wrong. Counted from 1; 0 for none.
+    // launches of a kernel and of cuBLAS that leave C wrong; the last product of cublasXt that
+    // fails, as those before it do. Counted from 1; 0 for none.
     ("no_memory_at", 0),
     ("crash_at", 0),
     ("wrong_kernel_from", 0),
     ("wrong_cublas_from", 0),
+    ("xt_failures", 0),
 ];
 
 /// Nanoseconds that the first launch of anything takes in addition: it loads code.
