@@ -110,7 +110,7 @@ pub fn measure<T: Element>(
         }
     }
     let threads = local.gpu.map_or(1, |gpu| gpu.copy_threads);
-    let (own, largest) = zeroed(ranks, case, room, MOST_ZEROED / size_of::<T::Sum>());
+    let (own, largest) = zeroed(ranks.rank(), case, room, MOST_ZEROED / size_of::<T::Sum>());
     let zeroing = slowest(ranks, PRODUCTS, || zeros::<T::Sum>(own, threads))?;
     machine.zeroed_bytes_per_s = (largest * size_of::<T::Sum>()) as f64 / zeroing;
     machine.rounded_per_s = f64::INFINITY;
@@ -158,13 +158,16 @@ pub fn measure<T: Element>(
 /// the most: in the proportion of their parts of C. Rank 0 has all of C if it gathers it, and takes
 /// much less time beside others with small parts than beside others with as much. Of more elements
 /// it fills more bytes a second, so they are at least `least` and at most `most`, and else C's.
-fn zeroed(ranks: &Ranks, case: &Case, least: usize, most: usize) -> (usize, usize) {
+fn zeroed(rank: usize, case: &Case, least: usize, most: usize) -> (usize, usize) {
     let all = case.shape.m * case.shape.n;
-    let part = all.div_ceil(ranks.size());
-    let largest = if case.gathers { all } else { part };
+    let largest = if case.gathers {
+        all
+    } else {
+        all.div_ceil(case.ranks)
+    };
     let filled = largest.clamp(least, most.max(least));
-    match case.gathers && ranks.rank() > 0 {
-        true => (filled / ranks.size(), filled),
+    match case.gathers && rank > 0 {
+        true => (filled / case.ranks, filled),
         false => (filled, filled),
     }
 }
@@ -314,4 +317,30 @@ fn one_way<T: Element>(
     let mut time = [statistics::median(&times)];
     ranks.from_first(&mut time);
     time[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_fill_so_much_as_a_rank_has_of_c_or_in_that_proportion() {
+        let case = |gathers| Case {
+            shape: Shape::new(100, 90, 7),
+            ranks: 4,
+            panel: 1,
+            gathers,
+        };
+        let each = |gathers, least, most| {
+            let filled = |rank| zeroed(rank, &case(gathers), least, most);
+            assert_eq!(filled(1), filled(3));
+            [filled(0), filled(1)]
+        };
+        assert_eq!(each(true, 1, 10_000), [(9000, 9000), (2250, 9000)]);
+        assert_eq!(each(false, 1, 10_000), [(2250, 2250); 2]);
+        // No more than the most, no less than the least, which counts where both cannot be.
+        assert_eq!(each(true, 1, 800), [(800, 800), (200, 800)]);
+        assert_eq!(each(false, 4000, 5000), [(4000, 4000); 2]);
+        assert_eq!(each(true, 10_000, 1000), [(10_000, 10_000), (2500, 10_000)]);
+    }
 }

@@ -29,16 +29,13 @@ use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{
     Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, ElementType, Plan, PlanError,
 };
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64;
 use thiserror::Error;
 
 use super::clblast::ClBlastError;
 use super::cublas::{Cublas, CublasError, Precision};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
-use super::timing::{Effort, Timing};
+use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number, Problem, ProblemError, Stored, by_inputs};
 use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
 
@@ -308,27 +305,22 @@ fn measure_on<Input: Number, T: Number>(
             launch(runner)?;
         }
     }
-    let most_runs = plans.iter().map(|(_, plan)| plan.runs).max().unwrap_or(0);
     let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
     let mut state = None;
-    let mut order: Vec<usize> = (0..plans.len()).collect();
-    let mut generator = Pcg64::seed_from_u64(0);
     for apart in [false, true] {
-        for run in 0..most_runs {
-            order.shuffle(&mut generator);
-            for &index in &order {
-                let (runner, plan) = &plans[index];
-                if run >= plan.runs || runner.runs_apart != apart {
-                    continue;
-                }
-                let span = Span::new()?;
-                span.begin(stream)?;
-                for _ in 0..plan.launches_per_run {
-                    launch(runner)?;
-                }
-                span.end(stream)?;
-                spans[index].push(span);
+        let runs = plans.iter().map(|(runner, plan)| {
+            let has_any = runner.runs_apart == apart;
+            if has_any { plan.runs } else { 0 }
+        });
+        for index in turns(&runs.collect::<Vec<_>>()) {
+            let (runner, plan) = &plans[index];
+            let span = Span::new()?;
+            span.begin(stream)?;
+            for _ in 0..plan.launches_per_run {
+                launch(runner)?;
             }
+            span.end(stream)?;
+            spans[index].push(span);
         }
         if let Some(probe) = probe.as_ref().filter(|_| !apart) {
             state = Some(probe.sample());

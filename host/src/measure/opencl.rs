@@ -12,14 +12,11 @@ use std::time::{Duration, Instant};
 use gpu_gemm::device::opencl::OpenClBuffer;
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Choice, DeviceError, OpenClDevice, Plan};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64;
 
 use super::clblast::{ClBlast, Operands};
 use super::gpu::{MeasureError, number_of_copies};
 use super::limits::Limits;
-use super::timing::{Effort, Timing};
+use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 use crate::run::{self, Placed};
 
@@ -137,19 +134,12 @@ fn measure_each<T: Number>(
         }
         plans.push(plan);
     }
-    let most_runs = plans.iter().map(|plan| plan.runs).max().unwrap_or(0);
     let mut samples: Vec<Vec<f64>> = plans.iter().map(|_| Vec::new()).collect();
-    let mut order: Vec<usize> = (0..plans.len()).collect();
-    let mut generator = Pcg64::seed_from_u64(0);
-    for number in 0..most_runs {
-        order.shuffle(&mut generator);
-        for &index in &order {
-            let plan = plans[index];
-            if number < plan.runs {
-                let took = runners[index].run(device, plan.launches_per_run)?;
-                samples[index].push(took.as_secs_f64() / f64::from(plan.launches_per_run));
-            }
-        }
+    let runs: Vec<u32> = plans.iter().map(|plan| plan.runs).collect();
+    for index in turns(&runs) {
+        let launches = plans[index].launches_per_run;
+        let took = runners[index].run(device, launches)?;
+        samples[index].push(took.as_secs_f64() / f64::from(launches));
     }
     for (index, runner) in runners.iter_mut().enumerate() {
         let c = runner.run_afresh(device)?;
@@ -320,7 +310,8 @@ impl<'a, T: Number> Runner<'a, T> {
             }
         }
         let last = self.launches;
-        self.run(device, 1)?;
+        self.launch(device)?;
+        device.synchronize()?;
         let c = match &self.work {
             Work::Kernel { copies, .. } => {
                 let elements = copies[last % copies.len()].c.download()?;

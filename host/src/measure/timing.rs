@@ -1,5 +1,9 @@
 //! The times of one contender.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
 use crate::statistics;
 
 /// How often to run. What is not given is chosen, for a GPU by a first timing, so that a slow
@@ -10,6 +14,19 @@ pub struct Effort {
     pub runs: Option<u32>,
     /// Runs before the timed ones, besides those that prove the result.
     pub warmup: Option<u32>,
+}
+
+/// Whose turn it is, run after run, of contenders that have so many `runs` each: one run of each
+/// that has any left, in a random order, then again in another.
+pub fn turns(runs: &[u32]) -> Vec<usize> {
+    let mut generator = Pcg64::seed_from_u64(0);
+    let mut turns = Vec::new();
+    for round in 0..runs.iter().copied().max().unwrap_or(0) {
+        let mut these: Vec<usize> = (0..runs.len()).filter(|&of| round < runs[of]).collect();
+        these.shuffle(&mut generator);
+        turns.extend(these);
+    }
+    turns
 }
 
 /// The times of one contender.
@@ -93,6 +110,24 @@ mod tests {
 
     fn timing(samples: &[f64]) -> Timing {
         Timing::new(samples.to_vec(), 0, 1)
+    }
+
+    #[test]
+    fn contenders_take_turns_in_changing_orders_while_they_have_runs_left() {
+        let turns = turns(&[8, 3, 0, 8]);
+        // Three have runs in the first three rounds, two in the five after them.
+        let (first, last) = turns.split_at(9);
+        let rounds = first.chunks(3).chain(last.chunks(2));
+        let mut orders: Vec<Vec<usize>> = rounds.map(<[_]>::to_vec).collect();
+        let sorted = orders.clone().into_iter().map(|mut order| {
+            order.sort();
+            order
+        });
+        let expected = [vec![vec![0, 1, 3]; 3], vec![vec![0, 3]; 5]].concat();
+        assert_eq!(sorted.collect::<Vec<_>>(), expected);
+        orders.dedup();
+        assert!(orders.len() > 3, "{orders:?}");
+        assert!(super::turns(&[]).is_empty());
     }
 
     #[test]

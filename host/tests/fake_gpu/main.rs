@@ -81,6 +81,7 @@ fn main() -> ExitCode {
         several::a_benchmark_of_several_gpus_compares_them_with_one,
         several::a_benchmark_of_several_starts_has_the_rows_of_each_beside_each_other,
         several::timed_products_start_where_they_are_told_to,
+        several::only_from_host_memory_does_each_timed_run_copy_the_matrices_in_and_c_out,
         several::cublas_and_tune_are_for_one_gpu,
         several::cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs,
         several::a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file,

@@ -22,7 +22,12 @@ const M_N_K: Shape = Shape::new(33, 70, 19);
 pub const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
 
 fn multiply(settings: &str, device: &str, more: &str) -> Ran {
-    let kernel = "--kernel naive --runs 2";
+    let runs = if more.contains("--runs") {
+        ""
+    } else {
+        "--runs 2"
+    };
+    let kernel = format!("--kernel naive {runs}");
     host(
         &format!("{EXACT} waits=0 {settings}"),
         &format!("--device {device} {SHAPE} {kernel} {more}"),
@@ -437,6 +442,29 @@ pub fn timed_products_start_where_they_are_told_to() {
     }
     let refused = multiply("", "cuda", "--start host").ended.refused(2);
     assert_contains(&refused, &["--start goes with several devices"]);
+}
+
+pub fn only_from_host_memory_does_each_timed_run_copy_the_matrices_in_and_c_out() {
+    let copied = |start: &str, runs: usize| {
+        let more = format!("--beta 1 --start {start} --runs {runs}");
+        let log = record("gpus=2", "cuda:0+1", &more).1;
+        [0, 1].map(|to_host| {
+            let copies = log
+                .iter()
+                .filter(|line| line.kind == "waited" && line.number("to") == to_host);
+            copies.map(|line| line.number("bytes")).sum::<u64>()
+        })
+    };
+    let (m, n, k) = (M_N_K.m as u64, M_N_K.n as u64, M_N_K.k as u64);
+    for (start, of_a_run) in [
+        ("host", [m * k + k * n + m * n, m * n]),
+        ("spread", [m * n, 0]),
+    ] {
+        let [few, more] = [2, 4].map(|runs| copied(start, runs));
+        // Two more runs on both GPUs, and two on the first alone.
+        let expected = of_a_run.map(|elements| (2 + 2) * 4 * elements);
+        assert_eq!([0, 1].map(|at| more[at] - few[at]), expected, "{start}");
+    }
 }
 
 pub fn cublas_and_tune_are_for_one_gpu() {

@@ -107,6 +107,11 @@ driver! {
     fn cuMemcpy2D_v2(rectangle: *const Rectangle) |gpu| {
         // SAFETY: the function's documentation asks for one.
         let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
+        gpu.log(format_args!(
+            "waited to={} bytes={}",
+            u32::from(to.memory == HOST),
+            width * height
+        ));
         gpu.run_pending();
         for row in 0..height {
             copy(from.row(gpu, row, width), to.row(gpu, row, width), width)?;
