@@ -154,10 +154,10 @@ pub fn measure<T: Element>(
     Ok(machine)
 }
 
-/// Elements that this rank fills with zeros while that is timed, and those of the rank that fills
-/// the most: in the proportion of their parts of C. Rank 0 has all of C if it gathers it, and takes
-/// much less time beside others with small parts than beside others with as much. Of more elements
-/// it fills more bytes a second, so they are at least `least` and at most `most`, and else C's.
+/// How many elements this rank fills with zeros while that is timed, and how many the rank that
+/// fills the most. That is as many as its part of C has, within `least` and `most`, since more
+/// elements are filled at more bytes a second. If rank 0 gathers C it has all of C; the others then
+/// fill less in proportion, as rank 0 is much faster beside ranks that fill little.
 fn zeroed(rank: usize, case: &Case, least: usize, most: usize) -> (usize, usize) {
     let all = case.shape.m * case.shape.n;
     let largest = if case.gathers {
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_fill_so_much_as_a_rank_has_of_c_or_in_that_proportion() {
+    fn as_much_is_filled_with_zeros_as_a_rank_has_of_c_within_limits() {
         let case = |gathers| Case {
             shape: Shape::new(100, 90, 7),
             ranks: 4,
@@ -338,7 +338,7 @@ mod tests {
         };
         assert_eq!(each(true, 1, 10_000), [(9000, 9000), (2250, 9000)]);
         assert_eq!(each(false, 1, 10_000), [(2250, 2250); 2]);
-        // No more than the most, no less than the least, which counts where both cannot be.
+        // Within both limits; the least counts where it is the larger.
         assert_eq!(each(true, 1, 800), [(800, 800), (200, 800)]);
         assert_eq!(each(false, 4000, 5000), [(4000, 4000); 2]);
         assert_eq!(each(true, 10_000, 1000), [(10_000, 10_000), (2500, 10_000)]);
