@@ -33,7 +33,7 @@ use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 use crate::compat::grid_dependency;
-use crate::fix_up::Sink;
+use crate::fix_up::{c_of_f32, Sink};
 use crate::fix_up_half::HalfC;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
@@ -201,24 +201,6 @@ impl<T: Half> Vector for Half8<T> {
     #[inline(always)]
     fn value(element: u16) -> f32 {
         T::value(element)
-    }
-}
-
-/// C of f32, of whatever A and B are.
-#[inline(always)]
-fn c_of_f32<'a, T>(gemm: &Gemm<'a, T, f32, f32>) -> Gemm<'a, f32> {
-    Gemm {
-        m: gemm.m,
-        n: gemm.n,
-        k: gemm.k,
-        alpha: gemm.alpha,
-        a: &[],
-        lda: 0,
-        b: &[],
-        ldb: 0,
-        beta: gemm.beta,
-        c: gemm.c,
-        ldc: gemm.ldc,
     }
 }
 

@@ -143,6 +143,24 @@ impl Sink for Gemm<'_, f32> {
     }
 }
 
+/// C of f32, of whatever A and B are.
+#[inline(always)]
+pub(crate) fn c_of_f32<'a, T>(gemm: &Gemm<'a, T, f32, f32>) -> Gemm<'a, f32> {
+    Gemm {
+        m: gemm.m,
+        n: gemm.n,
+        k: gemm.k,
+        alpha: gemm.alpha,
+        a: &[],
+        lda: 0,
+        b: &[],
+        ldb: 0,
+        beta: gemm.beta,
+        c: gemm.c,
+        ldc: gemm.ldc,
+    }
+}
+
 /// The work of a block.
 #[inline(always)]
 pub(crate) unsafe fn reduce(

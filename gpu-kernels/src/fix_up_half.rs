@@ -102,11 +102,29 @@ impl<T: Half> Sink for HalfC<T> {
 
     #[inline(always)]
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
+        let c = self.c.wrapping_add(row * self.ldc + col);
+        if row < self.m && col + 4 <= self.n && (c as usize).is_multiple_of(8) {
+            let old = match self.beta == 0.0 {
+                true => Half4([0; 2]),
+                false => *c.cast::<Half4>(),
+            };
+            let updated = |i: usize| {
+                let bits = (old.0[i / 2] >> (i % 2 * 16)) as u16;
+                half::updated::<T>(bits, self.alpha, self.beta, sums.0[i])
+            };
+            let pairs = [(0, 1), (2, 3)].map(|(i, j)| T::pair(updated(i), updated(j)));
+            *c.cast::<Half4>() = Half4(pairs);
+            return;
+        }
         for i in 0..4 {
             if row < self.m && col + i < self.n {
-                let c = self.c.add(row * self.ldc + col + i);
-                half::update::<T>(c, self.alpha, self.beta, sums.0[i]);
+                half::update::<T>(c.add(i), self.alpha, self.beta, sums.0[i]);
             }
         }
     }
 }
+
+/// Four neighbours of C, two in a word, which are read and written at once.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Half4([u32; 2]);

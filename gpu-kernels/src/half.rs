@@ -13,6 +13,13 @@ pub trait Half: Copy {
     /// The number that these bits stand for.
     fn value(bits: u16) -> f32;
 
+    /// `A * B + C` by a warp, 16 x 16 by 16 x 8.
+    ///
+    /// # Safety
+    ///
+    /// As [`mma::m16n8k16_bf16`].
+    unsafe fn multiply_8(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
+
     /// `sums = A * B`, or `sums += A * B` if it `adds`: 64 x 16 by 16 x 64.
     ///
     /// # Safety
@@ -118,13 +125,20 @@ sums! {
 /// `c` is valid for reading and writing, and no other thread touches it.
 #[inline(always)]
 pub unsafe fn update<T: Half>(c: *mut u16, alpha: f32, beta: f32, sum: f32) {
+    let old = if beta == 0.0 { 0 } else { *c };
+    *c = T::pair(updated::<T>(old, alpha, beta, sum), 0.0) as u16;
+}
+
+/// `alpha * sum + beta * old`, before it is rounded to the type of `old`, which counts only if
+/// `beta` is not 0.
+#[inline(always)]
+pub fn updated<T: Half>(old: u16, alpha: f32, beta: f32, sum: f32) -> f32 {
     let product = alpha * sum;
-    let updated = if beta == 0.0 {
+    if beta == 0.0 {
         product
     } else {
-        beta.times_plus(T::value(*c), product)
-    };
-    *c = T::pair(updated, 0.0) as u16;
+        beta.times_plus(T::value(old), product)
+    }
 }
 
 /// f32 without its lower 16 bits: as wide a range, 8 bits of precision.
@@ -136,7 +150,7 @@ pub struct Bf16;
 pub struct F16;
 
 macro_rules! half {
-    ($($type:ident, $pair:ident, $value:ident, $multiply_64:ident, $multiply_128:ident, $multiply_256:ident;)*) => {
+    ($($type:ident, $pair:ident, $value:ident, $multiply_8:ident, $multiply_64:ident, $multiply_128:ident, $multiply_256:ident;)*) => {
         $(
             impl Half for $type {
                 #[inline(always)]
@@ -147,6 +161,12 @@ macro_rules! half {
                 #[inline(always)]
                 fn value(bits: u16) -> f32 {
                     mma::$value(bits)
+                }
+
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn multiply_8(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+                    mma::$multiply_8(a, b, c)
                 }
 
                 #[inline(always)]
@@ -187,6 +207,6 @@ macro_rules! half {
 }
 
 half! {
-    Bf16, pair_of_bf16, of_bf16, m64n64k16_bf16, m64n128k16_bf16, m64n256k16_bf16;
-    F16, pair_of_f16, of_f16, m64n64k16_f16, m64n128k16_f16, m64n256k16_f16;
+    Bf16, pair_of_bf16, of_bf16, m16n8k16_bf16, m64n64k16_bf16, m64n128k16_bf16, m64n256k16_bf16;
+    F16, pair_of_f16, of_f16, m16n8k16_f16, m64n64k16_f16, m64n128k16_f16, m64n256k16_f16;
 }
