@@ -123,7 +123,12 @@ pub(crate) trait Sink {
     /// Rows and columns.
     fn size(&self) -> (usize, usize);
 
-    /// `C[row][col..col + 4] = alpha * sums + beta * C[row][col..col + 4]`, where C has them.
+    /// `C[row][col..col + 4] = alpha * sums + beta * C[row][col..col + 4]`, as many of the four as
+    /// the row has.
+    ///
+    /// # Safety
+    ///
+    /// `row` is one of C's, and no other thread touches these elements.
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4);
 }
 

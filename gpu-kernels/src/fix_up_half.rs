@@ -103,22 +103,28 @@ impl<T: Half> Sink for HalfC<T> {
     #[inline(always)]
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
         let c = self.c.wrapping_add(row * self.ldc + col);
-        if row < self.m && col + 4 <= self.n && (c as usize).is_multiple_of(8) {
-            let old = match self.beta == 0.0 {
-                true => Half4([0; 2]),
-                false => *c.cast::<Half4>(),
-            };
-            let updated = |i: usize| {
-                let bits = (old.0[i / 2] >> (i % 2 * 16)) as u16;
-                half::updated::<T>(bits, self.alpha, self.beta, sums.0[i])
-            };
-            let pairs = [(0, 1), (2, 3)].map(|(i, j)| T::pair(updated(i), updated(j)));
-            *c.cast::<Half4>() = Half4(pairs);
-            return;
+        let in_bounds = |i: usize| col + i < self.n;
+        let is_one_access = in_bounds(3) && (c as usize).is_multiple_of(8);
+        let mut old = [0u16; 4];
+        if self.beta != 0.0 && is_one_access {
+            let Half4([low, high]) = *c.cast();
+            old = [low as u16, (low >> 16) as u16, high as u16, (high >> 16) as u16];
+        } else if self.beta != 0.0 {
+            for i in 0..4 {
+                if in_bounds(i) {
+                    old[i] = *c.add(i);
+                }
+            }
         }
-        for i in 0..4 {
-            if row < self.m && col + i < self.n {
-                half::update::<T>(c.add(i), self.alpha, self.beta, sums.0[i]);
+        let updated = |i: usize| half::updated::<T>(old[i], self.alpha, self.beta, sums.0[i]);
+        let pairs = [(0, 1), (2, 3)].map(|(i, j)| T::pair(updated(i), updated(j)));
+        if is_one_access {
+            *c.cast() = Half4(pairs);
+        } else {
+            for i in 0..4 {
+                if in_bounds(i) {
+                    *c.add(i) = (pairs[i / 2] >> (i % 2 * 16)) as u16;
+                }
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Tensor cores for f32, by rounding its elements to tf32: half of the bits, several times the
-//! speed.
+//! Tensor cores for short elements: bf16 and f16 (`tensor_core_half.rs`), and here f32 rounded to
+//! tf32, which is half of the bits and several times the speed.
 //!
 //! Over `fp64-tensor`:
 //! - `mma::m16n8k8_tf32` multiplies elements of 11 bits, exactly, and adds the products up in f32,
@@ -98,7 +98,7 @@ macro_rules! variants {
                             thread_tile: (2 * tensor_core_half::STEPS_M as u32, 2 * tensor_core_half::STEPS_N as u32),
                             a: layout!($a),
                             b: layout!($b),
-                            rate: Some(Rate::h200(300.0, 0.7, 2)),
+                            rate: Some(Rate::h200(380.0, 0.7, 2)),
                         }
                         => tensor_core_half::multiply::<$element, $a, $b, _>(
                             gemm, $c(&gemm), partials, stages,

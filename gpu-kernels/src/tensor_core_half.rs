@@ -257,6 +257,10 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         assert!(STEPS_N.is_multiple_of(2), "two fragments of B at a time");
         assert!(STAGES >= 2, "one stage is read, the others arrive");
     }
+    if cfg!(all(cuda_device, not(cuda_arch_at_least = "80"))) {
+        T::multiply_8([0; 4], [0; 2], [0.0; 4]); // a trap: no launch runs it there
+        return;
+    }
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
 
@@ -278,7 +282,12 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         let segment = stream_k.segment(work);
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
-        let (iterations, k0) = (segment.to - segment.from, segment.from * BK);
+        let k0 = segment.from * BK;
+        // Without a depth a tile has an iteration all the same, in which nothing is read.
+        let iterations = match depth {
+            0 => 0,
+            _ => segment.to - segment.from,
+        };
         let (of_a, of_b) = ((gemm.m, depth), (gemm.n, depth));
         let mut a = Loader::<A>::new(gemm.a, gemm.lda, of_a, (tile_row, k0), thread);
         let mut b = Loader::<B>::new(gemm.b, gemm.ldb, of_b, (tile_col, k0), thread);
@@ -334,14 +343,15 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
             for j in 0..STEPS_N {
                 let (m, n, sums) = four_of_a_row(lane as u32, accumulators[i][j]);
                 let (row, col) = (row + 16 * i + m, col + 8 * j + n);
-                if stream_k.covers_tile(segment) {
+                let in_bounds = tile_row + row < gemm.m;
+                if in_bounds && stream_k.covers_tile(segment) {
                     c.update4(tile_row + row, tile_col + col, sums);
-                } else {
+                } else if in_bounds {
                     sums.write(partial.add(row * BN + col));
                 }
             }
         }
-        work.begin += iterations;
+        work.begin += segment.to - segment.from;
         workspace_tile = 2 * block_x + 1;
     }
 }

@@ -1,6 +1,6 @@
 //! Hopper's tensor cores: a warpgroup multiplies tiles that the copy engine brings.
 //!
-//! Over `tensor-core`, for elements of 16 bits (bf16, f16) with sums in f32:
+//! Over `tensor-core` for elements of 16 bits (bf16, f16), with sums in f32:
 //! - `wgmma`: the 128 threads of a warpgroup multiply 64 x 16 by 16 x 256 in one instruction,
 //!   which reads A and B from shared memory itself. No fragment of them passes through registers,
 //!   which are left to the sums: half of a thread's;

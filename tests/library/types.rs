@@ -261,9 +261,9 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
     }
 }
 
-/// Whether this is a type that only tensor cores of Hopper multiply, and the device has none.
+/// Whether this is a type that only tensor cores from 8.0 on multiply, and the device has none.
 fn lacks_tensor_cores<T: Number>(library: &Library) -> bool {
-    T::TYPE.bytes() == 2 && library.device.facts().capability != 90
+    T::TYPE.bytes() == 2 && library.device.facts().capability < 80
 }
 
 fn multiplies_wherever_matrices_lie<T: Number + MultipliesInto<C>, C: Number>(

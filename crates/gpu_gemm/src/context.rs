@@ -387,7 +387,7 @@ impl Drop for Context<'_> {
 /// | `f32` | `f32` | `f32` | all |
 /// | `f64` | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
 /// | `i32` | `i32` | `i32`, and wrap | all |
-/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs of Hopper (9.0), the simulator |
+/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs from 8.0 on, the simulator |
 ///
 /// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, as it is
 /// written; a C of `f32` holds the sums as they are, so that products can be added up in it.

@@ -2,7 +2,7 @@
 
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::gpu::occupancy::WARP;
-use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Variant};
+use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Unit, Variant};
 use gpu_gemm::launch::Waits;
 use gpu_gemm::plan::Panel;
 use gpu_gemm::{Choice, DataType, DeviceFacts, Launch, Plan, PlanError, Shape, Split, gpu_kernels};
@@ -39,11 +39,13 @@ pub enum ExplainError {
     Plan(#[from] PlanError),
     #[error("There is no data sheet of `{0}`.")]
     NoSuchGpu(String),
-    #[error("Kernel `{kernel}` needs tensor cores, which `{gpu}` does not have for {dtype}.")]
+    #[error(
+        "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which `{gpu}` does not have."
+    )]
     NoTensorCores {
         kernel: &'static str,
         gpu: String,
-        dtype: DataType,
+        needed: String,
     },
     #[error("No kernel multiplies {0}: no memory holds such matrices.")]
     NoChoice(Shape),
@@ -196,11 +198,12 @@ impl Explanation {
         };
         let (variant, shape) = (question.choice.variant, question.shape);
         let data_type = variant.types.data_type();
-        if gpu.peak_of(variant) == 0.0 {
+        let facts = DeviceFacts::of_gpu(&gpu);
+        if variant.unit != Unit::CudaCores && !facts.runs(variant) {
             return Err(ExplainError::NoTensorCores {
                 kernel: variant.name,
                 gpu: gpu.name,
-                dtype: data_type,
+                needed: DeviceFacts::needed_capability(variant),
             });
         }
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
@@ -211,7 +214,7 @@ impl Explanation {
             let dynamic = variant.dynamic_shared_bytes(shape.k);
             Occupancy::of(gpu.capability, variant, resources, dynamic)
         });
-        let plan = (question.choice).plan_compact(shape, &DeviceFacts::of_gpu(&gpu))?;
+        let plan = (question.choice).plan_compact(shape, &facts)?;
         let cut = Cut::of(&plan);
         let traffic = Traffic::of_plan(&plan, question.reads_c);
         let intensity = traffic.intensity(shape, data_type);

@@ -5,7 +5,7 @@ use gpu_kernels::variants;
 
 use super::choice::Choice;
 use super::model;
-use crate::call::Call;
+use crate::call::{Call, Factor};
 use crate::gpu::DeviceFacts;
 use crate::plan::{Decomposition, Plan, decomposition};
 
@@ -111,15 +111,41 @@ pub(super) fn of_few_rows(
     call: Call,
     facts: &DeviceFacts,
 ) -> impl Iterator<Item = (Choice, f64)> {
-    let of_type = variants()
-        .filter(move |one| one.gemv_like && one.types.data_type() == data_type && facts.runs(one));
-    of_type.filter_map(move |variant| {
-        let decompositions = decompositions(variant, call, facts).into_iter();
-        let plans = decompositions.filter_map(|one| Plan::new(variant, call, one).ok());
-        let (plan, seconds) = timed(plans, facts).min_by(|one, other| one.1.total_cmp(&other.1))?;
+    fastest_divisions(data_type, call, facts, |one| one.gemv_like).map(|(plan, seconds)| {
         let ctas = plan.decomposition().map_or(0, |of| of.ctas);
         let seconds = OF_16_BITS * seconds + OF_CTA * f64::from(ctas);
-        Some((Choice::of(&plan), seconds))
+        (Choice::of(&plan), seconds)
+    })
+}
+
+/// The same of those that multiply elements of 16 bits by the tensor cores that there were before
+/// Hopper, and read A and B as they lie.
+pub(super) fn on_warps(
+    data_type: DataType,
+    call: Call,
+    facts: &DeviceFacts,
+) -> impl Iterator<Item = (Choice, f64)> {
+    let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
+    let is_one = move |one: &Variant| !one.gemv_like && [one.a.major, one.b.major] == lies;
+    fastest_divisions(data_type, call, facts, is_one)
+        .map(|(plan, seconds)| (Choice::of(&plan), seconds))
+}
+
+/// The stream-K kernels of a type that `are_meant`, each with its fastest decomposition.
+fn fastest_divisions(
+    data_type: DataType,
+    call: Call,
+    facts: &DeviceFacts,
+    are_meant: impl Fn(&Variant) -> bool,
+) -> impl Iterator<Item = (Plan, f64)> {
+    let of_type = variants().filter(move |one| {
+        one.grid == Grid::StreamK && one.types.data_type() == data_type && facts.runs(one)
+    });
+    let meant = of_type.filter(move |one| are_meant(one));
+    meant.filter_map(move |variant| {
+        let decompositions = decompositions(variant, call, facts).into_iter();
+        let plans = decompositions.filter_map(|one| Plan::new(variant, call, one).ok());
+        timed(plans, facts).min_by(|one, other| one.1.total_cmp(&other.1))
     })
 }
 

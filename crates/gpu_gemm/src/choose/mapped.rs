@@ -65,7 +65,7 @@ const FIX_UP: f64 = 5000.0;
 const PARTIAL_BYTES: f64 = 800.0;
 const IN_GROUPS: f64 = 1.4;
 
-/// The kernels for this type that read A and B as they lie, each with its fastest decomposition and
+/// The kernels for this type that run here and read A and B as they lie, each with its fastest decomposition and
 /// the seconds that it is predicted to take, the fastest first.
 pub(super) fn predictions(
     data_type: DataType,
@@ -77,6 +77,7 @@ pub(super) fn predictions(
     let mut predictions: Vec<(Choice, f64)> = variants
         .filter(|one| one.types.data_type() == data_type && [one.a.major, one.b.major] == lies)
         .filter(|one| one.grid.is_persistent() && one.block.threads() > WARPGROUP)
+        .filter(|one| facts.runs(one))
         .map(|variant| {
             let (decomposition, clocks) = fastest(variant, call.shape, facts.ctas_at_once(variant));
             let is_stream_k = variant.grid == Grid::PersistentStreamK;

@@ -246,6 +246,9 @@ impl Chooser {
         match data_type.inputs.bytes() {
             2 => {
                 let mut predictions = mapped::predictions(data_type, call, &self.facts);
+                if predictions.is_empty() {
+                    predictions.extend(candidates::on_warps(data_type, *call, &self.facts));
+                }
                 predictions.extend(candidates::of_few_rows(data_type, *call, &self.facts));
                 predictions.sort_by(|one, other| one.1.total_cmp(&other.1));
                 predictions
@@ -335,8 +338,14 @@ pub enum Why {
 }
 
 /// The kernel for a type without rates: the first variant, without compensated summation, of the
-/// highest rung that multiplies this type.
+/// highest rung that multiplies this type. For elements of 16 bits, where no kernel runs, the one
+/// that asks for the least: its error says what that is.
 fn highest_of_type(data_type: DataType) -> Option<&'static Variant> {
+    if data_type.inputs.bytes() == 2 {
+        let of_type = gpu_kernels::variants()
+            .filter(|one| one.types.data_type() == data_type && !one.gemv_like);
+        return of_type.min_by_key(|one| one.least_capability);
+    }
     let is_suitable = |variant: &&Variant| {
         variant.types == Types::all(data_type.c)
             && variant.types.data_type() == data_type
@@ -396,6 +405,57 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Ampere, Ada and Blackwell have no wgmma, and a T4 has no instruction for bf16.
+    #[test]
+    fn elements_of_16_bits_are_multiplied_on_any_gpu_with_tensor_cores_for_them() {
+        for capability in [80, 86, 89, 100, 120] {
+            let facts = DeviceFacts {
+                capability,
+                ..h200()
+            };
+            let chooser = Chooser::untuned(facts.clone());
+            for data_type in DataType::ALL
+                .into_iter()
+                .filter(|one| one.inputs.bytes() == 2)
+            {
+                for [a, b] in Transpose::ALL
+                    .map(|a| Transpose::ALL.map(|b| [a, b]))
+                    .concat()
+                {
+                    let call = Call::compact(Shape::cube(1024), a, b, data_type.inputs);
+                    let choice = chooser.choose_for(data_type, call).unwrap();
+                    let name = choice.variant.name;
+                    assert!(name.starts_with("tensor-core"), "{name}, {capability}");
+                    assert!(facts.runs(choice.variant));
+                    let plan = choice.plan(call, &facts).unwrap();
+                    assert_eq!(plan.panels()[0].copies().count(), 0, "{a:?} {b:?}");
+                }
+                let row = chooser.choose(data_type, Shape::new(1, 4096, 4096));
+                assert!(row.unwrap().variant.gemv_like, "{data_type}");
+                let reasoned = chooser.reasoned(data_type, Shape::cube(4096)).unwrap();
+                assert_eq!(reasoned.why, Why::Predicted);
+                let run = |(one, _): &(Choice, f64)| facts.runs(one.variant);
+                assert!(reasoned.candidates.iter().all(run), "{capability}");
+            }
+        }
+        // What is refused there needs the least.
+        let none = Chooser::untuned(t4()).choose(DataType::BF16, Shape::cube(64));
+        assert_eq!(none.unwrap().variant.name, "tensor-core");
+    }
+
+    /// 64 tiles of 128 x 128 do not fill a GPU.
+    #[test]
+    fn few_tiles_of_16_bits_are_divided() {
+        let facts = DeviceFacts {
+            capability: 80,
+            ..h200()
+        };
+        let chooser = Chooser::untuned(facts);
+        let choice = chooser.choose(DataType::BF16, Shape::new(256, 256, 8192));
+        let ctas = choice.unwrap().decomposition.map(|of| of.ctas);
+        assert!(ctas.is_some_and(|ctas| ctas > 4), "{ctas:?}");
     }
 
     #[test]

@@ -188,14 +188,9 @@ impl DeviceError {
     pub(crate) fn lacks_tensor_cores(facts: &DeviceFacts, variant: &Variant) -> Option<Self> {
         let needs_them = variant.unit != Unit::CudaCores;
         let lacks_them = needs_them && !facts.runs(variant);
-        let least = variant.least_capability;
-        let newer = match variant.one_capability {
-            true => "",
-            false => " or newer",
-        };
         lacks_them.then(|| DeviceError::NoTensorCores {
             kernel: variant.name.to_owned(),
-            needed: format!("{}.{}{newer}", least / 10, least % 10),
+            needed: DeviceFacts::needed_capability(variant),
         })
     }
 

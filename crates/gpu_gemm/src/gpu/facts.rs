@@ -85,6 +85,16 @@ impl DeviceFacts {
         }
     }
 
+    /// The compute capability that a kernel needs, such as `8.0 or newer`.
+    pub fn needed_capability(variant: &Variant) -> String {
+        let least = variant.least_capability;
+        let newer = match variant.one_capability {
+            true => "",
+            false => " or newer",
+        };
+        format!("{}.{}{newer}", least / 10, least % 10)
+    }
+
     /// The number of CTAs of a kernel that an SM holds at once: as many as on the GPU where its
     /// rate was measured, unless this GPU has room for fewer. Of a kernel without a rate one, or, of
     /// one with a ring of stages, as many as have room for that.
