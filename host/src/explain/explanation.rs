@@ -39,10 +39,16 @@ pub enum ExplainError {
     Plan(#[from] PlanError),
     #[error("There is no data sheet of `{0}`.")]
     NoSuchGpu(String),
+    #[error("Kernel `{kernel}` needs tensor cores, which `{gpu}` does not have for {dtype}.")]
+    NoTensorCores {
+        kernel: &'static str,
+        gpu: String,
+        dtype: DataType,
+    },
     #[error(
         "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which `{gpu}` does not have."
     )]
-    NoTensorCores {
+    OtherTensorCores {
         kernel: &'static str,
         gpu: String,
         needed: String,
@@ -200,10 +206,17 @@ impl Explanation {
         let data_type = variant.types.data_type();
         let facts = DeviceFacts::of_gpu(&gpu);
         if variant.unit != Unit::CudaCores && !facts.runs(variant) {
-            return Err(ExplainError::NoTensorCores {
+            return Err(ExplainError::OtherTensorCores {
                 kernel: variant.name,
                 gpu: gpu.name,
                 needed: DeviceFacts::needed_capability(variant),
+            });
+        }
+        if gpu.peak_of(variant) == 0.0 {
+            return Err(ExplainError::NoTensorCores {
+                kernel: variant.name,
+                gpu: gpu.name,
+                dtype: data_type,
             });
         }
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {

@@ -85,6 +85,22 @@ fn no_ptx_of_this_build_is_refused_by_ptxas() {
     }
 }
 
+/// Only Hopper has wgmma; Ampere and Ada have the tensor cores of a warp, a T4 none for bf16.
+#[test]
+fn no_kernel_is_said_to_run_where_it_does_not() {
+    for gpu in ["a100", "rtx4090", "rtx4070"] {
+        let auto = explain(&format!("auto --dtype bf16 --size 4096 --gpu {gpu}")).succeeded();
+        assert!(auto.starts_with("auto: runs tensor-core "), "{auto}");
+        assert!(!auto.contains("warp-specialized"), "{auto}");
+        let named = explain(&format!("persistent --dtype bf16 --size 4096 --gpu {gpu}")).refused(1);
+        let why =
+            "Kernel `persistent` needs tensor cores of compute capability 9.0, which `NVIDIA ";
+        assert!(named.contains(why), "{named}");
+    }
+    let none = explain("auto --dtype bf16 --size 4096 --gpu t4").refused(1);
+    assert!(none.contains("compute capability 8.0 or newer"), "{none}");
+}
+
 #[test]
 fn counts_that_are_not_what_their_formulas_give_are_explained() {
     // 6250 by the formula, which is for tiles of 256 columns, and 400 000 elements.
