@@ -28,6 +28,7 @@ kernels=(
     "warp-specialized --dtype bf16-f32" "persistent-64x64 --dtype f16-f32" "warp-specialized-fp64-32x64 --dtype f64"
     "persistent --dtype bf16" "persistent-128x128 --dtype f16"
     "persistent-64x128 --dtype bf16" "persistent-64x64 --dtype f16"
+    "tensor-core --dtype bf16" "tensor-core-nt --dtype f16" "tensor-core-tn --dtype bf16-f32" "tensor-core-tt --dtype f16-f32"
 )
 
 log=$(mktemp -d)

@@ -108,7 +108,12 @@ impl<T: Half> Sink for HalfC<T> {
         let mut old = [0u16; 4];
         if self.beta != 0.0 && is_one_access {
             let Half4([low, high]) = *c.cast();
-            old = [low as u16, (low >> 16) as u16, high as u16, (high >> 16) as u16];
+            old = [
+                low as u16,
+                (low >> 16) as u16,
+                high as u16,
+                (high >> 16) as u16,
+            ];
         } else if self.beta != 0.0 {
             for i in 0..4 {
                 if in_bounds(i) {
