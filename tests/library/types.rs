@@ -245,7 +245,8 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         let does_nothing = is_empty || beta == 1 && (alpha == 0 || shape.k == 0);
         if lacks_tensor_cores::<T>(library) && !does_nothing {
             let refused = said.err().ok_or("it was not refused")?.to_string();
-            let needs = "compute capability 8.0 or newer, which this device does not have";
+            let needs =
+                "needs tensor cores of compute capability 8.0 or newer, which this device does not";
             assert!(refused.contains(needs), "{name}: {refused}");
             assert!(
                 bits(&got) == bits(&self.c.elements),

@@ -378,8 +378,12 @@ fn names_its_lines(built: &Built) -> Result<(), Failed> {
                     place.file == kernel.source && with_barrier.contains(&place.line)
                 });
                 found.extend(in_source.map(|place| place.line));
-                // Else it is in what another file of the kernels has for both, or for this one.
-                let is_of_rung = |place: &&Place| place.file.starts_with("gpu-kernels/src/");
+                // Else it is in what another rung's file has for both, or this one's second file.
+                let is_of_rung = |place: &&Place| {
+                    let mut rungs = KERNELS.iter();
+                    place.file == "gpu-kernels/src/tensor_core_half.rs"
+                        || rungs.any(|kernel| kernel.source == place.file)
+                };
                 let is_barrier = |place: &Place| {
                     let lines = lines_with_barrier(&workspace.join(&place.file));
                     lines.is_ok_and(|lines| lines.contains(&place.line))

@@ -65,8 +65,8 @@ const FIX_UP: f64 = 5000.0;
 const PARTIAL_BYTES: f64 = 800.0;
 const IN_GROUPS: f64 = 1.4;
 
-/// The kernels for this type that run here and read A and B as they lie, each with its fastest decomposition and
-/// the seconds that it is predicted to take, the fastest first.
+/// The kernels for this type that run here and read A and B as they lie, each with its fastest
+/// decomposition and the seconds that it is predicted to take, the fastest first.
 pub(super) fn predictions(
     data_type: DataType,
     call: &Call,

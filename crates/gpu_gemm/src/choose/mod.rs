@@ -445,7 +445,7 @@ mod tests {
         assert_eq!(none.unwrap().variant.name, "tensor-core");
     }
 
-    /// 64 tiles of 128 x 128 do not fill a GPU.
+    /// Four tiles of 128 x 128 do not fill a GPU.
     #[test]
     fn few_tiles_of_16_bits_are_divided() {
         let facts = DeviceFacts {
