@@ -9,7 +9,7 @@ pub mod probes;
 use std::process::ExitCode;
 
 use gpu_gemm::ElementType;
-use gpu_gemm::gpu_kernels::spec::{Grid, Major, Variant};
+use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -25,17 +25,29 @@ pub fn on_simulator(
 /// warpgroups take it a while. Of 16 bits two of their eight variants read A and B in all ways
 /// that there are, and have both types; and square stream-K tiles have the code of those that are
 /// twice as wide. A C of f32 changes nothing but how C is stored: one variant of each grid has it.
+/// Warps whose tensor cores multiply 16 bits have a variant for each layout and type; of the
+/// sixteen, four have each once.
 pub fn stands_for_itself(variant: &Variant) -> bool {
-    let inputs = variant.types.a;
+    let (inputs, c) = (variant.types.a, variant.types.c);
+    let of_16_bits = inputs.bytes() == 2;
     let is_first = match variant.a.major {
-        _ if inputs.bytes() > 2 => true,
+        _ if !of_16_bits => true,
         Major::K => inputs == ElementType::Bf16 && variant.b.major == Major::Mn,
         Major::Mn => inputs == ElementType::F16 && variant.b.major == Major::K,
     };
     let is_square = variant.tile.m == variant.tile.n;
     match variant.grid {
-        Grid::Persistent if inputs != variant.types.c => is_first && inputs == ElementType::Bf16,
-        Grid::PersistentStreamK if inputs != variant.types.c => {
+        Grid::StreamK if of_16_bits && variant.unit != Unit::CudaCores => {
+            let of_layout = match (variant.a.major, variant.b.major) {
+                (Major::K, Major::Mn) => DataType::BF16,
+                (Major::K, Major::K) => DataType::F16,
+                (Major::Mn, Major::Mn) => DataType::BF16_F32,
+                (Major::Mn, Major::K) => DataType::F16_F32,
+            };
+            variant.types.data_type() == of_layout
+        }
+        Grid::Persistent if inputs != c => is_first && inputs == ElementType::Bf16,
+        Grid::PersistentStreamK if inputs != c => {
             is_first && inputs == ElementType::F16 && variant.tile.m == 64 && is_square
         }
         Grid::Persistent => is_first,

@@ -133,7 +133,7 @@ fn compute(panel: &Panel, facts: &DeviceFacts, rate: &Rate) -> f64 {
     let products = f64::from(tile.m) * f64::from(tile.n) * f64::from(tile.k);
     let resident = u64::from(facts.resident(variant));
     let sms = u64::from(facts.sms);
-    let full_speed = facts.speeds.of_sm(rate);
+    let full_speed = facts.flops_of_sm(variant, rate);
     let warps = u64::from(variant.block.threads().div_ceil(32));
     let written = f64::from(tile.m) * f64::from(tile.n) * variant.types.c.bytes() as f64;
     let of_tile = TILE + written * f64::from(facts.sms) / facts.speeds.memory_bytes_per_s;

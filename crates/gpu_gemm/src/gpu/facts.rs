@@ -3,9 +3,10 @@
 //!
 //! Kernels were measured on one H200 (132 streaming multiprocessors, SMs, at 1980 MHz), see
 //! [`Rate`]. Other GPUs are assumed to differ in their multiply-add
-//! rate, in their memory bandwidth, and in how many CTAs an SM holds.
+//! rate, in their memory bandwidth, and in how many CTAs an SM holds; tensor cores to be kept as
+//! busy a clock, up to their peak.
 
-use gpu_kernels::spec::{ElementType, Rate, Staging, Variant};
+use gpu_kernels::spec::{ElementType, Rate, Staging, Unit, Variant};
 
 use super::capability::Capability;
 use super::model::Gpu;
@@ -122,13 +123,31 @@ impl DeviceFacts {
     pub fn ctas_at_once(&self, variant: &Variant) -> u32 {
         (self.resident(variant) * self.sms).max(1)
     }
+
+    /// Operations a second of a kernel with this rate on one fully occupied SM.
+    pub fn flops_of_sm(&self, variant: &Variant, rate: &Rate) -> f64 {
+        let measured = rate.flops_per_s / SMS;
+        match variant.unit {
+            Unit::CudaCores => measured * self.speeds.sm,
+            Unit::TensorCores { .. } => {
+                let as_measured = measured * self.speeds.clock;
+                let peak = |sm: &Capability| {
+                    let clock_hz = self.speeds.clock * CLOCK_MHZ * 1e6;
+                    2.0 * f64::from(sm.multiply_adds(variant)) * clock_hz
+                };
+                as_measured.min(self.sm.map_or(f64::INFINITY, peak))
+            }
+        }
+    }
 }
 
 /// How fast a GPU is, relative to the GPU that was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speeds {
-    /// The multiply-adds a second of an SM, relative to those of an H200's.
+    /// The multiply-adds a second of an SM's CUDA cores, relative to those of an H200's.
     pub sm: f64,
+    /// The highest clock of the SMs, relative to an H200's.
+    pub clock: f64,
     /// Bytes a second that kernels get from memory and from the L2, for all SMs together.
     pub memory_bytes_per_s: f64,
     pub l2_bytes_per_s: f64,
@@ -136,7 +155,8 @@ pub struct Speeds {
 
 /// The figures of an H200: lanes and clock of an SM, and the memory bandwidth from its data
 /// sheet.
-const LANES_TIMES_MHZ: f64 = 128.0 * 1980.0;
+const LANES: f64 = 128.0;
+const CLOCK_MHZ: f64 = 1980.0;
 const SHEET_BYTES_PER_S: f64 = 4.8e12;
 const SMS: f64 = 132.0;
 
@@ -144,27 +164,23 @@ impl Speeds {
     /// As measured.
     pub const H200: Speeds = Speeds {
         sm: 1.0,
+        clock: 1.0,
         memory_bytes_per_s: 4.0e12,
         l2_bytes_per_s: 5.5e12,
     };
 
     /// The figures of another GPU: an H200's, scaled by the two data sheets.
     pub fn of(gpu: &Gpu) -> Speeds {
-        let lanes = gpu.capability.lanes(ElementType::F32);
-        let sm = f64::from(lanes) * f64::from(gpu.clock_mhz) / LANES_TIMES_MHZ;
+        let lanes = f64::from(gpu.capability.lanes(ElementType::F32)) / LANES;
+        let clock = f64::from(gpu.clock_mhz) / CLOCK_MHZ;
         let memory = gpu.bandwidth_bytes_per_s / SHEET_BYTES_PER_S;
         let size = f64::from(gpu.sms) / SMS;
-        let clock = f64::from(gpu.clock_mhz) / 1980.0;
         Speeds {
-            sm,
+            sm: lanes * clock,
+            clock,
             memory_bytes_per_s: Speeds::H200.memory_bytes_per_s * memory,
             l2_bytes_per_s: Speeds::H200.l2_bytes_per_s * size * clock,
         }
-    }
-
-    /// Operations a second of a kernel on one fully occupied SM.
-    pub fn of_sm(&self, rate: &Rate) -> f64 {
-        rate.flops_per_s / SMS * self.sm
     }
 }
 
@@ -187,6 +203,33 @@ mod tests {
         let a100 = Speeds::of(&gpu((8, 0), 108, 1410, 2.4e12));
         assert!((a100.sm - 0.5 * 1410.0 / 1980.0).abs() < 1e-12);
         assert_eq!(a100.memory_bytes_per_s, 2.0e12);
+    }
+
+    #[test]
+    fn tensor_cores_are_as_busy_a_clock_as_where_they_were_measured_up_to_their_peak() {
+        let flops = |name: &str, (capability, sms, clock_mhz)| {
+            let facts = DeviceFacts::of_gpu(&Gpu {
+                name: String::new(),
+                capability: Capability::of(capability).unwrap(),
+                sms,
+                clock_mhz,
+                bandwidth_bytes_per_s: 1e12,
+            });
+            let variant = variant(name);
+            let of_sm = facts.flops_of_sm(variant, &variant.rate.unwrap());
+            (of_sm * f64::from(sms) / 1e12).round()
+        };
+        // TFLOP/s. The first of this name rounds to tf32; its rate is 150.
+        let (h200, a100) = (((9, 0), 132, 1980), ((8, 0), 108, 1410));
+        assert_eq!(
+            [h200, a100].map(|gpu| flops("tensor-core", gpu)),
+            [150.0, 87.0]
+        );
+        // An RTX 4090 has 82.6 by its data sheet, and would have 185 at the rate of an H200.
+        assert_eq!(flops("tensor-core", ((8, 9), 128, 2520)), 83.0);
+        // A rate on CUDA cores follows from the lanes.
+        let rate = variant("async-pipeline").rate.unwrap().flops_per_s;
+        assert_eq!(flops("async-pipeline", h200), (rate / 1e12).round());
     }
 
     #[test]
