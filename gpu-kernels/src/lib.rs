@@ -78,7 +78,7 @@ compat::unless_published! {
     mod half;
     pub mod mapped_gemm;
     pub mod split;
-    mod tensor_core_half;
+    pub mod tensor_core_half;
 
     /// The entry points that are not rungs: what a stream-K kernel may need launched before and
     /// after it, and what computes a reference.

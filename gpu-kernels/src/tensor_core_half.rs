@@ -58,7 +58,7 @@ pub(crate) const ELEMENTS: usize = STAGES * 2 * TILE;
 const PIECE: usize = 8;
 
 /// A tile of A or B in shared memory, with rows as the operand is stored.
-pub(crate) trait Tile {
+pub trait Tile {
     /// Elements of a row.
     const WIDTH: usize;
     /// Rows and columns of the stored operand from one k-iteration to the next.
@@ -91,7 +91,7 @@ pub(crate) trait Tile {
 ///   row 6   | k 24 .. 31 | k 16 .. 23 | k 8 .. 15 | k 0 ..  7 |           0 .. 15
 ///   row 8 as row 0 ...
 /// ```
-pub(crate) struct KMajor;
+pub struct KMajor;
 
 impl Tile for KMajor {
     const WIDTH: usize = BK;
@@ -124,7 +124,7 @@ impl Tile for KMajor {
 ///   k 7   | piece 7 | piece 6 | piece 5 | piece 4 | ... | piece 0 | piece 15 ...
 ///   k 8 as k 0 ...
 /// ```
-pub(crate) struct MnMajor;
+pub struct MnMajor;
 
 impl Tile for MnMajor {
     const WIDTH: usize = BM;

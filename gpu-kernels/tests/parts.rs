@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpu_kernels::gemm::Gemm;
 use gpu_kernels::raster::{lane_position, serpentine, tile_position};
 use gpu_kernels::stream_k::StreamK;
+use gpu_kernels::tensor_core_half::{KMajor, MnMajor, Tile};
 use gpu_kernels::tile_loader::distance;
 use gpu_kernels::warp_specialized_fp64::{in_a_tile, in_b_tile};
 use gpu_kernels::warp_specialized_tf32::{in_left, left_row};
@@ -154,6 +155,28 @@ fn fragments_of_f64_are_read_from_all_banks_at_once() {
             assert_eq!(banks, (0..32).collect(), "quarter {quarter}, {second}");
         }
     }
+}
+
+/// `ldmatrix` reads eight rows of a matrix at a time, 16 bytes of each.
+#[test]
+fn matrices_of_16_bits_are_read_from_all_banks_at_once() {
+    fn pieces<T: Tile>(rows: usize) {
+        let pieces = T::WIDTH / 8;
+        let all = (0..rows).flat_map(|row| (0..pieces).map(move |piece| T::place(row, piece)));
+        let all: BTreeSet<usize> = all.collect();
+        let each_once = (0..rows * T::WIDTH).step_by(8).collect();
+        assert_eq!(all, each_once, "the pieces fill a tile");
+        for (first, piece) in (0..rows).step_by(8).zip((0..pieces).cycle()) {
+            let banks = (first..first + 8).flat_map(|row| {
+                let first = T::place(row, piece) * 2 / 4 % 32;
+                first..first + 4
+            });
+            let banks: BTreeSet<usize> = banks.collect();
+            assert_eq!(banks, (0..32).collect(), "rows from {first}, piece {piece}");
+        }
+    }
+    pieces::<KMajor>(128);
+    pieces::<MnMajor>(32);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
+use crate::share_out::Block;
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
@@ -47,6 +48,8 @@ pub(crate) struct LocalShape {
     pub is_panel: bool,
     /// Whether such a panel is cut along k, so that products are added to the same elements of C.
     pub adds: bool,
+    /// Whether rank 0 only hands out work, and leaves its host's memory to the others.
+    pub has_master: bool,
 }
 
 /// What multiplies on the ranks.
@@ -59,8 +62,9 @@ pub struct Local<'a, T: Element> {
 }
 
 /// Measures what these layouts do: messages between ranks 0 and 1, up to those that the case needs,
-/// and local products while all ranks multiply. All ranks must call it, and all get the same
-/// answer. A group of one sends nothing: its latency is zero, its bandwidth infinite.
+/// and local products while all ranks multiply that do in the layout. All ranks must call it, and
+/// all get the same answer. A group of one sends nothing: its latency is zero, its bandwidth
+/// infinite.
 ///
 /// # Errors
 ///
@@ -129,7 +133,7 @@ pub fn measure<T: Element>(
             Some(_) => product.shape,
             None => timed_shape(product.shape),
         };
-        let flops_per_s = speed(ranks, shape, product.is_panel, local)?;
+        let flops_per_s = speed(ranks, shape, &product, local)?;
         let Shape { m, n, k } = shape;
         machine.products.push(Product {
             m,
@@ -185,6 +189,7 @@ fn products<'l, T: Element>(
             shape: Shape::new(m.max(1), n.max(1), k.max(1)),
             is_panel: adds || n < layout.grid(case).block(case.shape, 0).columns.len(),
             adds,
+            has_master: layout.blocks(case).first().is_some_and(Block::is_empty),
         };
         if !products.contains(&product) {
             products.push(product);
@@ -201,21 +206,28 @@ fn timed_shape(shape: Shape) -> Shape {
     Shape::new(m.min(affordable.max(FEWEST_ROWS)), n, k)
 }
 
-/// Flops in a second of one rank, while all multiply.
+/// Flops in a second of one rank, while all multiply but a master.
 fn speed<T: Element>(
     ranks: &Ranks,
     shape: Shape,
-    in_panel: bool,
+    product: &LocalShape,
     local: &Local<'_, T>,
 ) -> Result<f64, LocalError> {
-    let Shape { m, n, k } = shape;
+    let multiplies = ranks.rank() > 0 || !product.has_master;
+    let Shape { m, n, k } = match multiplies {
+        true => shape,
+        false => Shape::new(0, 0, 0),
+    };
     let (a, b) = (
         vec![T::from_integer(1); m * k],
         vec![T::from_integer(1); k * n],
     );
     let mut c = vec![T::Sum::default(); m * n];
-    let strip = local.product.rows_of_a_strip().filter(|_| in_panel);
+    let strip = local.product.rows_of_a_strip().filter(|_| product.is_panel);
     let mut once = || {
+        if !multiplies {
+            return Ok(());
+        }
         let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
         in_strips(strip, a, ViewMut::new(&mut c, m, n, n), |a, c| {
             local.product.add_product(a, b, c)
