@@ -7,7 +7,6 @@
 //! columns      by MPI, the same of columns of A that the host copies together first, and
 //! rows         of rows of B
 //! broadcasts   from one GPU to another along a line of two ranks
-//! opening      of another rank's memory, which takes the longer the more there is
 //! products     of operands in a GPU's memory, alone or as one of many panels
 //! fetches      from all GPUs to the memory of their hosts, at once, large ones likewise
 //! ```
@@ -39,9 +38,6 @@ pub struct Gpus {
     pub columns: Vec<Copied>,
     pub rows: Vec<Copied>,
     pub broadcasts: Vec<Copied>,
-    /// The largest that was timed, if ranks open each other's memory.
-    #[serde(default)]
-    pub opening: Option<Copied>,
     pub fetches: Vec<Copied>,
     pub products: Vec<ResidentProduct>,
     /// The part of the shorter of a product and a message from rank 0 that the longer one hides;

@@ -2,8 +2,7 @@
 //! one do, of parts that were timed one by one ([`Gpus`]).
 //!
 //! ```text
-//! distribute   rank 0 makes room for C and copies parts to its GPU; then the others' travel, and
-//!              ranks that read each other's open them
+//! distribute   rank 0 makes room for C and copies parts to its GPU; then the others' travel
 //! compute      products on the GPU
 //! wait         what of a panel's way the product before it does not hide
 //! collect      each rank copies its block of C to the host, which sends it to rank 0
@@ -94,8 +93,7 @@ impl<'a> Costs<'a> {
             None => self.gpus.hidden_columns,
         };
         Cost {
-            distribute_s: self.distributing(|rank| distribution.held(case, rank))
-                + self.opening(distribution),
+            distribute_s: self.distributing(|rank| distribution.held(case, rank)),
             compute_s: panels.iter().map(|(_, multiplying)| multiplying).sum(),
             wait_s: first + waiting(&panels, hidden),
             collect_s: self.collecting(),
@@ -177,39 +175,6 @@ impl<'a> Costs<'a> {
             };
         }
         seconds
-    }
-
-    /// Until each rank has opened what others hold of A in its row of the grid, and of B in its
-    /// column, one after the other (`peers.rs`): all that is allocated together with it.
-    fn opening(&self, distribution: &Distribution) -> f64 {
-        let Some(timed) = &self.gpus.opening else {
-            return 0.0;
-        };
-        let elements = |block: &Block| block.rows.len() * block.columns.len();
-        let of_peer = |rank: usize, of_b: bool| {
-            let (a, b) = distribution.held(self.case, rank);
-            let wanted = elements(if of_b { &b } else { &a });
-            let allocated = match (wanted, rank) {
-                (0, _) => 0,
-                // Rank 0 has room for each part, others for both together.
-                (_, 0) => wanted,
-                _ => elements(&a) + elements(&b),
-            };
-            let bytes = self.bytes(1, allocated);
-            self.machine
-                .copying(std::slice::from_ref(timed), None, bytes)
-        };
-        let of_rank = |rank: usize| {
-            let (row, column) = self.grid.place(rank);
-            let of_a = (0..self.grid.columns)
-                .filter(|&other| other != column)
-                .map(|other| of_peer(self.grid.rank(row, other), false));
-            let of_b = (0..self.grid.rows)
-                .filter(|&other| other != row)
-                .map(|other| of_peer(self.grid.rank(other, column), true));
-            of_a.chain(of_b).sum()
-        };
-        (0..self.grid.ranks()).map(of_rank).fold(0.0, f64::max)
     }
 
     /// A panel of `overlapped`, on its way from rank 0 to all ranks.
@@ -349,7 +314,6 @@ mod tests {
             columns: both(20.0, 25.0),
             rows: vec![copied(None, 30.0)],
             broadcasts: both(100.0, 200.0),
-            opening: (way == Way::Peer).then_some(copied(None, 0.5)),
             fetches: both(1e3, 2e3),
             products: vec![product(false, 16.0), product(true, 32.0)],
             hidden: Some(hidden),
@@ -475,24 +439,6 @@ mod tests {
             assert_eq!((compute, collect), (3.0 * multiplying, COLLECT));
             assert_eq!(wait, travelling + 2.0 * (travelling - multiplying));
         }
-    }
-
-    #[test]
-    fn what_others_hold_is_opened_with_all_that_is_allocated_with_it() {
-        let shape = Shape::new(4, 6, 8);
-        let opening = |name, ranks| {
-            let distribute = |way| cost(name, &machine(way, 0.0), shape, ranks, 2)[0];
-            distribute(Way::Peer) - distribute(Way::Nccl)
-        };
-        // A grid of 1 x 2: half of A's columns, 16, and half of B's, 24. Rank 0 opens both of
-        // rank 1, at half a second a byte.
-        assert_eq!(opening("summa", 2), 0.5 * (16.0 + 24.0));
-        // Nobody opens anything but rank 0's B.
-        assert_eq!(opening("broadcast-b", 2), 0.5 * 48.0);
-        assert_eq!(opening("broadcast-b", 4), 0.5 * 48.0);
-        assert_eq!(opening("scatter-rows", 2), 0.0);
-        // A grid of 2 x 2: rank 0 opens rank 1's quarters of A and B, 8 and 12, and rank 2's.
-        assert_eq!(opening("summa", 4), 2.0 * 0.5 * (8.0 + 12.0));
     }
 
     #[test]

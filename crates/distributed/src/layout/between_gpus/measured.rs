@@ -118,19 +118,6 @@ fn peer<'g, T: Element>(
     gpu: &'g Gpu,
     elements: usize,
 ) -> Result<Peer<'g, T>, DeviceError> {
-    let (kept, exported) = shared(pair, gpu, elements)?;
-    Ok(match kept {
-        Some(room) => Peer::Kept(room),
-        None => Peer::Opened(Opened::open(&exported)?),
-    })
-}
-
-/// Room for so many elements on rank 0, and what rank 1 opens it by.
-fn shared<'g, T: Element>(
-    pair: &Ranks,
-    gpu: &'g Gpu,
-    elements: usize,
-) -> Result<(Option<Room<'g, T>>, Exported), DeviceError> {
     let kept = match pair.rank() {
         0 => Some(gpu.room::<T>(elements)?),
         _ => None,
@@ -141,7 +128,10 @@ fn shared<'g, T: Element>(
     };
     let words = pair.all_gather(&exported.words());
     let of_first = words.first_chunk().map(Exported::from_words);
-    Ok((kept, of_first.unwrap_or_default()))
+    Ok(match kept {
+        Some(room) => Peer::Kept(room),
+        None => Peer::Opened(Opened::open(&of_first.unwrap_or_default())?),
+    })
 }
 
 /// Elements as benchmarks multiply them: what a GPU's clock does depends on their bits.
@@ -282,9 +272,6 @@ impl<'a, T: Element> Measuring<'a, T> {
             }
             for strip in broadcasts.into_iter().filter(|_| is_broadcast) {
                 gpus.broadcasts.extend(self.sizes(strip, Self::broadcast)?);
-            }
-            if is_broadcast && self.gpu.way == Way::Peer {
-                gpus.opening = Some(self.opening()?);
             }
         }
         let mut is_beside = false;
@@ -498,24 +485,6 @@ impl<'a, T: Element> Measuring<'a, T> {
         // SAFETY: the message has filled it, and the copy is waited for.
         unsafe { gpu.copy_locked(locked.start, part, Direction::ToDevice)? };
         Ok(gpu.finish_copies()?)
-    }
-
-    /// Rank 1 opens memory of rank 0's GPU.
-    fn opening(&self) -> Result<Copied, LayoutError> {
-        let elements = self.longest;
-        let shared = match &self.pair {
-            Some(pair) => Some(shared::<T>(&pair.ranks, self.gpu, elements)?),
-            None => None,
-        };
-        let open = || match &shared {
-            Some((None, exported)) => Opened::open(exported).map(Some),
-            _ => Ok(None),
-        };
-        Ok(Copied {
-            row_bytes: None,
-            bytes: (elements * size_of::<T>()) as f64,
-            seconds: slowest(self.ranks, TIMES, open)?,
-        })
     }
 
     /// Rank 0 broadcasts a part from its GPU to rank 1's, or rank 1 reads it there.
