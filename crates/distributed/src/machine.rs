@@ -18,7 +18,6 @@ use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
-use crate::share_out::Block;
 
 /// Round trips without content, and with.
 const SHORT_TRIPS: usize = 50;
@@ -185,11 +184,13 @@ fn products<'l, T: Element>(
     for layout in layouts {
         let Shape { m, n, k } = layout.local_product(case);
         let adds = k < case.shape.k;
+        let blocks = layout.blocks(case);
+        let has_block = |rank: usize| !blocks[rank].is_empty();
         let product = LocalShape {
             shape: Shape::new(m.max(1), n.max(1), k.max(1)),
             is_panel: adds || n < layout.grid(case).block(case.shape, 0).columns.len(),
             adds,
-            has_master: layout.blocks(case).first().is_some_and(Block::is_empty),
+            has_master: !has_block(0) && (1..case.ranks).any(has_block),
         };
         if !products.contains(&product) {
             products.push(product);
@@ -334,6 +335,28 @@ fn one_way<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::layouts;
+
+    #[test]
+    fn only_where_others_multiply_is_rank_0_a_master() {
+        let has_master = |name: &str, m, ranks| {
+            let case = Case {
+                shape: Shape::new(m, 90, 7),
+                ranks,
+                panel: 7,
+                gathers: true,
+            };
+            let layouts = layouts::<f32>();
+            let products = products(layouts.iter().filter(|one| one.name() == name), &case);
+            assert_eq!(products.len(), 1, "{name}");
+            products[0].has_master
+        };
+        assert!(has_master("point-to-point", 100, 2) && has_master("point-to-point", 1, 3));
+        // Alone, or where C is empty, it would measure nothing.
+        assert!(!has_master("point-to-point", 100, 1));
+        assert!(!has_master("point-to-point", 0, 1) && !has_master("point-to-point", 0, 2));
+        assert!(!has_master("scatter-rows", 100, 2) && !has_master("summa", 100, 4));
+    }
 
     #[test]
     fn as_much_is_filled_with_zeros_as_a_rank_has_of_c_within_limits() {
