@@ -25,8 +25,8 @@ const LONG_TRIPS: usize = 7;
 /// Elements of messages: four times as many each time.
 const SHORTEST: usize = 1 << 8;
 const LONGEST: usize = 1 << 22;
-/// GPUs multiply larger matrices in the same time.
-const LONGEST_BESIDE_GPUS: usize = 1 << 24;
+/// Bytes of messages at most beside GPUs, which multiply larger matrices in the same time.
+const LONGEST_BESIDE_GPUS: usize = 1 << 29;
 /// Flops of a product that is timed at most, unless it has few rows; and how often it is.
 const FLOPS: f64 = 2e10;
 const FEWEST_ROWS: usize = 256;
@@ -76,13 +76,13 @@ pub fn measure<T: Element>(
 ) -> Result<Machine, LayoutError> {
     let Shape { m, n, k } = case.shape;
     let most = match local.gpu {
-        Some(_) => LONGEST_BESIDE_GPUS,
+        Some(_) => LONGEST_BESIDE_GPUS / size_of::<T>(),
         None => LONGEST,
     };
     // C is sent in the type of sums.
     let of_c = m * n * (size_of::<T::Sum>() / size_of::<T>());
     let longest = (m * k + k * n).max(of_c).clamp(SHORTEST, most);
-    let room = (BUFFER / LONGEST * most).min(4 * longest);
+    let room = longest.max(BUFFER.min(4 * longest));
     let mut buffer = match (ranks.size(), ranks.rank()) {
         (2.., 0 | 1) => vec![T::from_integer(1); room],
         _ => Vec::new(),
@@ -105,7 +105,7 @@ pub fn measure<T: Element>(
                 if elements >= longest {
                     break;
                 }
-                elements *= 4;
+                elements = (4 * elements).min(longest);
             }
         }
         if let Some(largest) = machine.messages.last() {

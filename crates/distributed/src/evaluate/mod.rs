@@ -132,14 +132,14 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     place: &Place,
     source: &Source,
 ) -> Result<(Vec<Record>, Option<Matrix<C>>), EvaluateError> {
-    let Some(local) = local_product::<T>(request.asked, place) else {
+    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
+    let Some(local) = local_product::<T>(request.asked, place, gpu.as_ref()) else {
         end_the_job(format!(
             "`{}` does not multiply {}.",
             request.kernel,
             T::PRODUCT
         ));
     };
-    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
     let mut known: Option<Knowledge<T, C>> = None;
@@ -321,6 +321,10 @@ impl<T: Element> Evaluation<'_, T> {
                 first.c = run.c.take();
                 runs.push(run);
             }
+        }
+        if let Some(gpu) = self.gpu {
+            // The next layout has other blocks.
+            gpu.peers().close(self.group);
         }
         if self.group.rank() != 0 {
             return (None, None);

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Memory is kept for the next product, as the host's is (`aligned.rs`): to get some from the
-//! driver takes longer than a small product, and page-locked memory longer than a large one.
+//! driver takes longer than a small product, and page-locked memory longer than a large one. What
+//! other ranks read of it stays open, too (`peer_memory.rs`).
 //!
 //! Matrices in the host's memory are not page-locked. Parts of them go to the GPU, and come back,
 //! by several threads ([`Stage`]).
@@ -38,6 +39,7 @@ use host::cpu::view::{View, ViewMut};
 use host::rung::Rung;
 use host::select::Asked;
 
+use super::peer_memory::PeerMemory;
 use super::{LocalError, Place};
 use crate::Element;
 use crate::comm::ranks_on_these_cores;
@@ -62,6 +64,7 @@ pub struct Gpu {
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
     free_locked: RefCell<Vec<LockedBuffer<u8>>>,
+    peers: PeerMemory,
     plans: RefCell<HashMap<(DataType, Call), Rc<Plan>>>,
     asked: Asked,
     chooser: Arc<Chooser>,
@@ -101,6 +104,7 @@ impl Gpu {
             copy_threads: staging.threads,
             free: RefCell::default(),
             free_locked: RefCell::default(),
+            peers: PeerMemory::default(),
             plans: RefCell::default(),
             asked,
             chooser: place.chooser.clone(),
@@ -158,12 +162,14 @@ impl Gpu {
     /// There is none.
     pub fn room<T: Element>(&self, elements: usize) -> Result<Room<'_, T>, DeviceError> {
         let bytes = (elements * size_of::<T>()).max(1);
-        let kept = smallest(&mut self.free.borrow_mut(), bytes, |free| free.len());
+        let place = |free: &DeviceBuffer<u8>| (free.len(), addresses(free).start);
+        let kept = smallest(&mut self.free.borrow_mut(), bytes, place);
         let memory = match kept {
             Some(memory) => memory,
-            // What is free is too small, and would only be in the way.
+            // What is free is too small, and would only be in the way; but other ranks may read it.
             None => {
-                self.free.borrow_mut().clear();
+                let is_open = |free: &DeviceBuffer<u8>| self.peers.may_read(addresses(free));
+                self.free.borrow_mut().retain(is_open);
                 self.device().allocate(bytes)?
             }
         };
@@ -175,6 +181,11 @@ impl Gpu {
         })
     }
 
+    /// What other ranks read of this GPU's memory, and this rank of others'.
+    pub fn peers(&self) -> &PeerMemory {
+        &self.peers
+    }
+
     /// Room for a part in page-locked memory of the host, from and to which the GPU copies by
     /// itself.
     ///
@@ -183,7 +194,8 @@ impl Gpu {
     /// There is none.
     pub fn locked<T: Element>(&self, elements: usize) -> Result<Locked<'_, T>, DeviceError> {
         let bytes = (elements * size_of::<T>()).max(1);
-        let kept = smallest(&mut self.free_locked.borrow_mut(), bytes, |free| free.len());
+        let place = |free: &LockedBuffer<u8>| (free.len(), free.as_ptr().addr());
+        let kept = smallest(&mut self.free_locked.borrow_mut(), bytes, place);
         let mut memory = match kept {
             Some(memory) => memory,
             None => {
@@ -362,6 +374,26 @@ impl Gpu {
         })
     }
 
+    /// A block of C that has the host's elements, which products are added to. All copies are done
+    /// when it returns.
+    ///
+    /// # Errors
+    ///
+    /// The GPU has no memory for it, or the driver fails.
+    pub fn block_from<T: Element>(
+        &self,
+        mut c: ViewMut<'_, T>,
+    ) -> Result<BlockOfC<'_, T>, DeviceError> {
+        let mut block = self.block_of_c(c.rows(), c.columns())?;
+        let host = (c.as_mut_ptr().cast(), c.leading() * size_of::<T>());
+        let part = OnGpu::compact(block.room.start, c.rows(), c.columns());
+        // SAFETY: a view has its rows, the block its own, and the copy is waited for.
+        unsafe { self.copy_staged(host, part, Direction::ToDevice)? };
+        self.finish_copies()?;
+        block.done = c.columns();
+        Ok(block)
+    }
+
     /// Launches `C += A * B` for these columns of a rank's block of C, which is of sums. Their
     /// first product is `C = A * B`, so C is never zeroed. It does not wait.
     ///
@@ -522,14 +554,19 @@ impl Gpu {
     }
 }
 
-/// Takes the smallest of what has so much room.
-fn smallest<M>(free: &mut Vec<M>, bytes: usize, room: impl Fn(&M) -> usize) -> Option<M> {
-    let suits = free
-        .iter()
-        .enumerate()
-        .filter(|(_, free)| room(free) >= bytes);
-    let (index, _) = suits.min_by_key(|(_, free)| room(free))?;
+/// Takes the smallest of what has so much room. Each has its bytes and its address; of two of the same
+/// size it is always the same one, so that a product gets what the one before had.
+fn smallest<M>(free: &mut Vec<M>, bytes: usize, place: impl Fn(&M) -> (usize, usize)) -> Option<M> {
+    let places = free.iter().map(place).enumerate();
+    let suits = places.filter(|(_, (room, _))| *room >= bytes);
+    let (index, _) = suits.min_by_key(|(_, place)| *place)?;
     Some(free.swap_remove(index))
+}
+
+/// Where an allocation lies.
+fn addresses(memory: &DeviceBuffer<u8>) -> Range<usize> {
+    let start = memory.as_device_ptr().as_raw() as usize;
+    start..start + memory.len()
 }
 
 /// The place that a stream has been told of so far.
@@ -700,5 +737,25 @@ impl<T: Element> Drop for BlockOfC<'_, T> {
     fn drop(&mut self) {
         // Its rooms must not be used any longer. If the GPU has failed, it does not use them.
         let _ = self.room.gpu.device().stream().synchronize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_that_suits_is_taken_and_of_two_always_the_same() {
+        let all = [(8, 30), (8, 10), (16, 0), (4, 0)];
+        for shift in 0..all.len() {
+            let mut free = all.to_vec();
+            free.rotate_left(shift);
+            let mut take = |bytes| smallest(&mut free, bytes, |place| *place);
+            assert_eq!(take(5), Some((8, 10)));
+            assert_eq!(take(8), Some((8, 30)));
+            assert_eq!(take(17), None);
+            assert_eq!(take(0), Some((4, 0)));
+            assert_eq!(free, [(16, 0)]);
+        }
     }
 }

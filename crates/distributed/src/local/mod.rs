@@ -5,9 +5,11 @@
 //! | --- | --- |
 //! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
 //! | `gpu.rs` | in the rank's GPU's memory, from one product to the next |
+//! | `peer_memory.rs` | in another rank's GPU's memory, which a rank reads |
 
 pub mod gpu;
 mod in_host_memory;
+pub mod peer_memory;
 
 use std::sync::Arc;
 
@@ -22,7 +24,8 @@ use thiserror::Error;
 
 use crate::Element;
 use crate::comm::transport::Transport;
-use in_host_memory::{Native, OnDevice};
+use gpu::Gpu;
+use in_host_memory::{ByGpu, Native, OnDevice};
 
 /// Why a rank has no product.
 #[derive(Debug, Error)]
@@ -66,8 +69,16 @@ pub struct Place {
     pub transport: Option<Transport>,
 }
 
-/// What computes products of these elements; `None` if it does not multiply the type.
-pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn LocalProduct<T>>> {
+/// What computes products of these elements, on the rank's GPU if it has one; `None` if it does not
+/// multiply the type.
+pub fn local_product<'a, T: Element>(
+    asked: Asked,
+    place: &Place,
+    gpu: Option<&'a Gpu>,
+) -> Option<Box<dyn LocalProduct<T> + 'a>> {
+    if let Some(gpu) = gpu {
+        return Some(Box::new(ByGpu(gpu)));
+    }
     match asked {
         Asked::Rung(Rung::Cpu(algorithm)) => {
             let multiply = T::multiply_natively(&algorithm.functions)?;
@@ -110,7 +121,7 @@ mod tests {
             Asked::Rung(Rung::Gpu(naive)),
             Asked::Auto,
         ] {
-            let local = local_product::<f32>(asked, &place()).unwrap();
+            let local = local_product::<f32>(asked, &place(), None).unwrap();
             let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
             let mut c = [10.0; 6];
             let (a, b) = (View::new(&a, 2, 2, 2), View::new(&b, 2, 2, 2));
@@ -124,6 +135,6 @@ mod tests {
     #[test]
     fn a_rung_that_does_not_multiply_the_type_has_no_product() {
         let library = Asked::Rung(Rung::Cpu(&cpu::library::RUNG));
-        assert!(local_product::<i32>(library, &place()).is_none());
+        assert!(local_product::<i32>(library, &place(), None).is_none());
     }
 }

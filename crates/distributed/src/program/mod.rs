@@ -241,14 +241,14 @@ fn predict<T: Element>(
             return usage(why).tell(&mut io::stderr());
         }
         None => {
-            let Some(local) = local_product::<T>(request.asked, place) else {
+            let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
+            let Some(local) = local_product::<T>(request.asked, place, gpu.as_ref()) else {
                 end_the_job(format!(
                     "`{}` does not multiply {}.",
                     request.kernel,
                     T::PRODUCT
                 ));
             };
-            let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
             let probe = if gpu.is_some() { PROBE_ON_GPU } else { PROBE };
             let probed = Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe));
             let case = Case {

@@ -37,7 +37,9 @@ fn main() -> ExitCode {
         blocks_are_proven_where_they_lie,
         nccl_sends_the_bytes_of_the_formulas,
         panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest,
+        memory_is_opened_for_all_products_of_a_layout_and_closed_before_the_next_layout,
         c_is_fetched_once_and_parts_are_copied_to_the_gpu_once,
+        a_product_by_way_of_the_host_copies_all_three_matrices_and_adds,
         large_parts_travel_through_page_locked_buffers,
         large_parts_arrive_in_every_order_of_streams,
         the_model_adds_up_what_gpus_were_timed_at,
@@ -288,6 +290,33 @@ fn panels_are_read_from_the_gpus_that_have_them_and_nccl_sends_the_rest() {
     }
 }
 
+fn memory_is_opened_for_all_products_of_a_layout_and_closed_before_the_next_layout() {
+    for layout in ["summa", "broadcast-b"] {
+        let arguments = format!(
+            "--layout {layout} --shapes 33x65x17 --panel 4 --kernel naive --transport peer"
+        );
+        let logs = one_run_and_two(3, "gpus=3 ipc=1", &arguments).map(|ran| ran.log);
+        let [one, two] = logs.map(|log| log.iter().filter(|line| is_open(line)).count());
+        // Each rank opens all others' once to see whether it can, and rank 1 rank 0's for the model.
+        assert!(one > 3 * 2 + 1, "{layout}");
+        assert_eq!(one, two, "{layout}");
+    }
+    let arguments = "--layout summa,broadcast-b --shapes 33x65x17 --panel 4 --kernel naive \
+                     --transport peer --runs 1 --format json";
+    let ran = ranks(3, Nccl::Here, "gpus=3 ipc=1", arguments);
+    check_proofs(&ran, "two layouts");
+    // A panel of A has 4 columns, or 1; broadcast-b multiplies all 17.
+    let of_summa = |line: &String| line.starts_with("launch ") && number(line, "k") < 17;
+    let last = ran.log.iter().rposition(of_summa).unwrap();
+    let is_either = |line: &&String| is_open(line) || line.starts_with("close ");
+    let next = ran.log[last..].iter().find(is_either);
+    assert!(!is_open(next.unwrap()));
+}
+
+fn is_open(line: &str) -> bool {
+    line.starts_with("open ")
+}
+
 fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     let of_layout = |layout: &str, product: [u64; 3]| {
         let panels = 8 * 16 * 16 / product.iter().product::<u64>();
@@ -315,6 +344,20 @@ fn c_is_fetched_once_and_parts_are_copied_to_the_gpu_once() {
     of_layout("overlapped", [8, 16, 4]);
     of_layout("summa", [8, 16, 4]);
     of_layout("broadcast-b", [8, 4, 16]);
+}
+
+/// The worker's product is added to the C that the host has, though that is zero here.
+fn a_product_by_way_of_the_host_copies_all_three_matrices_and_adds() {
+    let arguments = "--layout point-to-point --shapes 16x16x16 --kernel naive";
+    let [one, two] = one_run_and_two(2, "gpus=2", arguments);
+    let launches = one.log.iter().filter(|line| line.starts_with("launch "));
+    let adds: Vec<u64> = launches.map(|line| number(line, "adds")).collect();
+    assert!(adds.len() as u64 >= PRODUCTS && adds.iter().all(|adds| *adds == 1));
+    for (to, matrices) in [("to=0", 3), ("to=1", 1)] {
+        let is_meant = |line: &String| line.starts_with("host ") && line.contains(to);
+        let more = bytes(&two.log, is_meant) - bytes(&one.log, is_meant);
+        assert_eq!(more, matrices * 4 * 16 * 16, "{to}");
+    }
 }
 
 /// Two ranks copy half of A each, or half of C; what else there is, is small.
@@ -361,8 +404,8 @@ fn large_parts_arrive_in_every_order_of_streams() {
         ("pinned", ORDERS[1]),
     ] {
         let arguments = format!(
-            "--layout scatter-rows,overlapped,summa,broadcast-b --shapes {shapes} --panel 601 --kernel naive \
-             --runs 1 --format json --transport {way}"
+            "--layout all --shapes {shapes} --panel 601 --kernel naive --runs 1 --format json \
+             --transport {way}"
         );
         let ran = ranks(2, Nccl::Here, &format!("gpus=2 {order}"), &arguments);
         check_proofs(&ran, &format!("{way} {order}"));

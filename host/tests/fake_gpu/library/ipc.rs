@@ -151,6 +151,8 @@ extern "C" fn cuIpcOpenMemHandle_v2(start: *mut u64, handle: Handle, _flags: u32
         let is_same = |mapped: &Mapped| {
             u64::from(mapped.owner) == handle.owner && mapped.number == handle.number
         };
+        let (bytes, context) = (handle.bytes as usize, gpu.current);
+        gpu.log(format_args!("open bytes={bytes} context={context}"));
         let known = gpu.mapped.iter_mut().find(|(_, mapped)| is_same(mapped));
         if let Some((known, mapped)) = known {
             mapped.opened += 1;
@@ -167,14 +169,11 @@ extern "C" fn cuIpcOpenMemHandle_v2(start: *mut u64, handle: Handle, _flags: u32
             .write(true)
             .open(path)
             .map_err(|_| INVALID_VALUE)?;
-        let bytes = handle.bytes as usize;
         let at = map(&file, bytes).expose_provenance();
         let mark = mapped.mark(&gpu.ranks, process::id());
         fs::write(mark, "").expect("the ranks' folder can be written");
         gpu.mapped.insert(at, mapped);
         gpu.open(at, bytes);
-        let context = gpu.current;
-        gpu.log(format_args!("open bytes={bytes} context={context}"));
         put(start, at as u64)
     })
 }
@@ -186,6 +185,8 @@ extern "C" fn cuIpcCloseMemHandle(start: u64) -> u32 {
 
 fn close(gpu: &mut Gpu, start: u64) -> Outcome {
     gpu.run_pending();
+    let context = gpu.current;
+    gpu.log(format_args!("close context={context}"));
     let mapped = gpu
         .mapped
         .get_mut(&(start as usize))

@@ -9,7 +9,7 @@ use gpu_gemm::DeviceError;
 use gpu_gemm::device::cuda::Direction;
 
 use super::parts::distribute;
-use super::peers::{self, PeerBlock};
+use super::peers;
 use super::{Arrived, Panels, STAGES, Slot, finish, join, multiply_panels};
 use crate::Element;
 use crate::clock::Phase;
@@ -33,7 +33,7 @@ pub(in crate::layout) fn broadcasts<T: Element>(
     let product = Product::new(job, grid)?;
     let parts = distribute(grid, job, gpu, |rank| distribution.held(&job.case, rank))?;
     let [peers_along_row, peers_along_column] = match gpu.way {
-        Way::Peer => peers::open(distribution, job, &parts)?,
+        Way::Peer => peers::open(distribution, job, gpu, &parts)?,
         Way::Nccl | Way::Mpi | Way::Pinned => Default::default(),
     };
     let panels = distribution.panels(&job.case);
@@ -71,8 +71,6 @@ pub(in crate::layout) fn broadcasts<T: Element>(
     // So that no rank waits in its product for another's.
     job.clock.time(Phase::Distribute, || job.ranks.barrier());
     let all = multiply_panels(job, gpu, &panels, &mut broadcasts, Phase::Wait, &mut c)?;
-    // Closes other ranks' blocks, which they keep until all ranks meet in `finish`.
-    job.clock.time(Phase::Collect, || drop(broadcasts));
     finish(job, gpu, c, product, all)
 }
 
@@ -167,7 +165,7 @@ impl<'j, 'g, T: Element> Side<'j, 'g, T> {
         let root = self.shares.owner(panel.start);
         let own = self.own(panel);
         let peer = self.peers.get(root).and_then(Option::as_ref);
-        let peer = peer.map(|peer: &PeerBlock<T>| self.cut_from(peer.block, panel));
+        let peer = peer.map(|block| self.cut_from(*block, panel));
         let slot = &mut self.slots[stage];
         let room = slot.room.part(rows, columns);
         let others = self.shares.ranks as u64 - 1;

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use gpu_gemm::device::cuda::Direction;
-use gpu_gemm::device::cuda::ipc::{Exported, Opened};
+use gpu_gemm::device::cuda::ipc::Exported;
 use gpu_gemm::{DeviceError, Shape};
 use host::cpu::view::{View, ViewMut};
 use host::data::{Data, Layout, Problem};
@@ -27,7 +27,7 @@ use crate::nccl::Communicator;
 /// Elements of the smallest copy and message, and bytes of the largest; each has four times as many
 /// as the one before.
 const SMALLEST: usize = 1 << 8;
-const LARGEST_BYTES: usize = 1 << 28;
+const LARGEST_BYTES: usize = 1 << 29;
 /// How often each is timed.
 const TIMES: usize = 5;
 /// Products of one kind are timed so often at most, as far as they take no longer than this.
@@ -82,7 +82,7 @@ struct Pair<'g, T> {
 /// What rank 1 reads of rank 0's GPU, if the way is peer access.
 enum Peer<'g, T> {
     Kept(#[expect(dead_code, reason = "rank 1 reads it")] Room<'g, T>),
-    Opened(Opened),
+    Opened(*mut T),
 }
 
 /// None on other ranks, and if there is but one.
@@ -123,14 +123,14 @@ fn peer<'g, T: Element>(
         _ => None,
     };
     let exported = match &kept {
-        Some(room) => Exported::of(room.part(1, elements).start.cast())?,
+        Some(room) => gpu.peers().export(room.part(1, elements).start)?,
         None => Exported::default(),
     };
     let words = pair.all_gather(&exported.words());
     let of_first = words.first_chunk().map(Exported::from_words);
     Ok(match kept {
         Some(room) => Peer::Kept(room),
-        None => Peer::Opened(Opened::open(&of_first.unwrap_or_default())?),
+        None => Peer::Opened(gpu.peers().open(&of_first.unwrap_or_default())?),
     })
 }
 
@@ -308,11 +308,7 @@ impl<'a, T: Element> Measuring<'a, T> {
                 seconds: timed,
             });
         }
-        // Rank 0 frees what rank 1 has opened only after it was closed.
-        let kept = self.pair.take().and_then(|pair| pair.peer);
-        let kept = kept.filter(|peer| matches!(peer, Peer::Kept(_)));
-        self.ranks.barrier();
-        drop(kept);
+        self.gpu.peers().close(self.ranks);
         Ok(gpus)
     }
 
@@ -495,7 +491,7 @@ impl<'a, T: Element> Measuring<'a, T> {
         let gpu = self.gpu;
         match &pair.peer {
             Some(Peer::Kept(_)) => return Ok(()),
-            Some(Peer::Opened(memory)) => return self.read(memory, part),
+            Some(Peer::Opened(start)) => return self.read(*start, part),
             None => {}
         }
         let is_first = self.ranks.rank() == 0;
@@ -540,8 +536,8 @@ impl<'a, T: Element> Measuring<'a, T> {
     }
 
     /// Copies a part from rank 0's GPU.
-    fn read(&self, memory: &Opened, part: Part) -> Result<(), LayoutError> {
-        let block = OnGpu::compact(memory.start().cast(), part.rows, part.of_columns);
+    fn read(&self, start: *mut T, part: Part) -> Result<(), LayoutError> {
+        let block = OnGpu::compact(start, part.rows, part.of_columns);
         let room = self.gpu.room::<T>(part.elements())?;
         let from = block.part(0..part.rows, 0..part.columns);
         // SAFETY: rank 0 keeps `longest` elements, and nothing writes them; nothing else uses the

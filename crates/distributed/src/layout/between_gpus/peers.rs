@@ -1,29 +1,22 @@
 //! Blocks of A and B in the memory of other ranks' GPUs, which a rank reads where they lie.
 
 use gpu_gemm::DeviceError;
-use gpu_gemm::device::cuda::ipc::{Exported, Opened, WORDS};
+use gpu_gemm::device::cuda::ipc::{Exported, WORDS};
 
 use super::parts::Parts;
 use crate::Element;
 use crate::clock::Phase;
 use crate::layout::Job;
 use crate::layout::broadcasts::Distribution;
-use crate::local::gpu::OnGpu;
+use crate::local::gpu::{Gpu, OnGpu};
 use crate::share_out::Block;
 
-/// Another rank's block. That rank must keep it until this is dropped.
-pub(super) struct PeerBlock<T> {
-    pub block: OnGpu<T>,
-    _memory: Opened,
-}
+/// The blocks of one dimension of the grid, in its order; none of this rank itself, and of ranks
+/// that hold nothing.
+pub(super) type Line<T> = Vec<Option<OnGpu<T>>>;
 
-/// Those of one dimension of the grid, in its order; none of this rank itself, and of ranks that
-/// hold nothing.
-pub(super) type Line<T> = Vec<Option<PeerBlock<T>>>;
-
-/// Opens what other ranks hold of A in this rank's row of the grid, and of B in its column. All
-/// ranks of the job call it, each when its own blocks are complete: so none gets to know of
-/// another's before.
+/// What other ranks hold of A in this rank's row of the grid, and of B in its column. All ranks of
+/// the job call it, each when its own blocks are complete: so none gets to know of another's before.
 ///
 /// # Errors
 ///
@@ -31,12 +24,13 @@ pub(super) type Line<T> = Vec<Option<PeerBlock<T>>>;
 pub(super) fn open<T: Element>(
     distribution: &Distribution,
     job: &Job<'_, T>,
+    gpu: &Gpu,
     own: &Parts<'_, T>,
 ) -> Result<[Line<T>; 2], DeviceError> {
     job.clock.time(Phase::Distribute, || {
         let export = |part: OnGpu<T>| match part.elements() {
             0 => Ok(Exported::default()),
-            _ => Exported::of(part.start.cast()),
+            _ => gpu.peers().export(part.start),
         };
         let words = [export(own.a)?.words(), export(own.b)?.words()];
         let all = job.ranks.all_gather(words.as_flattened());
@@ -48,11 +42,9 @@ pub(super) fn open<T: Element>(
             if rank == this || rows.is_empty() || columns.is_empty() {
                 return Ok::<_, DeviceError>(None);
             }
-            let memory = Opened::open(&Exported::from_words(&all[2 * rank + usize::from(of_b)]))?;
-            Ok(Some(PeerBlock {
-                block: OnGpu::compact(memory.start().cast(), rows.len(), columns.len()),
-                _memory: memory,
-            }))
+            let exported = Exported::from_words(&all[2 * rank + usize::from(of_b)]);
+            let start = gpu.peers().open(&exported)?;
+            Ok(Some(OnGpu::compact(start, rows.len(), columns.len())))
         };
         let (row, column) = grid.place(this);
         let of_a = (0..grid.columns).map(|column| open(grid.rank(row, column), false));

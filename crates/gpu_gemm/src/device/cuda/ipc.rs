@@ -65,16 +65,16 @@ impl Exported {
     }
 }
 
-/// Another process's memory. It is closed when this is dropped, and must be before the other
+/// An allocation of another process. It is closed when this is dropped, and must be before the other
 /// process frees it.
 #[derive(Debug)]
 pub struct Opened {
     base: CUdeviceptr,
-    offset: u64,
+    handle: [u64; WORDS - 1],
 }
 
 impl Opened {
-    /// Opens memory in the current context.
+    /// Opens the allocation that this memory is part of in the current context.
     ///
     /// # Errors
     ///
@@ -93,13 +93,15 @@ impl Opened {
         checked(status as u32).map_err(during("Opening another process's memory of a GPU"))?;
         Ok(Opened {
             base,
-            offset: exported.offset,
+            handle: exported.handle,
         })
     }
 
-    /// Where the memory begins, for copies of this process.
-    pub fn start(&self) -> *mut u8 {
-        (self.base + self.offset) as *mut u8
+    /// Where memory begins that was exported, for copies of this process; `None` if it is not part
+    /// of this allocation.
+    pub fn start_of(&self, exported: &Exported) -> Option<*mut u8> {
+        let is_here = self.handle == exported.handle;
+        is_here.then_some((self.base + exported.offset) as *mut u8)
     }
 }
 
