@@ -1,9 +1,12 @@
-//! What a model needs to know about this machine, measured: messages between two ranks in several
-//! sizes, memory that is asked for, and the products that layouts compute.
+//! What a model needs to know about this machine, measured.
 //!
-//! These messages go from host memory to host memory, and these products begin and end there. Where
-//! ranks keep their parts on GPUs, copies, messages and products are timed as they are there, too
-//! (`layout/between_gpus/measured.rs`).
+//! | file | what is measured |
+//! | --- | --- |
+//! | `host_memory.rs` | messages, zeros and rounding in the memory of hosts |
+//! | this one | products that begin and end there |
+//! | `layout/between_gpus/measured.rs` | copies, messages and products where parts stay on GPUs |
+
+mod host_memory;
 
 use std::time::Instant;
 
@@ -13,31 +16,18 @@ use host::statistics;
 
 use crate::Element;
 use crate::comm::Ranks;
-use crate::filled::zeros;
 use crate::layout::{LayoutError, Multiply, between_gpus, in_strips};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Case, Gpus, Lie, Machine, Product, Timed};
+use crate::model::{Case, Gpus, Machine, Product};
+use host_memory::HostMemory;
 
-/// Round trips without content, and with.
-const SHORT_TRIPS: usize = 50;
-const LONG_TRIPS: usize = 7;
-/// Elements of messages: four times as many each time.
-const SHORTEST: usize = 1 << 8;
-const LONGEST: usize = 1 << 22;
-/// Bytes of messages at most beside GPUs, which multiply larger matrices in the same time.
-const LONGEST_BESIDE_GPUS: usize = 1 << 29;
 /// Flops of a product that is timed at most, unless it has few rows; and how often it is.
 const FLOPS: f64 = 2e10;
 const FEWEST_ROWS: usize = 256;
 const PRODUCTS: usize = 5;
 /// Seconds after which a product by way of a GPU is not timed again: it is never cut.
 const BUDGET: f64 = 0.5;
-/// Elements of the buffers that messages are taken from, and that are filled with zeros, for large
-/// matrices: more than a core's caches hold.
-const BUFFER: usize = 4 * LONGEST;
-/// Bytes that a rank fills with zeros at most.
-const MOST_ZEROED: usize = 1 << 30;
 
 /// A product that a layout computes on each rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,57 +64,11 @@ pub fn measure<T: Element>(
     layouts: &[&dyn Multiply<T>],
     local: &Local<'_, T>,
 ) -> Result<Machine, LayoutError> {
-    let Shape { m, n, k } = case.shape;
-    let most = match local.gpu {
-        Some(_) => LONGEST_BESIDE_GPUS / size_of::<T>(),
-        None => LONGEST,
-    };
-    // C is sent in the type of sums.
-    let of_c = m * n * (size_of::<T::Sum>() / size_of::<T>());
-    let longest = (m * k + k * n).max(of_c).clamp(SHORTEST, most);
-    let room = longest.max(BUFFER.min(4 * longest));
-    let mut buffer = match (ranks.size(), ranks.rank()) {
-        (2.., 0 | 1) => vec![T::from_integer(1); room],
-        _ => Vec::new(),
-    };
+    let before = HostMemory::measure::<T>(ranks, case, local.gpu)?;
     let mut machine = Machine {
-        bytes_per_s: f64::INFINITY,
         offload: local.offload,
         ..Machine::default()
     };
-    if ranks.size() > 1 {
-        machine.latency_s = one_way(ranks, &mut buffer, Lie::Together, 1, SHORT_TRIPS);
-        for lie in [Lie::Together, Lie::Apart] {
-            let mut elements = SHORTEST;
-            loop {
-                machine.messages.push(Timed {
-                    lie,
-                    bytes: (elements * size_of::<T>()) as f64,
-                    seconds: one_way(ranks, &mut buffer, lie, elements, LONG_TRIPS),
-                });
-                if elements >= longest {
-                    break;
-                }
-                elements = (4 * elements).min(longest);
-            }
-        }
-        if let Some(largest) = machine.messages.last() {
-            machine.bytes_per_s = largest.bytes / (largest.seconds - machine.latency_s).max(1e-9);
-        }
-    }
-    let threads = local.gpu.map_or(1, |gpu| gpu.copy_threads);
-    let (own, largest) = zeroed(ranks.rank(), case, room, MOST_ZEROED / size_of::<T::Sum>());
-    let zeroing = slowest(ranks, PRODUCTS, || zeros::<T::Sum>(own, threads))?;
-    machine.zeroed_bytes_per_s = (largest * size_of::<T::Sum>()) as f64 / zeroing;
-    machine.rounded_per_s = f64::INFINITY;
-    if T::PRODUCT.inputs != T::PRODUCT.c {
-        // Rank 0 alone does it, while the others wait.
-        let of_first = if ranks.rank() == 0 { room } else { 0 };
-        let sums = || zeros::<T::Sum>(of_first, threads);
-        let rounding = slowest_after(ranks, PRODUCTS, sums, |sums| T::rounded(sums, threads))?;
-        machine.rounded_per_s = room as f64 / rounding;
-    }
-    drop(buffer);
     // Of ranks with GPUs, those layouts whose parts stay there.
     let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
     for product in products(layouts.iter().filter(|layout| !stays(layout)), case) {
@@ -153,26 +97,11 @@ pub fn measure<T: Element>(
     let on_gpus = machine.gpus.as_ref().map(Gpus::flops_per_s);
     let speeds = machine.products.iter().map(|product| product.flops_per_s);
     machine.flops_per_s = speeds.chain(on_gpus).fold(0.0, f64::max);
+    // The programs beside this one need a host's memory now more and now less.
+    let after = HostMemory::measure::<T>(ranks, case, local.gpu)?;
+    before.mean(after).tell(&mut machine);
     ranks.take_sent();
     Ok(machine)
-}
-
-/// How many elements this rank fills with zeros while that is timed, and how many the rank that
-/// fills the most. That is as many as its part of C has, within `least` and `most`, since more
-/// elements are filled at more bytes a second. If rank 0 gathers C it has all of C; the others then
-/// fill less in proportion, as rank 0 is much faster beside ranks that fill little.
-fn zeroed(rank: usize, case: &Case, least: usize, most: usize) -> (usize, usize) {
-    let all = case.shape.m * case.shape.n;
-    let largest = if case.gathers {
-        all
-    } else {
-        all.div_ceil(case.ranks)
-    };
-    let filled = largest.clamp(least, most.max(least));
-    match case.gathers && rank > 0 {
-        true => (filled / case.ranks, filled),
-        false => (filled, filled),
-    }
 }
 
 /// The products that these layouts compute on a rank, each once, none of them empty.
@@ -280,58 +209,6 @@ fn slowest_after<P, R, E>(
     Ok(time[0])
 }
 
-/// The median time of one way from rank 0 to rank 1, in seconds, on all ranks. Every message has a
-/// place of its own in the buffer, as those of layouts do. On other ranks than these the buffer is
-/// empty.
-fn one_way<T: Element>(
-    ranks: &Ranks,
-    buffer: &mut [T],
-    lie: Lie,
-    elements: usize,
-    trips: usize,
-) -> f64 {
-    let stride = elements.max(SHORTEST);
-    let places = (buffer.len() / stride).clamp(1, trips);
-    let half = match lie {
-        Lie::Together => elements,
-        Lie::Apart => elements / 2,
-    };
-    let mut times = Vec::new();
-    ranks.barrier();
-    for trip in 0..trips {
-        let place = trip % places * stride;
-        let started = Instant::now();
-        let send = |buffer: &[T], to| {
-            let (one, other) = buffer.split_at(half);
-            let parts = [one, other].map(|part| View::new(part, 1, part.len(), part.len()));
-            ranks.send(&parts, to);
-        };
-        let receive = |buffer: &mut [T], from| {
-            let (one, other) = buffer.split_at_mut(half);
-            let parts = [one, other].map(|part| {
-                let length = part.len();
-                ViewMut::new(part, 1, length, length)
-            });
-            ranks.receive(parts.into(), from);
-        };
-        match ranks.rank() {
-            0 => {
-                send(&buffer[place..place + elements], 1);
-                receive(&mut buffer[place..place + elements], 1);
-            }
-            1 => {
-                receive(&mut buffer[place..place + elements], 0);
-                send(&buffer[place..place + elements], 0);
-            }
-            _ => (),
-        }
-        times.push(started.elapsed().as_secs_f64() / 2.0);
-    }
-    let mut time = [statistics::median(&times)];
-    ranks.from_first(&mut time);
-    time[0]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,26 +233,5 @@ mod tests {
         assert!(!has_master("point-to-point", 100, 1));
         assert!(!has_master("point-to-point", 0, 1) && !has_master("point-to-point", 0, 2));
         assert!(!has_master("scatter-rows", 100, 2) && !has_master("summa", 100, 4));
-    }
-
-    #[test]
-    fn as_much_is_filled_with_zeros_as_a_rank_has_of_c_within_limits() {
-        let case = |gathers| Case {
-            shape: Shape::new(100, 90, 7),
-            ranks: 4,
-            panel: 1,
-            gathers,
-        };
-        let each = |gathers, least, most| {
-            let filled = |rank| zeroed(rank, &case(gathers), least, most);
-            assert_eq!(filled(1), filled(3));
-            [filled(0), filled(1)]
-        };
-        assert_eq!(each(true, 1, 10_000), [(9000, 9000), (2250, 9000)]);
-        assert_eq!(each(false, 1, 10_000), [(2250, 2250); 2]);
-        // Within both limits; the least counts where it is the larger.
-        assert_eq!(each(true, 1, 800), [(800, 800), (200, 800)]);
-        assert_eq!(each(false, 4000, 5000), [(4000, 4000); 2]);
-        assert_eq!(each(true, 10_000, 1000), [(10_000, 10_000), (2500, 10_000)]);
     }
 }
