@@ -53,7 +53,7 @@ impl<T: Element> LocalProduct<T> for ByGpu<'_> {
             of_b.part(b.rows(), b.columns()),
         );
         // SAFETY: A and B are borrowed, and nobody else uses the rooms; `block_from` waits for the
-        // copies, and `wait_for` for the product.
+        // copies, and `wait_for` for the product. If one of these fails, the job ends.
         unsafe {
             gpu.upload(a, on_gpu.0)?;
             gpu.upload(b, on_gpu.1)?;

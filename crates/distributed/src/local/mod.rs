@@ -4,12 +4,10 @@
 //! | file | where the parts of A, B and C lie |
 //! | --- | --- |
 //! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
-//! | `gpu.rs` | in the rank's GPU's memory, from one product to the next |
-//! | `peer_memory.rs` | in another rank's GPU's memory, which a rank reads |
+//! | `gpu/` | in the rank's GPU's memory, from one product to the next |
 
 pub mod gpu;
 mod in_host_memory;
-pub mod peer_memory;
 
 use std::sync::Arc;
 

@@ -56,7 +56,7 @@ impl PeerMemory {
     }
 
     /// Whether others may have part of this memory open.
-    pub fn may_read(&self, addresses: Range<usize>) -> bool {
+    pub fn is_shared(&self, addresses: Range<usize>) -> bool {
         let exported = self.exported.borrow();
         exported.iter().any(|start| addresses.contains(start))
     }
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_may_be_read_if_any_of_it_was_exported() {
+    fn memory_is_shared_if_any_of_it_was_exported() {
         let peers = PeerMemory::default();
-        assert!(!peers.may_read(0..usize::MAX));
+        assert!(!peers.is_shared(0..usize::MAX));
         peers.exported.borrow_mut().extend([1000, 3000]);
         for (addresses, expected) in [
             (1000..1001, true),
@@ -86,7 +86,11 @@ mod tests {
             (1001..3000, false),
             (2000..4000, true),
         ] {
-            assert_eq!(peers.may_read(addresses.clone()), expected, "{addresses:?}");
+            assert_eq!(
+                peers.is_shared(addresses.clone()),
+                expected,
+                "{addresses:?}"
+            );
         }
     }
 }
