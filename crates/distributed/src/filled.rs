@@ -5,10 +5,18 @@ use std::iter::repeat_n;
 use std::ops::Range;
 use std::thread;
 
-use crate::layout::LayoutError;
+use thiserror::Error;
 
 /// Bytes of a thread at least: of fewer, it takes longer to start one.
 const LEAST: usize = 1 << 22;
+
+/// The host has too little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("There is no memory for a part of {elements} elements ({bytes} bytes).")]
+pub struct OutOfMemory {
+    pub elements: usize,
+    pub bytes: usize,
+}
 
 /// So many elements, written by at most so many threads; `values` are those of a range.
 ///
@@ -23,10 +31,10 @@ pub fn filled<T: Send, I: Iterator<Item = T>>(
     elements: usize,
     threads: usize,
     values: impl Fn(Range<usize>) -> I + Sync,
-) -> Result<Vec<T>, LayoutError> {
+) -> Result<Vec<T>, OutOfMemory> {
     let mut filled = Vec::new();
     let enough = filled.try_reserve_exact(elements);
-    enough.map_err(|_| LayoutError::OutOfMemory {
+    enough.map_err(|_| OutOfMemory {
         elements,
         bytes: elements.saturating_mul(size_of::<T>()),
     })?;
@@ -73,7 +81,7 @@ pub fn filled<T: Send, I: Iterator<Item = T>>(
 pub fn zeros<T: Copy + Default + Send + Sync>(
     elements: usize,
     threads: usize,
-) -> Result<Vec<T>, LayoutError> {
+) -> Result<Vec<T>, OutOfMemory> {
     filled(elements, threads, |range| {
         repeat_n(T::default(), range.len())
     })

@@ -44,10 +44,10 @@ mod table;
 pub mod volume;
 
 use comm::Transmissible;
+pub use filled::OutOfMemory;
 use filled::filled;
 use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};
 use host::cpu::{Functions, Team, view::View, view::ViewMut};
-use layout::LayoutError;
 
 /// A number that ranks multiply and send to each other.
 ///
@@ -69,7 +69,7 @@ pub trait Element: host::rung::Element + Transmissible {
     /// # Errors
     ///
     /// There is no memory for elements of another type.
-    fn rounded(sums: Vec<Self::Sum>, threads: usize) -> Result<Vec<Self>, LayoutError>;
+    fn rounded(sums: Vec<Self::Sum>, threads: usize) -> Result<Vec<Self>, OutOfMemory>;
 
     /// The same number, as a sum.
     fn as_sum(self) -> Self::Sum;
@@ -90,7 +90,7 @@ macro_rules! sums_of_the_same_type {
                 <$number as host::cpu::CpuNumber>::multiply(functions)
             }
 
-            fn rounded(sums: Vec<$number>, _: usize) -> Result<Vec<$number>, LayoutError> {
+            fn rounded(sums: Vec<$number>, _: usize) -> Result<Vec<$number>, OutOfMemory> {
                 Ok(sums)
             }
 
@@ -112,7 +112,7 @@ macro_rules! sums_of_f32 {
                 None
             }
 
-            fn rounded(sums: Vec<f32>, threads: usize) -> Result<Vec<$number>, LayoutError> {
+            fn rounded(sums: Vec<f32>, threads: usize) -> Result<Vec<$number>, OutOfMemory> {
                 filled(sums.len(), threads, |range| {
                     sums[range].iter().copied().map($number::from_f32)
                 })

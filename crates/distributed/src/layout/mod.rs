@@ -36,7 +36,7 @@ use thiserror::Error;
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
-use crate::filled::zeros;
+use crate::filled::{OutOfMemory, zeros};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
@@ -165,8 +165,8 @@ pub trait Multiply<T: Element>: Layout {
 pub enum LayoutError {
     #[error(transparent)]
     Local(#[from] LocalError),
-    #[error("There is no memory for a part of {elements} elements ({bytes} bytes).")]
-    OutOfMemory { elements: usize, bytes: usize },
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -198,7 +198,7 @@ impl<T: Element> Job<'_, T> {
     /// So many zeros. That the system finds memory for them is time, too.
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
         let zeros = || zeros(elements, self.threads());
-        self.clock.time(Phase::Distribute, zeros)
+        Ok(self.clock.time(Phase::Distribute, zeros)?)
     }
 
     /// `C += A * B`, all at once.
