@@ -10,12 +10,17 @@ use host::cli::native::NativeArguments;
 use host::cli::sizes::size;
 use host::report::Format;
 
+use crate::comm::LARGEST;
 use crate::comm::transport::Asked as Transport;
 use crate::layout::{Layout, layouts};
 
 /// The kernel by default: it takes every type of more than 16 bits, and needs neither a GPU nor
 /// patience.
 pub const KERNEL: &str = "cpu-rows";
+
+/// What `--threads` says here: `mpirun` starts a rank for each core.
+const THREADS: &str =
+    "Threads of each rank's CPU rung, if it is one that shares out its work [default: 1]";
 
 /// What `--layout` takes for all of them.
 const ALL: &str = "all";
@@ -27,6 +32,7 @@ const ALL: &str = "all";
 /// A and B, proves C as `rust-gemm` does, and writes the report.
 #[derive(Debug, Parser)]
 #[command(name = "gemm-mpi", version)]
+#[command(mut_arg("threads", |threads| threads.help(THREADS)))]
 pub struct Arguments {
     /// Layouts, or `all`
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = ["scatter-rows"], value_parser = layout_names())]
@@ -160,7 +166,7 @@ pub struct FileArguments {
 pub struct ModelArguments {
     /// Only predict: time and memory of every layout on 1 to 65536 ranks. What is not given of the
     /// machine is measured, with a ping-pong and one product on each rank
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["layout", "shapes", "scaling", "runs", "format", "json", "plots", "out", "show"])]
     pub predict: bool,
 
     /// Latency of a message, in microseconds
@@ -222,6 +228,7 @@ impl Arguments {
 fn panel(text: &str) -> Result<usize, String> {
     size(text).and_then(|width| match width {
         0 => Err("a panel has at least one column".to_string()),
+        width if width > LARGEST => Err(format!("MPI counts at most {LARGEST} columns")),
         width => Ok(width),
     })
 }
@@ -280,6 +287,9 @@ mod tests {
             "--shapes 3x4x5 --size 9",
             "--scaling 0",
             "--panel 0",
+            "--panel 2147483648",
+            "--predict --layout all",
+            "--predict --json report.json",
             "--weak",
             "--latency 3",
             "--predict --latency -3",

@@ -85,16 +85,14 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
 fn timed(report: &Report, scaling: Scaling) -> Vec<&Record> {
     let is_timed = |record: &&Record| record.scaling == scaling && record.time_median_s.is_some();
     let records: Vec<&Record> = report.records.iter().filter(is_timed).collect();
-    let flops = |record: &Record| record.m as f64 * record.n as f64 * record.k as f64;
-    let largest = records
-        .iter()
-        .map(|record| flops(record))
-        .fold(0.0, f64::max);
+    let flops = |record: &&&Record| record.shape().flops();
+    let larger = |one: &&&Record, other: &&&Record| flops(one).total_cmp(&flops(other));
+    let largest = records.iter().max_by(larger).map(|record| record.shape());
     match scaling {
         Scaling::Weak => records,
         Scaling::Strong => records
             .into_iter()
-            .filter(|record| flops(record) == largest)
+            .filter(|record| Some(record.shape()) == largest)
             .collect(),
     }
 }
@@ -249,7 +247,7 @@ fn times(report: &Report) -> Option<String> {
         _ => (1e-3, "ms"),
     };
     let lines = lines(&records, |record| Some(record.time_median_s? / unit));
-    Some(chart(&title, &notes(report, first), &lines, name, None))
+    chart(&title, &notes(report, first), &lines, name, None)
 }
 
 /// Speed-up against one rank, if more were measured.
@@ -265,48 +263,51 @@ pub fn strong(report: &Report) -> Option<String> {
         of_shape(first)
     );
     let ideal = |ranks| ranks;
-    Some(chart(
+    chart(
         &title,
         &notes(report, first),
         &lines,
         "times as fast",
         Some(&ideal),
-    ))
+    )
 }
 
+/// Efficiency against one rank, if that was measured.
 fn weak(report: &Report) -> Option<String> {
     let records = timed(report, Scaling::Weak);
-    let first = records.first()?;
+    let first = records.iter().min_by_key(|record| record.ranks)?;
     let lines = lines(&records, |record| record.efficiency);
     let title = format!(
         "Weak scaling: efficiency, with the flops of {} a rank",
         of_shape(first)
     );
     let ideal = |_| 1.0;
-    Some(chart(
+    chart(
         &title,
         &notes(report, first),
         &lines,
         "of one rank's speed, a rank",
         Some(&ideal),
-    ))
+    )
 }
 
+/// `None` without a line.
 fn chart(
     title: &str,
     notes: &[String],
     lines: &[Line],
     unit: &str,
     ideal: Option<&dyn Fn(f64) -> f64>,
-) -> String {
-    draw(&Chart {
+) -> Option<String> {
+    let chart = Chart {
         title,
         notes,
         lines,
         unit,
         ideal,
         logarithmic: false,
-    })
+    };
+    (!lines.is_empty()).then(|| draw(&chart))
 }
 
 /// Draws a chart, whose lines are named at their ends.
@@ -545,5 +546,23 @@ mod tests {
         let shown = timed(&records, Scaling::Strong);
         assert_eq!(shown.len(), 6);
         assert!(shown.iter().all(|record| record.m == 100));
+        // Another of as many flops would have other points on the same lines.
+        let [mut one, mut other] = [0, 1].map(|_| report().records[0].clone());
+        (one.m, other.n) = (50, 50);
+        let both = Report {
+            records: vec![one, other],
+            ..Report::default()
+        };
+        assert_eq!(timed(&both, Scaling::Strong).len(), 1);
+    }
+
+    #[test]
+    fn without_a_speed_on_one_rank_there_are_no_plots_of_scaling() {
+        let mut report = report();
+        for record in &mut report.records {
+            (record.speedup, record.efficiency) = (None, None);
+        }
+        assert!(strong(&report).is_none() && weak(&report).is_none());
+        assert!(times(&report).is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! What is known about one product on many ranks: the names of the fields are the keys of JSON and
 //! the columns of CSV, and do not change.
 
+use gpu_gemm::Shape;
 use host::bench::Provenance;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +94,19 @@ pub enum Scaling {
     Weak,
 }
 
+impl Scaling {
+    /// What so many ranks multiply where one multiplies this shape: for weak scaling one of so many
+    /// times as many flops, but for rounding.
+    pub fn shape(self, of_one: Shape, ranks: usize) -> Shape {
+        let factor = match self {
+            Scaling::Strong => 1.0,
+            Scaling::Weak => (ranks as f64).cbrt(),
+        };
+        let grown = |size: usize| (size as f64 * factor).round() as usize;
+        Shape::new(grown(of_one.m), grown(of_one.n), grown(of_one.k))
+    }
+}
+
 /// One layout at one shape on so many ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -149,6 +163,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Of the product.
+    pub fn shape(&self) -> Shape {
+        Shape::new(self.m, self.n, self.k)
+    }
+
     /// Whether every rank sent, in each phase, what the formula says, to the element.
     pub fn sent_as_the_formula_says(&self) -> bool {
         self.per_rank.iter().all(|rank| rank.sent == rank.formula)
@@ -176,10 +195,9 @@ pub fn compare_with_one_rank(records: &mut [Record]) {
         .collect();
     for record in records {
         let is_same = |one: &&Record| {
-            let same_shape = (one.m, one.n, one.k) == (record.m, record.n, record.k);
             one.layout == record.layout
                 && one.scaling == record.scaling
-                && (same_shape || record.scaling == Scaling::Weak)
+                && one.scaling.shape(one.shape(), record.ranks) == record.shape()
         };
         let one = alone.iter().find(is_same);
         let ratio = |speed: fn(&Record) -> Option<f64>| {
@@ -222,6 +240,7 @@ mod tests {
             record("one", 4, Scaling::Strong, 8, 30.0),
             record("one", 4, Scaling::Strong, 9, 30.0),
             record("other", 4, Scaling::Strong, 8, 30.0),
+            record("one", 1, Scaling::Weak, 2, 5.0),
             record("one", 1, Scaling::Weak, 8, 10.0),
             record("one", 8, Scaling::Weak, 16, 60.0),
         ];
@@ -230,7 +249,7 @@ mod tests {
         assert_eq!(resident(&records[0]), Some((1.0, 1.0)));
         assert_eq!(resident(&records[1]), Some((6.0, 1.5)));
         assert_eq!(resident(&records[3]), None);
-        assert_eq!(resident(&records[5]), Some((12.0, 1.5)));
+        assert_eq!(resident(&records[6]), Some((12.0, 1.5)));
         let found = records.map(|record| record.speedup.zip(record.efficiency));
         let expected = [
             Some((1.0, 1.0)),
@@ -238,8 +257,20 @@ mod tests {
             None,
             None,
             Some((1.0, 1.0)),
+            Some((1.0, 1.0)),
             Some((6.0, 0.75)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_weak_shape_has_as_many_flops_for_each_rank() {
+        let shape = Shape::new(1000, 2000, 500);
+        assert_eq!(Scaling::Strong.shape(shape, 8), shape);
+        assert_eq!(Scaling::Weak.shape(shape, 1), shape);
+        let grown = Scaling::Weak.shape(shape, 8);
+        assert_eq!(grown, Shape::new(2000, 4000, 1000));
+        let ratio = Scaling::Weak.shape(shape, 3).flops() / shape.flops();
+        assert!((ratio / 3.0 - 1.0).abs() < 1e-2);
     }
 }

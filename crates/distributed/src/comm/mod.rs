@@ -5,14 +5,15 @@
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
 //! digests, whether a result is right) is some bytes for each rank, and is not counted. What NCCL
-//! sends from one GPU to another (`layout/between_gpus`) is counted here, too, by the same rules.
+//! sends from one GPU to another, and what one copies from another (`layout/between_gpus`), is counted
+//! here, too, by the same rules.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `over_mpi.rs` | ranks that `mpirun` started |
 //! | `message.rs` | parts of matrices as one derived datatype |
 //! | `pending.rs` | messages under way |
-//! | `transport.rs` | how parts travel between GPUs: NCCL, MPI or page-locked memory, and why |
+//! | `transport.rs` | how parts travel between GPUs, and why |
 //! | `alone.rs` | without the feature `mpi`: one rank, and nobody to send to |
 
 #[cfg(not(feature = "mpi"))]
@@ -23,6 +24,8 @@ mod message;
 mod over_mpi;
 mod pending;
 pub mod transport;
+
+use std::fmt::Display;
 
 use gpu_gemm::{Bf16, F16};
 
@@ -67,21 +70,29 @@ pub(crate) struct Piece {
     pub columns: usize,
 }
 
-/// Bytes of a text that ranks say to each other: at least those of a host's name
-/// (`MPI_MAX_PROCESSOR_NAME`).
-const TEXT: usize = 256;
-
 impl Ranks {
-    /// What each rank says, in the order of ranks; the end of a text of more than 256 bytes is left
-    /// out. All of them must call it.
+    /// What each rank says, in the order of ranks. All of them must call it.
     pub fn all_texts(&self, own: &str) -> Vec<String> {
+        let lengths = self.all_gather(&[own.len() as u64]);
+        // MPI refuses to gather nothing.
+        let longest = lengths.iter().copied().max().unwrap_or(0).max(1) as usize;
         let mut bytes = own.as_bytes().to_vec();
-        bytes.resize(TEXT, 0);
+        bytes.resize(longest, 0);
         let all = self.all_gather(&bytes);
-        let texts = all.chunks(TEXT).map(String::from_utf8_lossy);
-        texts
-            .map(|text| text.trim_end_matches('\0').to_string())
-            .collect()
+        let text = |(rank, length): (usize, &u64)| {
+            let start = rank * longest;
+            String::from_utf8_lossy(&all[start..start + *length as usize]).into_owned()
+        };
+        lengths.iter().enumerate().map(text).collect()
+    }
+
+    /// The first rank that could not do something, and why, without a full stop. All ranks call it,
+    /// and all get the same answer.
+    pub fn first_failure(&self, own: Option<impl Display>) -> Option<(usize, String)> {
+        let own = own.map_or(String::new(), |why| why.to_string());
+        let reasons = self.all_texts(&own);
+        let rank = reasons.iter().position(|reason| !reason.is_empty())?;
+        Some((rank, reasons[rank].trim_end_matches('.').to_string()))
     }
 }
 

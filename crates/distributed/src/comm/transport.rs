@@ -251,7 +251,7 @@ fn open_each_other(world: &Ranks, gpu: &CudaDevice) -> Result<(), String> {
     if all.iter().any(|[host, ..]| *host != all[0][0]) {
         return Err("ranks are on several hosts".to_string());
     }
-    all_can(world, shared.as_ref().map(|_| ()), "share its GPU's memory")?;
+    all_can(world, shared.as_ref().err(), "share its GPU's memory")?;
     let of_others = all
         .iter()
         .enumerate()
@@ -263,20 +263,14 @@ fn open_each_other(world: &Ranks, gpu: &CudaDevice) -> Result<(), String> {
     let opened: Result<Vec<Opened>, DeviceError> = of_others.map(open).collect();
     let opens = opened.map(drop);
     // What others have opened may be freed when they have closed it, as they all have here.
-    all_can(world, opens.as_ref().copied(), "open other ranks' memory")
+    all_can(world, opens.err().as_ref(), "open other ranks' memory")
 }
 
-/// Whether all ranks could do something; if not, which the first is that could not, and why. All
-/// ranks call it, and all get the same answer.
-fn all_can(world: &Ranks, own: Result<(), &DeviceError>, what: &str) -> Result<(), String> {
-    let own = own.err().map_or(String::new(), ToString::to_string);
-    let reasons = world.all_texts(&own);
-    match reasons.iter().position(|reason| !reason.is_empty()) {
+/// Whether all ranks could do something. All of them call it, and all get the same answer.
+fn all_can(world: &Ranks, own: Option<&DeviceError>, what: &str) -> Result<(), String> {
+    match world.first_failure(own) {
         None => Ok(()),
-        Some(rank) => {
-            let why = reasons[rank].trim_end_matches('.');
-            Err(format!("rank {rank} cannot {what}: {why}"))
-        }
+        Some((rank, why)) => Err(format!("rank {rank} cannot {what}: {why}")),
     }
 }
 

@@ -123,15 +123,13 @@ const BUDGET: f64 = 2.0;
 /// Ranks multiply elements of `T` into sums. `C` is the type of the C that is asked for: `T`, or
 /// that of its sums. Only what finishes C, on rank 0 or of each rank's block, knows of it.
 ///
-/// # Errors
-///
-/// On rank 0, where matrices cannot be read or filled; the caller ends the job.
+/// If rank 0 cannot read or fill the matrices, or a rank cannot do its part, it ends the job.
 pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     world: &Ranks,
     request: &Request,
     place: &Place,
     source: &Source,
-) -> Result<(Vec<Record>, Option<Matrix<C>>), EvaluateError> {
+) -> (Vec<Record>, Option<Matrix<C>>) {
     let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
     let Some(local) = local_product::<T>(request.asked, place, gpu.as_ref()) else {
         end_the_job(format!(
@@ -157,10 +155,9 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
             let is_other = |known: &Knowledge<T, C>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
-                known = Some(match gathers {
-                    true => Knowledge::Gathered(Box::new(Known::new(request, task.shape, source)?)),
-                    false => Knowledge::Apart(Box::new(Apart::new(request, task.shape, source)?)),
-                });
+                // At once: NCCL's communicators in `gpu` are dropped only together with the others'.
+                let new = Knowledge::new(gathers, request, task.shape, source);
+                known = Some(new.unwrap_or_else(|error| end_the_job(error)));
             }
             let evaluation = Evaluation {
                 group,
@@ -181,7 +178,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
         world.rest_until_all_are_here();
     }
     record::compare_with_one_rank(&mut records);
-    Ok((records, result))
+    (records, result)
 }
 
 /// One task, on the ranks that take part in it.
@@ -204,6 +201,18 @@ enum Knowledge<T: Element, C: Element> {
 }
 
 impl<T: Element, C: Element> Knowledge<T, C> {
+    fn new(
+        gathers: bool,
+        request: &Request,
+        shape: Shape,
+        source: &Source,
+    ) -> Result<Self, EvaluateError> {
+        Ok(match gathers {
+            true => Knowledge::Gathered(Box::new(Known::new(request, shape, source)?)),
+            false => Knowledge::Apart(Box::new(Apart::new(request, shape, source)?)),
+        })
+    }
+
     fn shape(&self) -> Shape {
         match self {
             Knowledge::Gathered(known) => known.shape,

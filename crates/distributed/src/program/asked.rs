@@ -17,13 +17,19 @@ use crate::record::Scaling;
 /// m, n and k where nothing says what they are.
 const SIZE: usize = 1024;
 
-/// What to multiply, as rank 0 finds it, and its shape. `None` on the others if it finds something
-/// wrong.
-pub(super) fn agreed_matrices(
-    world: &Ranks,
-    arguments: &Arguments,
-) -> Result<Option<(Matrices, Shape)>, Stop> {
-    let mut told = [0_u64; 5];
+/// What to multiply, as rank 0 finds it.
+pub(super) struct Agreed {
+    pub shape: Shape,
+    /// Where from, which is true on rank 0 alone: it fills or reads them.
+    pub matrices: Matrices,
+    /// Whether rank 0 reads them from files.
+    are_files: bool,
+}
+
+/// What all ranks agree on before they know whether they can do what is asked. `None` on the others
+/// if rank 0 finds something wrong.
+pub(super) fn agreed(world: &Ranks, arguments: &Arguments) -> Result<Option<Agreed>, Stop> {
+    let mut told = [0_u64; 6];
     let found = (world.rank() == 0)
         .then(|| matrices(&arguments.problem, &arguments.matrices, DataType::F32));
     if let Some(Ok(found)) = &found {
@@ -31,24 +37,25 @@ pub(super) fn agreed_matrices(
         let types = DataType::ALL;
         let index = types.iter().position(|of_all| *of_all == found.data_type);
         let [m, n, k, index] = [m, n, k, index.unwrap_or(0)].map(|size| size as u64);
-        told = [1, m, n, k, index];
+        let are_files = matches!(found.source, Source::Files(_));
+        told = [1, u64::from(are_files), m, n, k, index];
     }
     world.from_first(&mut told);
-    let [is_right, m, n, k, index] = told;
-    let shape = Shape::new(m as usize, n as usize, k as usize);
-    match found {
-        Some(Err(stop)) => Err(stop),
-        Some(Ok(found)) => Ok(Some((found, shape))),
-        None if is_right == 0 => Ok(None),
-        None => {
-            let matrices = Matrices {
-                source: Source::Filled(Filling::Normal), // only rank 0 fills or reads any
-                data_type: DataType::ALL[index as usize],
-                note: None,
-            };
-            Ok(Some((matrices, shape)))
-        }
-    }
+    let [is_right, are_files, m, n, k, index] = told;
+    let matrices = match found {
+        Some(found) => found?,
+        None if is_right == 0 => return Ok(None),
+        None => Matrices {
+            source: Source::Filled(Filling::Normal),
+            data_type: DataType::ALL[index as usize],
+            note: None,
+        },
+    };
+    Ok(Some(Agreed {
+        shape: Shape::new(m as usize, n as usize, k as usize),
+        matrices,
+        are_files: are_files == 1,
+    }))
 }
 
 /// One thread a rank, unless the user says otherwise: `mpirun` starts a rank for each core.
@@ -64,11 +71,11 @@ pub(super) fn settings(arguments: &Arguments) -> Settings {
 pub(super) fn request(
     world: &Ranks,
     arguments: &Arguments,
-    matrices: &Matrices,
-    shape: Shape,
+    agreed: &Agreed,
 ) -> Result<Request, Stop> {
     let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
-    let data_type = matrices.data_type;
+    let data_type = agreed.matrices.data_type;
+    let operands = &arguments.problem.operands;
     let names = [arguments.kernel.clone()];
     let found = select::ask(kernels, rungs, &names, of_ranks(data_type));
     let asked = match &found.map_err(|error| no_kernel(error, data_type))?[..] {
@@ -87,20 +94,24 @@ pub(super) fn request(
              cut into parts. Name another kernel, such as `cpu-divide`.",
         ));
     }
-    let is_filled = matches!(matrices.source, Source::Filled(_));
-    if is_filled && arguments.problem.operands.transposes() != [Transpose::No; 2] {
+    if operands.batch != 1 {
+        return Err(usage(
+            "Ranks share out one product; leave --batch out, or multiply many by `rust-gemm`.",
+        ));
+    }
+    if !agreed.are_files && operands.transposes() != [Transpose::No; 2] {
         return Err(usage(
             "Ranks store their parts of A and B as they are multiplied: --transpose-a and \
              --transpose-b are for matrices in files; leave them out.",
         ));
     }
     let shapes: Vec<Shape> = match &arguments.shapes[..] {
-        [] => vec![shape],
-        shapes => shapes.iter().map(|shape| shape.0).collect(),
+        [] => vec![agreed.shape],
+        shapes => each_once(shapes.iter().map(|shape| shape.0)),
     };
     let counts = match &arguments.scaling.scaling[..] {
         [] => vec![world.size()],
-        counts => counts.to_vec(),
+        counts => each_once(counts.iter().copied()),
     };
     if let Some(many) = counts.iter().find(|count| **count > world.size()) {
         let size = world.size();
@@ -108,9 +119,14 @@ pub(super) fn request(
             "--scaling asks for {many} ranks, but the job has {size}; start it with `mpirun -n {many}`."
         )));
     }
-    if arguments.scaling.weak && matches!(matrices.source, Source::Files(_)) {
+    if arguments.scaling.weak && agreed.are_files {
         return Err(usage(
             "--weak needs matrices of other sizes than those of the files; leave it out.",
+        ));
+    }
+    if arguments.scaling.weak && shapes.len() > 1 {
+        return Err(usage(
+            "--weak grows one shape with the number of ranks, but --shapes names several; name one.",
         ));
     }
     let mut tasks = Vec::new();
@@ -122,7 +138,7 @@ pub(super) fn request(
         }));
         if arguments.scaling.weak {
             tasks.extend(counts.iter().map(|&ranks| Task {
-                shape: grown(shape, ranks),
+                shape: Scaling::Weak.shape(shape, ranks),
                 ranks,
                 scaling: Scaling::Weak,
             }));
@@ -130,12 +146,12 @@ pub(super) fn request(
     }
     let sizes = |task: &Task| [task.shape.m, task.shape.n, task.shape.k];
     let largest = tasks.iter().flat_map(sizes).max().unwrap_or(0);
-    if largest.saturating_add(arguments.problem.operands.padding) > LARGEST {
+    if largest.saturating_add(operands.padding) > LARGEST {
         return Err(usage(format!(
             "A dimension of {largest} is more than MPI can count: at most {LARGEST}, with the padding."
         )));
     }
-    let proof = proof(arguments, matrices)?;
+    let proof = proof(arguments, agreed)?;
     let layouts = arguments.layouts();
     if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
         let count = tasks.len() * layouts.len();
@@ -149,9 +165,9 @@ pub(super) fn request(
         kernel: arguments.kernel.clone(),
         tasks,
         data_type,
-        alpha: arguments.problem.operands.alpha,
-        beta: arguments.problem.operands.beta,
-        padding: arguments.problem.operands.padding,
+        alpha: operands.alpha,
+        beta: operands.beta,
+        padding: operands.padding,
         seed: arguments.seed,
         panel: arguments.panel,
         runs: arguments.runs,
@@ -160,6 +176,17 @@ pub(super) fn request(
         planted_on: arguments.plant_on_rank,
         offload: false,
     })
+}
+
+/// In the order in which they are named.
+fn each_once<T: PartialEq>(named: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in named {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
 }
 
 /// The types of what ranks multiply: the C that they add to, and send, is of the type of sums.
@@ -190,20 +217,20 @@ fn no_kernel(error: SelectError, asked: DataType) -> Stop {
 }
 
 /// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
-fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
+fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Proof, Stop> {
     let operands = &arguments.problem.operands;
     let needs_c = [
         (operands.beta != 0.0, "a beta other than 0 adds to it"),
         (arguments.matrices.out.is_some(), "--out writes it"),
         (arguments.matrices.show.is_some(), "--show shows it"),
         (
-            matches!(matrices.source, Source::Files(_)),
+            agreed.are_files,
             "rank 0 reads the matrices from files, of which C is one",
         ),
     ];
     let why = needs_c.into_iter().find(|(needs, _)| *needs);
     let limit = arguments.proof.gather_limit;
-    let data_type = matrices.data_type;
+    let data_type = agreed.matrices.data_type;
     let is_rounded = data_type != of_ranks(data_type);
     match (arguments.proof.proof, why) {
         (Some(ProofPlace::Distributed), Some((_, why))) => Err(usage(format!(
@@ -217,6 +244,15 @@ fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
             of_ranks(data_type),
         ))),
         (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
+        (None, Some((_, why))) if limit.is_some() => Err(usage(format!(
+            "--gather-limit leaves a larger C where it is computed, but {why}; leave one of them out."
+        ))),
+        (None, None) if is_rounded && limit.is_some() => Err(usage(format!(
+            "--gather-limit leaves a larger C where it is computed, but one that is rounded to {} is \
+             always gathered. Leave it out, or keep C as ranks compute it, with --dtype {}.",
+            data_type.c,
+            of_ranks(data_type),
+        ))),
         (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
         // There is no other for it.
         (None, None) if is_rounded => Ok(Proof::Gathered),
@@ -226,23 +262,12 @@ fn proof(arguments: &Arguments, matrices: &Matrices) -> Result<Proof, Stop> {
     }
 }
 
-/// The shape with so many times as many flops, but for rounding.
-fn grown(shape: Shape, ranks: usize) -> Shape {
-    let factor = (ranks as f64).cbrt();
-    let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| (size as f64 * factor).round() as usize);
-    Shape::new(m, n, k)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_weak_shape_has_as_many_flops_for_each_rank() {
-        let shape = Shape::new(1000, 2000, 500);
-        assert_eq!(grown(shape, 1), shape);
-        assert_eq!(grown(shape, 8), Shape::new(2000, 4000, 1000));
-        let ratio = grown(shape, 3).flops() / shape.flops();
-        assert!((ratio / 3.0 - 1.0).abs() < 1e-2);
+    fn what_is_named_twice_is_measured_once() {
+        assert_eq!(each_once([2, 1, 2, 4, 1].into_iter()), [2, 1, 4]);
     }
 }

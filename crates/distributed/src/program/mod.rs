@@ -21,7 +21,7 @@ use host::cpu;
 use host::memory;
 use host::output;
 
-use asked::{agreed_matrices, request, settings};
+use asked::{agreed, request, settings};
 use files::Files;
 use place::{hosts, place};
 
@@ -101,15 +101,16 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
         true => stop.tell(&mut io::stderr()),
         false => FAILED,
     };
-    let (matrices, shape) = match agreed_matrices(world, arguments) {
+    let agreed = match agreed(world, arguments) {
         Ok(Some(agreed)) => agreed,
         Ok(None) => return FAILED,
         Err(why) => return stop(why),
     };
-    let request = match request(world, arguments, &matrices, shape) {
+    let request = match request(world, arguments, &agreed) {
         Ok(request) => request,
         Err(why) => return stop(why),
     };
+    let matrices = agreed.matrices;
     if is_first {
         let mut notes = io::stderr();
         for text in arguments.native.without_effect(&[request.asked]) {
@@ -123,7 +124,10 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
             note(&mut notes, text);
         }
     }
-    let (mut place, reason) = place(world, arguments, &request);
+    let (mut place, reason) = match place(world, arguments, &request) {
+        Ok(placed) => placed,
+        Err(why) => return stop(why),
+    };
     let is_native = request.asked.is_native();
     place.transport = match transport(world, arguments.transport, &place.device, is_native) {
         Ok(transport) => transport,
@@ -153,7 +157,10 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
     matrices: &Matrices,
 ) -> u8 {
     let hosts = hosts(world);
+    // A factor that the type of C rounds to 0 is 0, so that A and B are not read.
+    let is_zero = C::from_scalar(request.alpha).is_some_and(|alpha| alpha == C::default());
     let request = Request {
+        alpha: if is_zero { 0.0 } else { request.alpha },
         offload: hosts.len() > 1,
         ..request.clone()
     };
@@ -172,8 +179,7 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
         Ok(_) => return FAILED,
         Err(stop) => return stop.tell(&mut io::stderr()),
     };
-    let evaluated = evaluate::<T, C>(world, &request, place, &matrices.source);
-    let (records, c) = evaluated.unwrap_or_else(|error| end_the_job(error));
+    let (records, c) = evaluate::<T, C>(world, &request, place, &matrices.source);
     if world.rank() != 0 {
         return PROVEN;
     }

@@ -1,12 +1,13 @@
 //! Where a rank multiplies.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use gpu_gemm::device::driver;
 use gpu_gemm::text::plural;
 use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
-use host::cli::exit::noted;
+use host::cli::exit::{Stop, failed, noted};
 use host::cpu::Team;
 use host::prove::NATIVE;
 
@@ -14,11 +15,18 @@ use super::asked::settings;
 use crate::arguments::Arguments;
 use crate::comm::{Ranks, host_name, rank_on_host};
 use crate::evaluate::Request;
-use crate::faults::end_the_job;
 use crate::local::Place;
 
-/// Where this rank multiplies, and why there. A rank that cannot ends the job.
-pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> (Place, String) {
+/// Where this rank multiplies, and why there. All ranks call it.
+///
+/// # Errors
+///
+/// On all ranks, if one cannot multiply.
+pub(super) fn place(
+    world: &Ranks,
+    arguments: &Arguments,
+    request: &Request,
+) -> Result<(Place, String), Stop> {
     let is_native = request.asked.is_native();
     let opened = match is_native {
         true => Device::open(DeviceChoice::Simulator).map(|opened| Opened {
@@ -27,8 +35,8 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
         }),
         false => open_device(arguments.device.clone()),
     };
-    let opened = opened.unwrap_or_else(|error| end_the_job(error));
-    let team = Team::new(settings(arguments)).unwrap_or_else(|error| end_the_job(error));
+    let opened = by_all(world, opened, "open its device")?;
+    let team = by_all(world, Team::new(settings(arguments)), "start its threads")?;
     let mut unheard = Vec::new();
     let chooser = noted(Chooser::of(&opened.device), &mut unheard);
     if world.rank() == 0 {
@@ -41,20 +49,29 @@ pub(super) fn place(world: &Ranks, arguments: &Arguments, request: &Request) -> 
         team: Arc::new(team),
         transport: None,
     };
-    (place, opened.reason)
+    Ok((place, opened.reason))
+}
+
+/// What all ranks must have; an error on all of them if one does not.
+fn by_all<T, E: Display>(world: &Ranks, own: Result<T, E>, what: &str) -> Result<T, Stop> {
+    match world.first_failure(own.as_ref().err()) {
+        None => own.map_err(failed),
+        Some((rank, why)) => Err(failed(format!("Rank {rank} cannot {what}: {why}."))),
+    }
 }
 
 /// Opens a device; by default the GPU with this rank's number on its host. GPUs are shared where
 /// there are fewer than ranks.
 fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
-    let gpus = match choice {
-        DeviceChoice::Auto => driver::probe().map_or(0, |gpus| gpus.len()),
-        _ => 0,
-    };
+    if choice != DeviceChoice::Auto {
+        return Device::open(choice);
+    }
+    // All ranks ask MPI, those that find no GPU as well.
+    let (rank, ranks) = rank_on_host();
+    let gpus = driver::probe().map_or(0, |gpus| gpus.len());
     if gpus == 0 {
         return Device::open(choice);
     }
-    let (rank, ranks) = rank_on_host();
     let opened = Device::open(DeviceChoice::Cuda((rank % gpus) as u32))?;
     let reason = on_gpu(ranks, gpus);
     Ok(Opened { reason, ..opened })

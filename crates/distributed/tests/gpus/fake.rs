@@ -53,9 +53,14 @@ pub struct Ran {
     pub log: Vec<String>,
 }
 
-/// Runs the program on so many ranks. `settings` are those of the fake (`library/gpu.rs`); with
+/// Runs the program on so many ranks with GPUs. `settings` are those of the fake (`library/gpu.rs`); with
 /// `mpi=1`, MPI says that it takes GPUs' memory.
 pub fn ranks(number: usize, nccl: Nccl, settings: &str, arguments: &str) -> Ran {
+    beside(0, number, nccl, settings, arguments)
+}
+
+/// The same beside so many ranks that find no driver, after them.
+pub fn beside(without: usize, number: usize, nccl: Nccl, settings: &str, arguments: &str) -> Ran {
     let folder = &FOLDERS[usize::from(nccl == Nccl::Missing)];
     let messages = tempfile::tempdir().unwrap();
     let log = messages.path().join("log");
@@ -73,8 +78,14 @@ pub fn ranks(number: usize, nccl: Nccl, settings: &str, arguments: &str) -> Ran 
         log.display(),
         messages.path().display()
     );
+    command.args(arguments.split_whitespace());
+    if without > 0 {
+        let nowhere = format!("LD_LIBRARY_PATH={}", messages.path().display());
+        command
+            .args([":", "-n", &without.to_string(), "-x", &nowhere, PROGRAM])
+            .args(arguments.split_whitespace());
+    }
     command
-        .args(arguments.split_whitespace())
         .env("LD_LIBRARY_PATH", folder)
         .env("FAKE_GPU", settings);
     let ended = end(command);

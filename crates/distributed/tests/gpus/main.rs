@@ -13,7 +13,7 @@ use gpu_gemm::device::ptx;
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
 
-use fake::{Nccl, Ran, number, ranks};
+use fake::{Nccl, Ran, beside, number, ranks};
 
 /// Tests, each by its name.
 macro_rules! trials {
@@ -50,7 +50,9 @@ fn main() -> ExitCode {
         every_panel_of_a_b_on_the_first_gpu_is_broadcast_from_there,
         the_way_is_chosen_said_and_recorded,
         a_way_that_cannot_be_has_a_sentence_and_an_exit_code,
+        ranks_without_a_gpu_multiply_beside_those_with_one,
         a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason,
+        matrices_that_do_not_fit_end_the_job_though_nccl_would_wait,
     ];
     let why_not = job::why_not().or(ptx::why_absent().map(String::from));
     if let Some(reason) = &why_not {
@@ -849,4 +851,37 @@ fn a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason() {
         let ended = ranks(2, Nccl::Here, settings, small).ended;
         ended.assert_failed(&parts);
     }
+}
+
+fn ranks_without_a_gpu_multiply_beside_those_with_one() {
+    let arguments = "--layout all --size 16 --panel 4 --kernel naive --runs 1";
+    let ran = beside(
+        1,
+        2,
+        Nccl::Here,
+        "gpus=2",
+        &format!("{arguments} --format json"),
+    );
+    let report = ran.ended.report();
+    assert_eq!(
+        (&report["ranks"], &report["transport"]),
+        (&3.into(), &Value::Null)
+    );
+    check_proofs(&ran, "two ranks with GPUs and one without");
+    let ended = beside(
+        1,
+        1,
+        Nccl::Here,
+        "gpus=1",
+        &format!("{arguments} --transport nccl"),
+    )
+    .ended;
+    assert_eq!(ended.code, Some(2), "{}", ended.notes);
+}
+
+fn matrices_that_do_not_fit_end_the_job_though_nccl_would_wait() {
+    let arguments = "--layout summa --shapes 16x16x16,400000x400000x8 --proof gathered --panel 4 \
+                     --kernel naive --runs 1";
+    let ended = ranks(2, Nccl::Here, "gpus=2", arguments).ended;
+    ended.assert_failed(&["error: rank 0 of 2", "GiB of memory on the host"]);
 }

@@ -35,6 +35,13 @@ pub fn ranks_that_were_started_differently_do_not_start() {
         "start them with the same options",
     ]);
     assert_eq!(ended.notes.matches("error: ").count(), 1, "{}", ended.notes);
+    // However late they differ.
+    let long = format!("{}.json", "long".repeat(60));
+    let options = [
+        "-n", "1", PROGRAM, "--json", &long, "--size", "8", ":", "-n", "1", PROGRAM, "--json",
+        &long, "--size", "9",
+    ];
+    end(mpirun(&options)).assert_failed(&[".json --size 9`, but", ".json --size 8`. All"]);
 }
 
 pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
@@ -52,6 +59,19 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
             "does not multiply i32",
         ),
         ("--m 3000000000", "more than MPI can count"),
+        ("--batch 2", "leave --batch out"),
+        (
+            "--weak --scaling 1 --shapes 8x8x8,9x9x9",
+            "--shapes names several",
+        ),
+        (
+            "--gather-limit 1 --beta 1",
+            "--gather-limit leaves a larger C where it is computed, but a beta",
+        ),
+        (
+            "--gather-limit 1 --dtype f16 --kernel auto",
+            "keep C as ranks compute it, with --dtype f16-f32.",
+        ),
         (
             "--layout all --out c.npy",
             "--out takes one C, but 6 are computed",
@@ -87,4 +107,11 @@ pub fn a_file_that_cannot_be_read_ends_all_ranks() {
     ended.assert_failed(&["`/nowhere/c.npy` cannot be written"]);
     let ended = end(job(2, "--size 1000k"));
     ended.assert_failed(&["error: rank 0 of 2", "GiB of memory on the host"]);
+}
+
+pub fn a_device_that_no_rank_has_is_said_once() {
+    let ended = end(job(3, "--size 8 --kernel naive --device cuda:77"));
+    assert_eq!(ended.code, Some(1), "{}", ended.notes);
+    ended.assert_failed(&["error: Rank 0 cannot open its device: "]);
+    assert_eq!(ended.notes.matches("error").count(), 1, "{}", ended.notes);
 }

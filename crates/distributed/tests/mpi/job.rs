@@ -38,7 +38,7 @@ impl Ended {
     }
 }
 
-/// `mpirun` with so many more ranks than cores as it takes. It gives up after a minute.
+/// `mpirun` with so many more ranks than cores as it takes. It gives up after two minutes.
 pub fn mpirun(options: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         right::every_layout_is_exact_on_any_number_of_ranks_at_any_shape,
         right::the_same_grid_gives_the_same_bits,
         right::users_files_alpha_and_beta_are_multiplied,
+        right::a_factor_that_rounds_to_0_is_0,
         right::kernels_run_in_the_simulator_on_each_rank,
         right::elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout,
         right::users_files_of_16_bits_are_multiplied_into_a_c_of_f32,
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         faults::ranks_that_were_started_differently_do_not_start,
         faults::what_does_not_exist_is_refused_once_with_the_exit_code_for_usage,
         faults::a_file_that_cannot_be_read_ends_all_ranks,
+        faults::a_device_that_no_rank_has_is_said_once,
     ];
     let why_not = job::why_not();
     if let Some(reason) = &why_not {

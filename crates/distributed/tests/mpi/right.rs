@@ -94,11 +94,16 @@ pub fn users_files_alpha_and_beta_are_multiplied() {
     write("a.npy", m, k, 1);
     write("b.npy", k, n, 2);
     write("c.npy", m, n, 3);
-    let [a, b, c, d] =
-        ["a.npy", "b.npy", "c.npy", "d.npy"].map(|name| path(name).display().to_string());
-    for layout in ["point-to-point", "scatter-blocks", "summa", "broadcast-b"] {
+    let transposed = Matrix::from_elements(k, m, |row, column| element(1)(column, row)).unwrap();
+    let mut file = fs::File::create(path("transposed.npy")).unwrap();
+    npy::write(&transposed, &mut file).unwrap();
+    let [a, transposed, b, c, d] = ["a.npy", "transposed.npy", "b.npy", "c.npy", "d.npy"]
+        .map(|name| path(name).display().to_string());
+    let of_a = [a.clone(), format!("{transposed} --transpose-a")];
+    let layouts = ["point-to-point", "scatter-blocks", "summa", "broadcast-b"];
+    for (layout, of_a) in layouts.iter().zip(of_a.iter().cycle()) {
         let arguments = format!(
-            "--layout {layout} --panel 5 --a {a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} --format csv"
+            "--layout {layout} --panel 5 --a {of_a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} --format csv"
         );
         let ended = end(job(4, &arguments));
         assert_eq!(ended.code, Some(0), "{}", ended.notes);
@@ -112,6 +117,35 @@ pub fn users_files_alpha_and_beta_are_multiplied() {
                 let right = -2 * products.sum::<i32>() + 3 * element(3)(row, column);
                 assert_eq!(found.row(row)[column], right, "{layout} {row} {column}");
             }
+        }
+    }
+    for (options, said) in [
+        (
+            "--scaling 1,2 --weak",
+            "--weak needs matrices of other sizes",
+        ),
+        (
+            "--proof distributed",
+            "rank 0 reads the matrices from files",
+        ),
+    ] {
+        let ended = end(job(2, &format!("--a {a} --b {b} {options}")));
+        assert_eq!(ended.code, Some(2), "{options}: {}", ended.notes);
+        assert_eq!(ended.notes.matches(said).count(), 1, "{}", ended.notes);
+    }
+}
+
+pub fn a_factor_that_rounds_to_0_is_0() {
+    for options in [
+        "--alpha 1e-50 --beta 2",
+        "--alpha 1e-50 --proof distributed",
+        "--alpha 1e-9 --dtype f16 --kernel auto --device sim",
+    ] {
+        let arguments = format!("--layout all --size 20 --runs 1 --format json {options}");
+        let report = end(job(2, &arguments)).report();
+        for record in report["records"].as_array().unwrap() {
+            assert_eq!(record["proven"], true, "{options}: {record}");
+            assert_eq!(record["per_rank"][0]["sent"]["distribute"]["elements"], 0);
         }
     }
 }
