@@ -168,6 +168,11 @@ impl Record {
         Shape::new(self.m, self.n, self.k)
     }
 
+    /// By how much the model's time is longer than the measured one, as a part of that.
+    pub fn model_error(&self) -> Option<f64> {
+        Some(self.predicted?.total() / self.time_median_s? - 1.0)
+    }
+
     /// Whether every rank sent, in each phase, what the formula says, to the element.
     pub fn sent_as_the_formula_says(&self) -> bool {
         self.per_rank.iter().all(|rank| rank.sent == rank.formula)

@@ -251,9 +251,12 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
         add("model", predicted);
     }
     writeln!(out, "\n{table}")?;
-    if let (Some(machine), Some(predicted), Some(median)) =
-        (&record.machine, record.predicted, record.time_median_s)
-    {
+    if let (Some(machine), Some(predicted), Some(median), Some(error)) = (
+        &record.machine,
+        record.predicted,
+        record.time_median_s,
+        record.model_error(),
+    ) {
         let network = match record.ranks {
             1 => String::new(),
             _ => format!(
@@ -264,22 +267,18 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "\n    model   {network}{} a rank: {} in all, measured {} ({})",
+            "\n    model   {network}{} a rank: {} in all, {:.1} % {} than measured ({})",
             speed(machine.flops_per_s),
             duration(predicted.total()),
+            100.0 * error.abs(),
+            if error < 0.0 { "less" } else { "more" },
             duration(median),
-            signed_percent(median / predicted.total() - 1.0)
         )?;
         if let Some(gpus) = &machine.gpus {
             writeln!(out, "    {}", gpus.description())?;
         }
     }
     Ok(())
-}
-
-/// `+3.1 %`.
-fn signed_percent(ratio: f64) -> String {
-    format!("{:+.1} %", ratio * 100.0)
 }
 
 /// Bytes in the unit that suits them.

@@ -21,8 +21,8 @@ fn results() -> Result<Report, String> {
 
 /// A figure of a layout on so many ranks: `scatter-rows 2 time`, `compute`, `waits` (to distribute
 /// and wait), `collect`; `speed-up`, `compute-ratio` (of the slowest rank's product on one rank to
-/// that here) or `off` (by how much the measured time is off the model's). Or of all: `conditions`,
-/// or `farthest`, the largest of these.
+/// that here) or `off` (by how much the model's time is longer). Or of all: `conditions`, or
+/// `farthest`, the largest of these.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     let (layout, ranks, what) = match words[..] {
         ["conditions"] => return Ok(conditions(&report)),
         ["farthest"] => {
-            let off = report.records.iter().filter_map(off);
+            let off = report.records.iter().filter_map(Record::model_error);
             let farthest = off.map(f64::abs).fold(0.0, f64::max);
             return Ok(unbroken(&format!("{:.0} %", 100.0 * farthest)));
         }
@@ -57,7 +57,10 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             let alone = measured(1)?.slowest.compute_s;
             format!("{:.2}", alone / times.compute_s)
         }
-        "off" => format!("{:+.0} %", 100.0 * off(record).ok_or_else(missing)?),
+        "off" => format!(
+            "{:+.0} %",
+            100.0 * record.model_error().ok_or_else(missing)?
+        ),
         _ => return Err(format!("`{what}` is no figure")),
     };
     Ok(unbroken(&found))
@@ -66,10 +69,6 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// Until operands are there, before the product and during it.
 fn waits(times: Times) -> f64 {
     times.distribute_s + times.wait_s
-}
-
-fn off(record: &Record) -> Option<f64> {
-    Some(record.time_median_s? / record.predicted?.total() - 1.0)
 }
 
 /// On what, when and how often it was measured.

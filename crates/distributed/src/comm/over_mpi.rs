@@ -361,7 +361,7 @@ impl Ranks {
         Broadcasting::new(Request::new(request, Some(message)), panel)
     }
 
-    /// Counts what NCCL sends from this rank's GPU.
+    /// Counts what NCCL sends from this rank's GPU, or another rank copies from there.
     pub(crate) fn count_between_gpus(&self, volume: Volume) {
         self.count(volume.elements, volume.messages);
     }
