@@ -71,20 +71,8 @@ pub fn measure<T: Element>(
     };
     // Of ranks with GPUs, those layouts whose parts stay there.
     let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
-    for product in products(layouts.iter().filter(|layout| !stays(layout)), case) {
-        let shape = match local.gpu {
-            Some(_) => product.shape,
-            None => timed_shape(product.shape),
-        };
-        let flops_per_s = speed(ranks, shape, &product, local)?;
-        let Shape { m, n, k } = shape;
-        machine.products.push(Product {
-            m,
-            n,
-            k,
-            flops_per_s,
-        });
-    }
+    let in_host_memory = products(layouts.iter().filter(|layout| !stays(layout)), case);
+    machine.products = timed(ranks, &in_host_memory, local)?;
     let moves: Vec<_> = layouts
         .iter()
         .filter_map(|layout| layout.moves(case))
@@ -136,44 +124,58 @@ fn timed_shape(shape: Shape) -> Shape {
     Shape::new(m.min(affordable.max(FEWEST_ROWS)), n, k)
 }
 
-/// Flops in a second of one rank, while all multiply but a master.
-fn speed<T: Element>(
+/// The speed of one rank in each of these products, while all multiply but a master. Each is timed
+/// once in a round, so that a machine that is slow for a second is not slow for one of them alone.
+fn timed<T: Element>(
     ranks: &Ranks,
-    shape: Shape,
-    product: &LocalShape,
+    products: &[LocalShape],
     local: &Local<'_, T>,
-) -> Result<f64, LocalError> {
-    let multiplies = ranks.rank() > 0 || !product.has_master;
-    let Shape { m, n, k } = match multiplies {
-        true => shape,
-        false => Shape::new(0, 0, 0),
+) -> Result<Vec<Product>, LocalError> {
+    let shape = |product: &LocalShape| match local.gpu {
+        Some(_) => product.shape,
+        None => timed_shape(product.shape),
     };
-    let (a, b) = (
-        vec![T::from_integer(1); m * k],
-        vec![T::from_integer(1); k * n],
-    );
-    let mut c = vec![T::Sum::default(); m * n];
-    let strip = local.product.rows_of_a_strip().filter(|_| product.is_panel);
-    let mut once = || {
-        if !multiplies {
+    let most = |elements: fn(Shape) -> usize| {
+        let all = products.iter().map(|product| elements(shape(product)));
+        all.max().unwrap_or(0)
+    };
+    let a = vec![T::from_integer(1); most(|Shape { m, k, .. }| m * k)];
+    let b = vec![T::from_integer(1); most(|Shape { n, k, .. }| k * n)];
+    let mut c = vec![T::Sum::default(); most(|Shape { m, n, .. }| m * n)];
+    let mut multiply = |product: &LocalShape| {
+        if ranks.rank() == 0 && product.has_master {
             return Ok(());
         }
+        let Shape { m, n, k } = shape(product);
+        let strip = local.product.rows_of_a_strip().filter(|_| product.is_panel);
         let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
         in_strips(strip, a, ViewMut::new(&mut c, m, n, n), |a, c| {
             local.product.add_product(a, b, c)
         })
     };
-    let times = match local.gpu {
-        None => PRODUCTS,
-        // It compiles its kernel the first time.
-        Some(_) => {
-            once()?;
-            let first = slowest(ranks, 1, &mut once)?;
-            ((BUDGET / first.max(1e-9)) as usize).clamp(1, PRODUCTS)
+    let mut times = vec![Vec::new(); products.len()];
+    for round in 0..PRODUCTS {
+        for (product, times) in products.iter().zip(&mut times) {
+            if local.gpu.is_some() && round == 0 {
+                // It compiles its kernel.
+                multiply(product)?;
+            }
+            if local.gpu.is_none() || times.iter().sum::<f64>() < BUDGET {
+                times.push(slowest(ranks, 1, || multiply(product))?);
+            }
         }
-    };
-    let seconds = slowest(ranks, times, once)?;
-    Ok(shape.flops() / seconds)
+    }
+    let speeds = products.iter().zip(&times).map(|(product, times)| {
+        let shape = shape(product);
+        let Shape { m, n, k } = shape;
+        Product {
+            m,
+            n,
+            k,
+            flops_per_s: shape.flops() / statistics::median(times),
+        }
+    });
+    Ok(speeds.collect())
 }
 
 /// The time of `work` on the rank that takes the longest, the median of so many times. What it
