@@ -8,7 +8,7 @@ use host::report::{duration, new_table, speed};
 
 use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
-use crate::model::{Bytes, Case, Machine};
+use crate::model::{Bytes, Case, Machine, Waited};
 
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
@@ -99,12 +99,21 @@ impl Question {
             speed(machine.flops_per_s),
             self.memory_bytes / GIB,
         )?;
-        match (&machine.gpus, machine.offload) {
+        match (&machine.gpus, machine.waited) {
             (Some(gpus), _) => writeln!(out, "        {}", gpus.description())?,
-            (None, true) => writeln!(out, "        messages travel while ranks multiply")?,
-            (None, false) => writeln!(
+            (None, waited) if waited == Waited::default() => {
+                writeln!(out, "        messages travel while ranks multiply")?;
+            }
+            (
+                None,
+                Waited {
+                    messages,
+                    broadcasts,
+                },
+            ) => writeln!(
                 out,
-                "        all ranks are on one host, whose cores copy messages: nothing is hidden"
+                "        beside a product ranks wait for a message {messages:.1} times as long as it \
+                 takes alone, for a broadcast {broadcasts:.1} times"
             )?,
         }
         let names = layouts::<f32>().map(Layout::name);

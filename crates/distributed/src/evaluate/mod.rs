@@ -62,8 +62,6 @@ pub struct Request {
     pub proof: Proof,
     /// Adds 1 to an element of this rank's block, so that tests see that it is noticed.
     pub planted_on: Option<usize>,
-    /// Whether messages travel while ranks multiply ([`Machine::offload`]).
-    pub offload: bool,
 }
 
 impl Request {
@@ -260,7 +258,6 @@ impl<T: Element> Evaluation<'_, T> {
         let local = Local {
             product: self.local,
             gpu: self.gpu,
-            offload: self.request.offload,
         };
         let machine = machine::measure(self.group, &case, &asked, &local);
         let machine = machine.unwrap_or_else(|error| end_the_job(error));

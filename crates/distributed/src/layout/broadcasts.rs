@@ -23,7 +23,7 @@ use super::{Job, LayoutError, Moves, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
-use crate::model::{Bytes, Case, Cost, Lie, Machine};
+use crate::model::{Bytes, Case, Cost, Lie, Machine, not_hidden};
 use crate::share_out::{Block, Grid, Shares, panels};
 use crate::volume::{Sent, Volume};
 
@@ -206,7 +206,7 @@ impl Distribution {
             distribute_s: making_room
                 + machine.sending(self.sent(case, 0).distribute, Lie::Apart, bytes.inputs),
             compute_s,
-            wait_s: first + machine.not_hidden(others, compute_s),
+            wait_s: first + not_hidden(others, compute_s, machine.waited.broadcasts),
             collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }

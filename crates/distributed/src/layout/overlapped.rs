@@ -32,7 +32,7 @@ use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Incoming, Outgoing, OutgoingCopy};
-use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::{Sent, Volume};
 
@@ -42,7 +42,7 @@ pub struct Overlapped;
 /// Panels that a rank has room for: one is multiplied, the others travel.
 const STAGES: usize = 2;
 /// Panels that rank 0 has sent, or starts to send, before it multiplies one.
-const AHEAD: usize = 2;
+pub(crate) const AHEAD: usize = 2;
 
 fn panels_of(case: &Case) -> Vec<Range<usize>> {
     panels(case.shape.k, case.panel, &[])
@@ -149,11 +149,13 @@ impl Layout for Overlapped {
             .map(|panel| machine.multiplying(rows, case.shape.n, panel.len()));
         let compute_s = products.sum();
         let travelling = machine.sending(others, Lie::Together, bytes.inputs);
+        let waited = machine.waited.messages;
         Cost {
+            // Rank 0 multiplies while the first is on its way.
             distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(first, Lie::Together, bytes.inputs),
+                + machine.sending(first, Lie::Together, bytes.inputs) * waited.max(1.0),
             compute_s,
-            wait_s: machine.not_hidden(travelling, compute_s),
+            wait_s: not_hidden(travelling, compute_s, waited),
             collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }

@@ -2,9 +2,9 @@
 
 use gpu_gemm::Shape;
 
-use super::{Layout, layouts, panel};
+use super::{Layout, layouts, overlapped, panel, summa};
 use crate::model::tests::plain;
-use crate::model::{Bytes, Case, Gpus, Machine};
+use crate::model::{Bytes, Case, Gpus, Machine, Waited};
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -135,6 +135,36 @@ fn a_and_b_cost_the_bytes_of_inputs_and_c_those_of_sums() {
                 assert_eq!(cost.collect_s, sums.collect_s, "{name}");
             }
         }
+    }
+}
+
+#[test]
+fn what_ranks_wait_for_beside_a_product_is_that_part_of_a_message() {
+    let case = Case {
+        shape: Shape::cube(100),
+        ranks: 2,
+        panel: 50,
+        gathers: true,
+    };
+    // In microseconds: latency, and 4 bytes an element. Two messages of 3750 elements are a panel of
+    // `overlapped`, one of 5000 is a panel of `summa`, whose rank 1 has all that it needs of A.
+    let (panel, of_b) = (2.0 * (1.0 + 15.0), 1.0 + 20.0);
+    for (messages, broadcasts) in [(5.0, 3.0), (0.2, 0.5)] {
+        let waited = Waited {
+            messages,
+            broadcasts,
+        };
+        let machine = Machine { waited, ..plain() };
+        let cost = |layout: &dyn Layout| layout.cost(&case, &machine, Bytes::each(4));
+        let (sent, broadcast) = (cost(&overlapped::Overlapped), cost(&summa::Summa));
+        let near = |seconds: f64, microseconds: f64| (seconds * 1e6 - microseconds).abs() < 1e-6;
+        assert!(
+            near(sent.distribute_s, messages.max(1.0) * panel),
+            "{sent:?}"
+        );
+        assert!(near(sent.wait_s, messages * panel), "{sent:?}");
+        let expected = of_b + broadcasts * of_b;
+        assert!(near(broadcast.wait_s, expected), "{broadcast:?}");
     }
 }
 

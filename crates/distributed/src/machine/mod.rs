@@ -3,9 +3,11 @@
 //! | file | what is measured |
 //! | --- | --- |
 //! | `host_memory.rs` | messages, zeros and rounding in the memory of hosts |
+//! | `beside_products.rs` | messages there while ranks multiply |
 //! | this one | products that begin and end there |
 //! | `layout/between_gpus/measured.rs` | copies, messages and products where parts stay on GPUs |
 
+mod beside_products;
 mod host_memory;
 
 use std::time::Instant;
@@ -46,8 +48,6 @@ pub struct Local<'a, T: Element> {
     pub product: &'a dyn LocalProduct<T>,
     /// If they multiply on GPUs.
     pub gpu: Option<&'a Gpu>,
-    /// Whether messages travel while ranks multiply ([`Machine::offload`]).
-    pub offload: bool,
 }
 
 /// Measures what these layouts do: messages between ranks 0 and 1, up to those that the case needs,
@@ -65,10 +65,7 @@ pub fn measure<T: Element>(
     local: &Local<'_, T>,
 ) -> Result<Machine, LayoutError> {
     let before = HostMemory::measure::<T>(ranks, case, local.gpu)?;
-    let mut machine = Machine {
-        offload: local.offload,
-        ..Machine::default()
-    };
+    let mut machine = Machine::default();
     // Of ranks with GPUs, those layouts whose parts stay there.
     let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
     let in_host_memory = products(layouts.iter().filter(|layout| !stays(layout)), case);
@@ -88,6 +85,11 @@ pub fn measure<T: Element>(
     // The programs beside this one need a host's memory now more and now less.
     let after = HostMemory::measure::<T>(ranks, case, local.gpu)?;
     before.mean(after).tell(&mut machine);
+    let panel = in_host_memory.iter().find(|product| product.is_panel);
+    if let (Some(panel), true, None) = (panel, ranks.size() > 1, local.gpu) {
+        let shape = timed_shape(panel.shape);
+        machine.waited = beside_products::measure(ranks, shape, local, &machine)?;
+    }
     ranks.take_sent();
     Ok(machine)
 }

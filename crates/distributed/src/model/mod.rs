@@ -40,9 +40,9 @@ pub struct Machine {
     /// Sums that rank 0 rounds to elements of 16 bits; infinite if that is not counted.
     #[serde(with = "infinite_as_null", default = "infinite")]
     pub rounded_per_s: f64,
-    /// Whether messages travel while ranks multiply: a network's adapters carry them. Inside one
-    /// machine it is the cores that copy them.
-    pub offload: bool,
+    /// What ranks wait for messages that travel while they multiply.
+    #[serde(default)]
+    pub waited: Waited,
     /// Messages that were timed, smaller ones first, for each kind.
     pub messages: Vec<Timed>,
     /// Products that were timed, of parts in the host's memory.
@@ -50,6 +50,17 @@ pub struct Machine {
     /// What ranks do that keep their parts on GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Gpus>,
+}
+
+/// What ranks wait for a message that travels while they multiply, as a part of what it takes alone:
+/// 0 where a network's adapters carry it, 1 where a core copies it at once, and more where it goes on
+/// only while both ranks are inside of MPI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waited {
+    /// For one whose sender multiplies several panels before it waits.
+    pub messages: f64,
+    /// For a broadcast, whose root waits for it before it multiplies the next panel.
+    pub broadcasts: f64,
 }
 
 /// How the elements of a message lie.
@@ -164,7 +175,6 @@ impl Machine {
             flops_per_s,
             zeroed_bytes_per_s: f64::INFINITY,
             rounded_per_s: f64::INFINITY,
-            offload: true,
             ..Machine::default()
         }
     }
@@ -217,15 +227,12 @@ impl Machine {
             false => 0.0,
         }
     }
+}
 
-    /// The time that ranks wait for messages that take `travelling` while they compute for
-    /// `computing`.
-    pub fn not_hidden(&self, travelling: f64, computing: f64) -> f64 {
-        match self.offload {
-            true => (travelling - computing).max(0.0),
-            false => travelling,
-        }
-    }
+/// The time that ranks wait for messages that take `travelling` alone, while they compute for
+/// `computing`, if they wait for such a part of each ([`Waited`]).
+pub fn not_hidden(travelling: f64, computing: f64, waited: f64) -> f64 {
+    (travelling - computing).max(waited * travelling)
 }
 
 /// How far apart two shapes are: by the ratios of m, n and k.
@@ -297,13 +304,10 @@ pub(crate) mod tests {
 
     #[test]
     fn only_a_network_hides_what_travels() {
-        assert_eq!(plain().not_hidden(3.0, 2.0), 1.0);
-        assert_eq!(plain().not_hidden(2.0, 3.0), 0.0);
-        let shared_memory = Machine {
-            offload: false,
-            ..plain()
-        };
-        assert_eq!(shared_memory.not_hidden(2.0, 3.0), 2.0);
+        assert_eq!(not_hidden(3.0, 2.0, 0.0), 1.0);
+        assert_eq!(not_hidden(2.0, 3.0, 0.0), 0.0);
+        assert_eq!(not_hidden(2.0, 3.0, 1.0), 2.0);
+        assert_eq!(not_hidden(2.0, 3.0, 5.0), 10.0);
     }
 
     #[test]

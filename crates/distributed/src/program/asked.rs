@@ -174,7 +174,6 @@ pub(super) fn request(
         corner: arguments.matrices.show,
         proof,
         planted_on: arguments.plant_on_rank,
-        offload: false,
     })
 }
 

@@ -161,7 +161,6 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
     let is_zero = C::from_scalar(request.alpha).is_some_and(|alpha| alpha == C::default());
     let request = Request {
         alpha: if is_zero { 0.0 } else { request.alpha },
-        offload: hosts.len() > 1,
         ..request.clone()
     };
     if arguments.model.predict {
@@ -266,7 +265,6 @@ fn predict<T: Element>(
             let local = Local {
                 product: &*local,
                 gpu: gpu.as_ref(),
-                offload: request.offload,
             };
             let measured = machine::measure(world, &case, &layouts::<T>(), &local);
             let mut machine = measured.unwrap_or_else(|error| end_the_job(error));

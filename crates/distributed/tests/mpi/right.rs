@@ -272,7 +272,7 @@ pub fn scaling_writes_json_and_plots() {
     let json = folder.path().join("report.json");
     let plots = folder.path().join("plots");
     let arguments = format!(
-        "--layout scatter-rows,summa --size 64 --scaling 1,2 --weak --runs 1 --json {} --plots {}",
+        "--layout scatter-rows,summa --size 64 --panel 32 --scaling 1,2 --weak --runs 1 --json {} --plots {}",
         json.display(),
         plots.display()
     );
@@ -285,6 +285,10 @@ pub fn scaling_writes_json_and_plots() {
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let records = report["records"].as_array().unwrap();
     assert_eq!(records.len(), 8);
+    for record in records {
+        let waited = &record["machine"]["waited"]["broadcasts"];
+        assert_eq!(waited == 0.0, record["ranks"] == 1, "{record}");
+    }
     assert!(
         records
             .iter()
