@@ -109,6 +109,7 @@ impl Question {
                 Waited {
                     messages,
                     broadcasts,
+                    ..
                 },
             ) => writeln!(
                 out,

@@ -149,13 +149,13 @@ impl Layout for Overlapped {
             .map(|panel| machine.multiplying(rows, case.shape.n, panel.len()));
         let compute_s = products.sum();
         let travelling = machine.sending(others, Lie::Together, bytes.inputs);
-        let waited = machine.waited.messages;
+        let waited = machine.waited;
         Cost {
             // Rank 0 multiplies while the first is on its way.
             distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(first, Lie::Together, bytes.inputs) * waited.max(1.0),
+                + machine.sending(first, Lie::Together, bytes.inputs) * waited.first.max(1.0),
             compute_s,
-            wait_s: not_hidden(travelling, compute_s, waited),
+            wait_s: not_hidden(travelling, compute_s, waited.messages),
             collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }

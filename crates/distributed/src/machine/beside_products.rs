@@ -19,12 +19,28 @@ use crate::local::LocalError;
 use crate::model::{Lie, Machine, Waited};
 use crate::volume::Volume;
 
-/// Panels that travel from rank 0 to rank 1, each beside a product.
-const PANELS: usize = 4;
+/// Panels that travel from rank 0 to rank 1, all but the first beside a product.
+const PANELS: usize = 6;
 
-/// What ranks wait for rows of B that travel beside such a product of a panel, as a part of what a
-/// message of as many elements takes alone (`machine`). All ranks must call it, and all get the same
-/// answer.
+/// What rank 0 does once it has started to send a panel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    /// It multiplies, and starts to send others, before it waits, as in `overlapped`.
+    GoesOn,
+    /// It waits before it multiplies the panel, as the root of a broadcast does.
+    Waits,
+}
+
+/// How long a rank waits.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    /// For the first panel, beside which it does not multiply.
+    first: Duration,
+    others: Duration,
+}
+
+/// What ranks wait for panels of A and B that travel beside their product, as a part of what a message
+/// of as many elements takes alone (`machine`). All ranks must call it, and all get the same answer.
 ///
 /// # Errors
 ///
@@ -35,40 +51,45 @@ pub(super) fn measure<T: Element>(
     local: &Local<'_, T>,
     machine: &Machine,
 ) -> Result<Waited, LocalError> {
-    let message = Volume::of(1, (product.n * product.k) as u64);
+    let message = Volume::of(1, elements(product) as u64);
     let alone = machine.sending(message, Lie::Together, size_of::<T>());
-    let part = |under_way| -> Result<f64, LocalError> {
-        let own = wait_for_panels(ranks, product, local, under_way)?.as_secs_f64();
-        let longest = ranks.all_gather(&[own]).into_iter().fold(0.0, f64::max);
-        Ok(longest / (PANELS as f64 * alone))
+    let parts = |sender| -> Result<[f64; 2], LocalError> {
+        let own = wait_for_panels(ranks, product, local, sender)?;
+        let own = [own.first, own.others].map(|waiting| waiting.as_secs_f64());
+        let all = ranks.all_gather(&own);
+        let (all, _) = all.as_chunks();
+        let longest = |of: usize| all.iter().map(|one: &[f64; 2]| one[of]).fold(0.0, f64::max);
+        Ok([
+            longest(0) / alone,
+            longest(1) / ((PANELS - 1) as f64 * alone),
+        ])
     };
+    let ([first, messages], [_, broadcasts]) = (parts(Sender::GoesOn)?, parts(Sender::Waits)?);
     Ok(Waited {
-        messages: part(overlapped::AHEAD)?,
-        broadcasts: part(0)?,
+        first,
+        messages,
+        broadcasts,
     })
 }
 
-/// How long this rank waits for all panels. Before rank 0 starts to send one, at most so many others
-/// are under way.
+/// Of a panel of A and one of B.
+fn elements(Shape { m, n, k }: Shape) -> usize {
+    m * k + k * n
+}
+
+/// How long this rank waits for all panels.
 fn wait_for_panels<T: Element>(
     ranks: &Ranks,
-    Shape { m, n, k }: Shape,
+    product: Shape,
     local: &Local<'_, T>,
-    under_way: usize,
-) -> Result<Duration, LocalError> {
-    let (a, b) = (
-        vec![T::from_integer(1); m * k],
-        vec![T::from_integer(1); k * n],
-    );
+    sender: Sender,
+) -> Result<Waiting, LocalError> {
+    let Shape { m, n, k } = product;
+    let panels = vec![T::from_integer(1); elements(product)];
+    let (a, b) = panels.split_at(m * k);
     let mut c = vec![T::Sum::default(); m * n];
-    let mut waited = Duration::ZERO;
-    let mut wait = |work: &mut dyn FnMut()| {
-        let started = Instant::now();
-        work();
-        waited += started.elapsed();
-    };
-    let multiplied = |c: &mut Vec<T::Sum>, progress: &mut dyn FnMut()| {
-        let (a, b) = (View::new(&a, m, k, k), View::new(&b, k, n, n));
+    let multiply = |c: &mut Vec<T::Sum>, progress: &mut dyn FnMut()| {
+        let (a, b) = (View::new(a, m, k, k), View::new(b, k, n, n));
         let strip = local.product.rows_of_a_strip();
         in_strips(strip, a, ViewMut::new(c, m, n, n), |a, c| {
             local.product.add_product(a, b, c)?;
@@ -76,55 +97,71 @@ fn wait_for_panels<T: Element>(
             Ok::<_, LocalError>(())
         })
     };
+    let mut waiting = Waiting::default();
     ranks.barrier();
     match ranks.rank() {
         0 => {
-            let panel = View::new(&b, k, n, n);
+            let panel = View::new(&panels, 1, panels.len(), panels.len());
+            let (ahead, kept) = match sender {
+                Sender::GoesOn => (overlapped::AHEAD, overlapped::AHEAD),
+                Sender::Waits => (1, 0),
+            };
             let mut sent: VecDeque<Outgoing<'_, T>> = VecDeque::new();
-            let mut started = 0;
-            for of_panel in 0..PANELS {
-                wait(&mut || {
-                    while sent.len() > under_way {
+            sent.push_back(ranks.start_send(&[panel], 1));
+            let mut started = 1;
+            for multiplied in 0..PANELS {
+                timed(&mut waiting.others, || {
+                    while sent.len() > kept {
                         sent.pop_front().into_iter().for_each(Outgoing::wait);
                     }
-                    while started < PANELS.min(of_panel + 1 + under_way) {
+                    while started < PANELS.min(multiplied + 1 + ahead) {
                         sent.push_back(ranks.start_send(&[panel], 1));
                         started += 1;
                     }
                 });
-                multiplied(&mut c, &mut || {
-                    wait(&mut || {
+                multiply(&mut c, &mut || {
+                    timed(&mut waiting.others, || {
                         sent.iter_mut().for_each(|one| {
                             one.test();
                         });
                     });
                 })?;
             }
-            wait(&mut || sent.drain(..).for_each(Outgoing::wait));
+            timed(&mut waiting.others, || {
+                sent.drain(..).for_each(Outgoing::wait);
+            });
         }
         1 => {
-            let mut room = vec![T::default(); k * n];
-            for _ in 0..PANELS {
-                let mut arriving = Some(ranks.start_receive(std::mem::take(&mut room), k, n, 0));
-                multiplied(&mut c, &mut || {
-                    wait(&mut || {
-                        arriving.iter_mut().for_each(|one| {
-                            one.test();
-                        });
+            let receive = |room| ranks.start_receive(room, 1, panels.len(), 0);
+            let mut arriving = receive(vec![T::default(); panels.len()]);
+            let mut room = vec![T::default(); panels.len()];
+            let mut phase = &mut waiting.first;
+            for _ in 1..PANELS {
+                let arrived = timed(phase, || arriving.wait());
+                phase = &mut waiting.others;
+                arriving = receive(std::mem::replace(&mut room, arrived));
+                multiply(&mut c, &mut || {
+                    timed(phase, || {
+                        arriving.test();
                     });
                 })?;
-                wait(&mut || {
-                    if let Some(arriving) = arriving.take() {
-                        room = arriving.wait();
-                    }
-                });
             }
+            timed(phase, || arriving.wait());
+            multiply(&mut c, &mut || ())?;
         }
         _ => {
             for _ in 0..PANELS {
-                multiplied(&mut c, &mut || ())?;
+                multiply(&mut c, &mut || ())?;
             }
         }
     }
-    Ok(waited)
+    Ok(waiting)
+}
+
+/// Adds the time of this work.
+fn timed<R>(to: &mut Duration, work: impl FnOnce() -> R) -> R {
+    let started = Instant::now();
+    let made = work();
+    *to += started.elapsed();
+    made
 }

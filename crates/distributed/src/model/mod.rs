@@ -57,7 +57,9 @@ pub struct Machine {
 /// only while both ranks are inside of MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waited {
-    /// For one whose sender multiplies several panels before it waits.
+    /// For the first panel of those that `overlapped` sends, while its sender multiplies.
+    pub first: f64,
+    /// For another, whose sender multiplies several panels before it waits.
     pub messages: f64,
     /// For a broadcast, whose root waits for it before it multiplies the next panel.
     pub broadcasts: f64,
