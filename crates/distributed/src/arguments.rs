@@ -165,7 +165,7 @@ pub struct FileArguments {
 #[command(next_help_heading = "Model")]
 pub struct ModelArguments {
     /// Only predict: time and memory of every layout on 1 to 65536 ranks. What is not given of the
-    /// machine is measured, with a ping-pong and one product on each rank
+    /// machine is measured: messages between two ranks, and products while all multiply
     #[arg(long, conflicts_with_all = ["layout", "shapes", "scaling", "runs", "format", "json", "plots", "out", "show"])]
     pub predict: bool,
 

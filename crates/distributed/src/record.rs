@@ -97,7 +97,7 @@ pub enum Scaling {
 impl Scaling {
     /// What so many ranks multiply where one multiplies this shape: for weak scaling one of so many
     /// times as many flops, but for rounding.
-    pub fn shape(self, of_one: Shape, ranks: usize) -> Shape {
+    pub(crate) fn shape(self, of_one: Shape, ranks: usize) -> Shape {
         let factor = match self {
             Scaling::Strong => 1.0,
             Scaling::Weak => (ranks as f64).cbrt(),
@@ -164,7 +164,7 @@ pub struct Record {
 
 impl Record {
     /// Of the product.
-    pub fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> Shape {
         Shape::new(self.m, self.n, self.k)
     }
 

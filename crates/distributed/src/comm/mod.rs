@@ -4,7 +4,7 @@
 //! A message is counted by the rank that it starts from, when it is sent. A broadcast to `s` ranks
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
-//! digests, whether a result is right) is some bytes for each rank, and is not counted. What NCCL
+//! digests, whether a result is right, texts) is not counted. What NCCL
 //! sends from one GPU to another, and what one copies from another (`layout/between_gpus`), is counted
 //! here, too, by the same rules.
 //!
@@ -72,7 +72,7 @@ pub(crate) struct Piece {
 
 impl Ranks {
     /// What each rank says, in the order of ranks. All of them must call it.
-    pub fn all_texts(&self, own: &str) -> Vec<String> {
+    pub(crate) fn all_texts(&self, own: &str) -> Vec<String> {
         let lengths = self.all_gather(&[own.len() as u64]);
         // MPI refuses to gather nothing.
         let longest = lengths.iter().copied().max().unwrap_or(0).max(1) as usize;
@@ -88,7 +88,7 @@ impl Ranks {
 
     /// The first rank that could not do something, and why, without a full stop. All ranks call it,
     /// and all get the same answer.
-    pub fn first_failure(&self, own: Option<impl Display>) -> Option<(usize, String)> {
+    pub(crate) fn first_failure(&self, own: Option<impl Display>) -> Option<(usize, String)> {
         let own = own.map_or(String::new(), |why| why.to_string());
         let reasons = self.all_texts(&own);
         let rank = reasons.iter().position(|reason| !reason.is_empty())?;

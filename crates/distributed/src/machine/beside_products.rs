@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
-use super::Local;
+use super::{Local, LocalShape};
 use crate::Element;
 use crate::comm::{Outgoing, Ranks};
 use crate::layout::{in_strips, overlapped};
@@ -40,18 +40,20 @@ struct Waiting {
 }
 
 /// What ranks wait for panels of A and B that travel beside their product, as a part of what a message
-/// of as many elements takes alone (`machine`). All ranks must call it, and all get the same answer.
+/// of as many elements takes alone (`machine`); of B alone, if panels are columns of it. All ranks must
+/// call it, and all get the same answer.
 ///
 /// # Errors
 ///
-/// A product fails, or there is no memory.
+/// A product fails.
 pub(super) fn measure<T: Element>(
     ranks: &Ranks,
-    product: Shape,
+    product: &LocalShape,
     local: &Local<'_, T>,
     machine: &Machine,
 ) -> Result<Waited, LocalError> {
-    let message = Volume::of(1, elements(product) as u64);
+    let (rows, columns) = travelling(product);
+    let message = Volume::of(1, (rows * columns) as u64);
     let alone = machine.sending(message, Lie::Together, size_of::<T>());
     let parts = |sender| -> Result<[f64; 2], LocalError> {
         let own = wait_for_panels(ranks, product, local, sender)?;
@@ -72,21 +74,28 @@ pub(super) fn measure<T: Element>(
     })
 }
 
-/// Of a panel of A and one of B.
-fn elements(Shape { m, n, k }: Shape) -> usize {
-    m * k + k * n
+/// Rows and columns of what travels. A panel of A, which lies before B's, has as many rows of `m`
+/// elements as it has columns.
+fn travelling(product: &LocalShape) -> (usize, usize) {
+    let Shape { m, n, k } = product.shape;
+    match product.adds {
+        true => (k, m + n),
+        false => (k, n),
+    }
 }
 
 /// How long this rank waits for all panels.
 fn wait_for_panels<T: Element>(
     ranks: &Ranks,
-    product: Shape,
+    product: &LocalShape,
     local: &Local<'_, T>,
     sender: Sender,
 ) -> Result<Waiting, LocalError> {
-    let Shape { m, n, k } = product;
-    let panels = vec![T::from_integer(1); elements(product)];
-    let (a, b) = panels.split_at(m * k);
+    let Shape { m, n, k } = product.shape;
+    let operands = vec![T::from_integer(1); m * k + k * n];
+    let (a, b) = operands.split_at(m * k);
+    let (rows, columns) = travelling(product);
+    let elements = rows * columns;
     let mut c = vec![T::Sum::default(); m * n];
     let multiply = |c: &mut Vec<T::Sum>, progress: &mut dyn FnMut()| {
         let (a, b) = (View::new(a, m, k, k), View::new(b, k, n, n));
@@ -101,13 +110,19 @@ fn wait_for_panels<T: Element>(
     ranks.barrier();
     match ranks.rank() {
         0 => {
-            let panel = View::new(&panels, 1, panels.len(), panels.len());
+            let panel = &operands[operands.len() - elements..];
+            let panel = View::new(panel, rows, columns, columns);
             let (ahead, kept) = match sender {
                 Sender::GoesOn => (overlapped::AHEAD, overlapped::AHEAD),
                 Sender::Waits => (1, 0),
             };
             let mut sent: VecDeque<Outgoing<'_, T>> = VecDeque::new();
             sent.push_back(ranks.start_send(&[panel], 1));
+            if sender == Sender::Waits {
+                timed(&mut waiting.first, || {
+                    sent.drain(..).for_each(Outgoing::wait);
+                });
+            }
             let mut started = 1;
             for multiplied in 0..PANELS {
                 timed(&mut waiting.others, || {
@@ -132,9 +147,9 @@ fn wait_for_panels<T: Element>(
             });
         }
         1 => {
-            let receive = |room| ranks.start_receive(room, 1, panels.len(), 0);
-            let mut arriving = receive(vec![T::default(); panels.len()]);
-            let mut room = vec![T::default(); panels.len()];
+            let receive = |room| ranks.start_receive(room, rows, columns, 0);
+            let mut arriving = receive(vec![T::default(); elements]);
+            let mut room = vec![T::default(); elements];
             let mut phase = &mut waiting.first;
             for _ in 1..PANELS {
                 let arrived = timed(phase, || arriving.wait());

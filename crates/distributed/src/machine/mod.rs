@@ -87,8 +87,11 @@ pub fn measure<T: Element>(
     before.mean(after).tell(&mut machine);
     let panel = in_host_memory.iter().find(|product| product.is_panel);
     if let (Some(panel), true, None) = (panel, ranks.size() > 1, local.gpu) {
-        let shape = timed_shape(panel.shape);
-        machine.waited = beside_products::measure(ranks, shape, local, &machine)?;
+        let panel = LocalShape {
+            shape: timed_shape(panel.shape),
+            ..*panel
+        };
+        machine.waited = beside_products::measure(ranks, &panel, local, &machine)?;
     }
     ranks.take_sent();
     Ok(machine)
@@ -137,15 +140,17 @@ fn timed<T: Element>(
         Some(_) => product.shape,
         None => timed_shape(product.shape),
     };
+    let multiplies = |product: &LocalShape| ranks.rank() > 0 || !product.has_master;
     let most = |elements: fn(Shape) -> usize| {
-        let all = products.iter().map(|product| elements(shape(product)));
+        let own = products.iter().filter(|product| multiplies(product));
+        let all = own.map(|product| elements(shape(product)));
         all.max().unwrap_or(0)
     };
     let a = vec![T::from_integer(1); most(|Shape { m, k, .. }| m * k)];
     let b = vec![T::from_integer(1); most(|Shape { n, k, .. }| k * n)];
     let mut c = vec![T::Sum::default(); most(|Shape { m, n, .. }| m * n)];
     let mut multiply = |product: &LocalShape| {
-        if ranks.rank() == 0 && product.has_master {
+        if !multiplies(product) {
             return Ok(());
         }
         let Shape { m, n, k } = shape(product);

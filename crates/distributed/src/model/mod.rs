@@ -233,7 +233,7 @@ impl Machine {
 
 /// The time that ranks wait for messages that take `travelling` alone, while they compute for
 /// `computing`, if they wait for such a part of each ([`Waited`]).
-pub fn not_hidden(travelling: f64, computing: f64, waited: f64) -> f64 {
+pub(crate) fn not_hidden(travelling: f64, computing: f64, waited: f64) -> f64 {
     (travelling - computing).max(waited * travelling)
 }
 

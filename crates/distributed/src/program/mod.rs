@@ -35,7 +35,7 @@ use crate::layout::{layouts, panel};
 use crate::local::gpu::Gpu;
 use crate::local::{Place, local_product};
 use crate::machine::{self, Local};
-use crate::model::{Case, Gpus, Machine};
+use crate::model::{Case, Gpus, Machine, Waited};
 use crate::predict::Question;
 use crate::record::{Report, TransportRecord};
 
@@ -276,6 +276,7 @@ fn predict<T: Element>(
             }
             if latency.is_some() || bandwidth.is_some() {
                 machine.messages.clear();
+                machine.waited = Waited::default();
                 machine.gpus.iter_mut().for_each(Gpus::forget_messages);
             }
             if let Some(flops) = flops {
