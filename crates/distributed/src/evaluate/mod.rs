@@ -259,12 +259,18 @@ impl<T: Element> Evaluation<'_, T> {
             product: self.local,
             gpu: self.gpu,
         };
-        let machine = machine::measure(self.group, &case, &asked, &local);
-        let machine = machine.unwrap_or_else(|error| end_the_job(error));
+        let measure = |layouts: &[&dyn Multiply<T>]| {
+            let machine = machine::measure(self.group, &case, layouts, &local);
+            machine.unwrap_or_else(|error| end_the_job(error))
+        };
+        // Other programs share the cores, and not the GPUs: what ranks do on their cores is timed just
+        // before each layout does it.
+        let of_gpus = self.gpu.map(|_| measure(&asked));
         let mut records = Vec::new();
         let mut result = None;
         for layout in asked {
             drop(result.take());
+            let machine = of_gpus.clone().unwrap_or_else(|| measure(&[layout]));
             let (record, c) = self.evaluate_layout(layout, known, &machine);
             records.extend(record);
             result = c;
