@@ -4,9 +4,9 @@
 //! A message is counted by the rank that it starts from, when it is sent. A broadcast to `s` ranks
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
-//! digests, whether a result is right, texts) is not counted. What NCCL
-//! sends from one GPU to another, and what one copies from another (`layout/between_gpus`), is counted
-//! here, too, by the same rules.
+//! digests, whether a result is right, texts) is not counted. What NCCL sends from one GPU to
+//! another, and what one copies from another (`layout/between_gpus`), is counted here, too, by the
+//! same rules.
 //!
 //! | file | what it does |
 //! | --- | --- |

@@ -153,7 +153,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
             let is_other = |known: &Knowledge<T, C>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
-                // At once: NCCL's communicators in `gpu` are dropped only together with the others'.
+                // At once: NCCL's communicators in `gpu` end only together with the others'.
                 let new = Knowledge::new(gathers, request, task.shape, source);
                 known = Some(new.unwrap_or_else(|error| end_the_job(error)));
             }
@@ -263,8 +263,8 @@ impl<T: Element> Evaluation<'_, T> {
             let machine = machine::measure(self.group, &case, layouts, &local);
             machine.unwrap_or_else(|error| end_the_job(error))
         };
-        // Other programs share the cores, and not the GPUs: what ranks do on their cores is timed just
-        // before each layout does it.
+        // Other programs share the cores, and not the GPUs: what ranks do on their cores is timed
+        // just before each layout does it.
         let of_gpus = self.gpu.map(|_| measure(&asked));
         let mut records = Vec::new();
         let mut result = None;

@@ -146,8 +146,8 @@ fn what_ranks_wait_for_beside_a_product_is_that_part_of_a_message() {
         panel: 50,
         gathers: true,
     };
-    // In microseconds: latency, and 4 bytes an element. Two messages of 3750 elements are a panel of
-    // `overlapped`, one of 5000 is a panel of `summa`, whose rank 1 has all that it needs of A.
+    // In microseconds: latency, and 4 bytes an element. Two messages of 3750 elements are a panel
+    // of `overlapped`, one of 5000 is a panel of `summa`, whose rank 1 has all that it needs of A.
     let (panel, of_b) = (2.0 * (1.0 + 15.0), 1.0 + 20.0);
     for (first, messages, broadcasts) in [(7.0, 5.0, 3.0), (0.3, 0.2, 0.5)] {
         let waited = Waited {

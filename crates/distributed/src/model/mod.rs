@@ -52,9 +52,9 @@ pub struct Machine {
     pub gpus: Option<Gpus>,
 }
 
-/// What ranks wait for a message that travels while they multiply, as a part of what it takes alone:
-/// 0 where a network's adapters carry it, 1 where a core copies it at once, and more where it goes on
-/// only while both ranks are inside of MPI.
+/// What ranks wait for a message that travels while they multiply, as a part of what it takes
+/// alone: 0 where a network's adapters carry it, 1 where a core copies it at once, and more where it
+/// goes on only while both ranks are inside of MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waited {
     /// For the first panel of those that `overlapped` sends, while its sender multiplies.
