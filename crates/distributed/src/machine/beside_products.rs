@@ -40,8 +40,8 @@ struct Waiting {
 }
 
 /// What ranks wait for panels of A and B that travel beside their product, as a part of what a
-/// message of as many elements takes alone (`machine`); of B alone, if panels are columns of it. All
-/// ranks must call it, and all get the same answer.
+/// message of as many elements takes alone (`machine`); of B alone, if panels are columns of it.
+/// All ranks must call it, and all get the same answer.
 ///
 /// # Errors
 ///

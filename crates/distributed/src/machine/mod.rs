@@ -69,7 +69,7 @@ pub fn measure<T: Element>(
     // Of ranks with GPUs, those layouts whose parts stay there.
     let stays = |layout: &&&dyn Multiply<T>| local.gpu.is_some() && layout.moves(case).is_some();
     let in_host_memory = products(layouts.iter().filter(|layout| !stays(layout)), case);
-    machine.products = timed(ranks, &in_host_memory, local)?;
+    machine.products = timed_products(ranks, &in_host_memory, local)?;
     let moves: Vec<_> = layouts
         .iter()
         .filter_map(|layout| layout.moves(case))
@@ -131,7 +131,7 @@ fn timed_shape(shape: Shape) -> Shape {
 
 /// The speed of one rank in each of these products, while all multiply but a master. Each is timed
 /// once in a round, so that a machine that is slow for a second is not slow for one of them alone.
-fn timed<T: Element>(
+fn timed_products<T: Element>(
     ranks: &Ranks,
     products: &[LocalShape],
     local: &Local<'_, T>,

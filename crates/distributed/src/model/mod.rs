@@ -53,8 +53,8 @@ pub struct Machine {
 }
 
 /// What ranks wait for a message that travels while they multiply, as a part of what it takes
-/// alone: 0 where a network's adapters carry it, 1 where a core copies it at once, and more where it
-/// goes on only while both ranks are inside of MPI.
+/// alone: 0 where a network's adapters carry it, 1 where a core copies it at once, and more where
+/// it goes on only while both ranks are inside of MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waited {
     /// For the first panel of those that `overlapped` sends, while its sender multiplies.

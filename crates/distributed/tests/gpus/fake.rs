@@ -53,8 +53,8 @@ pub struct Ran {
     pub log: Vec<String>,
 }
 
-/// Runs the program on so many ranks with GPUs. `settings` are those of the fake (`library/gpu.rs`);
-/// with `mpi=1`, MPI says that it takes GPUs' memory.
+/// Runs the program on so many ranks with GPUs. `settings` are those of the fake
+/// (`library/gpu.rs`); with `mpi=1`, MPI says that it takes GPUs' memory.
 pub fn ranks(number: usize, nccl: Nccl, settings: &str, arguments: &str) -> Ran {
     beside(0, number, nccl, settings, arguments)
 }
