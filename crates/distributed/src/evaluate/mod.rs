@@ -35,7 +35,7 @@ use crate::faults::end_the_job;
 use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
 use crate::local::gpu::Gpu;
 use crate::local::{LocalProduct, Place, local_product};
-use crate::machine::{self, Local};
+use crate::machine::{Local, Measuring};
 use crate::model::{Bytes, Case, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
 use crate::volume::Sent;
@@ -252,26 +252,12 @@ impl<T: Element> Evaluation<'_, T> {
         &self,
         known: &mut Option<Knowledge<T, C>>,
     ) -> (Vec<Record>, Option<Matrix<C>>) {
-        let case = self.case();
         let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
-        let asked: Vec<_> = layouts::<T>().into_iter().filter(asked).collect();
-        let local = Local {
-            product: self.local,
-            gpu: self.gpu,
-        };
-        let measure = |layouts: &[&dyn Multiply<T>]| {
-            let machine = machine::measure(self.group, &case, layouts, &local);
-            machine.unwrap_or_else(|error| end_the_job(error))
-        };
-        // Other programs share the cores, and not the GPUs: what ranks do on their cores is timed
-        // just before each layout does it.
-        let of_gpus = self.gpu.map(|_| measure(&asked));
         let mut records = Vec::new();
         let mut result = None;
-        for layout in asked {
+        for layout in layouts::<T>().into_iter().filter(asked) {
             drop(result.take());
-            let machine = of_gpus.clone().unwrap_or_else(|| measure(&[layout]));
-            let (record, c) = self.evaluate_layout(layout, known, &machine);
+            let (record, c) = self.evaluate_layout(layout, known);
             records.extend(record);
             result = c;
         }
@@ -282,11 +268,16 @@ impl<T: Element> Evaluation<'_, T> {
         &self,
         layout: &dyn Multiply<T>,
         known: &mut Option<Knowledge<T, C>>,
-        machine: &Machine,
     ) -> (Option<Record>, Option<Matrix<C>>) {
+        let case = self.case();
+        let local = Local {
+            product: self.local,
+            gpu: self.gpu,
+        };
         let mut statements = Vec::new();
         let mut proven = true;
         let mut first = None;
+        let mut measuring = None;
         // The same on all ranks.
         if exact_data::<T, C>(self.task.shape).is_none() {
             let k = self.task.shape.k;
@@ -299,6 +290,11 @@ impl<T: Element> Evaluation<'_, T> {
                 break;
             }
             drop(first.take());
+            if gate == Gate::General {
+                // Not in a job's first seconds, in which hosts are slower than later.
+                let started = Measuring::start(self.group, &case, &[layout], &local);
+                measuring = Some(started.unwrap_or_else(|error| end_the_job(error)));
+            }
             let run = self.run(layout, known.as_ref(), gate);
             let judged = match self.gathers {
                 true => self.judge_gathered(known, gate, &run),
@@ -321,9 +317,14 @@ impl<T: Element> Evaluation<'_, T> {
         let mut runs = Vec::new();
         if let Some(first) = first.as_mut().filter(|_| proven) {
             let bits = self.hash_of_bits(first);
-            for _ in 0..self.number_of_runs(first.wall_s) {
+            let of_them = self.number_of_runs(first.wall_s) as usize;
+            for index in 0..of_them {
                 // The next C has the same bits.
                 drop(first.c.take());
+                if let Some(measuring) = &mut measuring {
+                    let measured = measuring.before_run(index, of_them);
+                    measured.unwrap_or_else(|error| end_the_job(error));
+                }
                 let mut run = self.run(layout, known.as_ref(), Gate::General);
                 if self.hash_of_bits(&run) != bits {
                     proven = false;
@@ -348,7 +349,7 @@ impl<T: Element> Evaluation<'_, T> {
             let runs = runs.len();
             statements.push(format!("timed: {runs} runs gave the same bits"));
         }
-        let mut record = self.record(layout, machine, &runs);
+        let mut record = self.record(layout, measuring.map(Measuring::machine), &runs);
         record.proven = proven;
         record.verification = statements.join("; ");
         record.corner = self
@@ -544,7 +545,7 @@ impl<T: Element> Evaluation<'_, T> {
     fn record<C: Element>(
         &self,
         layout: &dyn Multiply<T>,
-        machine: &Machine,
+        machine: Option<Machine>,
         runs: &[Run<C>],
     ) -> Record {
         let (request, case) = (self.request, self.case());
@@ -607,8 +608,10 @@ impl<T: Element> Evaluation<'_, T> {
                 .map(|run| slowest(run.times.iter().copied()))
                 .collect(),
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
-            predicted: Some(self.predicted(layout, machine)),
-            machine: Some(machine.clone()),
+            predicted: machine
+                .as_ref()
+                .map(|machine| self.predicted(layout, machine)),
+            machine,
             sent_bytes: bytes(&|rank| rank.sent),
             formula_bytes: bytes(&|rank| rank.formula),
             per_rank,

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
+use host::statistics;
 
 use super::{Local, LocalShape};
 use crate::Element;
 use crate::comm::{Outgoing, Ranks};
 use crate::layout::{in_strips, overlapped};
 use crate::local::LocalError;
-use crate::model::{Lie, Machine, Waited};
+use crate::model::Waited;
 use crate::volume::Volume;
 
 /// Panels that travel from rank 0 to rank 1, all but the first beside a product.
@@ -39,9 +40,42 @@ struct Waiting {
     others: Duration,
 }
 
-/// What ranks wait for panels of A and B that travel beside their product, as a part of what a
-/// message of as many elements takes alone (`machine`); of B alone, if panels are columns of it.
-/// All ranks must call it, and all get the same answer.
+/// Seconds that ranks wait for one panel.
+pub(super) struct Waits {
+    /// The first, while its sender goes on.
+    first: f64,
+    /// Another, while its sender goes on.
+    messages: f64,
+    /// Another, whose sender waits.
+    broadcasts: f64,
+}
+
+impl Waits {
+    /// What was measured of one product at several times: the medians.
+    pub(super) fn median(measured: &[Waits]) -> Waits {
+        let median = |seconds: fn(&Waits) -> f64| {
+            let all: Vec<_> = measured.iter().map(seconds).collect();
+            statistics::median(&all)
+        };
+        Waits {
+            first: median(|one| one.first),
+            messages: median(|one| one.messages),
+            broadcasts: median(|one| one.broadcasts),
+        }
+    }
+
+    /// As a part of the seconds that such a panel takes alone.
+    pub(super) fn beside(&self, alone: f64) -> Waited {
+        Waited {
+            first: self.first / alone,
+            messages: self.messages / alone,
+            broadcasts: self.broadcasts / alone,
+        }
+    }
+}
+
+/// What ranks wait for panels of A and B that travel beside their product; of B alone, if panels
+/// are columns of it. All ranks must call it, and all get the same answer.
 ///
 /// # Errors
 ///
@@ -50,28 +84,28 @@ pub(super) fn measure<T: Element>(
     ranks: &Ranks,
     product: &LocalShape,
     local: &Local<'_, T>,
-    machine: &Machine,
-) -> Result<Waited, LocalError> {
-    let (rows, columns) = travelling(product);
-    let message = Volume::of(1, (rows * columns) as u64);
-    let alone = machine.sending(message, Lie::Together, size_of::<T>());
-    let parts = |sender| -> Result<[f64; 2], LocalError> {
+) -> Result<Waits, LocalError> {
+    let longest = |sender| -> Result<[f64; 2], LocalError> {
         let own = wait_for_panels(ranks, product, local, sender)?;
         let own = [own.first, own.others].map(|waiting| waiting.as_secs_f64());
         let all = ranks.all_gather(&own);
         let (all, _) = all.as_chunks();
         let longest = |of: usize| all.iter().map(|one: &[f64; 2]| one[of]).fold(0.0, f64::max);
-        Ok([
-            longest(0) / alone,
-            longest(1) / ((PANELS - 1) as f64 * alone),
-        ])
+        Ok([longest(0), longest(1) / (PANELS - 1) as f64])
     };
-    let ([first, messages], [_, broadcasts]) = (parts(Sender::GoesOn)?, parts(Sender::Waits)?);
-    Ok(Waited {
+    let [first, messages] = longest(Sender::GoesOn)?;
+    let [_, broadcasts] = longest(Sender::Waits)?;
+    Ok(Waits {
         first,
         messages,
         broadcasts,
     })
+}
+
+/// What travels for one product.
+pub(super) fn message(product: &LocalShape) -> Volume {
+    let (rows, columns) = travelling(product);
+    Volume::of(1, (rows * columns) as u64)
 }
 
 /// Rows and columns of what travels. A panel of A, which lies before B's, has as many rows of `m`

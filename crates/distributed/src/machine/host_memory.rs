@@ -1,5 +1,5 @@
-//! What ranks do in the memory of their hosts, beside products: messages between two ranks in several
-//! sizes, memory that is asked for, and sums that are rounded.
+//! What ranks do in the memory of their hosts, beside products: messages between two ranks in
+//! several sizes, memory that is asked for, and sums that are rounded.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 use host::statistics;
 
-use super::{PRODUCTS, slowest, slowest_after};
+use super::{slowest, slowest_after};
 use crate::Element;
 use crate::comm::Ranks;
 use crate::filled::zeros;
@@ -15,9 +15,11 @@ use crate::layout::LayoutError;
 use crate::local::gpu::Gpu;
 use crate::model::{Case, Lie, Machine, Timed};
 
-/// Round trips without content, and with.
+/// Round trips without content in a round.
 const SHORT_TRIPS: usize = 50;
-const LONG_TRIPS: usize = 7;
+/// How often all else is timed in a round. There are fewer rounds beside GPUs.
+const TIMES: usize = 3;
+const TIMES_BESIDE_GPUS: usize = 5;
 /// Elements of messages: four times as many each time.
 const SHORTEST: usize = 1 << 8;
 const LONGEST: usize = 1 << 22;
@@ -52,9 +54,9 @@ impl HostMemory {
         gpu: Option<&Gpu>,
     ) -> Result<HostMemory, LayoutError> {
         let Shape { m, n, k } = case.shape;
-        let most = match gpu {
-            Some(_) => LONGEST_BESIDE_GPUS / size_of::<T>(),
-            None => LONGEST,
+        let (times, most) = match gpu {
+            Some(_) => (TIMES_BESIDE_GPUS, LONGEST_BESIDE_GPUS / size_of::<T>()),
+            None => (TIMES, LONGEST),
         };
         // C is sent in the type of sums.
         let of_c = m * n * (size_of::<T::Sum>() / size_of::<T>());
@@ -73,7 +75,7 @@ impl HostMemory {
                     messages.push(Timed {
                         lie,
                         bytes: (elements * size_of::<T>()) as f64,
-                        seconds: one_way(ranks, &mut buffer, lie, elements, LONG_TRIPS),
+                        seconds: one_way(ranks, &mut buffer, lie, elements, times),
                     });
                     if elements >= longest {
                         break;
@@ -84,13 +86,13 @@ impl HostMemory {
         }
         let threads = gpu.map_or(1, |gpu| gpu.copy_threads);
         let (own, largest) = zeroed(ranks.rank(), case, room, MOST_ZEROED / size_of::<T::Sum>());
-        let zeroing = slowest(ranks, PRODUCTS, || zeros::<T::Sum>(own, threads))?;
+        let zeroing = slowest(ranks, times, || zeros::<T::Sum>(own, threads))?;
         let mut rounding = 0.0;
         if T::PRODUCT.inputs != T::PRODUCT.c {
             // Rank 0 alone does it, while the others wait.
             let of_first = if ranks.rank() == 0 { room } else { 0 };
             let sums = || zeros::<T::Sum>(of_first, threads);
-            rounding = slowest_after(ranks, PRODUCTS, sums, |sums| T::rounded(sums, threads))?;
+            rounding = slowest_after(ranks, times, sums, |sums| T::rounded(sums, threads))?;
         }
         Ok(HostMemory {
             latency_s,
@@ -100,20 +102,22 @@ impl HostMemory {
         })
     }
 
-    /// Between this and what was measured of the same case at another time.
-    pub(super) fn mean(self, other: HostMemory) -> HostMemory {
-        let mean = |one, other| f64::midpoint(one, other);
-        let messages = self.messages.into_iter().zip(other.messages);
+    /// What was measured of one case at several times: the medians.
+    pub(super) fn median(measured: &[HostMemory]) -> HostMemory {
+        let median = |time: &dyn Fn(&HostMemory) -> f64| {
+            let times: Vec<_> = measured.iter().map(time).collect();
+            statistics::median(&times)
+        };
+        let messages = measured.first().map_or(&[][..], |first| &first.messages);
+        let messages = messages.iter().enumerate().map(|(index, message)| Timed {
+            seconds: median(&|one| one.messages[index].seconds),
+            ..*message
+        });
         HostMemory {
-            latency_s: mean(self.latency_s, other.latency_s),
-            messages: messages
-                .map(|(one, other)| Timed {
-                    seconds: mean(one.seconds, other.seconds),
-                    ..one
-                })
-                .collect(),
-            zeroing: mean(self.zeroing, other.zeroing),
-            rounding: mean(self.rounding, other.rounding),
+            latency_s: median(&|one| one.latency_s),
+            messages: messages.collect(),
+            zeroing: median(&|one| one.zeroing),
+            rounding: median(&|one| one.rounding),
         }
     }
 
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_twice_is_told_as_the_mean_of_its_times() {
+    fn what_was_measured_several_times_is_told_as_the_median_of_its_times() {
         let measured = |latency_s, seconds, zeroing, rounding| HostMemory {
             latency_s,
             messages: vec![Timed {
@@ -237,8 +241,12 @@ mod tests {
             rounding,
         };
         let mut machine = Machine::default();
-        let mean = measured(1.0, 8.0, 0.25, 0.0).mean(measured(3.0, 16.0, 0.75, 0.0));
-        mean.tell(&mut machine);
+        let times = [
+            measured(1.0, 12.0, 0.75, 0.0),
+            measured(2.0, 50.0, 0.25, 0.0),
+            measured(7.0, 3.0, 0.5, 0.0),
+        ];
+        HostMemory::median(&times).tell(&mut machine);
         assert_eq!((machine.latency_s, machine.bytes_per_s), (2.0, 60.0 / 10.0));
         assert_eq!(machine.messages[0].seconds, 12.0);
         assert_eq!(machine.zeroed_bytes_per_s, 2.0);
