@@ -150,7 +150,7 @@ pub struct Record {
     pub slowest: Times,
     /// The same of each run, in the order of `times_s`.
     pub slowest_of_runs: Vec<Times>,
-    /// What the model says, and of what machine.
+    /// What the model says, and of what machine; none if the exact gate was not passed.
     pub predicted: Option<Times>,
     pub machine: Option<Machine>,
     /// Of all ranks, in bytes: counted, and by the formula.

@@ -28,9 +28,10 @@ use host_memory::HostMemory;
 /// Flops of a product that is timed at most, unless it has few rows.
 const FLOPS: f64 = 2e10;
 const FEWEST_ROWS: usize = 256;
-/// Rounds of all measurements, and how often a product is timed in each: on cores, and beside GPUs.
+/// Rounds in which what is done in the hosts' memory is measured: on cores, and beside GPUs.
 const ROUNDS: usize = 5;
 const ROUNDS_BESIDE_GPUS: usize = 2;
+/// How often a product is timed in a round beside GPUs; on cores, once.
 const PRODUCTS_BESIDE_GPUS: usize = 3;
 
 /// A product that a layout computes on each rank.
@@ -52,8 +53,8 @@ pub struct Local<'a, T: Element> {
     pub gpu: Option<&'a Gpu>,
 }
 
-/// Measures what these layouts do, all at once. All ranks must call it, and all get the same
-/// answer.
+/// Measures what these layouts do, in rounds without runs between them. All ranks must call it, and
+/// all get the same answer.
 ///
 /// # Errors
 ///

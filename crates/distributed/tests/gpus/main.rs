@@ -226,7 +226,7 @@ fn blocks_are_proven_where_they_lie() {
 const PRODUCTS: u64 = 3;
 
 /// The logs of a call with one timed run, and with two: between them is one product. What the model
-/// measures before is in both.
+/// measures before and between them is in both.
 fn one_run_and_two(number_of_ranks: usize, settings: &str, arguments: &str) -> [Ran; 2] {
     [1, 2].map(|runs| {
         let arguments = format!("{arguments} --runs {runs} --format json");
