@@ -3,8 +3,9 @@
 //!
 //! As for one machine, a result passes two gates ([`host::verify`]): exact on integers, and within
 //! the bound of rounding on the data that was asked for. What is timed is compared with what was
-//! proven, bit for bit. A C that fits no single rank stays where it is computed: each rank says its
-//! sums, and rank 0 judges these (`apart.rs`).
+//! proven, bit for bit. Between these runs the machine is measured, for the model. A C that fits no
+//! single rank stays where it is computed: each rank says its sums, and rank 0 judges these
+//! (`apart.rs`).
 
 mod apart;
 mod known;
@@ -315,16 +316,15 @@ impl<T: Element> Evaluation<'_, T> {
             first = Some(run);
         }
         let mut runs = Vec::new();
-        if let Some(first) = first.as_mut().filter(|_| proven) {
+        let of_proven = first.as_mut().filter(|_| proven);
+        if let (Some(first), Some(measuring)) = (of_proven, &mut measuring) {
             let bits = self.hash_of_bits(first);
             let of_them = self.number_of_runs(first.wall_s) as usize;
             for index in 0..of_them {
                 // The next C has the same bits.
                 drop(first.c.take());
-                if let Some(measuring) = &mut measuring {
-                    let measured = measuring.before_run(index, of_them);
-                    measured.unwrap_or_else(|error| end_the_job(error));
-                }
+                let measured = measuring.before_run(index, of_them);
+                measured.unwrap_or_else(|error| end_the_job(error));
                 let mut run = self.run(layout, known.as_ref(), Gate::General);
                 if self.hash_of_bits(&run) != bits {
                     proven = false;

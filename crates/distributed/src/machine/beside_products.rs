@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
-use host::statistics;
 
-use super::{Local, LocalShape};
+use super::{Local, LocalShape, median_of};
 use crate::Element;
 use crate::comm::{Outgoing, Ranks};
 use crate::layout::{in_strips, overlapped};
@@ -53,14 +52,10 @@ pub(super) struct Waits {
 impl Waits {
     /// What was measured of one product at several times: the medians.
     pub(super) fn median(measured: &[Waits]) -> Waits {
-        let median = |seconds: fn(&Waits) -> f64| {
-            let all: Vec<_> = measured.iter().map(seconds).collect();
-            statistics::median(&all)
-        };
         Waits {
-            first: median(|one| one.first),
-            messages: median(|one| one.messages),
-            broadcasts: median(|one| one.broadcasts),
+            first: median_of(measured, |one| one.first),
+            messages: median_of(measured, |one| one.messages),
+            broadcasts: median_of(measured, |one| one.broadcasts),
         }
     }
 

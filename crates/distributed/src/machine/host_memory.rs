@@ -7,7 +7,7 @@ use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 use host::statistics;
 
-use super::{slowest, slowest_after};
+use super::{median_of, slowest, slowest_after};
 use crate::Element;
 use crate::comm::Ranks;
 use crate::filled::zeros;
@@ -104,20 +104,16 @@ impl HostMemory {
 
     /// What was measured of one case at several times: the medians.
     pub(super) fn median(measured: &[HostMemory]) -> HostMemory {
-        let median = |time: &dyn Fn(&HostMemory) -> f64| {
-            let times: Vec<_> = measured.iter().map(time).collect();
-            statistics::median(&times)
-        };
         let messages = measured.first().map_or(&[][..], |first| &first.messages);
         let messages = messages.iter().enumerate().map(|(index, message)| Timed {
-            seconds: median(&|one| one.messages[index].seconds),
+            seconds: median_of(measured, |one| one.messages[index].seconds),
             ..*message
         });
         HostMemory {
-            latency_s: median(&|one| one.latency_s),
+            latency_s: median_of(measured, |one| one.latency_s),
             messages: messages.collect(),
-            zeroing: median(&|one| one.zeroing),
-            rounding: median(&|one| one.rounding),
+            zeroing: median_of(measured, |one| one.zeroing),
+            rounding: median_of(measured, |one| one.rounding),
         }
     }
 

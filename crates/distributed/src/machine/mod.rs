@@ -31,8 +31,10 @@ const FEWEST_ROWS: usize = 256;
 /// Rounds in which what is done in the hosts' memory is measured: on cores, and beside GPUs.
 const ROUNDS: usize = 5;
 const ROUNDS_BESIDE_GPUS: usize = 2;
-/// How often a product is timed in a round beside GPUs; on cores, once.
+/// How often a product, which is never cut there, is timed in a round beside GPUs, unless it takes
+/// longer than so many seconds. On cores, once.
 const PRODUCTS_BESIDE_GPUS: usize = 3;
+const LONG: f64 = 0.25;
 
 /// A product that a layout computes on each rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -169,7 +171,6 @@ impl<'m, T: Element> Measuring<'m, T> {
             let waits = beside_products::measure(ranks, &panel, local)?;
             self.waits.push(waits);
         }
-        ranks.take_sent();
         Ok(())
     }
 
@@ -203,8 +204,14 @@ impl<'m, T: Element> Measuring<'m, T> {
                 // It compiles its kernel.
                 multiply(product)?;
             }
-            let runs = local.gpu.map_or(1, |_| PRODUCTS_BESIDE_GPUS);
-            times.push(slowest(ranks, runs, || multiply(product))?);
+            for _ in 0..local.gpu.map_or(1, |_| PRODUCTS_BESIDE_GPUS) {
+                let time = slowest(ranks, 1, || multiply(product))?;
+                times.push(time);
+                // The same on all ranks.
+                if time > LONG {
+                    break;
+                }
+            }
         }
         Ok(())
     }
@@ -281,6 +288,12 @@ fn timed_shape(shape: Shape) -> Shape {
     let of_a_row = Shape::new(1, n, k).flops();
     let affordable = (FLOPS / of_a_row) as usize;
     Shape::new(m.min(affordable.max(FEWEST_ROWS)), n, k)
+}
+
+/// The median of one number of all that was measured.
+fn median_of<M>(measured: &[M], number: impl Fn(&M) -> f64) -> f64 {
+    let numbers: Vec<_> = measured.iter().map(number).collect();
+    statistics::median(&numbers)
 }
 
 /// The time of `work` on the rank that takes the longest, the median of so many times. What it
