@@ -12,7 +12,7 @@ use gpu_gemm::device::{driver, opencl, ptx};
 use gpu_gemm::gpu::Properties;
 use gpu_gemm::text::plural;
 
-use crate::measure::{clblast, cublas};
+use crate::measure::cublas;
 
 /// One check: what was found, or what to do.
 struct Finding {
@@ -50,16 +50,6 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
         ),
     });
     findings.extend(opencl());
-    findings.push(match clblast::find() {
-        Some(path) => found_is("CLBlast", path.display().to_string()),
-        None => missing(
-            "CLBlast",
-            format!(
-                "{} It is needed only to compare times by OpenCL with.",
-                clblast::ClBlastError::NotFound
-            ),
-        ),
-    });
     findings.push(found_is("simulator", Simulator::default().description()));
     for Finding { name, result } in &findings {
         match result {

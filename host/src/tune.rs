@@ -116,6 +116,7 @@ pub fn shape(
         &contenders,
         &problem,
         settings.effort,
+        &|_| (),
         &mut |_, _| (),
     )?;
     drop(problem);
@@ -155,6 +156,7 @@ fn prove(
         effort: Effort {
             runs: Some(1),
             warmup: Some(0),
+            sustained: None,
         },
         baseline: Baseline::None,
         ..Request::new(vec![Rung::Auto(choice)], DataType::F32, shape, seed)

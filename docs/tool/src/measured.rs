@@ -70,8 +70,7 @@ pub fn of_any(names: &[&str]) -> Result<Measured, String> {
 ///
 /// # Errors
 ///
-/// The file is missing, `rust-gemm bench` did not write it, its figures do not agree with each
-/// other, or a kernel in it was not proven right.
+/// The file is missing, `rust-gemm bench` did not write it, or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     proven(LADDER)
 }
@@ -111,8 +110,6 @@ pub fn h100_shapes() -> Result<Results, String> {
 pub fn proven(file: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(&read(&at_root(file))?)
         .map_err(|error| format!("{file} holds no results: {error}"))?;
-    let agreed = results.check_figures();
-    agreed.map_err(|error| format!("{file}: {error}"))?;
     match results.all_proven() {
         true => Ok(results),
         false => Err(format!("{file}: a kernel was not proven right")),

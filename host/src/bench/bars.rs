@@ -8,7 +8,7 @@ use super::plots::{ALL_VARIANTS, conditions, largest, of_what, speed_of, unit, y
 use super::ratios::summaries;
 use super::results::{Results, Size};
 use super::style::{CHOSEN, KERNEL, SLOWER, YARDSTICK, YARDSTICK_LINE};
-use crate::report::{Record, Yardstick};
+use crate::report::Record;
 use crate::rung::AUTO;
 
 /// From a row to the next, and the bar's part of it.
@@ -45,23 +45,18 @@ struct Row {
 pub fn ladder(results: &Results) -> String {
     let size = largest(results);
     let records = size.map_or_else(Vec::new, |size| fastest(size.results.iter(), ALL_VARIANTS));
-    let yardstick = size.and_then(Size::drawn_yardstick);
+    let yardstick = size.and_then(Size::cublas);
     let speeds = records.iter().filter_map(|record| speed_of(record));
     let highest = speeds
         .chain(yardstick.map(|yardstick| yardstick.flops_per_s))
         .fold(0.0, f64::max);
     let (unit, unit_name) = unit(highest);
-    let is_clblast = yardstick.is_some_and(Yardstick::is_clblast);
-    let ratio = |record: &Record| match is_clblast {
-        true => record.ratio_to_clblast,
-        false => record.ratio_to_cublas,
-    };
     let mut rows: Vec<Row> = records
         .iter()
         .map(|record| Row {
             name: name(record),
             speed: speed_of(record),
-            value: match (speed_of(record), ratio(record)) {
+            value: match (speed_of(record), record.ratio_to_cublas) {
                 (Some(speed), Some(ratio)) => {
                     format!("{} ({:.0} %)", figure(speed / unit), ratio * 100.0)
                 }
@@ -91,8 +86,7 @@ pub fn ladder(results: &Results) -> String {
         false => String::new(),
     });
     if yardstick.is_some() {
-        let library = if is_clblast { "CLBlast" } else { "cuBLAS" };
-        notes[0] += &format!(" In brackets: of the speed of {library}, which is the dashed line.");
+        notes[0] += " In brackets: of the speed of cuBLAS, which is the dashed line.";
     }
     notes.push(conditions(results));
     let mut canvas = Canvas::new();
@@ -360,8 +354,7 @@ mod tests {
 
     #[test]
     fn of_two_devices_each_has_its_bars_and_shares_are_of_the_yardstick_that_is_drawn() {
-        let mut results = sample_of_two_devices();
-        let svg = ladder(&results);
+        let svg = ladder(&sample_of_two_devices());
         let colours: Vec<&str> = bars(&svg).iter().map(|bar| bar.1).collect();
         assert_eq!(colours, [&[KERNEL; 8][..], &[YARDSTICK]].concat());
         for text in [
@@ -371,21 +364,6 @@ mod tests {
             "\n8.50 (17 %)\n",
             "\n7.65\n",
             "of the speed of cuBLAS",
-        ] {
-            assert!(svg.contains(text), "{text}: {svg}");
-        }
-        // By OpenCL alone.
-        for size in &mut results.sizes {
-            let is_by_opencl = |label: &Option<String>| label.as_deref() == Some("opencl");
-            size.results.retain(|one| is_by_opencl(&one.device_label));
-            size.yardsticks
-                .retain(|one| is_by_opencl(&one.device_label));
-        }
-        let svg = ladder(&results);
-        for text in [
-            "\nCLBlast fp32 (opencl)\n",
-            "\n7.65 (31 %)\n",
-            "of the speed of CLBlast",
         ] {
             assert!(svg.contains(text), "{text}: {svg}");
         }

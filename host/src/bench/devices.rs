@@ -60,6 +60,7 @@ impl OnDevice {
     /// Adds what was found on it at a size.
     pub(super) fn add(&self, report: Report, size: &mut Size) {
         size.gpu_state = size.gpu_state.take().or(report.gpu_state);
+        size.stages.extend(report.stages);
         for mut yardstick in report.yardsticks {
             yardstick.device_label = self.label.clone();
             size.yardsticks.push(yardstick);

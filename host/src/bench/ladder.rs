@@ -6,8 +6,8 @@ use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{KERNELS, Variant};
 
 use super::results::{Results, Size};
-use crate::measure::cublas::Precision;
-use crate::report::{Record, Yardstick, duration, or_dash, percent, speed, spread};
+use crate::measure::cublas;
+use crate::report::{Record, Sustained, duration, or_dash, percent, speed, spread};
 use crate::rung::AUTO;
 
 /// The order of a table's rows.
@@ -25,11 +25,9 @@ pub(super) const STEP: &str = "step: the speed over that of the fastest variant 
 /// A column of a size's table: its name, and what it says of a record.
 type Column<'a> = (String, Box<dyn Fn(&Record) -> Option<String> + 'a>);
 
-/// The columns between a kernel's name and its verdict. Those of CLBlast and of several devices
-/// are there only where they say something.
+/// The columns between a kernel's name and its verdict. Those of back-to-back launches and of
+/// several devices are there only where they say something.
 fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
-    let has_cublas = size.yardsticks.iter().any(|one| !one.is_clblast());
-    let has_clblast = size.yardsticks.iter().any(Yardstick::is_clblast);
     let mut columns: Vec<Column<'_>> = vec![
         (
             "time (median)".to_owned(),
@@ -44,18 +42,10 @@ fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
             Box::new(|record| record.flops_per_s.map(speed)),
         ),
     ];
-    if has_cublas || !has_clblast {
-        columns.push((
-            "of cuBLAS".to_owned(),
-            Box::new(|record| record.ratio_to_cublas.map(percent)),
-        ));
-    }
-    if has_clblast {
-        columns.push((
-            "of CLBlast".to_owned(),
-            Box::new(|record| record.ratio_to_clblast.map(percent)),
-        ));
-    }
+    columns.push((
+        "of cuBLAS".to_owned(),
+        Box::new(|record| record.ratio_to_cublas.map(percent)),
+    ));
     if let [first, _, ..] = &results.machines[..] {
         columns.push((
             format!("of {}", first.device_label.as_deref().unwrap_or_default()),
@@ -70,7 +60,34 @@ fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
         "step".to_owned(),
         Box::new(|record| step(size, record).map(|step| format!("x {step:.2}"))),
     ));
+    if size.results.iter().any(|record| record.sustained.is_some()) {
+        columns.extend(sustained_columns());
+    }
     columns
+}
+
+/// The columns of back-to-back launches.
+fn sustained_columns<'a>() -> Vec<Column<'a>> {
+    type Figure = fn(&Sustained) -> Option<String>;
+    let figures: [(&str, Figure); 5] = [
+        ("sustained", |of| Some(speed(of.flops_per_s))),
+        ("of cuBLAS", |of| of.ratio_to_cublas.map(percent)),
+        ("clock", |of| {
+            of.sm_clock_mhz.map(|mhz| format!("{mhz:.0} MHz"))
+        }),
+        ("power", |of| {
+            of.power_w.map(|power| format!("{power:.0} W"))
+        }),
+        ("energy", |of| {
+            let joules = of.joules_per_tflop?;
+            Some(format!("{joules:.2} J/TFLOP"))
+        }),
+    ];
+    let column = |(name, figure): (&str, Figure)| -> Column<'a> {
+        let cell = move |record: &Record| figure(record.sustained.as_ref()?);
+        (name.to_owned(), Box::new(cell))
+    };
+    figures.into_iter().map(column).collect()
 }
 
 /// The names of the columns, and a row for each kernel, in the requested order, and one for each
@@ -103,7 +120,7 @@ fn of_peak(results: &Results, record: &Record) -> Option<f64> {
     let machine = results.machine_of(record.device_label.as_deref());
     let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
     // The peak is the device's, for this type on CUDA cores.
-    let is_of_it = record.kernel != Precision::Tf32.name()
+    let is_of_it = !cublas::is_on_tensor_cores(&record.kernel)
         && !record.is_native()
         && !is_on_tensor_cores(record);
     is_of_it.then_some(of_peak)

@@ -3,10 +3,8 @@
 use super::ladder::{STEP, Sort};
 use super::results::{Machine, Results, Size};
 use super::table::{outliers, size_table};
-use crate::measure::clblast;
-use crate::measure::cublas::Precision;
+use crate::measure::cublas;
 use crate::report::{Yardstick, title};
-use gpu_gemm::DataType;
 
 /// The entire document: the machine, the overview, and a table for each size.
 pub fn document(results: &Results, sort: Sort) -> String {
@@ -84,15 +82,8 @@ pub fn overview(results: &Results) -> String {
 
 /// What documents call a yardstick.
 fn yardstick_title(yardstick: &Yardstick) -> String {
-    let name = match yardstick.name.as_str() {
-        name if name == Precision::Single.name() => "cuBLAS fp32",
-        name if name == Precision::Double.name() => "cuBLAS fp64",
-        name if name == Precision::Tf32.name() => "cuBLAS tf32 (tensor cores)",
-        name if name == clblast::name(DataType::F32) => "CLBlast fp32",
-        name if name == clblast::name(DataType::F64) => "CLBlast fp64",
-        other => other,
-    };
-    title(name, yardstick.device_label.as_deref())
+    let name = cublas::title(&yardstick.name);
+    title(&name, yardstick.device_label.as_deref())
 }
 
 /// In units of 10^12, with as many digits as a simulator's speed needs.
@@ -135,7 +126,6 @@ mod tests {
         for part in [
             "cuBLAS 13.1.0 from libcublas.so.13) (cuda) and NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)",
             "| `naive (cuda)` | 5.0 (11 %) | 5.0 (10 %) |\n| `naive (opencl)` | 4.5 | 4.5 |\n",
-            "| CLBlast fp32 (opencl) | 22.5 | 25.0 |\n",
             "| cuBLAS fp32 (cuda) | 45.0 | 50.0 |\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");

@@ -5,7 +5,6 @@
 //! | --- | --- |
 //! | `devices.rs` | the device or devices that it runs on |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
-//! | `consistency.rs` | whether results agree with themselves |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
 //! | `lines.rs` | a line of JSON for each result, to be read while the rest is measured |
@@ -21,7 +20,6 @@ pub mod axes;
 pub mod bars;
 pub mod canvas;
 pub mod compare;
-mod consistency;
 mod csv;
 mod devices;
 pub mod export;
@@ -163,6 +161,7 @@ pub fn run(
             n,
             k,
             gpu_state: None,
+            stages: Vec::new(),
             yardsticks: Vec::new(),
             results: Vec::new(),
         };
@@ -172,7 +171,6 @@ pub fn run(
             let first = (index == 0).then_some(&mut results.machine);
             for machine in first.into_iter().chain(results.machines.get_mut(index)) {
                 machine.cublas = report.cublas.clone();
-                machine.clblast = report.clblast.clone();
                 if report.backend == "cpu" {
                     machine.backend = report.backend.to_string();
                     machine.device = report.device.clone();

@@ -13,9 +13,11 @@ use super::labels::{Placed, Wanted, along, columns, moved_apart};
 use super::ladder;
 use super::results::{Results, Size};
 use super::style::Style;
-use crate::report::{CLBLAST, Record, Yardstick};
+use crate::measure::cublas;
+use crate::report::{Record, Yardstick, title};
 use crate::rung::AUTO;
 use crate::traffic::Traffic;
+use gpu_gemm::Shape;
 
 /// As many kernels all get a line, since somebody chose them.
 const CHOSEN_LINES: usize = 8;
@@ -89,12 +91,10 @@ pub(super) fn conditions(results: &Results) -> String {
     }
 }
 
-/// `cuBLAS fp32`.
+/// `cublasLt fp32`, with the label of its device, if there are several.
 pub(super) fn yardstick_name(yardstick: &Yardstick) -> String {
-    let title = yardstick.title();
-    title
-        .replace("cublas-", "cuBLAS ")
-        .replace(CLBLAST, "CLBlast ")
+    let name = cublas::title(&yardstick.name);
+    title(&name, yardstick.device_label.as_deref())
 }
 
 /// A speed that can be drawn.
@@ -240,15 +240,16 @@ fn lines(results: &Results) -> (Vec<Line>, String) {
         note = "Each kernel in its fastest variant.".to_string();
     }
     let mut lines: Vec<Line> = Vec::new();
-    let yardstick = results.sizes.iter().find_map(Size::drawn_yardstick);
+    let yardstick = results.sizes.iter().find_map(Size::cublas);
     lines.extend(yardstick.map(|yardstick| {
         Line {
-            name: yardstick_name(yardstick),
+            // At each size the faster of the two.
+            name: yardstick_name(yardstick).replace("cublasLt", "cuBLAS"),
             style: Style::YARDSTICK,
             speeds: results
                 .sizes
                 .iter()
-                .map(|size| Some(size.drawn_yardstick()?.flops_per_s))
+                .map(|size| Some(size.cublas()?.flops_per_s))
                 .collect(),
         }
     }));
@@ -332,8 +333,17 @@ impl Spot {
     /// `None` if it was not timed, or if its traffic is not known.
     fn of(record: &Record, size: &Size, index: usize) -> Option<Spot> {
         let variant = ladder::variant(record)?;
-        let traffic = Traffic::of(variant, size.shape(), record.beta != 0.0);
-        let intensity = traffic.intensity(size.shape(), variant.types.data_type());
+        // The kernel gets the columns that full tiles take, where another has the remainder.
+        let shape = size.shape();
+        let n = match variant.n_remainder {
+            Some(_) if shape.n >= variant.tile.n as usize => {
+                shape.n - shape.n % variant.tile.n as usize
+            }
+            _ => shape.n,
+        };
+        let shape = Shape { n, ..shape };
+        let traffic = Traffic::of(variant, shape, record.beta != 0.0);
+        let intensity = traffic.intensity(shape, variant.types.data_type());
         let is_auto = record.kernel == AUTO;
         let is_drawable = intensity.is_finite() && intensity > 0.0;
         Some(Spot {

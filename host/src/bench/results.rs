@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::compare::Compared;
-use crate::measure::cublas::Precision;
 use crate::measure::nvml::GpuState;
+use crate::progress::Stage;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -52,6 +52,9 @@ pub struct Provenance {
     pub commit: Option<String>,
     /// The machine's name in its network.
     pub host: String,
+    /// The command, as arguments of the program; files of older versions lack it.
+    #[serde(default)]
+    pub command: Vec<String>,
 }
 
 impl Provenance {
@@ -64,6 +67,7 @@ impl Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("GEMM_COMMIT").map(String::from),
             host: system.nodename().to_string_lossy().into_owned(),
+            command: std::env::args().skip(1).collect(),
         }
     }
 
@@ -115,9 +119,6 @@ pub struct Machine {
     pub driver: Option<String>,
     /// The version of cuBLAS, and where it was loaded from.
     pub cublas: Option<String>,
-    /// Where CLBlast was loaded from, for a device of OpenCL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clblast: Option<String>,
 }
 
 /// What was measured at one shape, with the runs of all contenders alternating.
@@ -132,7 +133,11 @@ pub struct Size {
     pub k: usize,
     /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
     pub gpu_state: Option<GpuState>,
-    /// cuBLAS or CLBlast, if they were measured.
+    /// How long each stage of checking and timing took, of all contenders together; empty in older
+    /// files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
+    /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,
     /// One for each kernel, in the requested order; of several devices, those of one kernel are
     /// beside each other.
@@ -165,7 +170,6 @@ impl Machine {
                     cuda: Some(properties.driver.clone()),
                     driver: driver::release(),
                     cublas: None,
-                    clblast: None,
                 }
             }
         }
@@ -182,7 +186,6 @@ impl Machine {
             (self.bandwidth_bytes_per_s).map(|bandwidth| format!("{:.2} TB/s", bandwidth / 1e12)),
             named("driver", &self.driver),
             named("cuBLAS", &self.cublas),
-            self.clblast.as_ref().map(|path| format!("CLBlast {path}")),
         ];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         match facts.is_empty() {
@@ -218,25 +221,18 @@ impl Size {
         self.results.iter().find(|record| record.title() == title)
     }
 
-    /// The cuBLAS that kernels are compared with, if it was measured; of several devices, that of
-    /// the first.
+    /// The cuBLAS or cublasLt that kernels are compared with, if any was measured; of several
+    /// devices, that of the first.
     pub fn cublas(&self) -> Option<&Yardstick> {
-        let of_type = |precision: Precision| {
-            let mut yardsticks = self.yardsticks.iter();
-            yardsticks.find(|yardstick| yardstick.name == precision.name())
-        };
-        of_type(Precision::Single).or_else(|| of_type(Precision::Double))
+        let label = self.yardsticks.first()?.device_label.as_deref();
+        self.cublas_on(label)
     }
 
-    /// What plots draw beside the kernels: cuBLAS, or CLBlast where only that was measured.
-    pub(super) fn drawn_yardstick(&self) -> Option<&Yardstick> {
-        self.cublas().or_else(|| self.yardsticks.first())
-    }
-
-    /// What kernels on a device are compared with, if it was measured.
-    pub(super) fn yardstick_on(&self, device_label: Option<&str>) -> Option<&Yardstick> {
-        let mut yardsticks = self.yardsticks.iter();
-        yardsticks.find(|yardstick| yardstick.device_label.as_deref() == device_label)
+    /// The one on the device with this label.
+    pub(super) fn cublas_on(&self, device_label: Option<&str>) -> Option<&Yardstick> {
+        let yardsticks = self.yardsticks.iter();
+        let there = yardsticks.filter(|one| one.device_label.as_deref() == device_label);
+        Yardstick::fastest(there)
     }
 
     /// The kernels, each with whether it is proven, and then the yardsticks, which are not, with
@@ -253,7 +249,7 @@ impl Size {
     }
 
     fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
-        let first = self.yardstick_on(yardstick.device_label.as_deref());
+        let first = self.cublas_on(yardstick.device_label.as_deref());
         let record = yardstick.as_record(first);
         match self.results.first() {
             Some(kernel) => Record {
@@ -270,11 +266,7 @@ impl Size {
                 alpha: kernel.alpha,
                 beta: kernel.beta,
                 seed: kernel.seed,
-                backend: match yardstick.is_clblast() {
-                    true => "opencl",
-                    false => "cuda",
-                }
-                .to_string(),
+                backend: "cuda".to_string(),
                 data: kernel.data.clone(),
                 ..record
             },
@@ -380,6 +372,7 @@ pub(super) mod tests {
                 time_stddev_s: Some(flops / speed * 0.005),
                 outliers: Some(1),
                 flops_per_s: Some(speed),
+                compared_with: Some("cublas-fp32".into()),
                 cublas_time_median_s: Some(flops / cublas),
                 ratio_to_cublas: Some(speed / cublas),
                 ..Record::default()
@@ -412,6 +405,7 @@ pub(super) mod tests {
                 frobenius_error: None,
                 largest_error_units: None,
                 flops_per_s: speed,
+                sustained: None,
             };
             Size {
                 name: None,
@@ -420,6 +414,7 @@ pub(super) mod tests {
                 n: size,
                 k: size,
                 gpu_state: None,
+                stages: Vec::new(),
                 yardsticks: vec![
                     yardstick("cublas-fp32", cublas),
                     yardstick("cublas-tf32", 300e12 * scale),
@@ -448,7 +443,6 @@ pub(super) mod tests {
                 cuda: Some("13.0".into()),
                 driver: Some("580.159.04".into()),
                 cublas: Some("13.1.0 from libcublas.so.13".into()),
-                clblast: None,
             },
             machines: Vec::new(),
             sizes: vec![size(2048, 0.9), size(4096, 1.0)],
@@ -457,8 +451,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The kernels of [`sample`] that are right, on its GPU and, with CLBlast, by OpenCL on it,
-    /// where they run at nine tenths of the speed.
+    /// The kernels of [`sample`] that are right, on its GPU and by OpenCL on it, where they run at nine
+    /// tenths of the speed.
     pub(crate) fn sample_of_two_devices() -> Results {
         const SPEED: f64 = 0.9;
         let mut results = sample();
@@ -469,17 +463,6 @@ pub(super) mod tests {
                 yardstick.device_label = label("cuda");
             }
             let slower = |time: Option<f64>| time.map(|time| time / SPEED);
-            let clblast = Yardstick {
-                name: "clblast-fp32".into(),
-                device_label: label("opencl"),
-                time_median_s: size.yardsticks[0].time_median_s * 2.0,
-                time_min_s: None,
-                time_max_s: None,
-                time_mean_s: None,
-                time_stddev_s: None,
-                flops_per_s: size.yardsticks[0].flops_per_s / 2.0,
-                ..size.yardsticks[0].clone()
-            };
             let by_opencl = |record: &Record| Record {
                 backend: "opencl".into(),
                 device_label: label("opencl"),
@@ -487,12 +470,9 @@ pub(super) mod tests {
                 time_min_s: slower(record.time_min_s),
                 time_max_s: slower(record.time_max_s),
                 flops_per_s: record.flops_per_s.map(|speed| speed * SPEED),
+                compared_with: None,
                 cublas_time_median_s: None,
                 ratio_to_cublas: None,
-                clblast_time_median_s: Some(clblast.time_median_s),
-                ratio_to_clblast: record
-                    .time_median_s
-                    .map(|time| clblast.time_median_s / time * SPEED),
                 ratio_to_first_device: Some(SPEED),
                 ..record.clone()
             };
@@ -502,14 +482,12 @@ pub(super) mod tests {
                 record.device_label = label("cuda");
                 size.results.extend([record, other]);
             }
-            size.yardsticks.push(clblast);
         }
         results.machine.device_label = label("cuda");
         let by_opencl = Machine {
             device_label: label("opencl"),
             backend: "opencl".into(),
             device: "NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)".into(),
-            clblast: Some("from libclblast.so.1".into()),
             ..Machine::default()
         };
         results.machines = vec![results.machine.clone(), by_opencl];
@@ -525,17 +503,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn of_two_devices_each_has_its_kernels_and_its_yardstick() {
+    fn of_two_devices_each_has_its_kernels() {
         let results = sample_of_two_devices();
-        results.check_figures().unwrap();
         let kernels = results.kernels();
         let expected = ["naive (cuda)", "naive (opencl)", "tiled-32 (cuda)"];
         assert_eq!(kernels[..3], expected);
-        let yardsticks = [
-            "cublas-fp32 (cuda)",
-            "cublas-tf32 (cuda)",
-            "clblast-fp32 (opencl)",
-        ];
+        let yardsticks = ["cublas-fp32 (cuda)", "cublas-tf32 (cuda)"];
         assert_eq!(results.yardsticks(), yardsticks);
         let size = &results.sizes[1];
         let of = |title| size.record(title).unwrap();
@@ -543,19 +516,9 @@ pub(super) mod tests {
         assert_eq!(of("naive (opencl)").ratio_to_first_device, Some(0.9));
         assert!(size.record("naive").is_none());
         assert_eq!(size.cublas().unwrap().title(), "cublas-fp32 (cuda)");
-        let records: Vec<Record> = size.contenders().into_iter().map(|(one, _)| one).collect();
-        let clblast = records.last().unwrap();
-        assert_eq!(
-            (
-                &*clblast.backend,
-                clblast.ratio_to_clblast,
-                clblast.ratio_to_cublas
-            ),
-            ("opencl", Some(1.0), None)
-        );
         let device = |record: &Record| results.machine_of(record.device_label.as_deref());
-        assert_eq!(device(clblast), &results.machines[1]);
-        assert_eq!(device(&records[0]), &results.machine);
+        assert_eq!(device(of("naive (opencl)")), &results.machines[1]);
+        assert_eq!(device(of("naive (cuda)")), &results.machine);
     }
 
     #[test]
@@ -582,7 +545,6 @@ pub(super) mod tests {
                 }
             }
             let results: Results = serde_json::from_value(value).unwrap();
-            results.check_figures().unwrap();
             let record = &results.sizes[0].results[0];
             assert!(record.time_median_s.is_some());
             assert_eq!((record.outliers, &record.times_s[..]), (None, &[][..]));

@@ -20,8 +20,8 @@ use crate::bench::{
 };
 use crate::cpu::RUNGS;
 use crate::interrupt;
-use crate::measure::Origin;
-use crate::prove::{Baseline, NATIVE};
+use crate::measure::{Effort, Origin};
+use crate::prove::NATIVE;
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
 use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, DeviceError, KERNELS, Opened, Shape};
@@ -61,6 +61,11 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     running: Running,
+
+    /// On a GPU, also launch each contender back to back for SECONDS, a second at a time, in turns:
+    /// the speed at the power limit, with clock, power and energy
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    sustained: Option<u32>,
 
     #[command(flatten)]
     native: NativeArguments,
@@ -204,8 +209,8 @@ fn bench_asked(
     let earlier = arguments.compare.as_deref().map(Earlier::read);
     let earlier = earlier.transpose().map_err(failed)?;
     // CPU rungs need no device, and so none that might not open.
-    let is_native = asked.iter().all(|asked| asked.is_native())
-        && arguments.running.baseline != Baseline::Cublas;
+    let is_native =
+        asked.iter().all(|asked| asked.is_native()) && !arguments.running.baseline.needs_gpu();
     let choices = match is_native {
         true => &[DeviceChoice::Simulator],
         false => &choices[..],
@@ -218,7 +223,15 @@ fn bench_asked(
             .iter_mut()
             .for_each(|opened| opened.reason = NATIVE.to_string());
     }
-    let devices = on_devices(arguments, (&asked, data_type), choices, opened, notes)?;
+    let devices = on_devices(arguments, &asked, choices, opened, notes)?;
+    let has_gpu = devices
+        .iter()
+        .any(|on| matches!(on.opened.device, Device::Cuda(_)));
+    if arguments.sustained.is_some() && (is_native || !has_gpu) {
+        return Err(usage(
+            "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
+        ));
+    }
     let why = reason(&devices);
     let files = exports.open(layout).map_err(failed)?;
     let mut lines = exports.open_lines().map_err(failed)?;
@@ -230,7 +243,10 @@ fn bench_asked(
         beta: arguments.operands.beta,
         storage,
         seed: arguments.running.seed,
-        effort: arguments.running.effort(),
+        effort: Effort {
+            sustained: arguments.sustained,
+            ..arguments.running.effort()
+        },
         cpu: arguments.native.settings(),
         earlier,
     };
@@ -360,7 +376,7 @@ impl Tables<'_> {
 /// device can run none, that is an error.
 fn on_devices(
     arguments: &Arguments,
-    (asked, data_type): (&[Asked], DataType),
+    asked: &[Asked],
     choices: &[DeviceChoice],
     opened: Vec<Opened>,
     notes: &mut dyn Write,
@@ -377,10 +393,9 @@ fn on_devices(
     let mut devices = Vec::new();
     for (index, (opened, label)) in opened.into_iter().zip(labels).enumerate() {
         let baseline = match several {
-            true => arguments.running.baseline.where_it_is(&opened.device),
+            true => arguments.running.baseline.for_device(&opened.device),
             false => arguments.running.baseline,
         };
-        running::note_missing_clblast(&opened.device, baseline, data_type, notes);
         // CPU rungs need no device: once is enough.
         let asked = asked.iter().copied();
         let asked = asked.filter(|asked| index == 0 || !asked.is_native());

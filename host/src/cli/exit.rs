@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use gpu_gemm::Chooser;
 
-use crate::measure::clblast::ClBlastError;
 use crate::prove::EvaluateError;
 use crate::source::FilesError;
 
@@ -63,10 +62,8 @@ impl From<EvaluateError> for Stop {
         match error {
             EvaluateError::Scalar { .. }
             | EvaluateError::BaselineWithoutGpu
-            | EvaluateError::BaselineWithoutOpenCl
             | EvaluateError::BaselineOfSeveral
-            | EvaluateError::BatchOnSeveral
-            | EvaluateError::ClBlast(ClBlastError::NoBatch) => usage(error),
+            | EvaluateError::BatchOnSeveral => usage(error),
             _ => failed(error),
         }
     }

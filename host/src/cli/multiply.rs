@@ -57,7 +57,7 @@ pub(super) fn multiply(
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native());
     let chosen = arguments.running.one_device()?;
-    let device = match is_native && arguments.running.baseline != Baseline::Cublas {
+    let device = match is_native && !arguments.running.baseline.needs_gpu() {
         true => DeviceChoice::Simulator,
         false => chosen,
     };
@@ -71,8 +71,6 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
-    let baseline = arguments.running.baseline;
-    running::note_missing_clblast(&opened.device, baseline, data_type, notes);
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type.inputs);

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use gpu_gemm::gpu_kernels::spec::Rounding;
-use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, DeviceError};
+use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError};
 
 use super::exit::{Stop, failed, note, usage};
-use crate::measure::{Effort, Origin, clblast};
+use crate::measure::{Effort, Origin};
 use crate::prove::Baseline;
 use crate::rung::Rung;
 use crate::select::Asked;
@@ -46,7 +46,7 @@ pub(super) struct Running {
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: Option<u32>,
 
-    /// What to compare times with, on a GPU or by OpenCL, or on several GPUs with `--start host`
+    /// What to compare times with, on a GPU
     #[arg(long, value_enum, default_value_t = Baseline::Auto)]
     pub(super) baseline: Baseline,
 
@@ -135,26 +135,8 @@ impl Running {
         Effort {
             runs: self.runs,
             warmup: self.warmup,
+            sustained: None,
         }
-    }
-}
-
-/// Says that there is no CLBlast on a device of OpenCL, if times would be compared with it.
-pub(super) fn note_missing_clblast(
-    device: &Device,
-    baseline: Baseline,
-    data_type: DataType,
-    notes: &mut dyn Write,
-) {
-    let is_wanted = matches!(device, Device::OpenCl(_))
-        && baseline == Baseline::Auto
-        && data_type != DataType::I32;
-    if is_wanted && clblast::find().is_none() {
-        let error = clblast::ClBlastError::NotFound;
-        note(
-            notes,
-            format!("{error} Times by OpenCL are compared with nothing."),
-        );
     }
 }
 

@@ -113,6 +113,7 @@ fn measure(
         effort: Effort {
             runs: arguments.runs,
             warmup: None,
+            sustained: None,
         },
         seed: arguments.seed,
     };

@@ -35,11 +35,13 @@ values! {
         Json "json" "One object; see the documentation of `Report` and `Record`",
         Csv "csv" "A line a kernel, after a line of column names";
     Baseline:
-        Auto "auto" "cuBLAS on a GPU, CLBlast on a device of OpenCL, where there is one that has a \
-            function for the element type",
+        Auto "auto" "As `best` on a GPU where there is a cuBLAS that multiplies the element type",
         None "none" "Nothing",
-        Cublas "cublas" "cuBLAS; an error where there is none",
-        ClBlast "clblast" "CLBlast; an error where there is none";
+        Cublas "cublas" "cuBLAS in its default math mode, as PyTorch calls it; an error where there is \
+            none",
+        CublasLt "cublaslt" "cublasLt with the fastest of the first eight algorithms that its \
+            heuristics propose; an error where there is none",
+        Best "best" "Both, of which the faster counts; an error where there is none";
     Schedule:
         Static "static" "As many chunks of equal size as threads, one each",
         Dynamic "dynamic" "A piece at a time, taken by whichever thread is free",

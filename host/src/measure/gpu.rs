@@ -8,7 +8,8 @@
 //!   the L2, so that no launch finds its operands there.
 //! - The host never waits between launches; what a run records is read when all have ended. A
 //!   run of a short kernel consists of as many launches as take a tenth of a millisecond, so
-//!   that the gaps around events do not count.
+//!   that the gaps around events do not count, and the GPU does not begin before all of them are
+//!   queued ([`Gate`]): a call of cuBLAS takes the host longer than a small product takes the GPU.
 //! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
 //!   the next copies, whose C is as it was at first; the caller gets the C that it leaves.
 //! - The GPU's state ([`GpuState`]) is read while it works on the timed launches: all of them are
@@ -17,11 +18,11 @@
 //! - A time that cannot be true is an error ([`Limits`]).
 
 use std::cell::Cell;
+use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
-use cust::error::CudaResult;
 use cust::event::{Event, EventFlags};
-use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu::{Gpu, Properties};
@@ -31,13 +32,15 @@ use gpu_gemm::{
 };
 use thiserror::Error;
 
-use super::clblast::ClBlastError;
-use super::cublas::{Cublas, CublasError, Precision};
+use super::copies::Copies;
+use super::cublas::{Cublas, CublasError, Precision, Product};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
+use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
-use crate::data::{Matrix, Number, Problem, ProblemError, Stored, by_inputs};
-use crate::run::{self, Pitched, Placed, RunError, Uploaded, placed_at};
+use crate::data::{Matrix, Number, Problem, ProblemError, by_inputs};
+use crate::run::{self, Placed, RunError};
+use crate::statistics;
 
 /// Default numbers of runs, before and during the timing.
 const RUNS: u32 = 20;
@@ -48,8 +51,8 @@ const BUDGET: f64 = 10.0;
 const FEWEST_RUNS: u32 = 3;
 /// Seconds that a run lasts at least.
 const SHORTEST_RUN: f64 = 1e-4;
-/// Copies of the matrices at most.
-const MOST_COPIES: usize = 1024;
+/// Runs of each algorithm that a library proposes, to find the fastest.
+const TRIALS: u32 = 5;
 
 /// Something that multiplies.
 pub enum Contender<'a> {
@@ -62,6 +65,8 @@ pub enum Contender<'a> {
 pub struct Measured {
     /// One for each contender.
     pub timings: Vec<Timing>,
+    /// One for each contender, if that was requested.
+    pub sustained: Vec<Sustained>,
     /// What the GPU did meanwhile, if there is an NVML.
     pub state: Option<GpuState>,
 }
@@ -73,8 +78,6 @@ pub enum MeasureError {
     Run(#[from] RunError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
-    #[error(transparent)]
-    ClBlast(#[from] ClBlastError),
     #[error(transparent)]
     Implausible(#[from] Implausible),
 }
@@ -98,10 +101,10 @@ impl From<PlanError> for MeasureError {
 }
 
 impl Contender<'_> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         match self {
             Contender::Kernel(choice) => choice.variant.name,
-            Contender::Cublas(cublas) => cublas.precision().name(),
+            Contender::Cublas(cublas) => cublas.name(),
         }
     }
 
@@ -141,7 +144,7 @@ impl Contender<'_> {
 }
 
 /// A contender, ready to run.
-struct Runner<'a, T: Number> {
+pub(super) struct Runner<'a, T: Number> {
     device: &'a CudaDevice,
     problem: &'a Problem<T>,
     allocation: Allocation,
@@ -151,7 +154,7 @@ struct Runner<'a, T: Number> {
 
 enum Work<'a> {
     Kernel(Plan),
-    Cublas(&'a Cublas<'a>),
+    Cublas(Product<'a>),
 }
 
 impl<'a, T: Number> Runner<'a, T> {
@@ -161,13 +164,13 @@ impl<'a, T: Number> Runner<'a, T> {
         contender: &Contender<'a>,
         problem: &'a Problem<T>,
         matrices: &[Placed; 3],
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, MeasureError> {
         let work = match contender {
             Contender::Kernel(choice) => {
                 let facts = DeviceFacts::of(device.properties());
                 Work::Kernel(choice.plan(run::call(problem, *matrices), &facts)?)
             }
-            Contender::Cublas(cublas) => Work::Cublas(cublas),
+            Contender::Cublas(cublas) => Work::Cublas(cublas.product(problem, matrices)?),
         };
         Ok(Runner {
             device,
@@ -183,6 +186,20 @@ impl<'a, T: Number> Runner<'a, T> {
         match &self.work {
             Work::Kernel(plan) => plan.workspace_bytes(),
             Work::Cublas(_) => 0,
+        }
+    }
+
+    /// How many algorithms there are to choose from.
+    fn algorithms(&self) -> usize {
+        match &self.work {
+            Work::Kernel(_) => 1,
+            Work::Cublas(product) => product.algorithms(),
+        }
+    }
+
+    fn choose(&mut self, algorithm: usize) {
+        if let Work::Cublas(product) = &mut self.work {
+            product.choose(algorithm);
         }
     }
 
@@ -203,16 +220,15 @@ impl<'a, T: Number> Runner<'a, T> {
                 unsafe { gpu_gemm::run(&stream, plan, &bindings)? };
             }
             // SAFETY: as above.
-            Work::Cublas(cublas) => unsafe {
-                cublas.gemm(problem, matrices)?;
-            },
+            Work::Cublas(product) => unsafe { product.launch(matrices)? },
         }
         Ok(())
     }
 }
 
 /// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
-/// made as those that were timed, to `check`, with the contender's number.
+/// made as those that were timed, to `check`, with the contender's number. `doing` is told what
+/// takes long.
 ///
 /// # Errors
 ///
@@ -222,11 +238,12 @@ pub fn measure<T: Number>(
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
     effort: Effort,
+    doing: &dyn Fn(String),
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
     by_inputs!(
         problem,
-        measure_as::<_, T>(device, contenders, problem, effort, check)
+        measure_as::<_, T>(device, contenders, problem, effort, doing, check)
     )
 }
 
@@ -236,11 +253,13 @@ fn measure_as<Input: Number, T: Number>(
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
     effort: Effort,
+    doing: &dyn Fn(String),
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
     let began = Instant::now();
     device.enter()?;
-    let copies = Copies::<Input, T>::new(device, contenders, problem)?;
+    let allocations: Vec<Allocation> = contenders.iter().map(Contender::allocation).collect();
+    let copies = Copies::<Input, T>::new(device, &allocations, problem)?;
     let mut runners = Vec::new();
     for contender in contenders {
         let matrices = &copies.matrices(contender.allocation())[0];
@@ -252,106 +271,193 @@ fn measure_as<Input: Number, T: Number>(
         .map(Runner::workspace_bytes)
         .fold(1, usize::max);
     let workspace = device.allocate(needed)?;
+    let bench = Bench {
+        device,
+        probe: Probe::new(device.properties().ordinal),
+        copies: &copies,
+        workspace: &workspace,
+        launches: Cell::new(0),
+    };
+    let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
-    let result = measure_on(device, runners, effort, &copies, &workspace, check);
+    let result = bench.measure(runners, effort, (&names, doing), check);
     let ended = device.stream().synchronize();
     let measured = result?;
     ended.map_err(during("Waiting for the GPU"))?;
     let properties = device.properties();
-    for (contender, timing) in contenders.iter().zip(&measured.timings) {
+    for (index, contender) in contenders.iter().enumerate() {
         let limits = Limits {
             peak_flops_per_s: contender.peak(properties),
             bandwidth_bytes_per_s: properties.bandwidth_bytes_per_s,
             elapsed: began.elapsed(),
         };
-        limits.check(contender.name(), problem, timing)?;
+        limits.check(contender.name(), problem, &measured.timings[index])?;
+        if let Some(sustained) = measured.sustained.get(index) {
+            limits.check(contender.name(), problem, &sustained.timing())?;
+        }
     }
     Ok(measured)
 }
 
-fn measure_on<Input: Number, T: Number>(
-    device: &CudaDevice,
-    runners: Vec<Runner<'_, T>>,
-    effort: Effort,
-    copies: &Copies<Input, T>,
-    workspace: &DeviceBuffer<u8>,
-    check: &mut dyn FnMut(usize, Matrix<T>),
-) -> Result<Measured, MeasureError> {
-    let probe = Probe::new(device.properties().ordinal);
-    let stream = device.stream();
-    let launches = Cell::new(0);
-    let launch = |runner: &Runner<'_, T>| {
-        launches.set(launches.get() + 1);
-        let matrices = copies.matrices(runner.allocation);
-        runner.launch(&matrices[launches.get() % matrices.len()], workspace)
-    };
+/// What launches of all contenders share.
+pub(super) struct Bench<'a, Input: Number, T: Number> {
+    pub device: &'a CudaDevice,
+    pub probe: Option<Probe>,
+    copies: &'a Copies<Input, T>,
+    workspace: &'a DeviceBuffer<u8>,
+    launches: Cell<usize>,
+}
 
-    let mut plans = Vec::new();
-    for runner in runners {
-        // The first launch loads code; the second is timed.
-        launch(&runner)?;
+impl<Input: Number, T: Number> Bench<'_, Input, T> {
+    /// Launches a contender on the copies that were not used for the longest time.
+    pub fn launch(&self, runner: &Runner<'_, T>) -> Result<(), MeasureError> {
+        self.launches.set(self.launches.get() + 1);
+        let matrices = self.copies.matrices(runner.allocation);
+        runner.launch(
+            &matrices[self.launches.get() % matrices.len()],
+            self.workspace,
+        )
+    }
+
+    /// Launches it so often, between two events.
+    fn launch_timed(&self, runner: &Runner<'_, T>, launches: u32) -> Result<Span, MeasureError> {
+        let stream = self.device.stream();
         let span = Span::new()?;
+        let gate = (launches > 1).then(|| Gate::close(stream)).transpose()?;
         span.begin(stream)?;
-        launch(&runner)?;
+        for _ in 0..launches {
+            self.launch(runner)?;
+        }
         span.end(stream)?;
-        stream
-            .synchronize()
-            .map_err(during("Waiting for the first launch"))?;
-        plans.push((runner, Repeats::new(effort, span.seconds()?)));
+        drop(gate);
+        Ok(span)
     }
 
-    for (runner, plan) in &plans {
-        for _ in 0..plan.warmup * plan.launches_per_run {
-            launch(runner)?;
-        }
+    fn wait(&self, what: &'static str) -> Result<(), DeviceError> {
+        self.device.stream().synchronize().map_err(during(what))
     }
-    let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
-    let mut state = None;
-    for apart in [false, true] {
-        let runs = plans.iter().map(|(runner, plan)| {
-            let has_any = runner.runs_apart == apart;
-            if has_any { plan.runs } else { 0 }
-        });
-        for index in turns(&runs.collect::<Vec<_>>()) {
-            let (runner, plan) = &plans[index];
-            let span = Span::new()?;
-            span.begin(stream)?;
-            for _ in 0..plan.launches_per_run {
-                launch(runner)?;
+
+    fn measure(
+        &self,
+        runners: Vec<Runner<'_, T>>,
+        effort: Effort,
+        (names, doing): (&[&str], &dyn Fn(String)),
+        check: &mut dyn FnMut(usize, Matrix<T>),
+    ) -> Result<Measured, MeasureError> {
+        let mut plans = Vec::new();
+        for mut runner in runners {
+            self.choose_fastest(&mut runner)?;
+            // The first launch loads code; the second is timed.
+            self.launch(&runner)?;
+            let span = self.launch_timed(&runner, 1)?;
+            self.wait("Waiting for the first launch")?;
+            plans.push((runner, Repeats::new(effort, span.seconds()?)));
+        }
+        let (timings, state) = self.in_turns(&plans)?;
+        let mut sustained = Vec::new();
+        if let Some(seconds) = effort.sustained {
+            let runners: Vec<&Runner<'_, T>> = plans.iter().map(|(runner, _)| runner).collect();
+            let medians: Vec<f64> = timings.iter().map(Timing::median).collect();
+            let doing = |index: usize| doing(format!("{}: back to back", names[index]));
+            sustained = sustained::measure(self, &runners, &medians, seconds, &doing)?;
+        }
+        for (index, (runner, _)) in plans.iter().enumerate() {
+            let (allocation, c) = (runner.allocation, &runner.problem.c);
+            let next = (self.launches.get() + 1) % self.copies.matrices(allocation).len();
+            self.copies.write_c(allocation, next, c)?;
+            self.launch(runner)?;
+            self.wait("Waiting for the launch after the timed ones")?;
+            check(index, self.copies.read_c(allocation, next, c)?);
+        }
+        Ok(Measured {
+            timings,
+            sustained,
+            state,
+        })
+    }
+
+    /// Makes the fastest of the algorithms that a library proposes the one that is launched. One
+    /// that does not run is left out.
+    fn choose_fastest(&self, runner: &mut Runner<'_, T>) -> Result<(), MeasureError> {
+        let algorithms = runner.algorithms();
+        if algorithms == 1 {
+            return Ok(());
+        }
+        let mut fitting = Vec::new();
+        for algorithm in 0..algorithms {
+            runner.choose(algorithm);
+            if self.launch(runner).is_err() {
+                continue;
             }
-            span.end(stream)?;
-            spans[index].push(span);
+            let span = self.launch_timed(runner, 1)?;
+            self.wait("Waiting for an algorithm of cublasLt")?;
+            fitting.push((algorithm, span.seconds()?, Vec::new()));
         }
-        if let Some(probe) = probe.as_ref().filter(|_| !apart) {
-            state = Some(probe.sample());
-            for (runner, _) in plans.iter().filter(|(runner, _)| runner.runs_apart) {
-                launch(runner)?;
+        // In turns, so that they have the same clocks.
+        for _ in 0..TRIALS {
+            for (algorithm, seconds, spans) in &mut fitting {
+                runner.choose(*algorithm);
+                spans.push(self.launch_timed(runner, launches_per_run(*seconds))?);
             }
         }
-    }
-    stream
-        .synchronize()
-        .map_err(during("Waiting for the timed launches"))?;
-
-    for (index, (runner, _)) in plans.iter().enumerate() {
-        let next = (launches.get() + 1) % copies.matrices(runner.allocation).len();
-        copies.reset_c(runner, next)?;
-        launch(runner)?;
-        stream
-            .synchronize()
-            .map_err(during("Waiting for the launch after the timed ones"))?;
-        check(index, copies.c(runner, next)?);
-    }
-
-    let mut timings = Vec::new();
-    for ((_, plan), spans) in plans.iter().zip(spans) {
-        let mut samples = Vec::with_capacity(spans.len());
-        for span in spans {
-            samples.push(span.seconds()? / f64::from(plan.launches_per_run));
+        self.wait("Waiting for the algorithms of cublasLt")?;
+        let mut fastest: Option<(usize, f64)> = None;
+        for (algorithm, seconds, spans) in fitting {
+            let times: Result<Vec<f64>, DeviceError> = spans.iter().map(Span::seconds).collect();
+            let median = statistics::median(&times?) / f64::from(launches_per_run(seconds));
+            if fastest.is_none_or(|(_, time)| median < time) {
+                fastest = Some((algorithm, median));
+            }
         }
-        timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
+        let (algorithm, _) = fastest.ok_or(CublasError::NoAlgorithm)?;
+        runner.choose(algorithm);
+        Ok(())
     }
-    Ok(Measured { timings, state })
+
+    /// Times the contenders, alternating run by run, and says what the GPU did meanwhile.
+    fn in_turns(
+        &self,
+        plans: &[(Runner<'_, T>, Repeats)],
+    ) -> Result<(Vec<Timing>, Option<GpuState>), MeasureError> {
+        for (runner, plan) in plans {
+            for _ in 0..plan.warmup * plan.launches_per_run {
+                self.launch(runner)?;
+            }
+        }
+        let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
+        let mut state = None;
+        for apart in [false, true] {
+            let runs = plans.iter().map(|(runner, plan)| {
+                let has_any = runner.runs_apart == apart;
+                if has_any { plan.runs } else { 0 }
+            });
+            for index in turns(&runs.collect::<Vec<_>>()) {
+                let (runner, plan) = &plans[index];
+                spans[index].push(self.launch_timed(runner, plan.launches_per_run)?);
+            }
+            if let Some(probe) = self.probe.as_ref().filter(|_| !apart) {
+                state = Some(probe.sample());
+                for (runner, _) in plans.iter().filter(|(runner, _)| runner.runs_apart) {
+                    self.launch(runner)?;
+                }
+            }
+        }
+        self.wait("Waiting for the timed launches")?;
+        let mut timings = Vec::new();
+        for ((_, plan), spans) in plans.iter().zip(spans) {
+            let mut samples = Vec::with_capacity(spans.len());
+            for span in spans {
+                samples.push(span.seconds()? / f64::from(plan.launches_per_run));
+            }
+            timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
+        }
+        Ok((timings, state))
+    }
+}
+
+/// How many launches of so many seconds make a run.
+fn launches_per_run(seconds: f64) -> u32 {
+    (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32
 }
 
 /// How often a contender runs.
@@ -373,8 +479,26 @@ impl Repeats {
                 .runs
                 .unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)))
                 .max(1),
-            launches_per_run: (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32,
+            launches_per_run: launches_per_run(seconds),
         }
+    }
+}
+
+/// Keeps a stream from what is queued on it, until it is dropped.
+struct Gate {
+    _is_closed: Sender<()>,
+}
+
+impl Gate {
+    fn close(stream: &Stream) -> Result<Gate, DeviceError> {
+        let (is_closed, opens) = mpsc::channel::<()>();
+        // Nothing is ever sent: the wait ends when the other side is dropped.
+        let wait = move || opens.recv().unwrap_or_default();
+        let added = stream.add_callback(Box::new(wait));
+        added.map_err(during("Queueing a wait for the host"))?;
+        Ok(Gate {
+            _is_closed: is_closed,
+        })
     }
 }
 
@@ -415,185 +539,14 @@ impl Span {
     }
 }
 
-/// Copies of a problem's matrices in the GPU's memory, in the allocations that the contenders
-/// take.
-struct Copies<Input: Number, T: Number> {
-    as_given: Vec<[Placed; 3]>,
-    pitched: Vec<[Placed; 3]>,
-    /// What those point into: A and B, and C.
-    buffers: Vec<([DeviceBuffer<Input>; 2], DeviceBuffer<T>)>,
-    pitched_matrices: Vec<([Pitched<Input>; 2], Pitched<T>)>,
-}
-
-impl<Input: Number, T: Number> Copies<Input, T> {
-    /// As many as together are twice the L2, in half of the free memory; at least one.
-    fn new(
-        device: &CudaDevice,
-        contenders: &[Contender<'_>],
-        problem: &Problem<T>,
-    ) -> Result<Self, RunError> {
-        let is_taken = |allocation| {
-            contenders
-                .iter()
-                .any(|contender| contender.allocation() == allocation)
-        };
-        let allocated = match is_taken(Allocation::Pitched) {
-            true => pitched_bytes(problem),
-            false => problem.bytes(),
-        };
-        let (free, _) = device.memory()?;
-        let l2_bytes = device.properties().l2_bytes;
-        let count = number_of_copies(l2_bytes, free, problem.bytes(), allocated);
-        let mut copies = Copies {
-            as_given: Vec::new(),
-            pitched: Vec::new(),
-            buffers: Vec::new(),
-            pitched_matrices: Vec::new(),
-        };
-        let stored = problem.stored_as::<Input>()?;
-        if is_taken(Allocation::AsGiven) {
-            copies.add_as_given(device, &stored, count)?;
-        }
-        if is_taken(Allocation::Pitched) {
-            copies.add_pitched(device, &stored, count)?;
-        }
-        Ok(copies)
-    }
-
-    fn matrices(&self, allocation: Allocation) -> &[[Placed; 3]] {
-        match allocation {
-            Allocation::AsGiven => &self.as_given,
-            Allocation::Pitched => &self.pitched,
-        }
-    }
-
-    /// Makes C of the copies with this number, in the runner's allocation, what it was at first.
-    fn reset_c(&self, runner: &Runner<'_, T>, number: usize) -> Result<(), RunError> {
-        let c = &runner.problem.c;
-        match runner.allocation {
-            Allocation::AsGiven => {
-                let copied = upload(&self.buffers[number].1, c.buffer());
-                Ok(copied.map_err(during("Copying C to the GPU"))?)
-            }
-            Allocation::Pitched => Ok(self.pitched_matrices[number].1.write(c)?),
-        }
-    }
-
-    /// That C, as it is now.
-    fn c(&self, runner: &Runner<'_, T>, number: usize) -> Result<Matrix<T>, RunError> {
-        let c = &runner.problem.c;
-        match runner.allocation {
-            Allocation::AsGiven => {
-                let mut elements = vec![T::default(); c.buffer().len()];
-                let buffer = &self.buffers[number].1;
-                let copied = buffer.index(0..elements.len()).copy_to(&mut elements[..]);
-                copied.map_err(during("Copying C from the GPU"))?;
-                Ok(c.with_buffer(elements))
-            }
-            Allocation::Pitched => Ok(self.pitched_matrices[number].1.read(c)?),
-        }
-    }
-
-    fn add_as_given(
-        &mut self,
-        device: &CudaDevice,
-        stored: &Stored<'_, T, Input>,
-        count: usize,
-    ) -> Result<(), RunError> {
-        let buffers = &mut self.buffers;
-        for _ in 0..count {
-            let first = buffers.first();
-            let a = copied(device, &stored.a, first.map(|([a, _], _)| a))?;
-            let b = copied(device, &stored.b, first.map(|([_, b], _)| b))?;
-            let c = copied(device, stored.c, first.map(|(_, c)| c))?;
-            self.as_given.push([
-                placed_at(a.as_device_ptr(), &stored.a),
-                placed_at(b.as_device_ptr(), &stored.b),
-                placed_at(c.as_device_ptr(), stored.c),
-            ]);
-            buffers.push(([a, b], c));
-        }
-        Ok(())
-    }
-
-    fn add_pitched(
-        &mut self,
-        device: &CudaDevice,
-        stored: &Stored<'_, T, Input>,
-        count: usize,
-    ) -> Result<(), RunError> {
-        for _ in 0..count {
-            let a = Pitched::upload(device, &stored.a)?;
-            let b = Pitched::upload(device, &stored.b)?;
-            let c = Pitched::upload(device, stored.c)?;
-            self.pitched
-                .push([a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)]);
-            self.pitched_matrices.push(([a, b], c));
-        }
-        Ok(())
-    }
-}
-
-/// As many copies as together have twice the bytes of the L2, in a quarter of the free memory.
-pub(super) fn number_of_copies(
-    l2_bytes: usize,
-    free: usize,
-    read: usize,
-    allocated: usize,
-) -> usize {
-    let enough = (2 * l2_bytes).div_ceil(read.max(1)) + 1;
-    enough
-        .min(free / 4 / allocated.max(1))
-        .clamp(1, MOST_COPIES)
-}
-
-/// The bytes of the matrices where each row begins at a multiple of 512 bytes, as drivers allocate
-/// them: a single column takes 128 times its f32 elements.
-fn pitched_bytes<T: Number>(problem: &Problem<T>) -> usize {
-    let [a, b] = problem.transposes;
-    let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
-    let stored = [
-        (a.of(size(&problem.a)), problem.inputs),
-        (b.of(size(&problem.b)), problem.inputs),
-        (size(&problem.c), T::TYPE),
-    ];
-    stored
-        .iter()
-        .map(|((rows, columns), element)| {
-            let row = (columns * element.bytes()).max(1);
-            (rows + 2) * row.next_multiple_of(512)
-        })
-        .sum()
-}
-
-/// A copy of a matrix's buffer in the GPU's memory: of the first such copy, if there is one.
-fn copied<T: Number>(
-    device: &CudaDevice,
-    matrix: &Matrix<T>,
-    first: Option<&DeviceBuffer<T>>,
-) -> Result<DeviceBuffer<T>, RunError> {
-    let mut buffer = device.allocate(matrix.buffer().len().max(1))?;
-    match first {
-        None => upload(&buffer, matrix.buffer()),
-        Some(first) => buffer.copy_from(first),
-    }
-    .map_err(during("Copying matrices to the GPU"))?;
-    Ok(buffer)
-}
-
-fn upload<T: Number>(buffer: &DeviceBuffer<T>, elements: &[T]) -> CudaResult<()> {
-    buffer.index(0..elements.len()).copy_from(elements)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
-    use gpu_gemm::{Shape, Transpose};
 
     const DEFAULT: Effort = Effort {
         runs: None,
         warmup: None,
+        sustained: None,
     };
 
     #[test]
@@ -618,43 +571,12 @@ mod tests {
     }
 
     #[test]
-    fn copies_exceed_the_l2_and_fit_into_memory() {
-        let (kib, mib) = (1 << 10, 1 << 20);
-        assert_eq!(number_of_copies(50 * mib, 1 << 36, 48 * mib, 48 * mib), 4);
-        assert_eq!(number_of_copies(50 * mib, 1 << 36, 1 << 34, 1 << 34), 1);
-        // Half a MiB of columns that take 64 MiB each: memory decides.
-        assert_eq!(number_of_copies(50 * mib, 1 << 30, 512 * kib, 64 * mib), 4);
-        // Bytes, of which the L2 or the memory decides.
-        assert_eq!(number_of_copies(100, 1 << 30, 1, 1), 201);
-        assert_eq!(number_of_copies(100, 400, 1, 1), 100);
-        assert_eq!(number_of_copies(mib, 1 << 30, 1, 1), MOST_COPIES);
-    }
-
-    #[test]
-    fn a_pitched_column_takes_a_row_of_memory_for_each_element() {
-        let shape = Shape {
-            m: 3,
-            n: 1,
-            k: 1000,
-        };
-        let layout = Layout::compact(shape);
-        let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
-        // A: 3 rows of 4000 bytes; B: 1000 of 4; C: 3 of 4; and two rows of poison each.
-        assert_eq!(pitched_bytes(&problem), 5 * 4096 + 1002 * 512 + 5 * 512);
-        // A: 1000 rows of 12 bytes; B: 1 of 4000.
-        let transposed = Problem {
-            transposes: [Transpose::Yes; 2],
-            ..problem
-        };
-        assert_eq!(pitched_bytes(&transposed), 1002 * 512 + 3 * 4096 + 5 * 512);
-    }
-
-    #[test]
     fn requested_runs_are_done_however_slow_they_are_and_at_least_one() {
         for (runs, done) in [(50, 50), (1, 1), (0, 1)] {
             let asked = Effort {
                 runs: Some(runs),
                 warmup: Some(0),
+                sustained: None,
             };
             let plan = Repeats::new(asked, 100.0);
             assert_eq!((plan.runs, plan.warmup), (done, 0));

@@ -37,7 +37,7 @@ pub struct Limits {
     "The measurement is wrong: {name} took {seconds:.3e} s a launch, {why}. Please report this with `rust-gemm doctor`'s output."
 )]
 pub struct Implausible {
-    name: &'static str,
+    name: String,
     seconds: f64,
     why: String,
 }
@@ -50,10 +50,11 @@ impl Limits {
     /// They cannot be true.
     pub fn check<T: Number>(
         &self,
-        name: &'static str,
+        name: &str,
         problem: &Problem<T>,
         timing: &Timing,
     ) -> Result<(), Implausible> {
+        let name = name.to_owned();
         let refuse = |seconds, why| Err(Implausible { name, seconds, why });
         let total = timing.total();
         let elapsed = self.elapsed.as_secs_f64();

@@ -1,13 +1,12 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate; on several devices
-//! ([`several`]), on the simulator and on the CPU, they run one after the other, timed by the wall
-//! clock. On several GPUs, runs of cublasXt ([`cublas_xt`]) go between, if matrices start in host
-//! memory.
+//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate, on a GPU with cuBLAS
+//! and cublasLt ([`cublas`]) among them; on several devices ([`several`]), on the simulator and on
+//! the CPU, they run one after the other, timed by the wall clock. [`sustained`] has a GPU's speed
+//! at its power limit.
 
-pub mod clblast;
+mod copies;
 pub mod cublas;
-pub mod cublas_xt;
 pub mod gpu;
 mod library;
 pub mod limits;
@@ -15,6 +14,7 @@ pub mod nvml;
 pub mod opencl;
 mod places;
 pub mod several;
+pub mod sustained;
 mod timing;
 mod wall_clock;
 

@@ -1,8 +1,8 @@
 //! What a GPU does while it is measured: its clocks, power and temperature, and why the clocks
 //! are not higher, from NVIDIA's management library (NVML).
 //!
-//! The library comes with the driver, and is loaded at run time. Six of its functions are all
-//! that is needed, so no crate wraps them. Where there is no NVML, or it does not know something,
+//! The library comes with the driver, and is loaded at run time. Seven of its functions are
+//! all that is needed, so no crate wraps them. Where there is no NVML, or it does not know something,
 //! nothing is known, and that is no error.
 //!
 //! A sample takes some calls of the host and none of the GPU. It is taken while the GPU works on
@@ -55,6 +55,7 @@ type GetClockInfo = unsafe extern "C" fn(device: Handle, clock: c_int, mhz: *mut
 type GetPowerUsage = unsafe extern "C" fn(device: Handle, milliwatts: *mut c_uint) -> c_int;
 type GetTemperature =
     unsafe extern "C" fn(device: Handle, sensor: c_int, celsius: *mut c_uint) -> c_int;
+type GetEnergy = unsafe extern "C" fn(device: Handle, millijoules: *mut c_ulonglong) -> c_int;
 type GetThrottleReasons = unsafe extern "C" fn(device: Handle, reasons: *mut c_ulonglong) -> c_int;
 
 /// `NVML_CLOCK_SM` and `NVML_CLOCK_MEM`.
@@ -82,6 +83,7 @@ struct Nvml {
     // A library may lack what it does not document for its age.
     clock: Option<GetClockInfo>,
     power: Option<GetPowerUsage>,
+    energy: Option<GetEnergy>,
     temperature: Option<GetTemperature>,
     reasons: Option<GetThrottleReasons>,
     /// Keeps the functions loaded.
@@ -105,6 +107,7 @@ impl Nvml {
                 handle_by_pci_bus_id: *library.get(b"nvmlDeviceGetHandleByPciBusId_v2").ok()?,
                 clock: library.get(b"nvmlDeviceGetClockInfo").ok().map(|get| *get),
                 power: library.get(b"nvmlDeviceGetPowerUsage").ok().map(|get| *get),
+                energy: (library.get(b"nvmlDeviceGetTotalEnergyConsumption").ok()).map(|get| *get),
                 temperature: (library.get(b"nvmlDeviceGetTemperature").ok()).map(|get| *get),
                 reasons: (library
                     .get(b"nvmlDeviceGetCurrentClocksThrottleReasons")
@@ -135,14 +138,29 @@ impl Probe {
         (status == 0).then_some(Probe { nvml, device })
     }
 
+    /// A clock of the GPU.
+    fn clock_mhz(&self, which: c_int) -> Option<u32> {
+        let get = self.nvml.clock?;
+        // SAFETY: the handle is NVML's, and the value's place can be written.
+        known(|mhz| unsafe { get(self.device, which, mhz) })
+    }
+
+    /// The clock of the SMs.
+    pub fn sm_clock_mhz(&self) -> Option<u32> {
+        self.clock_mhz(SM_CLOCK)
+    }
+
+    /// The energy that the GPU has taken since the driver was loaded. It advances in steps.
+    pub fn energy_j(&self) -> Option<f64> {
+        let get = self.nvml.energy?;
+        // SAFETY: as above.
+        let millijoules = known(|millijoules| unsafe { get(self.device, millijoules) });
+        millijoules.map(|millijoules: u64| millijoules as f64 / 1e3)
+    }
+
     /// What the GPU does now.
     pub fn sample(&self) -> GpuState {
         let Probe { nvml, device } = *self;
-        let clock = |which| {
-            let get = nvml.clock?;
-            // SAFETY: the handle is NVML's, and the value's place can be written.
-            known(|mhz| unsafe { get(device, which, mhz) })
-        };
         let milliwatts = nvml.power.and_then(|get| {
             // SAFETY: as above.
             known(|milliwatts: *mut c_uint| unsafe { get(device, milliwatts) })
@@ -156,8 +174,8 @@ impl Probe {
             known(|reasons| unsafe { get(device, reasons) })
         });
         GpuState {
-            sm_clock_mhz: clock(SM_CLOCK),
-            memory_clock_mhz: clock(MEMORY_CLOCK),
+            sm_clock_mhz: self.clock_mhz(SM_CLOCK),
+            memory_clock_mhz: self.clock_mhz(MEMORY_CLOCK),
             power_w: milliwatts.map(|milliwatts| f64::from(milliwatts) / 1e3),
             temperature_c: temperature,
             throttle_reasons: reasons.map(names),

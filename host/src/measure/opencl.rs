@@ -13,8 +13,8 @@ use gpu_gemm::device::opencl::OpenClBuffer;
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Choice, DeviceError, OpenClDevice, Plan};
 
-use super::clblast::{ClBlast, Operands};
-use super::gpu::{MeasureError, number_of_copies};
+use super::copies::number_of_copies;
+use super::gpu::MeasureError;
 use super::limits::Limits;
 use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
@@ -32,27 +32,9 @@ const SHORTEST_RUN: f64 = 1e-3;
 /// Copies of the matrices at most: some CPUs share a cache of hundreds of megabytes.
 const MOST_COPIES: usize = 8;
 
-/// Something that multiplies.
-pub enum Contender<'a> {
-    Kernel(Choice),
-    ClBlast(&'a ClBlast<'a>),
-}
-
-impl Contender<'_> {
-    fn name(&self) -> &'static str {
-        match self {
-            Contender::Kernel(choice) => choice.variant.name,
-            Contender::ClBlast(clblast) => clblast.name(),
-        }
-    }
-
-    /// Whether the rows of its matrices are padded.
-    fn is_pitched(&self) -> bool {
-        match self {
-            Contender::Kernel(choice) => choice.variant.allocation == Allocation::Pitched,
-            Contender::ClBlast(_) => false,
-        }
-    }
+/// Whether the rows of a kernel's matrices are padded.
+fn is_pitched(choice: &Choice) -> bool {
+    choice.variant.allocation == Allocation::Pitched
 }
 
 /// How often a contender runs.
@@ -78,41 +60,44 @@ impl Repeats {
     }
 }
 
-/// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
-/// made as those that were timed, to `check`, with the contender's number.
+/// Times each kernel on `problem`, in the order given, and hands the C of a launch of each, made as
+/// those that were timed, to `check`, with the kernel's number.
 ///
 /// # Errors
 ///
 /// There is no memory even for one copy of the matrices, a launch fails, or a time cannot be true.
 pub fn measure<T: Number>(
     device: &OpenClDevice,
-    contenders: &[Contender<'_>],
+    choices: &[Choice],
     problem: &Problem<T>,
     effort: Effort,
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Vec<Timing>, MeasureError> {
     let began = Instant::now();
-    let is_pitched = contenders.iter().any(Contender::is_pitched);
-    let pitched = is_pitched.then(|| run::pitched(problem)).transpose()?;
+    let pitched = choices
+        .iter()
+        .any(is_pitched)
+        .then(|| run::pitched(problem))
+        .transpose()?;
     let mut runners = Vec::new();
-    for contender in contenders {
-        let pitched = pitched.as_ref().filter(|_| contender.is_pitched());
+    for &choice in choices {
+        let pitched = pitched.as_ref().filter(|_| is_pitched(&choice));
         let given = pitched.unwrap_or(problem);
-        let memory = device.properties().memory_bytes / contenders.len();
-        runners.push(Runner::new(device, contender, problem, given, memory)?);
+        let memory = device.properties().memory_bytes / choices.len();
+        runners.push(Runner::new(device, choice, problem, given, memory)?);
     }
     let result = measure_each(device, &mut runners, effort, check);
     // Whatever has happened, no memory must be freed under a running launch.
     let ended = device.synchronize();
     let timings = result?;
     ended?;
-    for (contender, timing) in contenders.iter().zip(&timings) {
+    for (choice, timing) in choices.iter().zip(&timings) {
         let limits = Limits {
             peak_flops_per_s: None,
             bandwidth_bytes_per_s: 0.0,
             elapsed: began.elapsed(),
         };
-        limits.check(contender.name(), problem, timing)?;
+        limits.check(choice.variant.name, problem, timing)?;
     }
     Ok(timings)
 }
@@ -157,20 +142,10 @@ struct Runner<'a, T: Number> {
     problem: &'a Problem<T>,
     /// As the result is to be.
     c: &'a Matrix<T>,
-    work: Work<'a, T>,
+    plan: Box<Plan>,
+    copies: Vec<Copies<T>>,
+    workspace: OpenClBuffer<u8>,
     launches: usize,
-}
-
-enum Work<'a, T: Number> {
-    Kernel {
-        plan: Box<Plan>,
-        copies: Vec<Copies<T>>,
-        workspace: OpenClBuffer<u8>,
-    },
-    ClBlast {
-        clblast: &'a ClBlast<'a>,
-        copies: Vec<Operands<'a, T>>,
-    },
 }
 
 /// Copies of a problem's matrices, and where these begin in them.
@@ -223,42 +198,26 @@ fn copies_as<Input: Number, T: Number>(
 }
 
 impl<'a, T: Number> Runner<'a, T> {
-    /// Of a contender that gets the problem as it is `given`, and may use a quarter of `memory`
-    /// bytes.
+    /// Of a kernel that gets the problem as it is `given`, and may use a quarter of `memory` bytes.
     fn new(
         device: &OpenClDevice,
-        contender: &Contender<'a>,
+        choice: Choice,
         problem: &'a Problem<T>,
         given: &'a Problem<T>,
         memory: usize,
     ) -> Result<Self, MeasureError> {
         let (cache, bytes) = (device.properties().cache_bytes, given.bytes());
         let count = number_of_copies(cache, memory, bytes, bytes).min(MOST_COPIES);
-        let work = match contender {
-            Contender::Kernel(choice) => {
-                let copies = by_inputs!(given, copies_as::<_, T>(device, given, count))?;
-                let call = run::call(given, copies[0].placed);
-                let plan = choice.plan(call, &device.facts())?;
-                let workspace = OpenClBuffer::allocate(device, plan.workspace_bytes().max(1))?;
-                Work::Kernel {
-                    plan: Box::new(plan),
-                    copies,
-                    workspace,
-                }
-            }
-            Contender::ClBlast(clblast) => {
-                let stored = given.stored()?;
-                let mut copies = Vec::new();
-                for _ in 0..count {
-                    copies.push(clblast.upload(stored.each())?);
-                }
-                Work::ClBlast { clblast, copies }
-            }
-        };
+        let copies = by_inputs!(given, copies_as::<_, T>(device, given, count))?;
+        let call = run::call(given, copies[0].placed);
+        let plan = choice.plan(call, &device.facts())?;
+        let workspace = OpenClBuffer::allocate(device, plan.workspace_bytes().max(1))?;
         Ok(Runner {
             problem: given,
             c: &problem.c,
-            work,
+            plan: Box::new(plan),
+            copies,
+            workspace,
             launches: 0,
         })
     }
@@ -273,52 +232,29 @@ impl<'a, T: Number> Runner<'a, T> {
         Ok(start.elapsed())
     }
 
+    /// The copies for the next launch.
+    fn next(&self) -> usize {
+        self.launches % self.copies.len()
+    }
+
     fn launch(&mut self, device: &OpenClDevice) -> Result<(), MeasureError> {
-        let problem = self.problem;
-        match &self.work {
-            Work::Kernel {
-                plan,
-                copies,
-                workspace,
-            } => {
-                let matrices = copies[self.launches % copies.len()].placed;
-                let bindings = run::bindings(problem, matrices, workspace.start());
-                // SAFETY: these are copies of the problem's matrices, which lie like those that
-                // the plan was made for and, like the workspace, outlive the last wait.
-                unsafe { gpu_gemm::run(device, plan, &bindings)? };
-            }
-            Work::ClBlast { clblast, copies } => {
-                clblast.gemm(problem, &copies[self.launches % copies.len()])?;
-            }
-        }
+        let matrices = self.copies[self.next()].placed;
+        let bindings = run::bindings(self.problem, matrices, self.workspace.start());
+        // SAFETY: these are copies of the problem's matrices, which lie like those that the plan
+        // was made for and, like the workspace, outlive the last wait.
+        unsafe { gpu_gemm::run(device, &self.plan, &bindings)? };
         self.launches += 1;
         Ok(())
     }
 
     /// The C of one more launch, on matrices that are as they were at first.
     fn run_afresh(&mut self, device: &OpenClDevice) -> Result<Matrix<T>, MeasureError> {
-        let problem = self.problem;
-        let next = |count: usize| self.launches % count;
-        match &mut self.work {
-            Work::Kernel { copies, .. } => {
-                let next = next(copies.len());
-                copies[next].c.write(problem.c.buffer())?;
-            }
-            Work::ClBlast { copies, .. } => {
-                let next = next(copies.len());
-                copies[next].reset_c(&problem.c)?;
-            }
-        }
-        let last = self.launches;
+        let next = self.next();
+        self.copies[next].c.write(self.problem.c.buffer())?;
         self.launch(device)?;
         device.synchronize()?;
-        let c = match &self.work {
-            Work::Kernel { copies, .. } => {
-                let elements = copies[last % copies.len()].c.download()?;
-                problem.c.with_buffer(elements)
-            }
-            Work::ClBlast { copies, .. } => copies[last % copies.len()].c(&problem.c)?,
-        };
+        let elements = self.copies[next].c.download()?;
+        let c = self.problem.c.with_buffer(elements);
         Ok(run::as_given(self.c, c))
     }
 }
@@ -347,6 +283,7 @@ mod tests {
             let asked = Effort {
                 runs: Some(runs),
                 warmup: Some(2),
+                sustained: None,
             };
             let plan = Repeats::new(asked, 10.0);
             assert_eq!((plan.warmup, plan.runs), (2, least));

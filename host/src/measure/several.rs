@@ -58,8 +58,7 @@ pub struct Scaled<T> {
     pub c: Matrix<T>,
 }
 
-/// Times the chosen kernel, or for `None` the one that suits each part. `between` is called after
-/// each run on all devices.
+/// Times the chosen kernel, or for `None` the one that suits each part.
 ///
 /// # Errors
 ///
@@ -70,11 +69,10 @@ pub fn measure<T: Number>(
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
-    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     by_inputs!(
         problem,
-        measure_as::<_, T>(devices, choice, problem, origin, effort, between)
+        measure_as::<_, T>(devices, choice, problem, origin, effort)
     )
 }
 
@@ -84,24 +82,13 @@ fn measure_as<Input: Number, T: Number>(
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
-    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     let stored = problem.stored_as::<Input>()?;
-    let times = |count, between| {
-        times(
-            devices,
-            count,
-            choice,
-            (problem, &stored),
-            origin,
-            effort,
-            between,
-        )
-    };
-    let all = times(devices.count(), between)?;
+    let times = |count| times(devices, count, choice, (problem, &stored), origin, effort);
+    let all = times(devices.count())?;
     let alone = match devices.gpus() {
         0 => None,
-        _ => Some(times(1, &mut || ())?.timing),
+        _ => Some(times(1)?.timing),
     };
     Ok(Scaled { alone, ..all })
 }
@@ -114,7 +101,6 @@ fn times<Input: Number, T: Number>(
     (problem, stored): (&Problem<T>, &Stored<'_, T, Input>),
     origin: Origin,
     effort: Effort,
-    between: &mut dyn FnMut(),
 ) -> Result<Scaled<T>, RunError> {
     // Each run begins with the same C, if it reads one.
     let reads_c = problem.beta != T::default();
@@ -131,11 +117,7 @@ fn times<Input: Number, T: Number>(
             }
             Ok(product.multiply(a, b, (c.elements_mut(), leading))?)
         };
-        (
-            timed(devices, effort, run, between)?,
-            product.split().grid(),
-            c,
-        )
+        (timed(devices, effort, run)?, product.split().grid(), c)
     } else {
         let starts = origin.starts();
         let mut product = product(devices, count, choice, problem, stored, starts)?;
@@ -145,7 +127,7 @@ fn times<Input: Number, T: Number>(
             }
             Ok(product.multiply(&|| ())?)
         };
-        let timed = timed(devices, effort, run, between)?;
+        let timed = timed(devices, effort, run)?;
         let c = gathered(&product, problem)?;
         (timed, product.split().grid(), c)
     };
@@ -165,13 +147,11 @@ fn timed(
     devices: &Devices,
     effort: Effort,
     mut run: impl FnMut() -> Result<Done, RunError>,
-    between: &mut dyn FnMut(),
 ) -> Result<(Timing, Vec<usize>), RunError> {
     let mut received = Vec::new();
     let mut run = || {
         let done = run()?;
         received = done.received;
-        between();
         Ok(done.time)
     };
     let first = run()?;

@@ -14,10 +14,13 @@ pub struct Effort {
     pub runs: Option<u32>,
     /// Runs before the timed ones, besides those that prove the result.
     pub warmup: Option<u32>,
+    /// On a GPU, seconds of back-to-back launches of each contender, after the timed runs; see
+    /// [`super::sustained`].
+    pub sustained: Option<u32>,
 }
 
-/// Whose turn it is, run after run, of contenders that have so many `runs` each: one run of each
-/// that has any left, in a random order, then again in another.
+/// A shuffled round-robin over contenders that have `runs` runs each: one run of each that has any
+/// left, in a random order, then again in another.
 pub fn turns(runs: &[u32]) -> Vec<usize> {
     let mut generator = Pcg64::seed_from_u64(0);
     let mut turns = Vec::new();

@@ -78,10 +78,18 @@ mod tests {
     fn on_the_simulator_the_run_that_was_proven_counts_unless_there_is_a_warmup() {
         let timed = |runs, warmup| {
             let mut count = 0;
-            let timing = on_simulator(Effort { runs, warmup }, Duration::from_millis(7), || {
-                count += 1;
-                Ok(Duration::from_millis(count))
-            });
+            let timing = on_simulator(
+                Effort {
+                    runs,
+                    warmup,
+                    sustained: None,
+                },
+                Duration::from_millis(7),
+                || {
+                    count += 1;
+                    Ok(Duration::from_millis(count))
+                },
+            );
             let timing = timing.unwrap();
             let milliseconds = [timing.min(), timing.median(), timing.max()].map(|s| s * 1e3);
             (milliseconds, timing.runs(), timing.warmup, count)
@@ -110,6 +118,7 @@ mod tests {
         let asked = Effort {
             runs: Some(1),
             warmup: Some(2),
+            sustained: None,
         };
         assert_eq!(runs(asked, 60_000), (1, 2, 3e-3));
         assert_eq!(most_cpu_runs(asked), 3);
@@ -119,7 +128,11 @@ mod tests {
     #[test]
     fn there_is_no_timing_without_a_run() {
         let runs = Some(0);
-        let asked = Effort { runs, warmup: None };
+        let asked = Effort {
+            runs,
+            warmup: None,
+            sustained: None,
+        };
         let second = Duration::from_secs(1);
         let timing = on_cpu(asked, second, || Ok(second)).unwrap();
         assert_eq!((timing.runs(), most_cpu_runs(asked)), (1, 1));

@@ -8,6 +8,7 @@ use crate::cpu::Team;
 use crate::data::Matrix;
 use crate::data::Problem;
 use crate::measure::Timing;
+use crate::measure::sustained::Sustained;
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::RunError;
@@ -32,6 +33,8 @@ pub(super) struct Candidate {
     /// The time of its last run.
     pub time: Duration,
     pub timing: Option<Timing>,
+    /// Of back-to-back launches, if they were requested.
+    pub sustained: Option<Sustained>,
     /// On several devices: what they add to its time.
     pub several: Option<Several>,
 }
@@ -46,6 +49,7 @@ impl Candidate {
             proven_bits: None,
             time: Duration::ZERO,
             timing: None,
+            sustained: None,
             several: None,
         }
     }

@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::cpu::TeamError;
 use crate::data::ProblemError;
-use crate::measure::clblast::ClBlastError;
 use crate::measure::cublas::CublasError;
 use crate::measure::gpu::MeasureError;
 use crate::measure::limits::Implausible;
@@ -34,8 +33,6 @@ pub enum EvaluateError {
     Cublas(#[from] CublasError),
     #[error(transparent)]
     Implausible(#[from] Implausible),
-    #[error(transparent)]
-    ClBlast(#[from] ClBlastError),
     #[error(
         "The result of {name} ({library}) is wrong, so nothing is compared with its times: {failure}"
     )]
@@ -47,12 +44,12 @@ pub enum EvaluateError {
     },
     #[error(transparent)]
     Team(#[from] TeamError),
-    #[error("`--baseline cublas` needs a GPU: the simulator's times mean nothing beside cuBLAS's.")]
-    BaselineWithoutGpu,
-    #[error("`--baseline clblast` needs a device of OpenCL: choose one with `--device opencl`.")]
-    BaselineWithoutOpenCl,
     #[error(
-        "`--baseline cublas` needs one GPU, or `--start host`: on several, cuBLAS multiplies only matrices in host memory. Leave it out; the time on one of them is measured anyway."
+        "cuBLAS, which `--baseline` names, needs a GPU by CUDA: leave `--baseline` out, or choose `--device cuda`."
+    )]
+    BaselineWithoutGpu,
+    #[error(
+        "cuBLAS, which `--baseline` names, multiplies on one GPU. Leave `--baseline` out; the time of our kernels on one of them is measured anyway."
     )]
     BaselineOfSeveral,
     #[error(
@@ -82,7 +79,6 @@ impl From<MeasureError> for EvaluateError {
         match error {
             MeasureError::Run(error) => error.into(),
             MeasureError::Cublas(error) => error.into(),
-            MeasureError::ClBlast(error) => error.into(),
             MeasureError::Implausible(error) => error.into(),
         }
     }

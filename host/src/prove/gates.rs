@@ -57,7 +57,7 @@ pub(super) fn prove<T: Element>(
     progress: &Progress,
 ) -> Result<Judge<T>, EvaluateError> {
     prove_exact::<T>(machine, request, candidates, progress)?;
-    progress.doing("reading or filling the matrices".to_string());
+    progress.doing("reading or filling matrices".to_string());
     let Request {
         source,
         shape,
@@ -224,6 +224,7 @@ fn prove_exact<T: Element>(
         let (problem, references) = match last.take() {
             Some((known, problem, references)) if known == data => (problem, references),
             _ => {
+                progress.doing("reading or filling matrices".to_string());
                 let (layout, scalars) = (request.layout(), (alpha, beta));
                 let (batch, seed) = (request.storage.batch, request.seed);
                 let problem = Problem {

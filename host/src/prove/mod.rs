@@ -29,12 +29,11 @@ pub use request::{Baseline, Request};
 pub use steps::steps;
 
 use crate::cpu::{self, Team};
-use crate::measure::clblast::ClBlast;
+use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
 use crate::rung::Element;
-use baseline::Yardsticks;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 use timing::{Compared, OfYardstick};
@@ -91,6 +90,7 @@ fn run(
         device: &opened.device,
         team: &team,
     };
+    progress.take_stages();
     let result = match request.data_type.c {
         ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
         ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
@@ -98,6 +98,7 @@ fn run(
         ElementType::Bf16 => evaluate_as::<Bf16>(machine, request, output, progress, &mut report),
         ElementType::F16 => evaluate_as::<F16>(machine, request, output, progress, &mut report),
     };
+    report.stages = progress.take_stages();
     (report, result)
 }
 
@@ -126,11 +127,10 @@ fn evaluate_as<T: Element>(
         return Err(EvaluateError::BatchOnSeveral);
     }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
-        true => Yardsticks::None,
+        true => Vec::new(),
         false => baseline::yardsticks(machine.device, request)?,
     };
-    report.cublas = yardsticks.description_of_cublas();
-    report.clblast = yardsticks.clblast().map(ClBlast::description);
+    report.cublas = yardsticks.first().map(Cublas::description);
     let rungs = request.rungs.iter().copied();
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
@@ -160,14 +160,17 @@ fn evaluate_as<T: Element>(
             frobenius_error: errors.map(|errors| errors.frobenius),
             largest_error_units: errors.map(|errors| errors.units),
             flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
+            sustained: of
+                .sustained
+                .as_ref()
+                .and_then(|of| record::sustained(request, of)),
         }
     };
     report.yardsticks = compared.yardsticks.iter().map(yardstick).collect();
-    let first = compared.yardsticks.first().map(|first| &first.timing);
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
-            let record = record::record(machine, request, &candidate, first)?;
+            let record = record::record(machine, request, &candidate, &report.yardsticks)?;
             report.results.push(record);
         }
     }
@@ -464,6 +467,7 @@ mod tests {
             effort: Effort {
                 runs: Some(3),
                 warmup: None,
+                sustained: None,
             },
             ..Request::new(vec![rung, naive()], DataType::F32, Shape::new(9, 8, 7), 1)
         };

@@ -10,14 +10,15 @@ use super::candidate::{Candidate, Machine};
 use super::request::Request;
 use crate::cpu::Threads;
 use crate::measure::Timing;
-use crate::report::Record;
+use crate::measure::sustained::Sustained;
+use crate::report::{self, Record, Yardstick};
 use crate::rung::Rung;
 
 pub(super) fn record(
     machine: Machine<'_>,
     request: &Request,
     candidate: &Candidate,
-    yardstick: Option<&Timing>,
+    yardsticks: &[Yardstick],
 ) -> Result<Record, PlanError> {
     let Candidate {
         rung,
@@ -49,12 +50,14 @@ pub(super) fn record(
     let coverage = if is_sampled { "sampled" } else { "full" };
     let median = timing.as_ref().map(Timing::median);
     // A CPU's time says nothing beside a GPU's.
-    let yardstick = yardstick.filter(|_| rung.choice().is_some());
-    let is_clblast = matches!(machine.device, Device::OpenCl(_));
-    let ratio = yardstick
-        .zip(median)
-        .map(|(yardstick, seconds)| yardstick.median() / seconds);
-    let time = yardstick.map(Timing::median);
+    let yardsticks = match rung.choice() {
+        Some(_) => yardsticks,
+        None => &[],
+    };
+    let fastest = Yardstick::fastest(yardsticks);
+    let time = fastest.map(|fastest| fastest.time_median_s);
+    let sustained = candidate.sustained.as_ref();
+    let sustained = sustained.and_then(|of| sustained_beside(request, of, yardsticks));
     let Shape { m, n, k } = request.shape;
     let call = request
         .storage
@@ -96,10 +99,10 @@ pub(super) fn record(
             .as_ref()
             .map_or_else(Vec::new, |timing| timing.samples().to_vec()),
         flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
-        cublas_time_median_s: time.filter(|_| !is_clblast),
-        ratio_to_cublas: ratio.filter(|_| !is_clblast),
-        clblast_time_median_s: time.filter(|_| is_clblast),
-        ratio_to_clblast: ratio.filter(|_| is_clblast),
+        compared_with: fastest.map(|fastest| fastest.name.clone()),
+        cublas_time_median_s: time,
+        ratio_to_cublas: time.zip(median).map(|(time, seconds)| time / seconds),
+        sustained,
         chosen: rung.chosen(),
         data: Some(request.source.description()),
         corner: corner.clone(),
@@ -153,6 +156,35 @@ pub(super) fn record(
             })
         }
     }
+}
+
+/// What is reported of back-to-back launches; none if no product is computed.
+pub(super) fn sustained(request: &Request, of: &Sustained) -> Option<report::Sustained> {
+    let flops_per_s = request.flops_per_s(of.seconds_per_launch())?;
+    Some(report::Sustained {
+        seconds: of.seconds,
+        turns: of.turns,
+        launches: of.launches,
+        flops_per_s,
+        ratio_to_cublas: None,
+        sm_clock_mhz: of.sm_clock_mhz,
+        power_w: of.power_w,
+        joules_per_tflop: of.power_w.map(|power| power / (flops_per_s / 1e12)),
+    })
+}
+
+/// The same, with the ratio to the library that was fastest so.
+fn sustained_beside(
+    request: &Request,
+    of: &Sustained,
+    yardsticks: &[Yardstick],
+) -> Option<report::Sustained> {
+    let own = sustained(request, of)?;
+    let ratio = Yardstick::fastest_sustained(yardsticks).map(|most| own.flops_per_s / most);
+    Some(report::Sustained {
+        ratio_to_cublas: ratio,
+        ..own
+    })
 }
 
 /// The variant of a plan's kernel that reads A and B as they lie, if the plan copies one of them.
@@ -219,11 +251,55 @@ mod tests {
         let request = Request::new(vec![rung], DataType::F32, Shape::new(10, 20, 30), 1);
         let mut candidate = Candidate::new(rung);
         candidate.timing = Some(Timing::new(vec![4.0, 2.0, 1.0], 0, 5));
-        let cublas = Timing::new(vec![1.0], 0, 1);
-        let record = record(machine, &request, &candidate, Some(&cublas)).unwrap();
+        let library = |name: &str, seconds: f64| Yardstick {
+            name: name.to_string(),
+            device_label: None,
+            runs: 1,
+            time_median_s: seconds,
+            time_min_s: None,
+            time_max_s: None,
+            time_mean_s: None,
+            time_stddev_s: None,
+            outliers: None,
+            times_s: Vec::new(),
+            frobenius_error: None,
+            largest_error_units: None,
+            flops_per_s: 1.0,
+            sustained: Some(report::Sustained {
+                seconds: 5.0,
+                turns: 5,
+                launches: 10,
+                flops_per_s: 12e3 / seconds,
+                ratio_to_cublas: None,
+                sm_clock_mhz: None,
+                power_w: None,
+                joules_per_tflop: None,
+            }),
+        };
+        // TF32 is another operation.
+        let cublas = [
+            library("cublas-fp32", 2.0),
+            library("cublaslt-fp32", 1.0),
+            library("cublas-tf32", 0.5),
+        ];
+        candidate.sustained = Some(Sustained {
+            turns: 5,
+            launches: 4,
+            seconds: 6.0,
+            sm_clock_mhz: Some(1500.0),
+            power_w: Some(700.0),
+        });
+        let record = record(machine, &request, &candidate, &cublas).unwrap();
         assert_eq!(record.flops_per_s, Some(2.0 * 10.0 * 20.0 * 30.0 / 2.0));
         assert_eq!(record.ratio_to_cublas, Some(0.5));
         assert_eq!(record.cublas_time_median_s, Some(1.0));
+        assert_eq!(record.compared_with.as_deref(), Some("cublaslt-fp32"));
+        let sustained = record.sustained.clone().unwrap();
+        // 12,000 operations in 1.5 s.
+        assert_eq!(sustained.flops_per_s, 8e3);
+        assert_eq!(sustained.ratio_to_cublas, Some(8e3 / 12e3));
+        let joules = sustained.joules_per_tflop.unwrap();
+        approx::assert_relative_eq!(joules * 8e3 / 1e12, 700.0, max_relative = 1e-12);
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
@@ -243,11 +319,11 @@ mod tests {
             beta: 1.0,
             ..request.clone()
         };
-        let idle = super::record(machine, &scaled, &candidate, Some(&cublas)).unwrap();
+        let idle = super::record(machine, &scaled, &candidate, &cublas).unwrap();
         assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
         // An empty C takes no launch.
         let empty = Request::new(vec![rung], DataType::F32, Shape::new(0, 20, 30), 1);
-        let empty = super::record(machine, &empty, &Candidate::new(rung), None).unwrap();
+        let empty = super::record(machine, &empty, &Candidate::new(rung), &[]).unwrap();
         assert_eq!((empty.grid_x, empty.grid_y, empty.launches), (0, 0, 0));
         // Of a batch of two, by one launch.
         let of_batch = |batch| {
@@ -260,14 +336,14 @@ mod tests {
                 storage,
                 ..Request::new(vec![tiled], DataType::F32, Shape::new(10, 20, 30), 1)
             };
-            let record = super::record(machine, &request, &Candidate::new(tiled), None).unwrap();
+            let record = super::record(machine, &request, &Candidate::new(tiled), &[]).unwrap();
             (record.batch, record.grid_z, record.launches)
         };
         assert_eq!(of_batch(1), (None, None, 1));
         assert_eq!(of_batch(2), (Some(2), Some(2), 1));
         let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
         native.timing = candidate.timing.take();
-        let beside = super::record(machine, &request, &native, Some(&cublas)).unwrap();
+        let beside = super::record(machine, &request, &native, &cublas).unwrap();
         assert_eq!(
             (beside.ratio_to_cublas, beside.cublas_time_median_s),
             (None, None)
@@ -280,7 +356,7 @@ mod tests {
             bound: 2.0,
             errors: None,
         }];
-        let sampled = super::record(machine, &request, &candidate, None).unwrap();
+        let sampled = super::record(machine, &request, &candidate, &[]).unwrap();
         assert_eq!(sampled.verdict(), "sampled");
         assert_eq!(sampled.error_bound, Some(2.0));
         assert_eq!(sampled.error_model.as_deref(), Some("elementwise"));
@@ -290,7 +366,7 @@ mod tests {
             frobenius: 0.5,
             units: 3.0,
         });
-        let full = super::record(machine, &request, &candidate, None).unwrap();
+        let full = super::record(machine, &request, &candidate, &[]).unwrap();
         assert_eq!(
             (full.frobenius_error, full.largest_error_units),
             (Some(0.5), Some(3.0))

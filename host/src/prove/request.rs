@@ -12,25 +12,29 @@ use crate::source::{Filling, Source};
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// cuBLAS on a GPU, CLBlast on a device of OpenCL, where there is one that has a function for
-    /// the element type.
+    /// As [`Baseline::Best`] on a GPU that has cuBLAS, where cuBLAS multiplies the type.
     Auto,
     /// Nothing.
     None,
     /// cuBLAS; an error where there is none.
     Cublas,
-    /// CLBlast; an error where there is none.
-    ClBlast,
+    /// cublasLt; an error where there is none.
+    CublasLt,
+    /// Both, of which the faster counts; an error where there is none.
+    Best,
 }
 
 impl Baseline {
+    /// Whether it was asked for by name, and only a GPU has it.
+    pub fn needs_gpu(self) -> bool {
+        !matches!(self, Baseline::Auto | Baseline::None)
+    }
+
     /// For one device of several: nothing, where another device was meant.
-    pub fn where_it_is(self, device: &Device) -> Baseline {
+    pub fn for_device(self, device: &Device) -> Baseline {
         match (self, device) {
-            (Baseline::Auto | Baseline::None, _)
-            | (Baseline::Cublas, Device::Cuda(_))
-            | (Baseline::ClBlast, Device::OpenCl(_)) => self,
-            (Baseline::Cublas | Baseline::ClBlast, _) => Baseline::None,
+            (Baseline::Auto | Baseline::None, _) | (_, Device::Cuda(_)) => self,
+            _ => Baseline::None,
         }
     }
 }
@@ -53,7 +57,7 @@ pub struct Request {
     /// Where matrices lie before a timed product on several devices.
     pub origin: Origin,
     pub baseline: Baseline,
-    /// Whether cuBLAS on tensor cores is timed, too, where cuBLAS is: for context, since it
+    /// Whether cuBLAS on f32 rounded to TF32 is timed, too, where cuBLAS is: for context, since it
     /// rounds more.
     pub tensor_cores: bool,
     /// What was chosen for the CPU rungs.

@@ -7,18 +7,16 @@ use std::time::{Duration, Instant};
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Choice, CudaDevice, Device, Devices, OpenClDevice};
 
-use super::baseline::Yardsticks;
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::gates::Judge;
-use super::request::Request;
+use super::request::{Baseline, Request};
 use crate::data::Matrix;
-use crate::measure::clblast::ClBlast;
-use crate::measure::cublas::{Cublas, Precision};
-use crate::measure::cublas_xt::Beside;
+use crate::measure::cublas::{Cublas, CublasError, Precision};
 use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
+use crate::measure::sustained::Sustained;
 use crate::measure::{self, Effort, Timing, opencl, several};
 use crate::progress::Progress;
 use crate::report::Several;
@@ -30,24 +28,10 @@ use crate::verify::{ErrorModel, Errors, Failure, Proof};
 pub(super) struct OfYardstick {
     pub name: String,
     pub timing: Timing,
+    /// Of back-to-back launches, if they were requested.
+    pub sustained: Option<Sustained>,
     /// Of the C that its timed launches left, by the comparison that proves kernels right.
     pub errors: Option<Errors>,
-}
-
-impl OfYardstick {
-    fn each<'a>(
-        names: impl Iterator<Item = &'a str>,
-        timings: Vec<Timing>,
-        errors: Vec<Option<Errors>>,
-    ) -> Vec<OfYardstick> {
-        let all = names.zip(timings).zip(errors);
-        all.map(|((name, timing), errors)| OfYardstick {
-            name: name.to_string(),
-            timing,
-            errors,
-        })
-        .collect()
-    }
 }
 
 /// The yardsticks, and what the GPU did.
@@ -63,7 +47,7 @@ pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
     judge: &Judge<T>,
-    yardsticks: &Yardsticks<'_>,
+    yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
@@ -90,41 +74,21 @@ pub(super) fn time<T: Element>(
         }
         Device::OpenCl(device) => {
             let mut kernels: Vec<_> = kernels.collect();
-            let yardstick = yardsticks.clblast();
-            time_by_opencl(
-                machine,
-                device,
-                effort,
-                judge,
-                yardstick,
-                &mut kernels,
-                progress,
-            )
+            time_by_opencl(machine, device, effort, judge, &mut kernels, progress)?;
+            Ok(Compared::default())
         }
         Device::Several(devices) => {
-            let beside = yardsticks.cublas_xt().zip(Some(&judge.problem));
-            let beside = beside.map(|(cublas, problem)| Beside::new(cublas, problem));
-            let mut beside = beside.transpose()?;
             for (choice, candidate) in kernels {
-                let between = &mut || beside.iter_mut().for_each(Beside::run);
                 let task = (request, judge, progress);
-                time_several(machine, devices, task, choice, candidate, between)?;
+                time_several(machine, devices, task, choice, candidate)?;
             }
             progress.step();
-            let compared = beside.map(|beside| end_of_cublas_xt(beside, yardsticks, judge));
-            Ok(compared.transpose()?.unwrap_or_default())
+            Ok(Compared::default())
         }
         Device::Cuda(device) => {
             let mut kernels: Vec<_> = kernels.collect();
-            time_on_gpu(
-                machine,
-                device,
-                effort,
-                judge,
-                yardsticks.cublas(),
-                &mut kernels,
-                progress,
-            )
+            let task = (request, judge, progress);
+            time_on_gpu(machine, device, task, yardsticks, &mut kernels)
         }
     }
 }
@@ -171,50 +135,19 @@ fn time_simulated<T: Element>(
     timed.accept(machine, judge, candidate, timing)
 }
 
-/// The times of cublasXt, if its result is right.
-fn end_of_cublas_xt<T: Element>(
-    beside: Beside<'_, T>,
-    yardsticks: &Yardsticks<'_>,
-    judge: &Judge<T>,
-) -> Result<Compared, EvaluateError> {
-    let Some((name, timing, c)) = beside.end()? else {
-        return Ok(Compared::default());
-    };
-    match judge_yardstick(judge, ErrorModel::Elementwise, &c) {
-        Ok(proof) => Ok(Compared {
-            yardsticks: vec![OfYardstick {
-                name,
-                timing,
-                errors: proof.errors,
-            }],
-            state: None,
-        }),
-        Err(failure) => Err(EvaluateError::WrongYardstick {
-            name,
-            library: format!(
-                "cuBLAS {}",
-                yardsticks.description_of_cublas().unwrap_or_default()
-            ),
-            failure,
-        }),
-    }
-}
-
-/// Times a kernel on several devices, and on the first of them alone. `between` is called after each
-/// run on all.
+/// Times a kernel on several devices, and on the first of them alone.
 fn time_several<T: Element>(
     machine: Machine<'_>,
     devices: &Devices,
     (request, judge, progress): (&Request, &Judge<T>, &Progress),
     choice: Choice,
     candidate: &mut Candidate,
-    between: &mut dyn FnMut(),
 ) -> Result<(), EvaluateError> {
     progress.doing(format!("{}: timing", candidate.rung.name()));
     let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
     let mut timed = Timed::new(Duration::ZERO);
     let (origin, effort) = (request.origin, request.effort);
-    let scaled = several::measure(devices, choice, &judge.problem, origin, effort, between)?;
+    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
     timed.c = Some(scaled.c);
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
@@ -304,44 +237,66 @@ fn check_timed<T: Element>(
         Err(failure) => {
             candidate.failure = Some(Failure::Timed(Box::new(failure)));
             candidate.timing = None;
+            candidate.sustained = None;
             candidate.several = None;
         }
     }
 }
 
 /// Times GPU kernels, alternating with each other and with the yardsticks, whose times it returns,
-/// with what the GPU did.
+/// with what the GPU did. cublasLt is left out where it proposes no algorithm, unless it alone was
+/// asked for.
 fn time_on_gpu<T: Element>(
     machine: Machine<'_>,
     device: &CudaDevice,
-    effort: Effort,
-    judge: &Judge<T>,
+    (request, judge, progress): (&Request, &Judge<T>, &Progress),
     yardsticks: &[Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
-    progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
     progress.doing("timing".to_string());
+    let task = (request.effort, judge, progress);
+    let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
+    let compared = match time_beside(machine, device, task, &all, kernels) {
+        Err(EvaluateError::Cublas(CublasError::NoAlgorithm))
+            if request.baseline != Baseline::CublasLt =>
+        {
+            let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
+            time_beside(machine, device, task, &others, kernels)
+        }
+        other => other,
+    };
+    progress.step();
+    compared
+}
+
+/// [`time_on_gpu`], with these yardsticks.
+fn time_beside<T: Element>(
+    machine: Machine<'_>,
+    device: &CudaDevice,
+    (effort, judge, progress): (Effort, &Judge<T>, &Progress),
+    able: &[&Cublas<'_>],
+    kernels: &mut [(Choice, &mut Candidate)],
+) -> Result<Compared, EvaluateError> {
     let contenders: Vec<Contender<'_>> = kernels
         .iter()
         .map(|(choice, _)| Contender::Kernel(*choice))
-        .chain(yardsticks.iter().map(Contender::Cublas))
+        .chain(able.iter().map(|cublas| Contender::Cublas(cublas)))
         .collect();
     if contenders.is_empty() {
         return Ok(Compared::default());
     }
     let mut wrong_yardstick = None;
-    let mut errors = vec![None; yardsticks.len()];
+    let mut errors = vec![None; able.len()];
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
         None => {
             let index = index - kernels.len();
-            let yardstick = &yardsticks[index];
+            let yardstick = able[index];
             let model = match yardstick.precision() {
                 Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
-                Precision::Bf16 | Precision::F16 | Precision::Bf16F32 | Precision::F16F32 => {
-                    ErrorModel::Truncated
-                }
+                Precision::Bf16F32 | Precision::F16F32 => ErrorModel::Truncated,
+                Precision::Bf16 | Precision::F16 => ErrorModel::ReducedInHalves,
             };
             match judge_yardstick(judge, model, &c) {
                 Ok(proof) => errors[index] = proof.errors,
@@ -351,72 +306,57 @@ fn time_on_gpu<T: Element>(
             }
         }
     };
-    let mut measured = gpu::measure(device, &contenders, &judge.problem, effort, &mut check)?;
-    progress.step();
+    let doing = |what| progress.doing(what);
+    let problem = &judge.problem;
+    let mut measured = gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?;
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
-            name: yardstick.precision().name().to_string(),
+            name: yardstick.name().to_string(),
             library: format!("cuBLAS {}", yardstick.description()),
             failure,
         });
     }
+    let mut sustained = measured.sustained.into_iter();
     let of_yardsticks = measured.timings.split_off(kernels.len());
     for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
+        let sustained = sustained.next();
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
+        candidate.sustained = sustained.filter(|_| candidate.is_right());
     }
-    let names = yardsticks.iter().map(|one| one.precision().name());
+    let each = able.iter().zip(of_yardsticks).zip(errors);
+    let yardsticks = each.map(|((yardstick, timing), errors)| OfYardstick {
+        name: yardstick.name().to_string(),
+        timing,
+        sustained: sustained.next(),
+        errors,
+    });
     Ok(Compared {
-        yardsticks: OfYardstick::each(names, of_yardsticks, errors),
+        yardsticks: yardsticks.collect(),
         state: measured.state,
     })
 }
 
-/// Times kernels and, if there is one, CLBlast, whose C must be right, too. Returns CLBlast's
-/// times.
+/// Times kernels by OpenCL.
 fn time_by_opencl<T: Element>(
     machine: Machine<'_>,
     device: &OpenClDevice,
     effort: Effort,
     judge: &Judge<T>,
-    yardstick: Option<&ClBlast<'_>>,
     kernels: &mut [(Choice, &mut Candidate)],
     progress: &Progress,
-) -> Result<Compared, EvaluateError> {
-    if kernels.is_empty() && yardstick.is_none() {
-        return Ok(Compared::default());
+) -> Result<(), EvaluateError> {
+    if kernels.is_empty() {
+        return Ok(());
     }
     progress.doing("timing".to_string());
-    let chosen = kernels.iter().map(|(choice, _)| *choice);
-    let contenders: Vec<opencl::Contender<'_>> = chosen
-        .map(opencl::Contender::Kernel)
-        .chain(yardstick.map(opencl::Contender::ClBlast))
-        .collect();
-    let (mut wrong, mut errors) = (None, None);
-    let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
-        Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
-        None => match judge_yardstick(judge, ErrorModel::Elementwise, &c) {
-            Ok(proof) => errors = proof.errors,
-            Err(failure) => wrong = Some(failure),
-        },
-    };
-    let mut timings = opencl::measure(device, &contenders, &judge.problem, effort, &mut check)?;
+    let choices: Vec<Choice> = kernels.iter().map(|(choice, _)| *choice).collect();
+    let mut check = |index: usize, c: Matrix<T>| check_timed(machine, judge, kernels[index].1, &c);
+    let timings = opencl::measure(device, &choices, &judge.problem, effort, &mut check)?;
     progress.step();
-    if let Some((failure, yardstick)) = wrong.zip(yardstick) {
-        return Err(EvaluateError::WrongYardstick {
-            name: yardstick.name().to_string(),
-            library: format!("CLBlast {}", yardstick.description()),
-            failure,
-        });
-    }
-    let of_yardsticks = timings.split_off(kernels.len());
     for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
     }
-    let names = yardstick.into_iter().map(ClBlast::name);
-    Ok(Compared {
-        yardsticks: OfYardstick::each(names, of_yardsticks, vec![errors]),
-        state: None,
-    })
+    Ok(())
 }
 
 /// Compares a library's C as that of a kernel, on tensor cores with what these may round.

@@ -48,6 +48,7 @@ impl Record {
             times_s: Vec::new(),
             corner: None,
             several: None,
+            sustained: None,
             ..self.clone()
         }
     }

@@ -16,8 +16,8 @@ pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
-pub(crate) use record::{CLBLAST, title};
-pub use record::{Record, Report, Several, Yardstick};
+pub(crate) use record::title;
+pub use record::{Record, Report, Several, Sustained, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.
@@ -87,6 +87,7 @@ mod tests {
             outliers: Some(3),
             times_s: vec![12e-6, 12.5e-6, 14e-6],
             flops_per_s: Some(21.474e12),
+            compared_with: Some("cublas-fp32".into()),
             cublas_time_median_s: Some(10e-6),
             ratio_to_cublas: Some(0.8),
             ..Record::default()
@@ -110,6 +111,7 @@ mod tests {
             outliers: None,
             times_s: Vec::new(),
             flops_per_s: None,
+            compared_with: None,
             cublas_time_median_s: None,
             ratio_to_cublas: None,
             ..right.clone()
@@ -132,12 +134,12 @@ mod tests {
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),
             cublas: Some("12.9.1 from libcublas.so.12".into()),
-            clblast: None,
             gpu_state: Some(GpuState {
                 sm_clock_mhz: Some(1755),
                 power_w: Some(312.5),
                 ..GpuState::default()
             }),
+            stages: Vec::new(),
             output: None,
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
@@ -154,6 +156,7 @@ mod tests {
                 frobenius_error: Some(2.5e-7),
                 largest_error_units: Some(5.0),
                 flops_per_s: 26.84e12,
+                sustained: None,
             }],
         }
     }

@@ -3,7 +3,9 @@
 use gpu_gemm::text::plural;
 
 use super::table::{duration, percent};
+use crate::measure::cublas::is_tf32;
 use crate::measure::nvml::GpuState;
+use crate::progress::Stage;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything about one call of the program.
@@ -19,10 +21,10 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
-    /// The CLBlast that was measured, with its path.
-    pub clblast: Option<String>,
     /// What the GPU did while it was measured; null for other devices and without NVML.
     pub gpu_state: Option<GpuState>,
+    /// How long each stage of checking and timing took, of all kernels together.
+    pub stages: Vec<Stage>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,
     /// One for each kernel, in the requested order.
@@ -35,9 +37,8 @@ pub struct Report {
 /// that alternated with those of the kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// `cublas-fp32` (no tensor cores: the one that kernels are compared with), `cublas-tf32`, or,
-    /// on a device of OpenCL, `clblast-fp32`. On several GPUs, of matrices in host memory,
-    /// `cublasxt-fp32` with the fastest of its settings in parentheses.
+    /// The library and the precision, such as `cublas-fp32` or `cublaslt-bf16`. Kernels are compared
+    /// with the faster library; not with f32 rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.
     pub name: String,
     /// As that of a [`Record`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,10 +66,31 @@ pub struct Yardstick {
     /// alpha or k is 0.
     #[serde(serialize_with = "or_null", deserialize_with = "or_zero")]
     pub flops_per_s: f64,
+    /// As that of a [`Record`], without a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustained: Option<Sustained>,
 }
 
-/// What the names of CLBlast's precisions begin with.
-pub(crate) const CLBLAST: &str = "clblast-";
+/// Speed at the power limit, of seconds of back-to-back launches: see
+/// [`crate::measure::sustained`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sustained {
+    /// Seconds that count, of all turns together.
+    pub seconds: f64,
+    pub turns: u32,
+    /// Launches in these seconds.
+    pub launches: u64,
+    /// As the record's.
+    pub flops_per_s: f64,
+    /// This speed over that of the library that was fastest so; null for a library, and without
+    /// one.
+    pub ratio_to_cublas: Option<f64>,
+    /// The mean clock of the SMs, and the mean power; null where they are not known.
+    pub sm_clock_mhz: Option<f64>,
+    pub power_w: Option<f64>,
+    /// That power over the speed: joules for 10^12 operations.
+    pub joules_per_tflop: Option<f64>,
+}
 
 /// `tiled-16`, or `tiled-16 (opencl)` where there are several devices.
 pub(crate) fn title(name: &str, device_label: Option<&str>) -> String {
@@ -90,11 +112,26 @@ fn or_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> 
 }
 
 impl Yardstick {
+    /// The one that kernels are compared with: the fastest that multiplies elements of their type
+    /// as they are.
+    pub fn fastest<'a>(
+        yardsticks: impl IntoIterator<Item = &'a Yardstick>,
+    ) -> Option<&'a Yardstick> {
+        let same = yardsticks.into_iter().filter(|one| !is_tf32(&one.name));
+        same.min_by(|one, other| one.time_median_s.total_cmp(&other.time_median_s))
+    }
+
+    /// The operations a second of the one that is fastest in back-to-back launches.
+    pub fn fastest_sustained(yardsticks: &[Yardstick]) -> Option<f64> {
+        let same = yardsticks.iter().filter(|one| !is_tf32(&one.name));
+        let speeds = same.filter_map(|one| Some(one.sustained.as_ref()?.flops_per_s));
+        speeds.max_by(f64::total_cmp)
+    }
+
     /// Its times as those of a record, for tables; the ratio is to `first`, the yardstick of the
     /// kernels on the same device.
     pub fn as_record(&self, first: Option<&Yardstick>) -> Record {
         let ratio = first.map(|first| first.time_median_s / self.time_median_s);
-        let is_clblast = self.is_clblast();
         Record {
             kernel: self.name.clone(),
             device_label: self.device_label.clone(),
@@ -109,15 +146,10 @@ impl Yardstick {
             frobenius_error: self.frobenius_error,
             largest_error_units: self.largest_error_units,
             flops_per_s: Some(self.flops_per_s).filter(|speed| *speed > 0.0),
-            ratio_to_cublas: ratio.filter(|_| !is_clblast),
-            ratio_to_clblast: ratio.filter(|_| is_clblast),
+            ratio_to_cublas: ratio,
+            sustained: self.sustained.clone(),
             ..Record::default()
         }
-    }
-
-    /// Whether it is CLBlast, on a device of OpenCL, and not cuBLAS.
-    pub fn is_clblast(&self) -> bool {
-        self.name.starts_with(CLBLAST)
     }
 
     /// Its name, with the label of its device, if there are several.
@@ -192,9 +224,11 @@ pub struct Record {
     /// `2 * m * n * k`, of each product of a batch, over the median time; null if no product is
     /// computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
-    /// cuBLAS's median time on the same problem, in the same process; null for CPU rungs.
+    /// The faster of cuBLAS and cublasLt on the same problem, in the same process: its name, and its
+    /// median time; null for CPU rungs.
+    pub compared_with: Option<String>,
     pub cublas_time_median_s: Option<f64>,
-    /// cuBLAS's median time over the kernel's: above 1 the kernel is faster.
+    /// That time over the kernel's: above 1 the kernel is faster.
     pub ratio_to_cublas: Option<f64>,
     /// Threads that a CPU rung ran on; null for a library that does not say.
     pub threads: Option<usize>,
@@ -212,9 +246,6 @@ pub struct Record {
     /// there is only one.
     #[serde(default)]
     pub device_label: Option<String>,
-    /// As the time and the ratio of cuBLAS, those of CLBlast, on a device of OpenCL.
-    pub clblast_time_median_s: Option<f64>,
-    pub ratio_to_clblast: Option<f64>,
     /// The same kernel's median time on the first of several devices over that on this one: above
     /// 1 it is faster here. Null on the first.
     pub ratio_to_first_device: Option<f64>,
@@ -232,6 +263,9 @@ pub struct Record {
     /// and in CSV.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times_s: Vec<f64>,
+    /// The speed of back-to-back launches, if it was requested; absent otherwise, and never in CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sustained: Option<Sustained>,
     /// The variant of the same kernel that reads A and B as they lie, where this one copies one of
     /// them first; absent otherwise, and never in CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use gpu_gemm::text::plural;
 
 use super::corner;
 use super::outliers::outlier_note;
-use super::record::{Record, Report};
+use super::record::{Record, Report, Yardstick};
 use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -37,9 +37,6 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(cublas) = &report.cublas {
         writeln!(out, "cuBLAS  {cublas}")?;
     }
-    if let Some(clblast) = &report.clblast {
-        writeln!(out, "CLBlast {clblast}")?;
-    }
     if let Some(state) = report.gpu_state.as_ref().and_then(GpuState::description) {
         writeln!(out, "state   {state}")?;
     }
@@ -52,17 +49,14 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         "from .. to",
         "runs",
         "speed",
-        match report.clblast {
-            Some(_) => "of CLBlast",
-            None => "of cuBLAS",
-        },
+        "of cuBLAS",
         "result",
     ]);
     for record in &report.results {
         table.add_row(row(record, launch(record), record.verdict()));
     }
     for yardstick in &report.yardsticks {
-        let record = yardstick.as_record(report.yardsticks.first());
+        let record = yardstick.as_record(Yardstick::fastest(&report.yardsticks));
         table.add_row(row(&record, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
@@ -124,12 +118,7 @@ fn row(record: &Record, launch: String, result: &str) -> [String; 8] {
         or_dash(record.extremes().map(spread)),
         or_dash(record.runs.map(|runs| runs.to_string())),
         or_dash(record.flops_per_s.map(speed)),
-        or_dash(
-            record
-                .ratio_to_cublas
-                .or(record.ratio_to_clblast)
-                .map(percent),
-        ),
+        or_dash(record.ratio_to_cublas.map(percent)),
         result.to_string(),
     ]
 }

@@ -18,8 +18,9 @@ use gpu_gemm::{Choice, Device};
 pub use error::{RunError, Trespass};
 pub use layout::Run;
 pub(crate) use layout::{Placed, bindings, call};
+pub(crate) use pitch::Rows;
 pub(crate) use pitched::{as_given, pitched};
-pub(crate) use uploaded::{Pitched, Uploaded, placed_at};
+pub(crate) use uploaded::placed_at;
 
 use crate::data::{Number, Problem};
 

@@ -12,6 +12,7 @@ use gpu_gemm::device::cuda::rectangle::{Side, copy};
 use gpu_gemm::device::cuda::status::{checked, during};
 use gpu_gemm::{CudaDevice, DeviceError};
 
+use super::layout::Placed;
 use crate::data::{Matrix, Number};
 
 /// Rows of the GPU's memory, each at the pitch that the driver chose.
@@ -64,19 +65,49 @@ impl<T: Number> Rows<T> {
         self.pitch_bytes / size_of::<T>()
     }
 
-    /// Writes `element` everywhere, including between the rows.
+    /// The first row and its pitch, for a kernel.
+    pub fn placed(&self) -> Placed {
+        Placed {
+            start: self.start().as_ptr().cast_mut().cast(),
+            leading: self.pitch(),
+        }
+    }
+
+    /// Writes `element` everywhere, including between the rows: one row from the host, and then as
+    /// many as are written already, again and again.
     ///
     /// # Errors
     ///
     /// The driver fails.
     pub fn fill(&self, element: T) -> Result<(), DeviceError> {
         let row = vec![element; self.pitch()];
-        for index in 0..self.count {
-            let from = Side::Host(row.as_ptr().cast_mut().cast(), self.pitch_bytes);
-            // SAFETY: `row` is a full row, and there is a row `index`.
-            unsafe { copy(from, self.side(index), self.pitch_bytes, 1)? };
+        let from = Side::Host(row.as_ptr().cast_mut().cast(), self.pitch_bytes);
+        // SAFETY: `row` is a full row, and there is a first one.
+        unsafe { copy(from, self.side(0), self.pitch_bytes, 1)? };
+        let mut written = 1;
+        while written < self.count {
+            let height = written.min(self.count - written);
+            // SAFETY: that many rows are there at both places, which do not overlap.
+            unsafe { copy(self.side(0), self.side(written), self.pitch_bytes, height)? };
+            written += height;
         }
         Ok(())
+    }
+
+    /// Copies all of `other`, which has the same rows.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    ///
+    /// # Panics
+    ///
+    /// If it has others.
+    pub fn copy_from(&self, other: &Rows<T>) -> Result<(), DeviceError> {
+        let of = |rows: &Rows<T>| (rows.count, rows.pitch_bytes);
+        assert_eq!(of(self), of(other));
+        // SAFETY: both have that much.
+        unsafe { copy(other.side(0), self.side(0), self.pitch_bytes, self.count) }
     }
 
     /// Writes the rows of `matrix`, from row `first` on.

@@ -117,20 +117,6 @@ pub(crate) struct Pitched<T: Number> {
     image: Matrix<T>,
 }
 
-impl<T: Number> Pitched<T> {
-    /// Copies the rows of `matrix`, which has the size of the one that was uploaded, to the GPU.
-    pub fn write(&self, matrix: &Matrix<T>) -> Result<(), RunError> {
-        Ok(self.rows.write(1, matrix)?)
-    }
-
-    /// A matrix placed as `like`, with the rows as they are now.
-    pub fn read(&self, like: &Matrix<T>) -> Result<Matrix<T>, RunError> {
-        let mut result = like.clone();
-        self.rows.read_into(1, &mut result)?;
-        Ok(result)
-    }
-}
-
 impl<T: Number> Uploaded<T> for Pitched<T> {
     fn upload(device: &CudaDevice, matrix: &Matrix<T>) -> Result<Self, RunError> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
@@ -167,6 +153,8 @@ impl<T: Number> Uploaded<T> for Pitched<T> {
         if let Err(what) = checked {
             return Ok(Err(what));
         }
-        self.read(matrix).map(Ok)
+        let mut result = matrix.clone();
+        self.rows.read_into(1, &mut result)?;
+        Ok(Ok(result))
     }
 }

@@ -56,7 +56,7 @@ impl Alarm {
                 None
             }
             (ErrorModel::Split, _) if data == Some(Data::Wide) => None,
-            (ErrorModel::Tf32, _)
+            (ErrorModel::Tf32 | ErrorModel::ReducedInHalves, _)
             | (
                 ErrorModel::RoundedTf32
                 | ErrorModel::Truncated

@@ -47,6 +47,9 @@ pub enum ErrorModel {
     /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
     /// the result is rounded once.
     Truncated,
+    /// The same, where parts of a sum may be rounded to 16 bits before they are added, as cuBLAS does
+    /// by default.
+    ReducedInHalves,
     /// Each element against the terms of its own sum and the largest elements of its row of A and
     /// its column of B, which are split into two of 16 bits; tensor cores' sums are promoted.
     Split,
@@ -80,7 +83,8 @@ impl ErrorModel {
             | ErrorModel::Compensated
             | ErrorModel::Tf32
             | ErrorModel::RoundedTf32
-            | ErrorModel::Truncated => ErrorScale::Terms.name(),
+            | ErrorModel::Truncated
+            | ErrorModel::ReducedInHalves => ErrorScale::Terms.name(),
             ErrorModel::Split => ErrorScale::RowsAndColumns.name(),
             ErrorModel::Strassen { .. } => "matrix",
         }
@@ -100,7 +104,7 @@ impl ErrorModel {
             ErrorModel::Elementwise | ErrorModel::Compensated | ErrorModel::Split => {
                 exact_data::<T>(shape.k)
             }
-            ErrorModel::Tf32 => None,
+            ErrorModel::Tf32 | ErrorModel::ReducedInHalves => None,
             ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
             ErrorModel::Truncated => {
                 let bits = match inputs {
@@ -118,6 +122,10 @@ impl ErrorModel {
         }
     }
 }
+
+/// How often a part of a sum is rounded to 16 bits where [`ErrorModel::ReducedInHalves`] holds:
+/// once when it is stored, and once for each addition to another; a tree of up to 128 parts.
+const ROUNDINGS_OF_PARTS: f64 = 8.0;
 
 /// The error bound of one problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,6 +238,14 @@ impl ErrorBound {
             ErrorModel::Elementwise | ErrorModel::Compensated => return Ok(bound),
             ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k, 1.0 / 1024.0),
             ErrorModel::Truncated => return bound.on_tensor_cores(problem.shape().k, 0.0),
+            ErrorModel::ReducedInHalves => {
+                let of_parts = ROUNDINGS_OF_PARTS * bound.output.0;
+                let bound = bound.on_tensor_cores(problem.shape().k, 0.0)?;
+                return Ok(ErrorBound {
+                    gamma: bound.gamma + of_parts * (1.0 + bound.gamma),
+                    ..bound
+                });
+            }
             ErrorModel::RoundedTf32 => {
                 return bound.on_tensor_cores(problem.shape().k, 1.0 / 2048.0);
             }

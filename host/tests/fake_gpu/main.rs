@@ -18,7 +18,7 @@ use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, ElementType, F16, Shape, Tran
 use host::bench::Results;
 use host::data::{Data, Layout, Matrix, Number, Problem, Random};
 use host::measure::Effort;
-use host::measure::cublas::{Cublas, Precision};
+use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
 use host::measure::nvml::GpuState;
 use host::verify::{self, Coverage};
@@ -41,6 +41,8 @@ macro_rules! trials {
 fn main() -> ExitCode {
     let trials = trials![
         times_speeds_and_ratios_are_those_of_the_clock,
+        the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named,
+        back_to_back_launches_have_their_speed_clock_and_power,
         the_errors_of_cublas_are_those_of_its_own_c,
         without_a_product_there_are_times_and_no_speeds,
         the_time_of_a_short_launch_is_the_mean_of_many,
@@ -83,9 +85,6 @@ fn main() -> ExitCode {
         several::timed_products_start_where_they_are_told_to,
         several::only_from_host_memory_does_each_timed_run_copy_the_matrices_in_and_c_out,
         several::cublas_and_tune_are_for_one_gpu,
-        several::cublas_xt_multiplies_the_same_matrices_in_host_memory_between_our_runs,
-        several::a_benchmark_from_host_memory_has_its_ratio_to_cublas_xt_in_every_file,
-        several::a_wrong_or_failing_cublas_xt_is_no_yardstick,
         staged::each_row_arrives_and_nothing_between_rows_is_touched,
         staged::buffers_outlive_what_is_copied_from_them,
     ];
@@ -147,6 +146,101 @@ fn times_speeds_and_ratios_are_those_of_the_clock() {
     assert_eq!(launch.map(|field| &record[field]), [2, 9, 64, 4, 1]);
 }
 
+/// cublasLt proposes three algorithms here: one that takes twice as long as the second, and one that
+/// does not run.
+fn the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named() {
+    for (lt_ns, faster, ratio) in [(31_250, "cublaslt", 0.25), (93_750, "cublas", 0.5)] {
+        for (dtype, compute, kernel, products) in
+            [("f32", 68, "naive", 1), ("f64", 70, "tiled-32", 3)]
+        {
+            let settings = format!("{EXACT} cublaslt_ns={lt_ns}");
+            let batch = format!("--batch {products} --padding 1 --beta 1");
+            let more = format!("--kernel {kernel} --dtype {dtype} {batch}");
+            let (report, log) = report(&settings, &more);
+            let names = report["yardsticks"].as_array().unwrap().iter();
+            let names: Vec<&str> = names.map(|one| one["name"].as_str().unwrap()).collect();
+            let precision = dtype.replace("f32", "fp32").replace("f64", "fp64");
+            let expected = ["cublas", "cublaslt"].map(|library| format!("{library}-{precision}"));
+            assert_eq!(names, expected);
+            let record = &report["results"][0];
+            assert_eq!(record["compared_with"], format!("{faster}-{precision}"));
+            assert_eq!(record["ratio_to_cublas"], ratio);
+            assert_eq!(report["yardsticks"][1]["time_median_s"], lt_ns as f64 / 1e9);
+            let calls = log
+                .iter()
+                .filter(|line| line.kind == "cublas" && line.text("name") == "matmul");
+            for line in calls {
+                assert_eq!(line.numbers(["mode", "products"]), [compute, products]);
+            }
+        }
+    }
+    let names = |settings: &str, baseline: &str| {
+        let (report, _) = report(settings, &format!("--baseline {baseline}"));
+        let yardsticks = report["yardsticks"].as_array().unwrap().iter();
+        let names = yardsticks.map(|one| one["name"].as_str().unwrap().to_string());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(EXACT, "best"), ["cublas-fp32", "cublaslt-fp32"]);
+    assert_eq!(names(EXACT, "cublaslt"), ["cublaslt-fp32"]);
+    assert_eq!(names(EXACT, "cublas"), ["cublas-fp32"]);
+    // Without an algorithm it is left out, unless it alone was asked for.
+    let none = format!("{EXACT} algorithms=0");
+    assert_eq!(names(&none, "best"), ["cublas-fp32"]);
+    assert_eq!(names(EXACT, "best --alpha 0"), ["cublas-fp32"]);
+    let ran = multiply(&none, "--baseline cublaslt");
+    assert_eq!(ran.ended.code, Some(1));
+    let error = "error: cublasLt proposes no algorithm for this product.\n";
+    assert_contains(&ran.ended.err, &[error]);
+}
+
+fn back_to_back_launches_have_their_speed_clock_and_power() {
+    let bench = |settings: &str| {
+        let arguments = "bench --device cuda --kernel naive --shape 33x70x19 --baseline cublas \
+                         --sustained 1 --json b.json";
+        let settings = format!("kernel_ns=125000 cublas_ns=62500 tf32_ns=62500 {settings}");
+        let ran = host(&settings, arguments);
+        let table = ran.ended.succeeded();
+        let text = fs::read_to_string(ran.folder.path().join("b.json")).unwrap();
+        (serde_json::from_str::<Results>(&text).unwrap(), table)
+    };
+    let (results, table) = bench("nvml=0");
+    assert_contains(
+        &table,
+        &["| sustained ", "| clock ", "J/TFLOP", "| 1755 MHz "],
+    );
+    let size = &results.sizes[0];
+    let record = size.results[0].sustained.as_ref().unwrap();
+    let cublas = size.yardsticks[0].sustained.as_ref().unwrap();
+    let close = |one: f64, other: f64| {
+        approx::assert_relative_eq!(one, other, max_relative = 1e-3);
+    };
+    // Less than a second counts of the first turn only where launches take long.
+    assert!(record.turns == 1 && record.seconds > 0.9, "{record:?}");
+    close(record.flops_per_s, FLOPS / 125e-6);
+    close(cublas.flops_per_s, FLOPS / 62.5e-6);
+    close(record.ratio_to_cublas.unwrap(), 0.5);
+    assert_eq!(cublas.ratio_to_cublas, None);
+    assert_eq!(record.sm_clock_mhz, Some(1755.0));
+    // The counter says 500 W, by the clock on the wall.
+    let power = record.power_w.unwrap();
+    assert!(power > 250.0 && power < 1000.0, "{power}");
+    close(
+        record.joules_per_tflop.unwrap() * record.flops_per_s / 1e12,
+        power,
+    );
+    let (results, _) = bench("");
+    let unknown = results.sizes[0].results[0].sustained.as_ref().unwrap();
+    assert_eq!((unknown.sm_clock_mhz, unknown.power_w), (None, None));
+    let refused = host(
+        "",
+        "bench --device sim --kernel naive --sizes 8 --sustained 1",
+    );
+    assert_contains(
+        &refused.ended.refused(2),
+        &["`--sustained` launches kernels on a GPU"],
+    );
+}
+
 /// The fake driver and the fake cuBLAS add up in the same order, and so have the same errors; tf32
 /// has far larger ones.
 fn the_errors_of_cublas_are_those_of_its_own_c() {
@@ -191,7 +285,7 @@ fn the_time_of_a_short_launch_is_the_mean_of_many() {
     assert_eq!(record["time_median_s"], run / 100.0);
     assert_eq!(cublas["time_median_s"], run / 50.0);
     assert_eq!(record["ratio_to_cublas"], (run / 50.0) / (run / 100.0));
-    for (contender, launches) in [("naive", 100), ("sgemm in mode 2", 50)] {
+    for (contender, launches) in [("naive", 100), ("gemm_ex in mode 68", 50)] {
         let spans = spans(&log).into_iter();
         let timed = spans.filter(|span| span.len() == launches);
         let is_alone = |span: &Vec<&Line>| span.iter().all(|line| line.contender() == contender);
@@ -231,7 +325,7 @@ fn slow_kernels_and_requested_runs_run_as_often_as_documented() {
         assert_contains(&ran.ended.err, &[&error]);
         assert_eq!(spans_of(&ran.log, "naive"), runs + 3);
         // cuBLAS is faster, and has its own number of runs, of two launches.
-        assert_eq!(spans_of(&ran.log, "sgemm in mode 2"), 20 * 2 + 1);
+        assert_eq!(spans_of(&ran.log, "gemm_ex in mode 68"), 20 * 2 + 1);
     }
 }
 
@@ -337,7 +431,7 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
         // Its matrices are column-major: C^T = B^T * A^T.
         let arguments = line.numbers(["m", "n", "k", "lda", "ldb", "ldc"]);
         assert_eq!(arguments, [70, 33, 19, 70, 19, 70]);
-        assert_eq!(line.text("name"), "sgemm");
+        assert_eq!(line.text("name"), "gemm_ex");
         assert!(matrices.contains(&line.numbers(["b", "a", "c"])));
         assert!(streams.contains(&line.number("stream")));
     }
@@ -348,9 +442,9 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
         .map(|span| span[0].contender())
         .collect();
     let (others, last) = timed.split_at(40);
-    assert_eq!(last, vec!["sgemm in mode 3"; 20]);
+    assert_eq!(last, vec!["gemm_ex in mode 77"; 20]);
     let orders: HashSet<&[String]> = others.chunks(2).collect();
-    let [one, other] = ["naive", "sgemm in mode 2"].map(String::from);
+    let [one, other] = ["naive", "gemm_ex in mode 68"].map(String::from);
     let both = [[one.clone(), other.clone()], [other, one]];
     assert_eq!(orders, HashSet::from([&both[0][..], &both[1][..]]));
 }
@@ -360,8 +454,8 @@ const BATCH: &str = "--batch 5";
 
 fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
     for (kernel, precision, name, entry) in [
-        ("tiled-32", "f32", "sgemm_batched", "tiled_32_batched"),
-        ("tiled-32", "f64", "dgemm_batched", "tiled_32_f64_batched"),
+        ("tiled-32", "f32", "gemm_ex_batched", "tiled_32_batched"),
+        ("tiled-32", "f64", "gemm_ex_batched", "tiled_32_f64_batched"),
     ] {
         let more = format!("{BATCH} --kernel {kernel} --dtype {precision} --padding 2 --beta 0.5");
         let (report, log) = report(EXACT, &format!("{more} --baseline cublas"));
@@ -398,14 +492,20 @@ fn elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch() {
             "elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch",
         );
         let calls = || log.iter().filter(|line| line.kind == "cublas");
-        for (name, products) in [("gemm_ex", 1), ("gemm_ex_batched", 2)] {
-            let mut own = calls().filter(|line| line.text("name") == name).peekable();
+        for (name, products) in [
+            ("gemm_ex", 1),
+            ("gemm_ex_batched", 2),
+            ("matmul", 1),
+            ("matmul", 2),
+        ] {
+            let is_own = |line: &&Line| {
+                line.text("name") == name && line.numbers(["products"]) == [products]
+            };
+            let mut own = calls().filter(is_own).peekable();
             assert!(own.peek().is_some(), "{name}");
-            // Mode 16: no sum in 16 bits.
-            let is_right = |line: &Line| line.numbers(["products", "mode"]) == [products, 16];
+            let is_right = |line: &Line| line.numbers(["products", "mode"]) == [products, 68];
             assert!(own.all(is_right));
         }
-        assert!(calls().all(|line| line.text("name").starts_with("gemm_ex")));
         return;
     }
     multiplied_by_cublas::<Bf16>(Precision::Bf16, ElementType::Bf16);
@@ -420,7 +520,7 @@ fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: Elemen
     let Device::Cuda(device) = &opened else {
         panic!("not a GPU");
     };
-    let cublas = Cublas::load(device, precision).unwrap();
+    let both = Interface::ALL.map(|one| Cublas::load(device, one, precision).unwrap());
     let (shape, tile) = (Shape::new(5, 7, 9), naive::KERNEL.variants[0].tile);
     let [no, yes] = Transpose::ALL;
     for (batch, transposes) in [(1, [no, no]), (2, [no, no]), (1, [yes, no]), (2, [no, yes])] {
@@ -438,12 +538,12 @@ fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: Elemen
             })
             .unwrap();
         };
-        let contenders = [Contender::Cublas(&cublas)];
+        let contenders = both.each_ref().map(Contender::Cublas);
         let effort = Effort {
             runs: Some(1),
             ..Effort::default()
         };
-        measure(device, &contenders, &problem, effort, &mut check).unwrap();
+        measure(device, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
     }
 }
 
@@ -560,7 +660,7 @@ fn each_type_has_its_cublas_or_none() {
     assert_eq!(double["yardsticks"][0]["name"], "cublas-fp64");
     assert_eq!(double["results"][0]["ratio_to_cublas"], 0.5);
     let mut calls = log.iter().filter(|line| line.kind == "cublas");
-    assert!(calls.all(|line| line.contender() == "dgemm in mode 2"));
+    assert!(calls.all(|line| line.contender() == "gemm_ex in mode 70"));
     for more in ["--kernel tiled --dtype i32", "--baseline none"] {
         let (other, log) = report(EXACT, more);
         assert_eq!(other["yardsticks"], Value::Array(Vec::new()));
@@ -603,7 +703,7 @@ fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
         let run = host::run::run(&opened, kernel, &problem, &|| ()).unwrap();
         verify::exact(&problem, &run.c, kernel.variant.tile, Coverage::Full).unwrap();
     }
-    let cublas = Cublas::load(device, Precision::Single).unwrap();
+    let cublas = Cublas::load(device, Interface::Cublas, Precision::Single).unwrap();
     let [naive, pitched] = kernels.map(Contender::Kernel);
     let contenders = [naive, Contender::Cublas(&cublas), pitched];
     let mut checked = 0;
@@ -613,7 +713,8 @@ fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
         assert_eq!(index, checked);
         checked += 1;
     };
-    let measured = measure(device, &contenders, &problem, Effort::default(), &mut check).unwrap();
+    let effort = Effort::default();
+    let measured = measure(device, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
     assert_eq!(checked, 3);
     let medians: Vec<f64> = measured
         .timings
@@ -663,7 +764,9 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
         }
         let yardsticks = [
             ("cublas-fp32", 6.25e-5, 1.0),
+            ("cublaslt-fp32", 9.375e-5, 2.0 / 3.0),
             ("cublas-tf32", 3.125e-5, 2.0),
+            ("cublaslt-tf32", 3.125e-5, 2.0),
         ];
         for (yardstick, (name, seconds, ratio)) in size.yardsticks.iter().zip(yardsticks) {
             assert_eq!(yardstick.name, name);
@@ -673,7 +776,7 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
             assert!(yardstick.frobenius_error.is_some());
         }
     }
-    assert_eq!(lines.len(), 2 * 4);
+    assert_eq!(lines.len(), 2 * 6);
     let csv = read("b.csv");
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let columns = reader.headers().unwrap().clone();
@@ -693,7 +796,7 @@ fn a_benchmark_has_the_clocks_figures_in_every_file() {
 
 fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml() {
     let bench = |settings: &str| {
-        let arguments = "bench --device cuda --kernel naive --sizes 24 --runs 5 --json b.json";
+        let arguments = "bench --device cuda --kernel naive --sizes 24 --runs 5 --baseline cublas --json b.json";
         let ran = host(&format!("{EXACT} {settings}"), arguments);
         let text = fs::read_to_string(ran.folder.path().join("b.json")).unwrap();
         let results: Results = serde_json::from_str(&text).unwrap();
@@ -719,7 +822,7 @@ fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml
         let launches = spans(log).into_iter().flatten();
         launches.map(Line::contender).collect()
     };
-    let of_tensor_cores = |name: &String| name.ends_with("in mode 3");
+    let of_tensor_cores = |name: &String| name.ends_with("in mode 77");
     assert!(
         names(after).iter().all(of_tensor_cores),
         "{:?}",
@@ -835,7 +938,7 @@ fn out_of_memory_at_any_allocation_reports_sizes() {
     // and C.
     for allocation in 1..=8 + 6 {
         let settings = format!("{EXACT} no_memory_at={allocation}");
-        let ran = multiply(&settings, "");
+        let ran = multiply(&settings, "--baseline cublas");
         let failed = ran.log.iter().find(|line| line.kind == "no-memory");
         let [bytes, free, total] = failed.unwrap().numbers(["bytes", "free", "total"]);
         let expected = format!(
@@ -865,7 +968,7 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
     assert!(refused.starts_with(kernel), "{refused}");
     let ran = multiply("cublas=13", "");
     assert_eq!(ran.ended.code, Some(1));
-    let status = "error: cuBLAS failed in cublasSgemm with status 13.\n";
+    let status = "error: cuBLAS failed in cublasGemmEx with status 13.\n";
     assert_contains(&ran.ended.err, &[status]);
 }
 

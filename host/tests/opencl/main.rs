@@ -1,6 +1,5 @@
-//! The program on a device of OpenCL: beside the simulator in one benchmark, beside CLBlast, and
-//! what its compiler makes of a kernel. Ignored by their names where there is no such device, or
-//! no CLBlast.
+//! The program on a device of OpenCL: beside the simulator in one benchmark, and what its
+//! compiler makes of a kernel. Ignored by their names where there is no such device.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +8,6 @@ use std::process::{Command, ExitCode, Output};
 
 use gpu_gemm::OpenClDevice;
 use host::bench::Results;
-use host::measure::clblast;
 use host::report::Record;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
@@ -21,10 +19,6 @@ fn main() -> ExitCode {
     }
     let on_opencl = |name: &str, test: fn() -> Result<(), Failed>| {
         Trial::test(format!("opencl::{name}"), test).with_ignored_flag(why_no_device.is_some())
-    };
-    let beside_clblast = |name: &str, test: fn() -> Result<(), Failed>| {
-        let is_ignored = why_no_device.is_some() || clblast::find().is_none();
-        Trial::test(format!("opencl::clblast::{name}"), test).with_ignored_flag(is_ignored)
     };
     let trials = vec![
         on_opencl(
@@ -44,12 +38,6 @@ fn main() -> ExitCode {
             sixteen_bits,
         ),
         on_opencl("a_binary_is_what_the_devices_compiler_made", binary),
-        on_opencl(
-            "a_clblast_that_is_wrong_is_an_error",
-            wrong_clblast_is_an_error,
-        ),
-        beside_clblast("kernels_are_compared_with_it", compared_with_clblast),
-        beside_clblast("it_multiplies_no_integers", no_integers),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -108,7 +96,6 @@ fn refused(
 
 fn results(folder: &Path, name: &str) -> Result<Results, Failed> {
     let results: Results = serde_json::from_str(&fs::read_to_string(folder.join(name))?)?;
-    results.check_figures()?;
     Ok(results)
 }
 
@@ -242,106 +229,5 @@ fn binary() -> Result<(), Failed> {
         let message = refused(folder.path(), arguments, None)?;
         assert!(message.contains(said), "{message}");
     }
-    Ok(())
-}
-
-/// A library that does nothing, and says that it succeeded or has failed.
-fn wrong_clblast_is_an_error() -> Result<(), Failed> {
-    let folder = TempDir::new()?;
-    let idle = |status: i32| -> Result<_, Failed> {
-        let source = ["CLBlastSgemm", "CLBlastDgemm"]
-            .map(|function| format!("int {function}(void) {{ return {status}; }}\n"));
-        let file = |end: &str| folder.path().join(format!("{status}.{end}"));
-        fs::write(file("c"), source.concat())?;
-        let made = Command::new("cc")
-            .args(["-shared", "-fPIC", "-o"])
-            .args([file("so"), file("c")])
-            .status()?;
-        assert!(made.success());
-        Ok(file("so"))
-    };
-    let what = "bench --device opencl --kernel naive --sizes 16";
-    let named = |path: &Path| {
-        let variable = Some(("LIBCLBLAST_PATH", path.as_os_str()));
-        refused(
-            folder.path(),
-            &format!("{what} --baseline clblast"),
-            variable,
-        )
-    };
-    let wrong = named(&idle(0)?)?;
-    let said = "The result of clblast-fp32 (CLBlast from ";
-    assert!(
-        wrong.contains(said) && wrong.contains(" is wrong"),
-        "{wrong}"
-    );
-    let failing = named(&idle(-1)?)?;
-    let said = "CLBlast failed in CLBlastSgemm with status -1.";
-    assert!(failing.contains(said), "{failing}");
-    let absent = named(&folder.path().join("none.so"))?;
-    let said = "There is no CLBlast (libclblast.so.1) on this machine.";
-    assert!(absent.contains(said), "{absent}");
-    // It is no error if nobody has asked for it.
-    let variable = Some(("LIBCLBLAST_PATH", OsStr::new("none.so")));
-    let output = program(folder.path(), what, variable)?;
-    let notes = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{notes}");
-    assert!(notes.contains("note: There is no CLBlast"), "{notes}");
-    Ok(())
-}
-
-fn compared_with_clblast() -> Result<(), Failed> {
-    let folder = TempDir::new()?;
-    for (data_type, name) in [("f32", "clblast-fp32"), ("f64", "clblast-fp64")] {
-        for (shape, operands) in [
-            ("33x50x17", ""),
-            ("33x50x17", " --alpha -2 --beta 3"),
-            ("33x50x17", " --padding 5"),
-            ("33x50x17", " --transpose-a --transpose-b --beta 1"),
-            // Leading dimensions of 1.
-            ("33x1x17", ""),
-            ("33x50x1", ""),
-        ] {
-            let what = format!("--kernel tiled --shape {shape} --dtype {data_type}{operands}");
-            let rest = "--baseline clblast --runs 3 --json b.json";
-            let table = succeeded(
-                folder.path(),
-                &format!("bench --device opencl {what} {rest}"),
-            )?;
-            let found = results(folder.path(), "b.json")?;
-            let [record] = &found.sizes[0].results[..] else {
-                return Err(format!("{:?}", found.sizes).into());
-            };
-            assert_eq!(found.yardsticks(), [name]);
-            assert_eq!(record.runs, Some(3));
-            assert!(record.ratio_to_clblast > Some(0.0), "{operands}");
-            assert_eq!(record.ratio_to_cublas, None);
-            assert!(table.contains("| of CLBlast |"), "{table}");
-        }
-    }
-    let table = succeeded(folder.path(), "--device opencl --kernel naive --size 16")?;
-    for part in ["CLBlast from ", "| of CLBlast |", "| clblast-fp32 "] {
-        assert!(table.contains(part), "{table}");
-    }
-    // It takes no k of 0, and reads the NaN that A and B are full of where alpha is 0.
-    for operands in ["--shape 3x4x0 --beta 1", "--shape 3x4x5 --alpha 0 --beta 2"] {
-        let what = format!("bench --device opencl --kernel naive {operands}");
-        assert!(!succeeded(folder.path(), &what)?.contains("clblast"));
-        let asked = refused(folder.path(), &format!("{what} --baseline clblast"), None)?;
-        assert!(asked.contains("CLBlast takes no k of 0"), "{asked}");
-    }
-    let batch = "bench --device opencl --kernel naive --sizes 8 --batch 2";
-    assert!(!succeeded(folder.path(), batch)?.contains("clblast"));
-    let asked = refused(folder.path(), &format!("{batch} --baseline clblast"), None)?;
-    assert!(asked.contains("does not go with `--batch`"), "{asked}");
-    Ok(())
-}
-
-fn no_integers() -> Result<(), Failed> {
-    let folder = TempDir::new()?;
-    let what = "bench --device opencl --kernel tiled --dtype i32 --sizes 8";
-    assert!(!succeeded(folder.path(), what)?.contains("clblast"));
-    let asked = refused(folder.path(), &format!("{what} --baseline clblast"), None)?;
-    assert!(asked.contains("CLBlast does not multiply i32."), "{asked}");
     Ok(())
 }

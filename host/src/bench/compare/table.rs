@@ -212,6 +212,7 @@ mod tests {
             version: "0.1.0".into(),
             commit: Some("4e93ff5-dirty".into()),
             host: "here".into(),
+            command: Vec::new(),
         });
         earlier.machine.device = "NVIDIA H100".into();
         earlier.machine.driver = Some("570.1".into());

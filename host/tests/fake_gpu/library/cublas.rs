@@ -1,19 +1,23 @@
 //! cuBLAS's functions, as `cublas_api.h` documents them. Matrices are column-major.
 
+use std::collections::BTreeMap;
+
 use crate::gemm::{self, Element, Gemm, Matrix};
 use crate::gpu::{self, Gpu, LAUNCH_FAILED, Outcome, call, put};
 
 const INVALID_VALUE: u32 = 7;
 const EXECUTION_FAILED: u32 = 13;
+const NOT_SUPPORTED: u32 = 15;
 
-/// `CUBLAS_TF32_TENSOR_OP_MATH`.
-const TF32: i32 = 3;
+/// `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_64F` and `CUBLAS_COMPUTE_32F_FAST_TF32`.
+const COMPUTE_F32: i32 = 68;
+const COMPUTE_F64: i32 = 70;
+const COMPUTE_TF32: i32 = 77;
 
 /// What a handle stands for.
 #[derive(Default)]
 pub struct Handle {
     stream: usize,
-    math_mode: i32,
     has_run: bool,
 }
 
@@ -61,11 +65,6 @@ extern "C" fn cublasSetStream_v2(handle: usize, stream: usize) -> u32 {
     with_handle(handle, |handle| handle.stream = stream)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cublasSetMathMode(handle: usize, mode: i32) -> u32 {
-    with_handle(handle, |handle| handle.math_mode = mode)
-}
-
 /// The arguments of all these functions.
 struct Arguments<T: Element> {
     name: &'static str,
@@ -79,10 +78,13 @@ struct Arguments<T: Element> {
     leading: [i32; 3],
     strides: [i64; 3],
     products: i32,
+    compute: i32,
+    /// Nanoseconds.
+    time: u64,
 }
 
 impl<T: Element> Arguments<T> {
-    fn run(self, to_tf32: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
+    fn run(self, round: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
         let [m, n, k] = self.shape;
         let scalars = [self.alpha, self.beta];
         let gemm = product::<T, _>(self.transposes, self.shape, scalars, self.starts, self.leading);
@@ -96,7 +98,8 @@ impl<T: Element> Arguments<T> {
         );
         let strides = self.strides.map(|stride| stride as usize);
         let batch = (gemm, products as usize, strides);
-        cublas(|gpu| multiply(gpu, self.handle, batch, &description, to_tf32))
+        let description = format!("{description} mode={}", self.compute);
+        cublas(|gpu| multiply(gpu, self.handle, batch, (&description, self.time), round))
     }
 }
 
@@ -145,125 +148,73 @@ fn sizes<N: TryInto<usize>>(numbers: [N; 3]) -> Option<[usize; 3]> {
     Some([one?, two?, three?])
 }
 
-/// Exports `cublasSgemm` or `cublasDgemm`, and the same for batches.
-macro_rules! gemm {
-    ($function:ident $name:literal, $batched:ident $batched_name:literal, $type:ty, $to_tf32:expr) => {
-        #[unsafe(no_mangle)]
-        extern "C" fn $function(
-            handle: usize,
-            transpose_a: i32,
-            transpose_b: i32,
-            m: i32,
-            n: i32,
-            k: i32,
-            alpha: *const $type,
-            a: u64,
-            lda: i32,
-            b: u64,
-            ldb: i32,
-            beta: *const $type,
-            c: u64,
-            ldc: i32,
-        ) -> u32 {
-            Arguments::<$type> {
-                name: $name,
-                handle,
-                transposes: [transpose_a, transpose_b],
-                shape: [m, n, k],
-                alpha,
-                beta,
-                starts: [a, b, c],
-                leading: [lda, ldb, ldc],
-                strides: [0; 3],
-                products: 1,
-            }
-            .run($to_tf32)
-        }
-
-        #[unsafe(no_mangle)]
-        extern "C" fn $batched(
-            handle: usize,
-            transpose_a: i32,
-            transpose_b: i32,
-            m: i32,
-            n: i32,
-            k: i32,
-            alpha: *const $type,
-            a: u64,
-            lda: i32,
-            stride_a: i64,
-            b: u64,
-            ldb: i32,
-            stride_b: i64,
-            beta: *const $type,
-            c: u64,
-            ldc: i32,
-            stride_c: i64,
-            products: i32,
-        ) -> u32 {
-            Arguments::<$type> {
-                name: $batched_name,
-                handle,
-                transposes: [transpose_a, transpose_b],
-                shape: [m, n, k],
-                alpha,
-                beta,
-                starts: [a, b, c],
-                leading: [lda, ldb, ldc],
-                strides: [stride_a, stride_b, stride_c],
-                products,
-            }
-            .run($to_tf32)
-        }
-    };
-}
-
-gemm!(cublasSgemm_v2 "sgemm", cublasSgemmStridedBatched "sgemm_batched", f32, to_tf32);
-gemm!(cublasDgemm_v2 "dgemm", cublasDgemmStridedBatched "dgemm_batched", f64, |element| element);
-
-/// `CUDA_R_32F`, `CUDA_R_16F` and `CUDA_R_16BF`.
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F` and `CUDA_R_16BF`.
 const F32: i32 = 0;
+const F64: i32 = 1;
 const F16: i32 = 2;
 const BF16: i32 = 14;
 
-/// `CUBLAS_COMPUTE_32F` and `CUBLAS_GEMM_DEFAULT`.
-const AS_COMPUTED: (i32, i32) = (68, -1);
+/// A product of any types.
+#[derive(Clone, Copy)]
+struct Product {
+    name: &'static str,
+    handle: usize,
+    transposes: [i32; 2],
+    shape: [i32; 3],
+    /// Addresses of alpha and beta.
+    scalars: [usize; 2],
+    starts: [u64; 3],
+    leading: [i32; 3],
+    types: [i32; 3],
+    strides: [i64; 3],
+    products: i32,
+    compute: i32,
+    /// Nanoseconds: a setting, and how many times that.
+    time: (&'static str, u64),
+}
 
-/// A and B of 16 bits, with sums and scalars in `f32`, and C in either.
-fn of_halves(
-    (name, handle): (&'static str, usize),
-    (transposes, shape): ([i32; 2], [i32; 3]),
-    [alpha, beta]: [*const f32; 2],
-    (starts, leading, types): ([u64; 3], [i32; 3], [i32; 3]),
-    (strides, products): ([i64; 3], i32),
-    computed: (i32, i32),
-) -> u32 {
-    if computed != AS_COMPUTED {
-        return INVALID_VALUE;
-    }
-    macro_rules! run {
-        ($type:ty) => {
-            Arguments::<$type> {
-                name,
-                handle,
-                transposes,
-                shape,
-                alpha,
-                beta,
-                starts,
-                leading,
-                strides,
-                products,
-            }
-            .run(|element| element)
-        };
-    }
-    match types {
-        [F16, F16, F16] => run!(gemm::F16),
-        [BF16, BF16, BF16] => run!(gemm::Bf16),
-        [F16, F16, F32] => run!(gemm::Of<gemm::F16>),
-        [BF16, BF16, F32] => run!(gemm::Of<gemm::Bf16>),
-        _ => INVALID_VALUE,
+impl Product {
+    fn run(self) -> u32 {
+        let mut time = 0;
+        cublas(|gpu| {
+            let (setting, times) = self.time;
+            let setting = match self.compute {
+                COMPUTE_TF32 => "tf32_ns",
+                _ => setting,
+            };
+            time = gpu.setting(setting) * times;
+            Ok(())
+        });
+        macro_rules! run {
+            ($type:ty, $scalar:ty, $round:expr) => {{
+                let [alpha, beta] = self.scalars.map(std::ptr::with_exposed_provenance::<$scalar>);
+                Arguments::<$type> {
+                    name: self.name,
+                    handle: self.handle,
+                    transposes: self.transposes,
+                    shape: self.shape,
+                    alpha,
+                    beta,
+                    starts: self.starts,
+                    leading: self.leading,
+                    strides: self.strides,
+                    products: self.products,
+                    compute: self.compute,
+                    time,
+                }
+                .run($round)
+            }};
+        }
+        match (self.types, self.compute) {
+            ([F32, F32, F32], COMPUTE_F32) => run!(f32, f32, |element| element),
+            ([F32, F32, F32], COMPUTE_TF32) => run!(f32, f32, to_tf32),
+            ([F64, F64, F64], COMPUTE_F64) => run!(f64, f64, |element| element),
+            ([F16, F16, F16], COMPUTE_F32) => run!(gemm::F16, f32, |element| element),
+            ([BF16, BF16, BF16], COMPUTE_F32) => run!(gemm::Bf16, f32, |element| element),
+            ([F16, F16, F32], COMPUTE_F32) => run!(gemm::Of<gemm::F16>, f32, |element| element),
+            ([BF16, BF16, F32], COMPUTE_F32) => run!(gemm::Of<gemm::Bf16>, f32, |element| element),
+            _ => INVALID_VALUE,
+        }
     }
 }
 
@@ -275,28 +226,36 @@ extern "C" fn cublasGemmEx(
     m: i32,
     n: i32,
     k: i32,
-    alpha: *const f32,
+    alpha: usize,
     a: u64,
     a_type: i32,
     lda: i32,
     b: u64,
     b_type: i32,
     ldb: i32,
-    beta: *const f32,
+    beta: usize,
     c: u64,
     c_type: i32,
     ldc: i32,
-    compute_type: i32,
+    compute: i32,
     algorithm: i32,
 ) -> u32 {
-    of_halves(
-        ("gemm_ex", handle),
-        ([transpose_a, transpose_b], [m, n, k]),
-        [alpha, beta],
-        ([a, b, c], [lda, ldb, ldc], [a_type, b_type, c_type]),
-        ([0; 3], 1),
-        (compute_type, algorithm),
-    )
+    assert_eq!(algorithm, -1);
+    Product {
+        name: "gemm_ex",
+        handle,
+        transposes: [transpose_a, transpose_b],
+        shape: [m, n, k],
+        scalars: [alpha, beta],
+        starts: [a, b, c],
+        leading: [lda, ldb, ldc],
+        types: [a_type, b_type, c_type],
+        strides: [0; 3],
+        products: 1,
+        compute,
+        time: ("cublas_ns", 1),
+    }
+    .run()
 }
 
 #[unsafe(no_mangle)]
@@ -307,7 +266,7 @@ extern "C" fn cublasGemmStridedBatchedEx(
     m: i32,
     n: i32,
     k: i32,
-    alpha: *const f32,
+    alpha: usize,
     a: u64,
     a_type: i32,
     lda: i32,
@@ -316,23 +275,31 @@ extern "C" fn cublasGemmStridedBatchedEx(
     b_type: i32,
     ldb: i32,
     stride_b: i64,
-    beta: *const f32,
+    beta: usize,
     c: u64,
     c_type: i32,
     ldc: i32,
     stride_c: i64,
     products: i32,
-    compute_type: i32,
+    compute: i32,
     algorithm: i32,
 ) -> u32 {
-    of_halves(
-        ("gemm_ex_batched", handle),
-        ([transpose_a, transpose_b], [m, n, k]),
-        [alpha, beta],
-        ([a, b, c], [lda, ldb, ldc], [a_type, b_type, c_type]),
-        ([stride_a, stride_b, stride_c], products),
-        (compute_type, algorithm),
-    )
+    assert_eq!(algorithm, -1);
+    Product {
+        name: "gemm_ex_batched",
+        handle,
+        transposes: [transpose_a, transpose_b],
+        shape: [m, n, k],
+        scalars: [alpha, beta],
+        starts: [a, b, c],
+        leading: [lda, ldb, ldc],
+        types: [a_type, b_type, c_type],
+        strides: [stride_a, stride_b, stride_c],
+        products,
+        compute,
+        time: ("cublas_ns", 1),
+    }
+    .run()
 }
 
 /// The nearest number with 10 bits of mantissa.
@@ -344,181 +311,198 @@ fn multiply<T: Element>(
     gpu: &mut Gpu,
     handle: usize,
     (mut first, products, strides): (Gemm<T>, usize, [usize; 3]),
-    description: &str,
-    to_tf32: impl Fn(T::Input) -> T::Input + Copy,
+    (description, time): (&str, u64),
+    round: impl Fn(T::Input) -> T::Input + Copy,
 ) -> Outcome {
     gpu.status("cublas")?;
     gpu.cublas_launches += 1;
     first.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
     let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
-    let (stream, math_mode) = (known.stream, known.math_mode);
+    let stream = known.stream;
     let is_first = !std::mem::replace(&mut known.has_run, true);
-    gpu.log(format_args!(
-        "cublas {description} mode={math_mode} stream={stream}"
-    ));
+    gpu.log(format_args!("cublas {description} stream={stream}"));
     gpu.run_pending();
-    let time = match math_mode {
-        TF32 => {
-            first.batch(products, strides).for_each(|gemm| gemm.compute(gpu, to_tf32));
-            gpu.setting("tf32_ns")
-        }
-        _ => {
-            let batch = first.batch(products, strides);
-            batch.for_each(|gemm| gemm.compute(gpu, |element| element));
-            gpu.setting("cublas_ns")
-        }
-    };
+    first.batch(products, strides).for_each(|gemm| gemm.compute(gpu, round));
     gpu.work(stream, time, is_first);
     Ok(())
 }
 
-/// What a handle of cublasXt stands for.
-#[derive(Default)]
-pub struct XtHandle {
-    devices: Vec<i32>,
-    block: i32,
-    pinned: i32,
+/// A description of cublasLt's, of any kind: its attributes by number, and how it was made.
+#[derive(Clone, Default)]
+struct Described {
+    made: [i64; 4],
+    attributes: BTreeMap<i32, i64>,
 }
 
-fn with_xt(handle: usize, change: impl FnOnce(&mut XtHandle) -> Outcome) -> u32 {
-    cublas(|gpu| change(gpu.cublas_xt_handles.get_mut(&handle).expect("a handle of cublasXt")))
+/// What a pointer of the caller's stands for.
+fn described(raw: usize) -> &'static mut Described {
+    // SAFETY: all these pointers come from `describe`, and one thread uses each.
+    unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Described>(raw) }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cublasGetProperty(property: i32, value: *mut i32) -> u32 {
-    let version = [12, 9, 1];
-    cublas(|_| put(value, version[property as usize]))
+fn describe(made: *mut usize, arguments: [i64; 4]) -> u32 {
+    let description = Described {
+        made: arguments,
+        attributes: BTreeMap::new(),
+    };
+    let raw = Box::into_raw(Box::new(description)).expose_provenance();
+    cublas(|_| put(made, raw))
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cublasXtCreate(handle: *mut usize) -> u32 {
-    cublas(|gpu| {
-        let new = gpu.new_handle();
-        gpu.cublas_xt_handles.insert(new, XtHandle::default());
-        put(handle, new)
-    })
+fn set(raw: usize, attribute: i32, value: *const u8, bytes: usize) -> u32 {
+    // SAFETY: the function's documentation asks for so many bytes.
+    let value = unsafe { std::slice::from_raw_parts(value, bytes) };
+    let mut wide = [0; 8];
+    wide[..bytes].copy_from_slice(value);
+    described(raw).attributes.insert(attribute, i64::from_le_bytes(wide));
+    0
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cublasXtDestroy(handle: usize) -> u32 {
-    gpu::log_even_if_lost(format_args!("destroy handle={handle}"));
-    cublas(|gpu| {
-        assert!(gpu.cublas_xt_handles.remove(&handle).is_some());
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cublasXtDeviceSelect(handle: usize, count: i32, devices: *const i32) -> u32 {
-    cublas(|gpu| {
-        // SAFETY: the function's documentation asks for so many numbers.
-        let devices = unsafe { std::slice::from_raw_parts(devices, count as usize) }.to_vec();
-        let gpus = 0..gpu.setting("gpus") as i32;
-        let is_twice = |(index, device)| devices[..index].contains(device);
-        let are_there = devices.iter().all(|device| gpus.contains(device));
-        if devices.is_empty() || !are_there || devices.iter().enumerate().any(is_twice) {
-            return Err(INVALID_VALUE);
-        }
-        gpu.cublas_xt_handles.get_mut(&handle).expect("a handle of cublasXt").devices = devices;
-        Ok(())
-    })
+fn forget(raw: usize) -> u32 {
+    // SAFETY: it came from `describe`, and is not used again.
+    drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<Described>(raw)) });
+    0
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cublasXtSetBlockDim(handle: usize, block: i32) -> u32 {
-    with_xt(handle, |handle| {
-        handle.block = block;
-        if block > 0 { Ok(()) } else { Err(INVALID_VALUE) }
-    })
+extern "C" fn cublasLtMatmulDescCreate(made: *mut usize, compute: i32, scale: i32) -> u32 {
+    describe(made, [compute.into(), scale.into(), 0, 0])
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cublasXtSetPinningMemMode(handle: usize, mode: i32) -> u32 {
-    with_xt(handle, |handle| {
-        handle.pinned = mode;
-        if [0, 1].contains(&mode) { Ok(()) } else { Err(INVALID_VALUE) }
-    })
+extern "C" fn cublasLtMatrixLayoutCreate(
+    made: *mut usize,
+    element: i32,
+    rows: u64,
+    columns: u64,
+    leading: i64,
+) -> u32 {
+    describe(made, [element.into(), rows as i64, columns as i64, leading])
 }
 
-/// The product of matrices in host memory, which is complete when this returns.
-struct XtArguments<T: Element> {
-    name: &'static str,
-    handle: usize,
-    transposes: [i32; 2],
-    shape: [usize; 3],
-    alpha: *const T,
-    beta: *const T,
-    starts: [u64; 3],
-    leading: [usize; 3],
+#[unsafe(no_mangle)]
+extern "C" fn cublasLtMatmulPreferenceCreate(made: *mut usize) -> u32 {
+    describe(made, [0; 4])
 }
 
-impl<T: Element<Scalar = T>> XtArguments<T> {
-    fn run(self) -> u32 {
-        let [m, n, k] = self.shape;
-        let scalars = [self.alpha, self.beta];
-        let gemm = product::<T, _>(self.transposes, self.shape, scalars, self.starts, self.leading);
-        let Some(gemm) = gemm else {
-            return INVALID_VALUE;
-        };
-        cublas(|gpu| {
-            gpu.status("cublas")?;
-            gpu.cublas_launches += 1;
-            if gpu.cublas_launches <= gpu.setting("xt_failures") {
-                return Err(EXECUTION_FAILED);
-            }
-            let XtHandle { devices, block, pinned } = &gpu.cublas_xt_handles[&self.handle];
-            assert!(!devices.is_empty() && *block > 0, "cublasXt has not been told all");
-            let devices: Vec<String> = devices.iter().map(i32::to_string).collect();
-            let ([lda, ldb, ldc], name, handle) = (self.leading, self.name, self.handle);
-            let line = format!(
-                "xt name={name} m={m} n={n} k={k} lda={lda} ldb={ldb} ldc={ldc} block={block} pinned={pinned} \
-                 devices={} handle={handle}",
-                devices.join("+")
-            );
-            gpu.log(line);
-            let mut gemm: Gemm<T> = gemm;
-            gemm.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
-            let host = |start: u64, _| std::ptr::with_exposed_provenance_mut(start as usize);
-            gemm.compute_in(host, |element| element);
-            Ok(())
-        })
-    }
-}
-
-/// Exports `cublasXtSgemm` or `cublasXtDgemm`.
-macro_rules! xt_gemm {
-    ($function:ident $name:literal $type:ty) => {
+/// Exports the functions that change and destroy one kind of description.
+macro_rules! description {
+    ($set:ident $destroy:ident) => {
         #[unsafe(no_mangle)]
-        extern "C" fn $function(
-            handle: usize,
-            transpose_a: i32,
-            transpose_b: i32,
-            m: usize,
-            n: usize,
-            k: usize,
-            alpha: *const $type,
-            a: u64,
-            lda: usize,
-            b: u64,
-            ldb: usize,
-            beta: *const $type,
-            c: u64,
-            ldc: usize,
-        ) -> u32 {
-            XtArguments::<$type> {
-                name: $name,
-                handle,
-                transposes: [transpose_a, transpose_b],
-                shape: [m, n, k],
-                alpha,
-                beta,
-                starts: [a, b, c],
-                leading: [lda, ldb, ldc],
-            }
-            .run()
+        extern "C" fn $set(raw: usize, attribute: i32, value: *const u8, bytes: usize) -> u32 {
+            set(raw, attribute, value, bytes)
+        }
+
+        #[unsafe(no_mangle)]
+        extern "C" fn $destroy(raw: usize) -> u32 {
+            forget(raw)
         }
     };
 }
 
-xt_gemm!(cublasXtSgemm "sgemm" f32);
-xt_gemm!(cublasXtDgemm "dgemm" f64);
+description!(cublasLtMatmulDescSetAttribute cublasLtMatmulDescDestroy);
+description!(cublasLtMatrixLayoutSetAttribute cublasLtMatrixLayoutDestroy);
+description!(cublasLtMatmulPreferenceSetAttribute cublasLtMatmulPreferenceDestroy);
+
+/// `cublasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+pub struct Heuristic {
+    algorithm: [u64; 8],
+    workspace_bytes: usize,
+    state: i32,
+    waves: f32,
+    reserved: [i32; 4],
+}
+
+/// How many times as long as the fastest each algorithm takes; the last refuses to run.
+const ALGORITHMS: [u64; 3] = [2, 1, 0];
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasLtMatmulAlgoGetHeuristic(
+    _handle: usize,
+    _description: usize,
+    _a: usize,
+    _b: usize,
+    _c: usize,
+    _d: usize,
+    preference: usize,
+    requested: i32,
+    found: *mut Heuristic,
+    count: *mut i32,
+) -> u32 {
+    // 64 MiB of workspace, and alignments of A, B, C and D.
+    let attributes = &described(preference).attributes;
+    assert_eq!((requested, attributes[&1]), (8, 64 << 20));
+    assert!((5..=8).all(|index| attributes[&index].is_positive()));
+    let none = cublas(|gpu| if gpu.setting("algorithms") == 0 { Err(NOT_SUPPORTED) } else { Ok(()) });
+    if none != 0 {
+        return none;
+    }
+    for (index, _) in ALGORITHMS.iter().enumerate() {
+        let mut algorithm = [0; 8];
+        algorithm[0] = index as u64;
+        let heuristic = Heuristic {
+            algorithm,
+            workspace_bytes: 0,
+            state: 0,
+            waves: 1.0,
+            reserved: [0; 4],
+        };
+        // SAFETY: there is room for eight.
+        unsafe { found.add(index).write(heuristic) };
+    }
+    cublas(|_| put(count, ALGORITHMS.len() as i32))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cublasLtMatmul(
+    handle: usize,
+    description: usize,
+    alpha: usize,
+    a: u64,
+    a_layout: usize,
+    b: u64,
+    b_layout: usize,
+    beta: usize,
+    c: u64,
+    c_layout: usize,
+    d: u64,
+    d_layout: usize,
+    algorithm: *const [u64; 8],
+    _workspace: u64,
+    workspace_bytes: usize,
+    stream: usize,
+) -> u32 {
+    assert_eq!((c, c_layout, workspace_bytes), (d, d_layout, 64 << 20));
+    // SAFETY: the function's documentation asks for one.
+    let [index, ..] = unsafe { *algorithm };
+    let times = ALGORITHMS[index as usize];
+    if times == 0 {
+        return NOT_SUPPORTED;
+    }
+    let operation = described(description);
+    let layouts = [a_layout, b_layout, c_layout].map(|layout| &*described(layout));
+    let transposes = [3, 4].map(|index| operation.attributes.get(&index).copied().unwrap_or(0) as i32);
+    let [m, n] = [layouts[2].made[1], layouts[2].made[2]];
+    let k = match transposes[0] {
+        0 => layouts[0].made[2],
+        _ => layouts[0].made[1],
+    };
+    with_handle(handle, |handle| assert_eq!(handle.stream, stream));
+    let attribute = |index: i32| layouts.map(|layout| layout.attributes[&index]);
+    Product {
+        name: "matmul",
+        handle,
+        transposes,
+        shape: [m, n, k].map(|side| side as i32),
+        scalars: [alpha, beta],
+        starts: [a, b, c],
+        leading: layouts.map(|layout| layout.made[3] as i32),
+        types: layouts.map(|layout| layout.made[0] as i32),
+        strides: attribute(6),
+        products: attribute(5)[0] as i32,
+        compute: operation.made[0] as i32,
+        time: ("cublaslt_ns", times),
+    }
+    .run()
+}

@@ -344,6 +344,15 @@ driver! {
         gpu.wait_for_event(event);
         Ok(())
     };
+    // Here the host does not queue: it does, so a wait for the host must not hold it up.
+    fn cuLaunchHostFunc(_stream: usize, function: extern "C" fn(usize), data: usize) |_| {
+        std::thread::spawn(move || function(data));
+        Ok(())
+    };
+    fn cuEventQuery(event: usize) |gpu| {
+        gpu.wait_for_time_of(event);
+        Ok(())
+    };
     fn cuEventElapsedTime(milliseconds: *mut f32, start: usize, end: usize) |gpu| {
         put(milliseconds, gpu.milliseconds_between(start, end)?)
     };

@@ -26,10 +26,11 @@ pub type Outcome = Result<(), u32>;
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
 /// which NCCL's ranks, each a process, send each other messages.
-const SETTINGS: [(&str, u64); 26] = [
+const SETTINGS: [(&str, u64); 28] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
+    ("cublaslt_ns", 93_750),
     ("tf32_ns", 31_250),
     // Whether a wait for a stream lasts as long as its launches, by the clock on the wall.
     ("waits", 1),
@@ -53,6 +54,9 @@ const SETTINGS: [(&str, u64); 26] = [
     ("memory_mhz", 3201),
     ("power_mw", 689_500),
     ("celsius", 62),
+    // Joules a second of the counter of energy, and whether cublasLt proposes algorithms.
+    ("energy_w", 500),
+    ("algorithms", 1),
     // NCCL's version, and whether an MPI library that says what it takes would take GPUs' memory.
     ("nccl", 22_105),
     ("mpi", 0),
@@ -64,13 +68,11 @@ const SETTINGS: [(&str, u64); 26] = [
     ("launch", 0),
     ("cublas", 0),
     // The first allocation that fails, and the first launch that loses the context; the first
-    // launches of a kernel and of cuBLAS that leave C wrong; the last product of cublasXt that
-    // fails, as those before it do. Counted from 1; 0 for none.
+    // launches of a kernel and of cuBLAS that leave C wrong. Counted from 1; 0 for none.
     ("no_memory_at", 0),
     ("crash_at", 0),
     ("wrong_kernel_from", 0),
     ("wrong_cublas_from", 0),
-    ("xt_failures", 0),
 ];
 
 /// Nanoseconds that the first launch of anything takes in addition: it loads code.
@@ -115,7 +117,6 @@ pub struct Gpu {
     pub kernel_launches: u64,
     pub cublas_launches: u64,
     pub cublas_handles: BTreeMap<usize, crate::cublas::Handle>,
-    pub cublas_xt_handles: BTreeMap<usize, crate::cublas::XtHandle>,
     /// The context in which a kernel has crashed: while it is current, every call fails.
     pub lost: Option<usize>,
     handles: usize,
@@ -513,6 +514,19 @@ impl Gpu {
         self.log(format_args!("wait context={context}"));
         let moment = self.events[&event].expect("an event that was recorded");
         self.run_stream(moment.stream, Some(moment.recording));
+    }
+
+    /// Waits for an event as [`Gpu::wait`] for a stream, as long as its launches last.
+    pub fn wait_for_time_of(&mut self, event: usize) {
+        self.wait_for_event(event);
+        let moment = self.events[&event].expect("an event that was recorded");
+        let waits = self.setting("waits") == 1;
+        let stream = self.stream(moment.stream);
+        stream.waited = stream.waited.max(moment.number);
+        if waits && moment.ns > stream.waited_ns {
+            thread::sleep(Duration::from_nanos(moment.ns - stream.waited_ns));
+            stream.waited_ns = moment.ns;
+        }
     }
 
     pub fn new_event(&mut self) -> usize {

@@ -1,6 +1,7 @@
 //! NVML's functions, as `nvml.h` documents them.
 
 use std::ffi::{CStr, c_char};
+use std::time::SystemTime;
 
 use crate::gpu::{Outcome, call, put};
 
@@ -50,6 +51,18 @@ extern "C" fn nvmlDeviceGetClockInfo(device: usize, clock: i32, mhz: *mut u32) -
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetPowerUsage(device: usize, milliwatts: *mut u32) -> u32 {
     read(device, "power_mw", milliwatts)
+}
+
+/// A counter that advances in steps of 20 ms.
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetTotalEnergyConsumption(device: usize, millijoules: *mut u64) -> u32 {
+    assert_eq!(device, GPU);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let steps = since.map_or(0, |since| since.as_millis() as u64 / 20);
+    call(|gpu| match gpu.setting("energy_w") {
+        0 => Err(NOT_SUPPORTED),
+        watts => put(millijoules, steps * 20 * watts),
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,598 @@
+//! NVIDIA's cuBLAS and cublasLt, loaded at run time: what a user would call instead of our kernels.
+//!
+//! Each in the form that programs use by default. cuBLAS is `cublasGemmEx` in its default math
+//! mode, which for f32 and f64 is IEEE arithmetic, and for 16 bits allows reductions in 16 bits, as
+//! PyTorch does. cublasLt ([`lt`]) is the fastest of the first eight algorithms that its heuristics
+//! propose, with a workspace of 64 MiB.
+
+mod column_major;
+mod lt;
+
+use std::ffi::{c_int, c_longlong, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use thiserror::Error;
+
+use gpu_gemm::{CudaDevice, DataType, ElementType, Scalar};
+
+use self::column_major::ColumnMajor;
+use self::lt::{Lt, LtProduct};
+use super::library::{Loaded, Unusable};
+use super::places::Places;
+use crate::data::{Number, Problem};
+use crate::run::{Placed, call};
+
+/// Why cuBLAS cannot be measured.
+#[derive(Debug, Error, PartialEq)]
+pub enum CublasError {
+    #[error(
+        "There is no cuBLAS (libcublas.so) on this machine. Install a CUDA toolkit or the Python package nvidia-cublas-cu12, or set LIBCUBLAS_PATH to the library or its folder."
+    )]
+    NotFound,
+    #[error("{} cannot be used as cuBLAS: {reason}.", path.display())]
+    Unusable { path: PathBuf, reason: String },
+    #[error("cuBLAS failed in {function} with status {status}.")]
+    Failed {
+        function: &'static str,
+        status: c_int,
+    },
+    #[error("cuBLAS does not multiply {0}.")]
+    NoSuchType(DataType),
+    #[error("cublasLt proposes no algorithm for this product.")]
+    NoAlgorithm,
+    #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
+    TooLarge,
+    #[error("{0}")]
+    Device(String),
+}
+
+impl From<Unusable> for CublasError {
+    fn from(Unusable { path, reason }: Unusable) -> CublasError {
+        CublasError::Unusable { path, reason }
+    }
+}
+
+/// Which of the two libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    Cublas,
+    CublasLt,
+}
+
+impl Interface {
+    pub const ALL: [Interface; 2] = [Interface::Cublas, Interface::CublasLt];
+
+    fn name(self) -> &'static str {
+        match self {
+            Interface::Cublas => "cublas",
+            Interface::CublasLt => "cublaslt",
+        }
+    }
+}
+
+/// What is multiplied, and how precisely it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// `f32`, computed as `f32` in every step, so without tensor cores: what `f32` kernels are
+    /// compared with.
+    Single,
+    /// `f64`, computed as `f64` in every step.
+    Double,
+    /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
+    /// different result.
+    Tf32,
+    /// `bf16` with sums in `f32`, on tensor cores.
+    Bf16,
+    /// `f16` with sums in `f32`, on tensor cores.
+    F16,
+    /// The same two with C in `f32`.
+    Bf16F32,
+    F16F32,
+}
+
+/// What ends the names of those that round f32 to TF32.
+const TF32: &str = "tf32";
+
+/// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
+pub fn is_tf32(name: &str) -> bool {
+    name.rsplit('-').next() == Some(TF32)
+}
+
+/// Whether what was measured is a library that multiplies on tensor cores: all but `cublas-fp32` and
+/// `cublaslt-fp32`.
+pub fn is_on_tensor_cores(name: &str) -> bool {
+    name.starts_with("cublas") && !name.ends_with("-fp32")
+}
+
+/// For people: `cuBLAS fp32` for `cublas-fp32`, `cublasLt tf32 (tensor cores)` for `cublaslt-tf32`.
+pub fn title(name: &str) -> String {
+    let (library, precision) = name.split_once('-').unwrap_or((name, ""));
+    let library = match library {
+        "cublas" => "cuBLAS",
+        "cublaslt" => "cublasLt",
+        other => other,
+    };
+    let on_tensor_cores = if precision == TF32 {
+        " (tensor cores)"
+    } else {
+        ""
+    };
+    format!("{library} {precision}{on_tensor_cores}")
+}
+
+impl Precision {
+    /// That of a type by default.
+    ///
+    /// # Errors
+    ///
+    /// cuBLAS does not multiply it.
+    pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
+        match data_type {
+            DataType::F32 => Ok(Precision::Single),
+            DataType::F64 => Ok(Precision::Double),
+            DataType::BF16 => Ok(Precision::Bf16),
+            DataType::F16 => Ok(Precision::F16),
+            DataType::BF16_F32 => Ok(Precision::Bf16F32),
+            DataType::F16_F32 => Ok(Precision::F16F32),
+            other => Err(CublasError::NoSuchType(other)),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Precision::Single => "fp32",
+            Precision::Double => "fp64",
+            Precision::Tf32 => TF32,
+            Precision::Bf16 => "bf16",
+            Precision::F16 => "f16",
+            Precision::Bf16F32 => "bf16-f32",
+            Precision::F16F32 => "f16-f32",
+        }
+    }
+
+    /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F` or `_32F_FAST_TF32`.
+    fn compute_type(self) -> c_int {
+        match self {
+            Precision::Double => 70,
+            Precision::Tf32 => 77,
+            _ => 68,
+        }
+    }
+
+    /// The `cudaDataType_t`s of A and B, of C, and of alpha and beta.
+    fn data_types(self) -> [c_int; 3] {
+        let [f32, f64, f16, bf16] = [
+            ElementType::F32,
+            ElementType::F64,
+            ElementType::F16,
+            ElementType::Bf16,
+        ]
+        .map(cuda_data_type);
+        match self {
+            Precision::Single | Precision::Tf32 => [f32; 3],
+            Precision::Double => [f64; 3],
+            Precision::Bf16 => [bf16, bf16, f32],
+            Precision::F16 => [f16, f16, f32],
+            Precision::Bf16F32 => [bf16, f32, f32],
+            Precision::F16F32 => [f16, f32, f32],
+        }
+    }
+}
+
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF` and `CUDA_R_32I`.
+fn cuda_data_type(element: ElementType) -> c_int {
+    match element {
+        ElementType::F32 => 0,
+        ElementType::F64 => 1,
+        ElementType::F16 => 2,
+        ElementType::Bf16 => 14,
+        ElementType::I32 => 10,
+    }
+}
+
+/// `CUBLAS_GEMM_DEFAULT`.
+const DEFAULT_ALGORITHM: c_int = -1;
+
+type Handle = *mut c_void;
+type Create = unsafe extern "C" fn(handle: *mut Handle) -> c_int;
+type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
+type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
+type SetStream = unsafe extern "C" fn(handle: Handle, stream: *mut c_void) -> c_int;
+/// `cublasGemmEx`.
+type Gemm = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: c_int,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    c_type: c_int,
+    ldc: c_int,
+    compute_type: c_int,
+    algorithm: c_int,
+) -> c_int;
+/// `cublasGemmStridedBatchedEx`.
+type GemmBatched = unsafe extern "C" fn(
+    handle: Handle,
+    transpose_a: c_int,
+    transpose_b: c_int,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+    alpha: *const c_void,
+    a: *const c_void,
+    a_type: c_int,
+    lda: c_int,
+    stride_a: c_longlong,
+    b: *const c_void,
+    b_type: c_int,
+    ldb: c_int,
+    stride_b: c_longlong,
+    beta: *const c_void,
+    c: *mut c_void,
+    c_type: c_int,
+    ldc: c_int,
+    stride_c: c_longlong,
+    batch_count: c_int,
+    compute_type: c_int,
+    algorithm: c_int,
+) -> c_int;
+
+/// cuBLAS or cublasLt on a device's stream.
+pub struct Cublas<'device> {
+    device: &'device CudaDevice,
+    handle: Handle,
+    destroy: Destroy,
+    calls: Calls,
+    precision: Precision,
+    name: String,
+    version: c_int,
+    path: &'static Path,
+}
+
+enum Calls {
+    Cublas { gemm: Gemm, batched: GemmBatched },
+    CublasLt(Lt),
+}
+
+impl<'device> Cublas<'device> {
+    /// Prepares it to launch on `device`'s stream.
+    ///
+    /// # Errors
+    ///
+    /// It is not found, or does not start.
+    pub fn load(
+        device: &'device CudaDevice,
+        interface: Interface,
+        precision: Precision,
+    ) -> Result<Self, CublasError> {
+        let of_device = |error: gpu_gemm::DeviceError| CublasError::Device(error.to_string());
+        device.enter().map_err(of_device)?;
+        let library = library()?;
+        // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
+        let (create, destroy, get_version, set_stream) = unsafe {
+            (
+                library.function::<Create>("cublasCreate_v2")?,
+                library.function::<Destroy>("cublasDestroy_v2")?,
+                library.function::<GetVersion>("cublasGetVersion_v2")?,
+                library.function::<SetStream>("cublasSetStream_v2")?,
+            )
+        };
+        let calls = match interface {
+            // SAFETY: as above.
+            Interface::Cublas => unsafe {
+                Calls::Cublas {
+                    gemm: library.function::<Gemm>("cublasGemmEx")?,
+                    batched: library.function::<GemmBatched>("cublasGemmStridedBatchedEx")?,
+                }
+            },
+            Interface::CublasLt => {
+                let workspace = device.allocate(lt::WORKSPACE_BYTES).map_err(of_device)?;
+                Calls::CublasLt(Lt::load(library, workspace)?)
+            }
+        };
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the device's primary context, which cuBLAS uses, is current.
+        succeeded("cublasCreate", unsafe { create(&mut handle) })?;
+        let mut cublas = Cublas {
+            device,
+            handle,
+            destroy,
+            calls,
+            precision,
+            name: format!("{}-{}", interface.name(), precision.name()),
+            version: 0,
+            path: library.path(),
+        };
+        // SAFETY: the handle is valid, and the stream lives as long as the device that is
+        // borrowed.
+        unsafe {
+            succeeded("cublasGetVersion", get_version(handle, &mut cublas.version))?;
+            let stream = device.stream().as_inner().cast();
+            succeeded("cublasSetStream", set_stream(handle, stream))?;
+        }
+        Ok(cublas)
+    }
+
+    /// How it computes.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// The name in reports: `cublas-fp32`, or `cublaslt-bf16-f32`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
+    pub fn description(&self) -> String {
+        format!(
+            "{} from {}",
+            version_name(self.version),
+            self.path.display()
+        )
+    }
+
+    /// Whether it is cublasLt.
+    pub fn is_lt(&self) -> bool {
+        matches!(self.calls, Calls::CublasLt(_))
+    }
+
+    /// `problem`, ready to be multiplied on matrices that lie like these.
+    ///
+    /// # Errors
+    ///
+    /// There is no function or no algorithm for it, or it is too large.
+    pub(crate) fn product<'a, T: Number>(
+        &'a self,
+        problem: &Problem<T>,
+        matrices: &[Placed; 3],
+    ) -> Result<Product<'a>, CublasError> {
+        let batch = call(problem, *matrices).batch;
+        let product = ColumnMajor::new(problem.shape(), problem.transposes, matrices, batch)?;
+        let scalars = match (problem.alpha.scalar(), problem.beta.scalar()) {
+            (Scalar::F32(alpha), Scalar::F32(beta)) => Scalars::Single([alpha, beta]),
+            (Scalar::F64(alpha), Scalar::F64(beta)) => Scalars::Double([alpha, beta]),
+            _ => return Err(CublasError::NoSuchType(problem.data_type())),
+        };
+        let lt = match &self.calls {
+            Calls::Cublas { .. } => None,
+            // It reads A and B all the same.
+            Calls::CublasLt(_) if problem.alpha == T::default() => {
+                return Err(CublasError::NoAlgorithm);
+            }
+            Calls::CublasLt(lt) => {
+                let [a, b, c] = matrices.map(|placed| lt::alignment(placed.start as usize));
+                Some(lt.product(self.handle, self.precision, &product, [b, a, c])?)
+            }
+        };
+        Ok(Product {
+            cublas: self,
+            product,
+            scalars,
+            lt,
+        })
+    }
+}
+
+/// A product that cuBLAS is ready to launch.
+pub(crate) struct Product<'a> {
+    cublas: &'a Cublas<'a>,
+    product: ColumnMajor,
+    scalars: Scalars,
+    lt: Option<LtProduct<'a>>,
+}
+
+/// Alpha and beta.
+enum Scalars {
+    Single([f32; 2]),
+    Double([f64; 2]),
+}
+
+impl Scalars {
+    fn pointers(&self) -> [*const c_void; 2] {
+        match self {
+            Scalars::Single([alpha, beta]) => {
+                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
+            }
+            Scalars::Double([alpha, beta]) => {
+                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
+            }
+        }
+    }
+}
+
+impl Product<'_> {
+    /// How many algorithms there are to choose from: one for cuBLAS, which chooses itself.
+    pub fn algorithms(&self) -> usize {
+        self.lt.as_ref().map_or(1, LtProduct::algorithms)
+    }
+
+    /// Takes the algorithm with this number for the launches that follow.
+    pub fn choose(&mut self, algorithm: usize) {
+        if let Some(lt) = &mut self.lt {
+            lt.choose(algorithm);
+        }
+    }
+
+    /// Launches `C = alpha * A * B + beta * C`, of all products of a batch, and does not wait.
+    ///
+    /// # Errors
+    ///
+    /// cuBLAS fails.
+    ///
+    /// # Safety
+    ///
+    /// `matrices` hold A, B and C of the problem, as kernels get them, until the launch has ended,
+    /// and lie like those that this product was made for.
+    pub unsafe fn launch(&self, matrices: &[Placed; 3]) -> Result<(), CublasError> {
+        let Product {
+            cublas,
+            product,
+            scalars,
+            lt,
+        } = self;
+        let [a, b, c] = matrices.map(|placed| placed.start.cast::<c_void>());
+        let [alpha, beta] = scalars.pointers();
+        let precision = cublas.precision;
+        let ([inputs, output, _], compute) = (precision.data_types(), precision.compute_type());
+        let ColumnMajor {
+            sides: [m, n, k],
+            operations: [first, second],
+            leading: [ld_first, ld_second, ld_result],
+            products,
+            strides: [from, by, to],
+        } = *product;
+        match &cublas.calls {
+            // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
+            // copies the scalars.
+            Calls::Cublas { gemm, .. } if products == 1 => succeeded("cublasGemmEx", unsafe {
+                gemm(
+                    cublas.handle,
+                    first,
+                    second,
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    b,
+                    inputs,
+                    ld_first,
+                    a,
+                    inputs,
+                    ld_second,
+                    beta,
+                    c,
+                    output,
+                    ld_result,
+                    compute,
+                    DEFAULT_ALGORITHM,
+                )
+            }),
+            Calls::Cublas { batched, .. } => {
+                // SAFETY: as above.
+                succeeded("cublasGemmStridedBatchedEx", unsafe {
+                    batched(
+                        cublas.handle,
+                        first,
+                        second,
+                        m,
+                        n,
+                        k,
+                        alpha,
+                        b,
+                        inputs,
+                        ld_first,
+                        from,
+                        a,
+                        inputs,
+                        ld_second,
+                        by,
+                        beta,
+                        c,
+                        output,
+                        ld_result,
+                        to,
+                        products,
+                        compute,
+                        DEFAULT_ALGORITHM,
+                    )
+                })
+            }
+            Calls::CublasLt(_) => {
+                let lt = lt.as_ref().ok_or(CublasError::NoAlgorithm)?;
+                let stream = cublas.device.stream().as_inner().cast();
+                // SAFETY: as above.
+                unsafe { lt.launch(cublas.handle, [alpha, beta], [b, a], c, stream) }
+            }
+        }
+    }
+}
+
+impl Drop for Cublas<'_> {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the handle is valid and not used again.
+            unsafe { (self.destroy)(self.handle) };
+        }
+    }
+}
+
+fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
+    match status {
+        0 => Ok(()),
+        status => Err(CublasError::Failed { function, status }),
+    }
+}
+
+/// `120901` is 12.9.1.
+fn version_name(version: c_int) -> String {
+    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+    format!("{major}.{minor}.{patch}")
+}
+
+/// The cuBLAS that would be loaded, with its path, for people to read.
+pub fn find() -> Option<&'static Path> {
+    library().ok().map(Loaded::path)
+}
+
+/// The library, loaded on first use and kept: a GPU's context holds its code. cublasLt comes with
+/// it, as a library that cuBLAS needs.
+fn library() -> Result<&'static Loaded, CublasError> {
+    static LIBRARY: OnceLock<Option<Loaded>> = OnceLock::new();
+    let found = LIBRARY.get_or_init(|| {
+        // SAFETY: loading NVIDIA's library has no requirements of its own.
+        unsafe { Loaded::first_of(Places::of_this_process().candidates()) }
+    });
+    found.as_ref().ok_or(CublasError::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `cublas_api.h` has them: `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_64F` and
+    /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
+    #[test]
+    fn only_tf32_may_round_its_operands() {
+        let of = [Precision::Single, Precision::Double, Precision::Tf32];
+        assert_eq!(of.map(Precision::compute_type), [68, 70, 77]);
+        assert_eq!(Precision::Bf16.compute_type(), 68);
+    }
+
+    #[test]
+    fn names_tell_the_library_and_the_precision() {
+        assert_eq!(title("cublas-fp32"), "cuBLAS fp32");
+        assert_eq!(title("cublaslt-bf16-f32"), "cublasLt bf16-f32");
+        assert_eq!(title("cublaslt-tf32"), "cublasLt tf32 (tensor cores)");
+        assert!(is_tf32("cublas-tf32") && is_tf32("cublaslt-tf32"));
+        assert!(!is_tf32("cublas-fp32"));
+        let on_tensor_cores = ["cublas-fp32", "cublaslt-fp64", "naive"].map(is_on_tensor_cores);
+        assert_eq!(on_tensor_cores, [false, true, false]);
+    }
+
+    #[test]
+    fn versions_read_as_people_write_them() {
+        assert_eq!(version_name(120_901), "12.9.1");
+        assert_eq!(version_name(130_000), "13.0.0");
+    }
+
+    #[test]
+    fn a_status_is_an_error_that_names_the_function() {
+        assert_eq!(succeeded("cublasGemmEx", 0), Ok(()));
+        assert_eq!(
+            succeeded("cublasGemmEx", 13).unwrap_err().to_string(),
+            "cuBLAS failed in cublasGemmEx with status 13."
+        );
+    }
+}

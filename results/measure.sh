@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Measures what the book and the README quote. Each line is one run of `rust-gemm bench`, and writes one file of
+# this folder: all contenders of a file alternate in one process. To be run on an idle machine, from a release build:
+#
+#     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 15 minutes
+#     results/measure.sh h100                                 # the shapes, on one H100
+#     results/measure.sh two-gpus                             # on two GPUs of one host
+#     results/measure.sh cpu                                  # by OpenCL on a CPU, beside the simulator
+#
+# RUST_GEMM names the program, if it is not to be built here; FOLDER the folder to write to.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+sections="fp32 16-bits tensor-cores others h100 two-gpus cpu"
+for section in "${@:-}"; do
+    if [[ " $sections " != *" $section "* ]]; then
+        sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+        exit 2
+    fi
+done
+program=${RUST_GEMM:-$here/../target/release/rust-gemm}
+folder=${FOLDER:-$here}
+if [ -z "${RUST_GEMM:-}" ]; then
+    cargo build --release --locked --manifest-path "$here/../Cargo.toml" -p host
+fi
+
+# `bench FILE ARGUMENTS`: measures, and says how long that took. If it fails, the others are measured all the same.
+failed=0
+bench() {
+    local file=$1 began=$SECONDS log
+    shift
+    log=$("$program" bench "$@" --json "$folder/$file.json" 2>&1) || {
+        echo "FAILED: $file: $(tail -n 1 <<<"$log")"
+        failed=1
+    }
+    echo "$file: $((SECONDS - began)) s"
+}
+
+# The ladder in fp32, the fast kernels at 8192, the speed at the power limit, and shapes that programs multiply.
+fp32() {
+    bench h200 --kernel all,auto --sizes 1024,2048,4096
+    bench h200-large --kernel double-buffer,warp-tiled,async-pipeline,wide-thread-tile,auto --sizes 8192 --runs 10
+    bench h200-sustained --kernel auto --sizes 4096,8192 --sustained 2
+    bench h200-shapes --preset shapes
+}
+
+16-bits() {
+    bench h200-bf16 --kernel warpgroup-nt,warp-specialized-nt,auto --dtype bf16 --transpose-b --sizes 2048,4096,8192 --sustained 4
+    bench h200-bf16-nn --kernel warpgroup,warp-specialized,auto --dtype bf16 --sizes 4096,8192 --sustained 2
+    bench h200-f16 --kernel warpgroup-nt,warp-specialized-nt,auto --dtype f16 --transpose-b --sizes 4096,8192 --sustained 2
+    bench h200-bf16-tn --kernel warpgroup-tn --dtype bf16 --transpose-a --sizes 4096
+    bench h200-bf16-tt --kernel warpgroup-tt --dtype bf16 --transpose-a --transpose-b --sizes 4096
+    bench h200-bf16-f32 --kernel warp-specialized-nt,auto --dtype bf16-f32 --transpose-b --sizes 4096,8192 --sustained 2
+    bench h200-persistent --kernel warp-specialized,persistent,auto --dtype bf16 --shape 16x4096x4096,128x4096x4096,512x512x8192,1024x1024x1024,768x2816x8192,1x512x500000
+    bench h200-bf16-shapes --preset shapes --dtype bf16
+}
+
+# f32 on tensor cores, rounded to tf32 or split into two f16, and f64.
+tensor-cores() {
+    bench h200-tf32 --kernel tensor-core,warp-specialized-tf32 --math tf32 --sizes 4096,8192 --sustained 2
+    bench h200-tf32-nt --kernel warp-specialized-tf32-nt --math tf32 --transpose-b --sizes 4096,8192 --sustained 2
+    bench h200-tf32-tn --kernel warp-specialized-tf32-tn --math tf32 --transpose-a --sizes 4096
+    bench h200-tf32-tt --kernel warp-specialized-tf32-tt --math tf32 --transpose-a --transpose-b --sizes 4096
+    bench h200-split --kernel split-fp32 --math split --sizes 2048,4096,8192 --sustained 2
+    bench h200-fp64 --kernel fp64-tensor,warp-specialized-fp64 --dtype f64 --sizes 1024,2048,4096,8192 --sustained 2
+}
+
+# Batches, the ladder by OpenCL, and odd shapes, with the time that each stage of checking takes.
+others() {
+    bench h200-batches --kernel auto --shape 64x64x64,256x256x256 --batch 512
+    bench h200-batches-bf16 --kernel auto --dtype bf16 --shape 256x256x256 --batch 512 --runs 10
+    bench h200-opencl --device cuda,opencl --kernel naive,tiled-32,thread-coarsened,register-blocked-sn8,vectorized-sn8,conflict-free-sn8,double-buffer-sn8,warp-tiled,async-pipeline,wide-thread-tile --sizes 4096 --baseline none
+    bench h200-odd --kernel naive,row-shared,pitched,tiled-32,auto --runs 3 --shape 1x1x1,1x1x1000000,1000000x1x1,1x1000000x1,70000x3x5,3x70000x5,3x5x70000,5000000x2x3,2x5000000x3,1x16384x16384,16384x1x16384,17x4099x333,4099x17x333,333x17x4099,1023x1025x1027,65537x31x33,31x65537x33,100000x100x10,10x100000x100,7x7x10000000
+}
+
+h100() {
+    bench h100-shapes --preset shapes
+    bench h100-bf16-shapes --preset shapes --dtype bf16
+}
+
+two-gpus() {
+    bench h200-two-gpus --device cuda:0+1 --kernel auto --sizes 16384 --start spread,first-b
+    bench h200-two-gpus-bf16 --device cuda:0+1 --kernel auto --dtype bf16 --sizes 16384 --start spread,first-b
+}
+
+cpu() {
+    bench opencl-2-cores --device sim,opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+}
+
+for section in "$@"; do
+    "$section"
+done
+exit $failed
