@@ -31,6 +31,8 @@ pub(crate) enum Token<'a> {
     /// `$name`
     Comdat(Cow<'a, str>),
     Integer(i128),
+    /// An integer beyond the range of `i128`, as written.
+    WideInteger(&'a str),
     /// As written.
     Float(&'a str),
     /// `"text"`
@@ -215,13 +217,14 @@ impl<'a> Lexer<'a, '_> {
         if word.contains('.') || word.starts_with("0x") {
             return Ok(Token::Float(word));
         }
+        let digits = word.strip_prefix('-').unwrap_or(word);
         match word.parse::<i128>() {
             Ok(value) => Ok(Token::Integer(value)),
-            // All 128 bits used: the same bits, read as signed.
-            Err(_) => match word.parse::<u128>() {
-                Ok(value) => Ok(Token::Integer(value as i128)),
-                Err(_) => self.error(format!("`{word}` is not a number of at most 128 bits")),
-            },
+            // Which number that is depends on its type.
+            Err(_) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(Token::WideInteger(word))
+            }
+            Err(_) => self.error(format!("`{word}` is not a number")),
         }
     }
 
@@ -328,6 +331,7 @@ impl std::fmt::Display for Token<'_> {
             Token::DebugRecord(name) => write!(f, "#{name}"),
             Token::Comdat(name) => write!(f, "${name}"),
             Token::Integer(value) => write!(f, "{value}"),
+            Token::WideInteger(digits) => f.write_str(digits),
             Token::String(bytes) => write!(f, "\"{}\"", String::from_utf8_lossy(bytes)),
             Token::Bytes(bytes) => write!(f, "c\"{}\"", bytes.escape_ascii()),
             Token::Punctuation(character) => write!(f, "{character}"),

@@ -25,10 +25,18 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, Test); 12] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
+        (
+            "narrow_parameters_are_extended_in_the_callee",
+            narrow_parameters,
+        ),
+        (
+            "constants_of_more_than_127_bits_are_positive",
+            wide_constants,
+        ),
         ("guarded_divisions_stay_guarded", guarded_divisions),
         ("libnvvm_draws_no_wrong_conclusion", wrong_conclusions),
         ("remainders_of_f32_are_exact", remainders_of_f32),
@@ -139,6 +147,97 @@ fn sixteen_bits() -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// The pattern that differed on a GPU: `ptxas` does not extend a parameter of 8 or 16 bits that is
+/// signed, and what it then computes from unsigned is wrong. Interpreted PTX is right all the same,
+/// so the instruction itself must be gone.
+fn narrow_parameters() -> Result<(), Failed> {
+    let mut functions = Vec::new();
+    for (from, to) in [
+        ("i8", "u16"),
+        ("i8", "u8"),
+        ("i16", "u16"),
+        ("i16", "i16"),
+        ("u8", "i16"),
+    ] {
+        for (what, value) in [
+            ("rotated", "(v as TO).rotate_right(2).rotate_left(w)"),
+            ("shifted", "((v as TO) >> 3).wrapping_add(w as TO)"),
+            ("compared", "((v as TO) < (w as TO)) as TO + (v < 5) as TO"),
+            ("divided", "(v as TO) / 7"),
+        ] {
+            let name = format!("{what}_{from}_{to}");
+            let value = value.replace("TO", to);
+            let rust = format!(
+                "#[inline(never)]\nfn of_{name}(v: {from}, w: u32) -> {to} {{ {value} }}\n\
+                 pub fn {name}(x: &[u64; 8]) -> u64 {{\n\
+                 of_{name}(x[0].wrapping_add(x[1]) as {from}, (x[1] & 15) as u32) as u64\n}}\n"
+            );
+            functions.push((name, rust));
+        }
+    }
+    let numbers = [0_i64, 1, -2, -32, 127, -128, 200, 32767, -32768, 0x1_8001];
+    let inputs = numbers.map(|a| [a as u64, 0x1_0003, 0, 0, 0, 0, 0, 0]);
+    let configs = configs(&DIALECTS);
+    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())?;
+    let batch = Batch::new(&functions)?;
+    for config in configs {
+        let ptx = batch.ptx(config)?;
+        assert!(ptx.contains("ld.param."), "all functions were inlined");
+        let wrong = |line: &&str| {
+            let line = line.trim();
+            ["ld.param.s8", "ld.param.s16"]
+                .iter()
+                .any(|one| line.starts_with(one))
+                && line.contains("%rs")
+        };
+        if let Some(line) = ptx.lines().find(wrong) {
+            return Err(format!("{config}: {line}").into());
+        }
+    }
+    Ok(())
+}
+
+/// A constant from 2^127 on was read as negative where its type has 256 bits.
+fn wide_constants() -> Result<(), Failed> {
+    const MANY: &str = "197723604066466580963374858673852865406";
+    let product = |a: &str, b: &str| format!("({a}).carrying_mul({b}, x[1] as u128).1 as u64");
+    let functions = [
+        ("by_all_ones", product("x[0] as u128", "u128::MAX")),
+        ("by_half", product("x[0] as u128", "1 << 127")),
+        (
+            "by_many",
+            product("(x[2] as u128) << 64 | x[0] as u128", MANY),
+        ),
+        (
+            "by_few",
+            product("(x[2] as u128) << 64 | x[0] as u128", "12345"),
+        ),
+        (
+            "with_sum",
+            format!(
+                "{{ let (low, high) = (x[0] as u128).carrying_mul_add({MANY}, x[1] as u128, x[2] as u128); \
+                 let v = low.wrapping_mul(3) ^ high; (v as u64) ^ ((v >> 64) as u64).rotate_left(7) }}"
+            ),
+        ),
+        (
+            "of_128_bits",
+            format!("(((x[0] as u128) ^ {MANY}) >> 60) as u64"),
+        ),
+    ];
+    let functions = functions.map(|(name, value)| function(name, &value));
+    let numbers = [0, 1, 2, 0x7f_f800_007f_c000, u64::MAX];
+    let mut inputs = Vec::new();
+    for a in numbers {
+        for b in numbers {
+            inputs.push([a, b, !a, 0, 0, 0, 0, 0]);
+        }
+    }
+    let configs = configs(&DIALECTS);
+    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }
 
 /// The newer libNVVM dropped the test for zero of the unsigned ones.

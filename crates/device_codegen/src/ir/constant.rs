@@ -9,6 +9,8 @@ use super::{CastOperation, Symbol, Type};
 pub(crate) enum Constant {
     /// `true` and `false` are 1 and 0 of type `i1`.
     Integer(i128),
+    /// An integer of more than 128 bits that is beyond the range of `i128`, as LLVM wrote it.
+    WideInteger(Arc<str>),
     /// As LLVM wrote it: `1.000000e+00`, `0x36A0000000000000`. Rewriting it could lose bits.
     Float(Arc<str>),
     Null,

@@ -34,6 +34,11 @@ impl Parser<'_> {
         let token = self.next();
         match token {
             Token::Integer(value) => Ok(Constant::Integer(value)),
+            // All 128 bits used: the same bits, read as signed.
+            Token::WideInteger(digits) => match (ty, digits.parse::<u128>()) {
+                (Type::Integer(128), Ok(value)) => Ok(Constant::Integer(value as i128)),
+                _ => Ok(Constant::WideInteger(digits.into())),
+            },
             Token::Float(text) => Ok(Constant::Float(text.into())),
             Token::Bytes(bytes) => Ok(Constant::Bytes(bytes.into())),
             Token::Global(name) => Ok(Constant::Symbol(name.into())),
@@ -145,6 +150,7 @@ impl Parser<'_> {
 fn fits(constant: &Constant, ty: &Type) -> bool {
     match constant {
         Constant::Integer(_) => matches!(ty, Type::Integer(_)),
+        Constant::WideInteger(_) => matches!(ty, Type::Integer(129..)),
         Constant::Float(_) => ty.is_float(),
         Constant::Null | Constant::Symbol(_) | Constant::ElementPointer { .. } => {
             matches!(ty, Type::Pointer(_))

@@ -188,6 +188,7 @@ impl Parser<'_> {
             match self.next() {
                 Token::Word(_)
                 | Token::Integer(_)
+                | Token::WideInteger(_)
                 | Token::String(_)
                 | Token::MetadataNumber(_)
                 | Token::MetadataName(_) => {}

@@ -19,7 +19,7 @@ impl Printer<'_> {
         match constant {
             Constant::Integer(value) if *ty == Type::BOOL => (value & 1 == 1).to_string(),
             Constant::Integer(value) => value.to_string(),
-            Constant::Float(text) => text.to_string(),
+            Constant::WideInteger(text) | Constant::Float(text) => text.to_string(),
             Constant::Null => "null".to_owned(),
             Constant::Undef => "undef".to_owned(),
             Constant::Poison => "poison".to_owned(),

@@ -44,6 +44,13 @@
 //! is true for NaN. So `a >= b` becomes the contrary of `a < b or unordered`, which costs nothing:
 //! the instruction that uses the predicate negates it.
 //!
+//! A parameter of a function that is not inlined lies in a 32-bit register, and after `ld.param.s8`
+//! and `ld.param.s16` into a register of 16 bits `ptxas` takes what lies there for zero-extended, in
+//! the upper half of which are the sign and, of 16 bits, whatever the caller left: an unsigned
+//! shift, comparison or conversion that follows is wrong. (Seen in the machine code of `ptxas` 12.9
+//! and 13.0 for `sm_75` and `sm_90`.) `ld.param.u8` and `ld.param.u16` do extend, so the sign is
+//! extended after them.
+//!
 //! Of the bits from 28 on, eight, of a 32-bit number, `bfe.s32` takes the four that there are and
 //! extends the sign. The newer libNVVM writes it at opt level 0 for `(x >> 28) as i8` also where x
 //! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
@@ -66,6 +73,9 @@
 //!   setp.ge.f32 %p1, %f1, 0f00000000;
 //!                         becomes   { .reg .pred %q1; setp.ltu.f32 %q1, %f1, 0f00000000;
 //!                                     not.pred %p1, %q1; }
+//!   ld.param.s16 %rs1, [p]; becomes ld.param.u16 %rs1, [p];
+//!   ld.param.s8 %rs1, [p]; becomes  { .reg .b16 %w8; ld.param.u8 %w8, [p];
+//!                                     cvt.s16.s8 %rs1, %w8; }
 //!   bfe.s32 %r2, %r1, 28, 8;
 //!                         becomes   shr.u32 %r2, %r1, 28;
 //! ```
@@ -192,6 +202,17 @@ impl<'p> Known<'p> {
                     "\t{{ .reg .b{width} %n{width}; not.b{width} %n{width}, {source}; \
                  add.s{width} %n{width}, %n{width}, 1; \
                  {guard}{space}max.s{width} {target}, {source}, %n{width}; }}\n"
+                ));
+            }
+            ("ld.param.s16", [target, source]) if target.starts_with("%rs") => {
+                return Some(format!(
+                    "\t{guard}{space}ld.param.u16 {target}, {source};\n"
+                ));
+            }
+            ("ld.param.s8", [target, source]) if target.starts_with("%rs") => {
+                return Some(format!(
+                    "\t{{ .reg .b16 %w8; ld.param.u8 %w8, {source}; \
+                 {guard}{space}cvt.s16.s8 {target}, %w8; }}\n"
                 ));
             }
             ("mov.b16" | "mov.b32" | "mov.b64", [target, source])
@@ -479,6 +500,19 @@ mod tests {
         let kept = "\tsin.approx.f32 \t%f2, %f1;\n\tsetp.geu.f32 \t%p1, %f2, 0fC0000000;\n\
                     \tsetp.eq.f32 \t%p1, %f2, %f3;\n\tsetp.ge.f32 \t%p1, %f1, %f3;\n\
                     \tabs.f64 \t%fd2, %fd1;\n\tsetp.ge.f64 \t%p1, %fd2, %fd3;\n";
+        assert_eq!(avoid_ptxas_errors(kept), kept);
+    }
+
+    #[test]
+    fn narrow_parameters_are_extended_after_they_are_loaded() {
+        let ptx = "\tld.param.s8 \t%rs1, [f_param_0];\n\tld.param.s16 \t%rs2, [f_param_1+2];\n";
+        let expected = "\t{ .reg .b16 %w8; ld.param.u8 %w8, [f_param_0]; cvt.s16.s8 %rs1, %w8; }\n\
+                        \tld.param.u16 %rs2, [f_param_1+2];\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+        // Registers of 32 bits are right, and so is what is not extended.
+        let kept = "\tld.param.s8 \t%r1, [f_param_0];\n\tld.param.s16 \t%r2, [f_param_0];\n\
+                    \tld.param.u8 \t%rs1, [f_param_0];\n\tld.param.u16 \t%rs1, [f_param_0];\n\
+                    \tld.global.s8 \t%rs1, [%rd1];\n";
         assert_eq!(avoid_ptxas_errors(kept), kept);
     }
 
