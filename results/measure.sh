@@ -58,23 +58,20 @@ fp32() {
 tensor-cores() {
     bench h200-tf32 --kernel tensor-core,warp-specialized-tf32 --math tf32 --sizes 4096,8192 --sustained 2
     bench h200-tf32-nt --kernel warp-specialized-tf32-nt --math tf32 --transpose-b --sizes 4096,8192 --sustained 2
-    bench h200-tf32-tn --kernel warp-specialized-tf32-tn --math tf32 --transpose-a --sizes 4096
+    bench h200-tf32-tn --kernel warp-specialized-tf32 --math tf32 --transpose-a --sizes 4096
     bench h200-tf32-tt --kernel warp-specialized-tf32-tt --math tf32 --transpose-a --transpose-b --sizes 4096
     bench h200-split --kernel split-fp32 --math split --sizes 2048,4096,8192 --sustained 2
     bench h200-fp64 --kernel fp64-tensor,warp-specialized-fp64 --dtype f64 --sizes 1024,2048,4096,8192 --sustained 2
 }
 
-# Batches, the ladder by OpenCL, and odd shapes, with the time that each stage of checking takes.
+# Batches.
 others() {
     bench h200-batches --kernel auto --shape 64x64x64,256x256x256 --batch 512
     bench h200-batches-bf16 --kernel auto --dtype bf16 --shape 256x256x256 --batch 512 --runs 10
-    bench h200-opencl --device cuda,opencl --kernel naive,tiled-32,thread-coarsened,register-blocked-sn8,vectorized-sn8,conflict-free-sn8,double-buffer-sn8,warp-tiled,async-pipeline,wide-thread-tile --sizes 4096 --baseline none
-    bench h200-odd --kernel naive,row-shared,pitched,tiled-32,auto --runs 3 --shape 1x1x1,1x1x1000000,1000000x1x1,1x1000000x1,70000x3x5,3x70000x5,3x5x70000,5000000x2x3,2x5000000x3,1x16384x16384,16384x1x16384,17x4099x333,4099x17x333,333x17x4099,1023x1025x1027,65537x31x33,31x65537x33,100000x100x10,10x100000x100,7x7x10000000
 }
 
 h100() {
     bench h100-shapes --preset shapes
-    bench h100-bf16-shapes --preset shapes --dtype bf16
 }
 
 two-gpus() {

@@ -36,8 +36,8 @@ impl<T: Element> Accumulator<T> for Plain<T> {
 /// Kahan's compensated summation (W. Kahan, "Further remarks on reducing truncation errors", CACM
 /// 8(1), 1965).
 ///
-/// What rounding cuts off a sum is subtracted from the next product. The error no longer grows
-/// with K; each product takes four additions instead of one.
+/// What rounding cuts off a sum is subtracted from the next product. Some 2 * 2^-24 of the sum of
+/// magnitudes are lost, whatever K is; each product takes four additions instead of one.
 #[derive(Clone, Copy)]
 pub struct Compensated {
     sum: f32,

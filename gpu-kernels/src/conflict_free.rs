@@ -1,5 +1,5 @@
-//! No bank conflicts: what the lanes of a warp read from shared memory at once lies in different
-//! banks.
+//! Reads of shared memory without bank conflicts: what the lanes of a warp read at once lies in
+//! different banks.
 //!
 //! Shared memory has 32 banks of 4 bytes; lanes that read different words of one bank wait for
 //! each other. Over `vectorized`:
@@ -34,13 +34,13 @@ const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
 /// From a thread's first four rows (columns) of C to its other four.
 const HALF: usize = BM / 2;
-/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that a
-/// store of a warp, which goes to two rows (BK = 8) or four, spreads over the banks.
+/// Elements from one row of the transposed A tile to the next, 4 more than it holds. A store of a
+/// warp goes to two rows (BK = 8), in different banks, or to four (BK = 16): two-way conflicts.
 const A_STRIDE: usize = BM + 4;
 
 kernel! {
     name: "conflict-free",
-    idea: "no bank conflicts: A is staged transposed, and each thread tile is split in four",
+    idea: "reads without bank conflicts: A is staged transposed, and each thread tile is split in four",
     variants: [
         "conflict-free-sn8" = fn conflict_free_sn8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)

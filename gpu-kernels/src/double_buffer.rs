@@ -1,6 +1,6 @@
 //! Double buffering: the next tiles travel from global memory while these are multiplied.
 //!
-//! Over `conflict-free`:
+//! Over `conflict-free` (two buffers are worth less than half of what all of these gain):
 //! - two buffers in shared memory: the loads of the next k-iteration are issued before the FMAs of
 //!   this one, and go to the buffer that nobody reads. A waits in registers while those run, since
 //!   it is transposed on its way; B is copied straight to shared memory (`cp.async`, from compute
@@ -36,7 +36,7 @@ use crate::raster;
 const TM: usize = 8;
 const TN: usize = 8;
 /// Added to the rows of the transposed A tile, so that the stores of a warp, which walk down a
-/// column, spread over the banks.
+/// column, go to all banks (BK = 8), or to half of them (BK = 16: two-way conflicts).
 const PADDING: usize = 4;
 /// From a thread's first four rows of C to its other four, and likewise for columns: the lanes of
 /// the warp, 4 x 8, fill the gap.
@@ -48,7 +48,7 @@ const WN: usize = 2 * NEXT_COLS;
 
 kernel! {
     name: "double-buffer",
-    idea: "two buffers in shared memory: the next tiles load while these are multiplied",
+    idea: "two buffers, so that the next tiles load while these are multiplied, and four more ideas",
     variants: [
         "double-buffer-sn8" = fn double_buffer_sn8(gemm: f32)
             block(16, 16) tile(128, 128, 8)

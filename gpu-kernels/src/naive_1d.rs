@@ -5,8 +5,8 @@
 //! Global-memory reads: 2*M*N*K, one for each flop
 //! Block: 256 threads, 256 consecutive elements of C. Any M, N, K.
 //!
-//! Which elements are consecutive decides everything. A warp's 32 loads become one access to
-//! memory if they fall into one cache line, and 32 accesses if they do not ("coalescing"):
+//! Which elements are consecutive decides everything. A load of a warp is one request, for 4
+//! sectors of 32 bytes if its lanes read neighbours, for 32 if they read 32 rows ("coalescing"):
 //! - `naive-1d` counts down the columns of C: the lanes of a warp are neighbours in a column,
 //!   their loads of A lie LDA apart, and their stores of C lie LDC apart;
 //! - `naive-1d-rows` counts along the rows: the lanes are neighbours in a row, load neighbours of

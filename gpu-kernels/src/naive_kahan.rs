@@ -1,7 +1,7 @@
 //! Compensated summation: what rounding cuts off a sum is carried along instead of lost.
 //!
-//! Over `naive`: an error that does not grow with K, for four additions a product instead of one.
-//! They cost little, since the kernel mostly waits for memory.
+//! Over `naive`: errors of some two units of u * sum |a||b| instead of up to K, for four additions
+//! a product instead of one. They cost little, since the kernel mostly waits for memory.
 //! Global-memory reads: 2*M*N*K, as before
 //! Block: 64 x 4 threads, block tile 4 x 64. Any M, N, K.
 //!
@@ -18,7 +18,7 @@ use crate::kernel::kernel;
 
 kernel! {
     name: "naive-kahan",
-    idea: "compensated (Kahan) summation: the error does not grow with k",
+    idea: "compensated (Kahan) summation: two units of rounding are lost, however long the sum",
     variants: [
         "naive-kahan" = fn naive_kahan(gemm: f32)
             block(64, 4) tile(4, 64, 1)

@@ -770,7 +770,7 @@ pub enum Allocation {
 pub enum Rounding {
     /// Every sum, and every product that is not fused with it, to the nearest accumulator.
     Nearest,
-    /// The same, but what is lost is carried along (Kahan): the error does not grow with k.
+    /// The same, but what is lost is carried along (Kahan): some two units are lost, not up to k.
     Compensated,
     /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
     /// off, at f32's last bit or below.

@@ -55,7 +55,7 @@ const TILE_BYTES: usize = BM * BOX * 2;
 const STAGE_BYTES: usize = 4 * TILE_BYTES;
 /// Stages of the ring buffer: as many as there is shared memory for.
 const STAGES: usize = 3;
-/// The k-iterations after which sums are promoted.
+/// The k-iterations, each of BK = 64, after which sums are promoted: 128 of K.
 pub const INTERVAL: usize = 2;
 
 kernel! {

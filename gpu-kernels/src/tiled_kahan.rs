@@ -1,4 +1,4 @@
-//! Tiles in shared memory, and sums whose error does not grow with their length.
+//! Tiles in shared memory, and sums that lose some two units of rounding, whatever their length.
 //!
 //! Over `tiled`: compensated summation (`accumulator.rs`) in the same body, with the accuracy of
 //! `naive-kahan`. It costs more than there, where a product has more other instructions.

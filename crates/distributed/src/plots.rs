@@ -406,8 +406,7 @@ pub fn split(report: &Report) -> Option<String> {
     let title = format!("Where the time of {} goes", of_shape(first));
     let mut notes = notes(report, first);
     notes.push(
-        "Of each phase, the rank that is slowest in it; a master is idle while its workers compute, \
-         which is left out."
+        "Of the rank that works longest, without what it is idle; at the end, the time of the whole."
             .to_string(),
     );
     let mut canvas = Canvas::new();
@@ -416,13 +415,18 @@ pub fn split(report: &Report) -> Option<String> {
         .iter()
         .map(|record| format!("{}, {}", record.layout, record.ranks))
         .collect();
-    let shown = |record: &Record| Times {
-        idle_s: 0.0,
-        ..record.slowest
+    let shown = |record: &Record| {
+        let busy = record.per_rank.iter().map(|rank| Times {
+            idle_s: 0.0,
+            ..rank.times
+        });
+        let longest = busy.max_by(|one, other| one.total().total_cmp(&other.total()));
+        longest.unwrap_or_default()
     };
+    let whole = |record: &Record| record.time_median_s.unwrap_or_default();
     let longest = records
         .iter()
-        .map(|record| shown(record).total())
+        .map(|record| shown(record).total().max(whole(record)))
         .fold(0.0, f64::max);
     let (unit, unit_name) = match longest {
         1.0.. => (1.0, "s"),
@@ -459,7 +463,8 @@ pub fn split(report: &Report) -> Option<String> {
             };
             canvas.bar(bar, colour);
         }
-        canvas.text(&figure(end), (scale.at(end) + 6.0, y), Anchor::Start, INK);
+        let whole = figure(whole(record) / unit);
+        canvas.text(&whole, (scale.at(end) + 6.0, y), Anchor::Start, INK);
     }
     Some(canvas.finish(&title, below))
 }

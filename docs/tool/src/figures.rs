@@ -5,15 +5,19 @@ use gpu_kernels::spec::{Kernel, Rounding};
 use host::bench::{Results, Size};
 
 use crate::ladder::{kernel, of_floats};
-use crate::measured::{Measured, bf16_shapes, h100_shapes, h200, h200_shapes, of_any, of_kernel};
+use crate::measured::{
+    Measured, h200, h200_shapes, library, library_sustained, of_any, of_kernel, proven,
+};
 use crate::parts::unbroken;
 
 /// The size, M = N = K, that most chapters quote.
 pub const MAIN_SIZE: usize = 4096;
 
 /// A figure: `4096 tiled-32 tflops`, `4096 tiled-32 of-cublas`, `4096 tiled-32 of-peak`, `4096
-/// tiled-32 over naive` (how many times as fast), `4096 cublas`, or `4096 cublas-fp64`. A variant
-/// is compared with the cuBLAS of its own precision, and with others of the same file.
+/// tiled-32 over naive` (how many times as fast), `4096 cublas`, or `4096 cublas-fp64`; of
+/// back-to-back launches `4096 auto sustained` and `4096 auto sustained-of-cublas`. A variant is
+/// compared with the faster of cuBLAS and cublasLt in its own precision, and with others of the same
+/// file.
 ///
 /// # Errors
 ///
@@ -25,13 +29,15 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             "`figure {arguments}` is not `figure SIZE VARIANT WHAT`"
         ));
     };
-    let Measured { results, cublas } = of_any(&[name])?;
+    let Measured { results, precision } = of_any(&[name])?;
     let measured = size.parse().ok().and_then(|size| at(&results, size));
     let measured = measured.ok_or_else(|| format!("nothing was measured at `{size}`"))?;
     let speed = |name: &str| {
         let tflops = match name {
-            "cublas" => cublas_tflops(measured, cublas),
-            name if name == cublas => cublas_tflops(measured, cublas),
+            "cublas" => cublas_tflops(measured, precision),
+            name if name.strip_prefix("cublas-") == Some(precision) => {
+                cublas_tflops(measured, precision)
+            }
             name => tflops(measured, name),
         };
         tflops.ok_or_else(|| format!("`{name}` was not measured at {size}"))
@@ -48,6 +54,18 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             "{:.0} %",
             100.0 * own / speed("cublas")?
         ))),
+        ["sustained"] | ["sustained-of-cublas"] => {
+            let missing = || format!("`{name}` was not measured back to back at {size}");
+            let sustained = measured.record(name).and_then(|one| one.sustained.as_ref());
+            let own = sustained.ok_or_else(missing)?.flops_per_s;
+            match what {
+                ["sustained"] => Ok(format!("{:.1}", own / 1e12)),
+                _ => {
+                    let cublas = library_sustained(measured, precision).ok_or_else(missing)?;
+                    Ok(unbroken(&format!("{:.0} %", 100.0 * own / cublas)))
+                }
+            }
+        }
         ["over", other] => Ok(format!("{:.2}", own / speed(other)?)),
         _ => Err(format!("`{}` is no figure", what.join(" "))),
     }
@@ -55,18 +73,47 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 
 /// A figure of `auto` over all shapes of `rust-gemm bench --preset shapes`, as a ratio to cuBLAS:
 /// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
-/// `count` of all, or of those where `auto` is `at-least` as fast. On an H200, with `bf16` before
-/// it in bf16, or with `h100` before it on an H100.
+/// `count` of all, or of those where `auto` is `at-least` as fast. `aligned mean`, `aligned count`
+/// and the same with `unaligned` are of the shapes whose n and k are multiples of 8, and of the
+/// others. On an H200, with `bf16` before it in bf16; with `h100` before that on an H100.
 ///
 /// # Errors
 ///
 /// There is no such figure.
 pub fn of_shapes(what: &str) -> Result<String, String> {
-    let (results, what) = match what.split_once(' ') {
-        Some(("h100", what)) => (h100_shapes()?, what),
-        Some(("bf16", what)) => (bf16_shapes()?, what),
-        _ => (h200_shapes()?, what),
+    let (gpu, what) = match what.strip_prefix("h100 ") {
+        Some(what) => ("h100", what),
+        None => ("h200", what),
     };
+    let (file, what) = match what.strip_prefix("bf16 ") {
+        Some(what) => (format!("results/{gpu}-bf16-shapes.json"), what),
+        None => (format!("results/{gpu}-shapes.json"), what),
+    };
+    let results = proven(&file)?;
+    let of_alignment = what
+        .split_once(' ')
+        .filter(|(which, _)| ["aligned", "unaligned"].contains(which));
+    if let Some((which, what)) = of_alignment {
+        let is_aligned = |size: &Size| size.n.is_multiple_of(8) && size.k.is_multiple_of(8);
+        let has = |size: &&Size| is_aligned(size) == (which == "aligned");
+        let sizes = results.sizes.iter().filter(has);
+        let ratio = |size: &Size| size.record("auto")?.ratio_to_cublas;
+        let logarithms: Vec<f64> = sizes.filter_map(ratio).map(f64::ln).collect();
+        let count = logarithms.len();
+        return match what {
+            "count" => Ok(count.to_string()),
+            "mean" => {
+                let mean = logarithms.iter().sum::<f64>() / count as f64;
+                Ok(format!("{:.2}", mean.exp()))
+            }
+            "at-least" => Ok(logarithms
+                .iter()
+                .filter(|one| **one >= 0.0)
+                .count()
+                .to_string()),
+            _ => Err(format!("`{what}` is no figure of {which} shapes")),
+        };
+    }
     let of_auto = results.summaries.iter().find(|one| one.kernel == "auto");
     let auto = of_auto.ok_or("`auto` was not measured at these shapes")?;
     match what {
@@ -94,7 +141,7 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
 pub fn table(name: &str) -> Result<String, String> {
     let rung = kernel(name)?;
     let measured = of_kernel(rung)?;
-    let (results, cublas) = (&measured.results, measured.cublas);
+    let (results, precision) = (&measured.results, measured.precision);
     let main =
         at(results, MAIN_SIZE).ok_or_else(|| format!("nothing was measured at {MAIN_SIZE}"))?;
     let compensates = |one: &Kernel| {
@@ -116,11 +163,15 @@ pub fn table(name: &str) -> Result<String, String> {
     for size in &sizes {
         head += &format!(" {} |", size.label());
     }
-    let precision = match cublas {
-        "cublas-fp32" => String::new(),
-        other => other.replace("cublas-", " "),
+    let of_precision = match precision {
+        "fp32" => String::new(),
+        other => format!(" {other}"),
     };
-    head += &format!(" of cuBLAS{precision} at {MAIN_SIZE} |");
+    head += &format!(" of cuBLAS{of_precision} at {MAIN_SIZE} |");
+    let is_sustained = of_floats(rung).any(|one| sustained(main, one.name).is_some());
+    if is_sustained {
+        head += &format!(" sustained at {MAIN_SIZE} | of cuBLAS, sustained |");
+    }
     if let Some(before) = before {
         head += &format!(" times `{}` |", before.name);
     }
@@ -135,10 +186,19 @@ pub fn table(name: &str) -> Result<String, String> {
             }
         }
         let own = tflops(main, variant.name);
-        table += &match own.zip(cublas_tflops(main, cublas)) {
+        table += &match own.zip(cublas_tflops(main, precision)) {
             Some((own, cublas)) => format!(" {:.0}\u{a0}% |", 100.0 * own / cublas),
             None => " - |".to_string(),
         };
+        if is_sustained {
+            let own = sustained(main, variant.name);
+            table += &match own.zip(library_sustained(main, precision)) {
+                Some((own, cublas)) => {
+                    format!(" {:.1} | {:.0}\u{a0}% |", own / 1e12, 100.0 * own / cublas)
+                }
+                None => " - | - |".to_string(),
+            };
+        }
         if let Some(before) = before {
             table += &match own.zip(tflops(main, before.name)) {
                 Some((own, before)) => format!(" {:.2} |", own / before),
@@ -211,6 +271,11 @@ fn tflops(size: &Size, name: &str) -> Option<f64> {
     Some(size.record(name)?.flops_per_s? / 1e12)
 }
 
-fn cublas_tflops(size: &Size, yardstick: &str) -> Option<f64> {
-    Some(size.yardstick(yardstick)?.flops_per_s / 1e12)
+fn cublas_tflops(size: &Size, precision: &str) -> Option<f64> {
+    Some(library(size, precision)?.flops_per_s / 1e12)
+}
+
+/// In flop/s.
+fn sustained(size: &Size, name: &str) -> Option<f64> {
+    Some(size.record(name)?.sustained.as_ref()?.flops_per_s)
 }

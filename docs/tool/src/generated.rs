@@ -11,7 +11,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ideas, ladder, listings, machine_code,
-    many_ranks, mutants, overviews, pictures, plots, stalls, trace, traffic,
+    many_ranks, odd, overviews, pictures, plots, stalls, trace, traffic,
 };
 
 /// The command that writes every generated file.
@@ -151,8 +151,6 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
     match part.kind {
         "figure" => figures::figure(part.arguments).map(Some),
         "shapes" => figures::of_shapes(part.arguments).map(Some),
-        "mutants" => mutants::figure(part.arguments).map(Some),
-        "caught" => mutants::table().map(Some),
         "code" => machine_code::figure(part.arguments).map(Some),
         "issued" => machine_code::issued(part.arguments).map(Some),
         "occupancy" => machine_code::occupancy().map(Some),
@@ -170,6 +168,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "by-opencl" => by_opencl::table(part.arguments).map(Some),
         "divided" => divided::table().map(Some),
         "halves" => halves::table(part.arguments).map(Some),
+        "odd" => odd::table().map(Some),
         "ideas" => ideas::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),

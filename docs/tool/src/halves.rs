@@ -1,125 +1,184 @@
-//! Figures of kernels that read A and B in several layouts, beside cuBLAS: of elements of 16 bits,
-//! and of f32 rounded to tf32, from what `rust-gemm bench` wrote to `results/`.
+//! Figures of kernels that read A and B in several layouts, beside the faster of cuBLAS and cublasLt:
+//! of elements of 16 bits, and of f32 rounded to tf32 or split, from what `rust-gemm bench` wrote to
+//! `results/`. Cold, and sustained where that was measured.
 
-use host::bench::{Results, Size};
-use host::report::Record;
+use host::bench::Size;
+use host::report::{Record, Sustained};
 
-use crate::measured::proven;
-use crate::repository::at_root;
+use crate::measured::{library, library_sustained, proven};
 
-/// The files of a kernel's table, each with one layout, in one process with cuBLAS, on an H200.
-/// `warp-specialized` has the table without a name. Others may be absent, until they are measured.
-const TABLES: [(&str, &[&str]); 4] = [
-    (
-        "",
-        &[
+/// A table: its name, the kernel whose variants it shows, the precision of the libraries if it is
+/// not that of the elements, and the files, each with one layout, in one process with the libraries,
+/// on an H200. `warp-specialized` has the table without a name.
+struct Table {
+    name: &'static str,
+    kernel: &'static str,
+    precision: Option<&'static str>,
+    /// Whether the library's cold runs did not alternate with the kernel's, so that they have no
+    /// ratio: cuBLAS in tf32, in files of before it alternated.
+    ran_apart: bool,
+    files: &'static [&'static str],
+}
+
+const SQUARES_OF_16_BITS: &[&str] = &[
+    "results/h200-bf16.json",
+    "results/h200-bf16-nn.json",
+    "results/h200-f16.json",
+];
+
+const TABLES: [Table; 7] = [
+    Table {
+        name: "",
+        kernel: "warp-specialized",
+        precision: None,
+        ran_apart: false,
+        files: SQUARES_OF_16_BITS,
+    },
+    Table {
+        name: "auto",
+        kernel: "auto",
+        precision: None,
+        ran_apart: false,
+        files: SQUARES_OF_16_BITS,
+    },
+    Table {
+        name: "warpgroup",
+        kernel: "warpgroup",
+        precision: None,
+        ran_apart: false,
+        files: &[
             "results/h200-bf16.json",
             "results/h200-bf16-nn.json",
+            "results/h200-bf16-tn.json",
+            "results/h200-bf16-tt.json",
             "results/h200-f16.json",
         ],
-    ),
-    (
-        "auto",
-        &[
-            "results/h200-auto-bf16.json",
-            "results/h200-auto-bf16-nn.json",
-            "results/h200-auto-f16.json",
-        ],
-    ),
-    (
-        "warpgroup",
-        &[
-            "results/h200-warpgroup-bf16.json",
-            "results/h200-warpgroup-bf16-nt.json",
-            "results/h200-warpgroup-bf16-tn.json",
-            "results/h200-warpgroup-bf16-tt.json",
-            "results/h200-warpgroup-f16.json",
-        ],
-    ),
-    (
-        "warp-specialized-tf32",
-        &[
+    },
+    Table {
+        name: "warp-specialized-tf32",
+        kernel: "warp-specialized-tf32",
+        precision: Some("tf32"),
+        ran_apart: true,
+        files: &[
             "results/h200-tf32.json",
             "results/h200-tf32-nt.json",
             "results/h200-tf32-tn.json",
             "results/h200-tf32-tt.json",
         ],
-    ),
+    },
+    Table {
+        name: "split-fp32",
+        kernel: "split-fp32",
+        precision: Some("fp32"),
+        ran_apart: false,
+        files: &["results/h200-split.json"],
+    },
+    Table {
+        name: "fp64",
+        kernel: "warp-specialized-fp64",
+        precision: Some("fp64"),
+        ran_apart: false,
+        files: &["results/h200-fp64.json"],
+    },
+    Table {
+        name: "fp32",
+        kernel: "auto",
+        precision: Some("fp32"),
+        ran_apart: false,
+        files: &["results/h200-sustained.json"],
+    },
 ];
 
-/// What f32 is compared with where it is rounded.
-const TF32: &str = "cublas-tf32";
-
-/// A row for each type, layout and size; no table as long as nothing was measured.
+/// A row for each type, layout and size.
 ///
 /// # Errors
 ///
 /// There is no such table, or the results are not right.
 pub fn table(name: &str) -> Result<String, String> {
-    let (_, files) = TABLES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .ok_or_else(|| format!("there is no table `halves {name}`"))?;
-    let files: Vec<&str> = files
-        .iter()
-        .copied()
-        .filter(|file| name.is_empty() || at_root(file).exists())
-        .collect();
-    if files.is_empty() {
-        return Ok("\n".to_string());
+    let table = TABLES.iter().find(|table| table.name == name);
+    let table = table.ok_or_else(|| format!("there is no table `halves {name}`"))?;
+    let mut rows = Vec::new();
+    for file in table.files {
+        for size in proven(file)?.sizes {
+            if let Some(record) = table.record(&size).cloned() {
+                rows.push((file, size, record));
+            }
+        }
     }
-    let mut sizes = Vec::new();
-    for file in files {
-        let results: Results = proven(file)?;
-        sizes.extend(results.sizes.into_iter().map(|size| (file, size)));
-    }
-    let mut records = sizes.iter().flat_map(|(_, size)| &size.results);
-    let has_a = records.any(|record| record.transpose_a);
+    let has_a = rows.iter().any(|(_, _, record)| record.transpose_a);
     let (head, line) = match has_a {
         true => (" A is stored |", " --- |"),
         false => ("", ""),
     };
-    let mut table = format!(
-        "\n| elements |{head} B is stored | m = n = k | TFLOP/s | cuBLAS | ratio |\n\
-         | --- |{line} --- | ---: | ---: | ---: | ---: |\n"
+    let mut text = format!(
+        "\n| elements |{head} B is stored | m = n = k | TFLOP/s cold | cuBLAS | ratio | sustained | cuBLAS | ratio | J/TFLOP (cuBLAS) |\n\
+         | --- |{line} --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
-    for (file, size) in &sizes {
-        table += &row(size, has_a).ok_or_else(|| format!("{file}: a row without cuBLAS"))?;
+    for (file, size, record) in &rows {
+        let row = table.row(size, record, has_a);
+        text += &row.ok_or_else(|| format!("{file}: a row without cuBLAS"))?;
     }
-    Ok(table + "\n")
+    Ok(text + "\n")
 }
 
-fn row(size: &Size, has_a: bool) -> Option<String> {
-    // Of `auto`, the kernel that it chose is beside it.
-    let record = size.results.first()?;
-    let Record {
-        dtype,
-        transpose_a,
-        transpose_b,
-        m,
-        ..
-    } = record;
-    let mut yardsticks = size.yardsticks.iter();
-    let tf32 = yardsticks.find(|yardstick| yardstick.name == TF32);
-    let (elements, cublas) = match tf32 {
-        Some(tf32) => ("tf32", tf32.time_median_s),
-        None => (dtype.as_str(), record.cublas_time_median_s?),
-    };
-    let ours = record.time_median_s?;
-    let tflops = |seconds: f64| 2.0 * (*m as f64).powi(3) / seconds / 1e12;
-    let stored = |is_transposed: bool, as_is: &str, transposed: &str| match is_transposed {
-        true => format!(" {transposed} |"),
-        false => format!(" {as_is} |"),
-    };
-    let a = match has_a {
-        true => stored(*transpose_a, "m x k", "k x m"),
-        false => String::new(),
-    };
-    Some(format!(
-        "| {elements} |{a}{} {m} | {:.0} | {:.0} | {:.2} |\n",
-        stored(*transpose_b, "k x n", "n x k"),
-        tflops(ours),
-        tflops(cublas),
-        cublas / ours
-    ))
+impl Table {
+    /// The kernel's record at a size: one variant of it was measured there, or none.
+    fn record<'a>(&self, size: &'a Size) -> Option<&'a Record> {
+        let is_variant = |name: &str| match name.strip_prefix(self.kernel) {
+            Some("" | "-nt" | "-tn" | "-tt") => true,
+            Some(_) | None => false,
+        };
+        size.results
+            .iter()
+            .find(|record| is_variant(&record.kernel))
+    }
+
+    fn row(&self, size: &Size, record: &Record, has_a: bool) -> Option<String> {
+        let elements = match self.precision {
+            Some("tf32") => "tf32",
+            _ => record.dtype.as_str(),
+        };
+        let precision = self.precision.unwrap_or(elements);
+        let cublas = library(size, precision)?;
+        let stored = |is_transposed: bool, as_is: &str, transposed: &str| match is_transposed {
+            true => format!(" {transposed} |"),
+            false => format!(" {as_is} |"),
+        };
+        let a = match has_a {
+            true => stored(record.transpose_a, "m x k", "k x m"),
+            false => String::new(),
+        };
+        let sustained = match (&record.sustained, library_sustained(size, precision)) {
+            (Some(own), Some(most)) => {
+                let ratio = own.flops_per_s / most;
+                let speeds = [own.flops_per_s, most].map(|speed| format!("{:.0}", speed / 1e12));
+                let energy = energy(own, size, precision);
+                format!("{} | {} | {ratio:.2} | {energy}", speeds[0], speeds[1])
+            }
+            _ => "- | - | - | -".to_string(),
+        };
+        let ratio = match self.ran_apart {
+            true => "-".to_string(),
+            false => format!("{:.2}", cublas.time_median_s / record.time_median_s?),
+        };
+        Some(format!(
+            "| {elements} |{a}{} {} | {:.0} | {:.0} | {ratio} | {sustained} |\n",
+            stored(record.transpose_b, "k x n", "n x k"),
+            record.m,
+            record.flops_per_s? / 1e12,
+            cublas.flops_per_s / 1e12,
+        ))
+    }
+}
+
+/// Joules for 10^12 operations, and in brackets those of the library that takes fewest.
+fn energy(own: &Sustained, size: &Size, precision: &str) -> String {
+    let of = |joules: Option<f64>| joules.map(|joules| format!("{joules:.2}"));
+    let is_of = |name: &str| name.split_once('-').is_some_and(|(_, of)| of == precision);
+    let libraries = size.yardsticks.iter().filter(|one| is_of(&one.name));
+    let least = libraries.filter_map(|one| one.sustained.as_ref()?.joules_per_tflop);
+    match (of(own.joules_per_tflop), of(least.min_by(f64::total_cmp))) {
+        (Some(own), Some(least)) => format!("{own} ({least})"),
+        (own, _) => own.unwrap_or_else(|| "-".to_string()),
+    }
 }

@@ -25,11 +25,11 @@
 //! | `waits KERNEL OTHER`, `profiled VARIANT WHAT`, `stalls` | why warps wait, from a profile | `stalls.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `trace` | a tiled product by hand | `trace.rs` |
-//! | `mutants WHAT`, `caught` | what became of planted errors | `mutants.rs` |
 //! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
 //! | `divided` | products in rounds and divided, beside cuBLAS | `divided.rs` |
 //! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
+//! | `odd` | how long it takes to check odd shapes | `odd.rs` |
 //! | `ideas RUNG` | what each of its ideas gains | `ideas.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!
@@ -49,11 +49,12 @@ mod listings;
 mod machine_code;
 mod many_ranks;
 mod measured;
-mod mutants;
+mod odd;
 mod overviews;
 mod parts;
 mod pictures;
 mod plots;
+mod regimes;
 pub mod repository;
 pub mod stalls;
 mod trace;

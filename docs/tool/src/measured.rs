@@ -1,29 +1,30 @@
 //! The measurements that the book and the README show: what `rust-gemm bench --json` wrote, on one
-//! GPU.
+//! GPU. `results/measure.sh` has the commands.
 
 use gpu_kernels::spec::Kernel;
-use host::bench::Results;
+use host::bench::{Results, Size};
+use host::report::Yardstick;
 
 use crate::ladder::of_floats;
 use crate::repository::{at_root, read};
 
-/// Where kernels were measured at M = N = K, and the cuBLAS that they are compared with there.
-/// Those that are absent have not been measured yet.
-const FILES: [(&str, &str); 5] = [
-    (LADDER, "cublas-fp32"),
-    ("results/h200-fp64.json", "cublas-fp64"),
-    ("results/h100-tf32.json", "cublas-tf32"),
-    ("results/h200-split.json", "cublas-fp32"),
-    ("results/h200-tf32.json", "cublas-tf32"),
+/// Where kernels were measured at M = N = K, and the precision of the libraries that they are
+/// compared with there.
+const FILES: [(&[&str], &str); 4] = [
+    (LADDER, "fp32"),
+    (&["results/h200-fp64.json"], "fp64"),
+    (&["results/h200-split.json"], "fp32"),
+    (&["results/h200-tf32.json"], "tf32"),
 ];
 
-const LADDER: &str = "results/h200.json";
+/// All kernels up to 4096, and the fast ones above.
+const LADDER: &[&str] = &["results/h200.json", "results/h200-large.json"];
 
 /// What was measured on one GPU.
 pub struct Measured {
     pub results: Results,
-    /// The yardstick: `cublas-fp32`, for example.
-    pub cublas: &'static str,
+    /// Of the libraries: `fp32`, for example.
+    pub precision: &'static str,
 }
 
 impl Measured {
@@ -33,6 +34,29 @@ impl Measured {
         let mut words = device.split(' ').filter(|word| *word != "NVIDIA");
         words.next().unwrap_or(device)
     }
+}
+
+/// The faster of cuBLAS and cublasLt in a precision, such as `fp32` or `bf16-f32`.
+pub fn library<'a>(size: &'a Size, precision: &str) -> Option<&'a Yardstick> {
+    let all = size.yardsticks.iter();
+    let own = all.filter(|one| {
+        one.name
+            .split_once('-')
+            .is_some_and(|(_, of)| of == precision)
+    });
+    own.min_by(|one, other| one.time_median_s.total_cmp(&other.time_median_s))
+}
+
+/// The speed of the library that is fastest in back-to-back launches, in a precision.
+pub fn library_sustained(size: &Size, precision: &str) -> Option<f64> {
+    let all = size.yardsticks.iter();
+    let own = all.filter(|one| {
+        one.name
+            .split_once('-')
+            .is_some_and(|(_, of)| of == precision)
+    });
+    let speeds = own.filter_map(|one| Some(one.sustained.as_ref()?.flops_per_s));
+    speeds.max_by(f64::total_cmp)
 }
 
 /// Where a kernel was measured; for one that was not, the ladder's file.
@@ -45,25 +69,26 @@ pub fn of_kernel(kernel: &Kernel) -> Result<Measured, String> {
     of_any(&names)
 }
 
-/// Where the first of these names was measured: of variants, or of cuBLAS.
+/// Where the first of these names was measured: of variants, or `cublas-fp64`.
 ///
 /// # Errors
 ///
 /// As [`h200`].
 pub fn of_any(names: &[&str]) -> Result<Measured, String> {
-    for (file, cublas) in FILES.into_iter().filter(|(file, _)| at_root(file).exists()) {
-        let results = proven(file)?;
+    for (files, precision) in FILES {
+        let results = joined(files)?;
         let is_there = |name: &&str| {
             let mut sizes = results.sizes.iter();
-            sizes.any(|size| size.record(name).is_some() || *name == cublas)
+            name.strip_prefix("cublas-") == Some(precision)
+                || sizes.any(|size| size.record(name).is_some())
         };
         if names.iter().any(is_there) {
-            return Ok(Measured { results, cublas });
+            return Ok(Measured { results, precision });
         }
     }
-    let [(_, cublas), ..] = FILES;
     let results = h200()?;
-    Ok(Measured { results, cublas })
+    let [(_, precision), ..] = FILES;
+    Ok(Measured { results, precision })
 }
 
 /// The ladder at M = N = K, on an H200.
@@ -72,7 +97,20 @@ pub fn of_any(names: &[&str]) -> Result<Measured, String> {
 ///
 /// The file is missing, `rust-gemm bench` did not write it, or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
-    proven(LADDER)
+    joined(LADDER)
+}
+
+/// The first file's results, with the sizes of the others after its own.
+fn joined(files: &[&str]) -> Result<Results, String> {
+    let mut all: Option<Results> = None;
+    for file in files {
+        let results = proven(file)?;
+        match &mut all {
+            Some(all) => all.sizes.extend(results.sizes),
+            None => all = Some(results),
+        }
+    }
+    all.ok_or_else(|| "no file".to_string())
 }
 
 /// `auto` at the shapes that programs multiply, on an H200.
@@ -82,24 +120,6 @@ pub fn h200() -> Result<Results, String> {
 /// As [`h200`].
 pub fn h200_shapes() -> Result<Results, String> {
     proven("results/h200-shapes.json")
-}
-
-/// The same in bf16, on an H200.
-///
-/// # Errors
-///
-/// As [`h200`].
-pub fn bf16_shapes() -> Result<Results, String> {
-    proven("results/h200-bf16-shapes.json")
-}
-
-/// The same on an H100.
-///
-/// # Errors
-///
-/// As [`h200`].
-pub fn h100_shapes() -> Result<Results, String> {
-    proven("results/h100-shapes.json")
 }
 
 /// Results in a file.

@@ -18,8 +18,8 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 8] = [
-    "figure", "shapes", "ranks", "mutants", "code", "issued", "profiled", "line",
+const INLINE: [&str; 7] = [
+    "figure", "shapes", "ranks", "code", "issued", "profiled", "line",
 ];
 
 /// Kinds of parts that are lines of their own.
@@ -43,7 +43,7 @@ const BLOCKS: [&str; 25] = [
     "ladder",
     "overview",
     "report",
-    "caught",
+    "odd",
     "law",
     "occupancy",
     "waits",

@@ -11,16 +11,18 @@ use crate::machine_code;
 use crate::many_ranks;
 use crate::measured::{h200, h200_shapes};
 use crate::overviews::climbing;
+use crate::regimes;
 
 /// Draws a plot from the results.
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 8] = [
+pub const ALL: [(&str, Draw); 9] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(plots::speed(&h200()?))),
     ("roofline", || Ok(plots::roofline(&at_main_size()?))),
+    ("regimes", regimes::plot),
     ("shapes", || Ok(bars::ratios(&h200_shapes()?))),
     ("mpi-split", many_ranks::split),
     ("mpi-strong", many_ranks::strong),

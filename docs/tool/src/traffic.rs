@@ -32,7 +32,13 @@ pub fn table(name: &str) -> Result<String, String> {
             Grid::Linear => format!("{} in sequence", tile.n),
             _ => format!("{} × {}{staged}", tile.m, tile.n),
         };
-        let traffic = Traffic::of(variant, SHAPE, false);
+        // The kernel gets the columns that full tiles take, where another has the remainder.
+        let n = match variant.n_remainder {
+            Some(_) => SHAPE.n - SHAPE.n % tile.n as usize,
+            None => SHAPE.n,
+        };
+        let shape = Shape { n, ..SHAPE };
+        let traffic = Traffic::of(variant, shape, false);
         table += &format!(
             "| `{}` | {} | {} | {} | {} | {} | {:.2} |\n",
             variant.name,
@@ -41,7 +47,7 @@ pub fn table(name: &str) -> Result<String, String> {
             unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),
-            traffic.intensity(SHAPE, variant.types.data_type()),
+            traffic.intensity(shape, variant.types.data_type()),
         );
     }
     Ok(table + "\n")

@@ -15,6 +15,7 @@ use clap::error::ErrorKind;
 use gpu_gemm::{DataType, Shape};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Grid, Kernel, Rounding, Variant};
+use host::bench::Results;
 use host::cli;
 use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
@@ -76,6 +77,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_kernel_has_its_chapter_in_order,
         every_profiled_kernel_says_why_it_waits,
         the_readmes_sample_agrees_with_itself,
+        results_are_of_one_commit_and_of_the_scripts_commands,
         every_exercise_has_a_solution,
         every_chapter_asks_questions_and_answers_them,
         integer_products_are_those_of_plain_loops,
@@ -98,6 +100,38 @@ fn is_current(generated: Generated) -> Trial {
     };
     let name = format!("{origin}::{}", generated.path);
     Trial::test(name, move || Ok(generated.check()?)).with_ignored_flag(ignored)
+}
+
+/// What `results/measure.sh` writes is there, as that command wrote it, and on each GPU by one program.
+fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
+    /// Measured on a machine of their own, at other times.
+    const APART: [&str; 3] = ["opencl-2-cores", "h200-two-gpus", "h200-two-gpus-bf16"];
+    let script = read(&at_root("results/measure.sh"))?;
+    let commands = script
+        .lines()
+        .filter_map(|line| line.strip_prefix("    bench "));
+    let mut commits: Vec<String> = Vec::new();
+    let mut found = 0;
+    for command in commands {
+        let (file, arguments) = command.split_once(' ').ok_or("a file and no arguments")?;
+        if APART.contains(&file) {
+            continue;
+        }
+        found += 1;
+        let path = at_root(&format!("results/{file}.json"));
+        let results: Results = serde_json::from_str(&read(&path)?)?;
+        let made = results.provenance.ok_or("no provenance")?;
+        // What follows is where it was written to.
+        let json = made.command.iter().position(|word| word == "--json");
+        let asked = made.command[..json.unwrap_or(0)].join(" ");
+        assert_eq!(asked, format!("bench {arguments}"), "{file}");
+        commits.extend(made.commit);
+    }
+    assert!(found > 15, "{found}");
+    assert_eq!(commits.len(), found);
+    commits.dedup();
+    assert_eq!(commits.len(), 1, "{commits:?}");
+    Ok(())
 }
 
 /// Every kernel has a chapter of its name, in the order of the table, with all that a chapter on a
@@ -574,15 +608,6 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
             continue;
         }
         if words == ["-p", "book"] {
-            continue;
-        }
-        if let ["-p", "mutants", options @ ..] = &words[..] {
-            if let ["--", "--file", file] = options {
-                assert!(
-                    at_root(file).is_file(),
-                    "`{command}`: there is no such file"
-                );
-            }
             continue;
         }
         let split = words.iter().position(|&word| word == "--");

@@ -3,13 +3,14 @@
 //! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
 //!   ratios mean anything. The order changes from one repetition to the next: after a kernel
 //!   that draws much power, the next contender gets a lower clock (an H200 at 4096: 5 % after
-//!   `few-rows`). cuBLAS on tensor cores, which draws most, runs after all others.
+//!   `few-rows`). cuBLAS in tf32, which draws most, runs after all others, unless kernels on tensor
+//!   cores are among these.
 //! - Each launch gets different copies of the matrices from the launch before, together twice
 //!   the L2, so that no launch finds its operands there.
 //! - The host never waits between launches; what a run records is read when all have ended. A
 //!   run of a short kernel consists of as many launches as take a tenth of a millisecond, so
 //!   that the gaps around events do not count, and the GPU does not begin before all of them are
-//!   queued ([`Gate`]): a call of cuBLAS takes the host longer than a small product takes the GPU.
+//!   queued (`Gate`): a call of cuBLAS takes the host longer than a small product takes the GPU.
 //! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
 //!   the next copies, whose C is as it was at first; the caller gets the C that it leaves.
 //! - The GPU's state ([`GpuState`]) is read while it works on the timed launches: all of them are
@@ -26,7 +27,7 @@ use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu::{Gpu, Properties};
-use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
 use gpu_gemm::{
     Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, ElementType, Plan, PlanError,
 };
@@ -126,11 +127,19 @@ impl Contender<'_> {
         }
     }
 
-    /// Whether it would disturb the contenders that run after it.
-    fn runs_apart(&self) -> bool {
+    /// Whether it would disturb kernels on CUDA cores that run after it.
+    fn is_tf32_library(&self) -> bool {
         match self {
             Contender::Kernel(_) => false,
             Contender::Cublas(cublas) => cublas.precision() == Precision::Tf32,
+        }
+    }
+
+    /// Whether it is a kernel on tensor cores.
+    fn is_on_tensor_cores(&self) -> bool {
+        match self {
+            Contender::Kernel(choice) => choice.variant.unit != Unit::CudaCores,
+            Contender::Cublas(_) => false,
         }
     }
 
@@ -164,6 +173,7 @@ impl<'a, T: Number> Runner<'a, T> {
         contender: &Contender<'a>,
         problem: &'a Problem<T>,
         matrices: &[Placed; 3],
+        runs_apart: bool,
     ) -> Result<Self, MeasureError> {
         let work = match contender {
             Contender::Kernel(choice) => {
@@ -176,7 +186,7 @@ impl<'a, T: Number> Runner<'a, T> {
             device,
             problem,
             allocation: contender.allocation(),
-            runs_apart: contender.runs_apart(),
+            runs_apart,
             work,
         })
     }
@@ -260,10 +270,14 @@ fn measure_as<Input: Number, T: Number>(
     device.enter()?;
     let allocations: Vec<Allocation> = contenders.iter().map(Contender::allocation).collect();
     let copies = Copies::<Input, T>::new(device, &allocations, problem)?;
+    // Beside kernels on tensor cores it is what these are compared with.
+    let has_apart = !contenders.iter().any(Contender::is_on_tensor_cores);
     let mut runners = Vec::new();
     for contender in contenders {
         let matrices = &copies.matrices(contender.allocation())[0];
-        runners.push(Runner::new(device, contender, problem, matrices)?);
+        let runs_apart = has_apart && contender.is_tf32_library();
+        let runner = Runner::new(device, contender, problem, matrices, runs_apart)?;
+        runners.push(runner);
     }
     // One launch after the other: one workspace is enough for all.
     let needed = runners

@@ -215,7 +215,7 @@ fn back_to_back_launches_have_their_speed_clock_and_power() {
         approx::assert_relative_eq!(one, other, max_relative = 1e-3);
     };
     // Less than a second counts of the first turn only where launches take long.
-    assert!(record.turns == 1 && record.seconds > 0.9, "{record:?}");
+    assert!(record.turns == 1 && record.seconds > 0.8, "{record:?}");
     close(record.flops_per_s, FLOPS / 125e-6);
     close(cublas.flops_per_s, FLOPS / 62.5e-6);
     close(record.ratio_to_cublas.unwrap(), 0.5);

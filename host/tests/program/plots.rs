@@ -208,6 +208,13 @@ fn contain(svg: &str, wanted: &str) -> bool {
 }
 
 const ODD: [(usize, usize, usize); 3] = [(64, 64, 64), (33, 65, 17), (1000, 1, 300)];
+const CUBES: [(usize, usize, usize); 5] = [
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (16384, 16384, 16384),
+];
 
 #[test]
 fn text_never_overlaps_text_nor_leaves_the_canvas() {
@@ -223,7 +230,7 @@ fn text_never_overlaps_text_nor_leaves_the_canvas() {
     let ladders = [
         ("default", default()),
         ("one size", at(&[4096])),
-        ("five sizes", at(&[1024, 2048, 4096, 8192, 16384])),
+        ("five sizes", reshaped(&CUBES)),
         ("odd shapes", reshaped(&ODD)),
         ("many shapes", reshaped(&many)),
         ("sizes close to each other", reshaped(&close)),

@@ -2,7 +2,7 @@
 //!
 //! Each in the form that programs use by default. cuBLAS is `cublasGemmEx` in its default math
 //! mode, which for f32 and f64 is IEEE arithmetic, and for 16 bits allows reductions in 16 bits, as
-//! PyTorch does. cublasLt ([`lt`]) is the fastest of the first eight algorithms that its heuristics
+//! PyTorch does. cublasLt (`lt`) is the fastest of the first eight algorithms that its heuristics
 //! propose, with a workspace of 64 MiB.
 
 mod column_major;

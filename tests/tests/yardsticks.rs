@@ -1,0 +1,91 @@
+//! What kernels are compared with is what its name says: cuBLAS and cublasLt multiply f32 and f64 in
+//! IEEE 754 arithmetic by default, and only those named for TF32 round their operands to it.
+
+use std::process::ExitCode;
+
+use gpu_gemm::Device;
+use host::data::{Matrix, Number, Placement, Problem};
+use host::measure::Effort;
+use host::measure::cublas::{self, Cublas, Interface, Precision};
+use host::measure::gpu::{Contender, measure};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tests::devices::{Backend, why_no_gpu};
+
+fn main() -> ExitCode {
+    let is_ignored = why_no_gpu().is_some() || cublas::find().is_none();
+    let trial = |name: &str, test: fn() -> Result<(), Failed>| {
+        Trial::test(format!("gpu::{name}"), test).with_ignored_flag(is_ignored)
+    };
+    let trials = vec![
+        trial("libraries_keep_all_bits_of_f32", || {
+            keeps(f64::from(f32::EPSILON), f32_of, Precision::Single, true)
+        }),
+        trial("libraries_keep_all_bits_of_f64", || {
+            keeps(f64::EPSILON, |value| value, Precision::Double, true)
+        }),
+        trial("libraries_for_tf32_do_not", || {
+            keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)
+        }),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn f32_of(value: f64) -> f32 {
+    value as f32
+}
+
+const SIZE: usize = 128;
+
+/// Whether C is the first column of A in each column, bit for bit, where the first row of B is ones
+/// and all else of both is zero. The elements of that column differ by `step`, their last bit.
+fn keeps<T: Number>(
+    step: f64,
+    of: fn(f64) -> T,
+    precision: Precision,
+    is_kept: bool,
+) -> Result<(), Failed> {
+    let zero = of(0.0);
+    let matrix = |element: &(dyn Fn(usize, usize) -> T + Sync)| {
+        let placement = Placement {
+            offset: 0,
+            leading: SIZE,
+        };
+        Matrix::from_rows(SIZE, SIZE, placement, |row, elements| {
+            for (column, place) in elements.iter_mut().enumerate() {
+                *place = element(row, column);
+            }
+        })
+    };
+    let value = |row: usize| of(1.0 + row as f64 * step);
+    let a = matrix(&|row, column| if column == 0 { value(row) } else { zero })?;
+    let b = matrix(&|row, _| if row == 0 { of(1.0) } else { zero })?;
+    let c = matrix(&|_, _| zero)?;
+    let problem = Problem::new(of(1.0), zero, a, b, c)?;
+    Backend::Gpu.run(|device| {
+        let Device::Cuda(device) = device else {
+            return Err("this is no GPU".into());
+        };
+        for interface in Interface::ALL {
+            let library = Cublas::load(device, interface, precision)?;
+            let effort = Effort {
+                runs: Some(1),
+                ..Effort::default()
+            };
+            let mut kept = None;
+            let mut check = |_: usize, c: Matrix<T>| {
+                let mut rows = (0..SIZE).map(|row| (row, c.row(row)));
+                let is_value = |(row, elements): (usize, &[T])| {
+                    elements.iter().all(|element| *element == value(row))
+                };
+                kept = Some(rows.all(is_value));
+            };
+            let contenders = [Contender::Cublas(&library)];
+            measure(device, &contenders, &problem, effort, &|_| (), &mut check)?;
+            if kept != Some(is_kept) {
+                let name = library.name();
+                return Err(format!("{name} keeps all bits: {kept:?}, not {is_kept}").into());
+            }
+        }
+        Ok(())
+    })
+}
