@@ -1,5 +1,5 @@
 //! Random functions `fn(&[u64; 8]) -> u64` in Rust: all widths of integers, floats, casts,
-//! branches, loops, memory.
+//! branches, loops, memory, and of the standard library what `templates.rs` has.
 //!
 //! No function panics, none depends on the bits of a NaN or on which zero a `min` returns, and
 //! none runs for long.
@@ -8,6 +8,11 @@ use std::fmt::Write as _;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
+
+use crate::templates::{
+    ADAPTERS, BOOLEANS, CHANGES, ENDS, FLOATS, INTEGERS as INTEGERS_OF_ALL_TYPES, Part, RESULTS,
+    SIGNED, UNSIGNED,
+};
 
 /// A type of the generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +28,8 @@ pub struct Expression {
     pub ty: Type,
     pub text: String,
     pub parts: Vec<Expression>,
+    /// Whether it is the body of a function, with variables of its own.
+    pub is_body: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +78,13 @@ impl Type {
             Type::Bool => "bool".to_owned(),
             Type::Integer { signed, width } => format!("{}{width}", if signed { 'i' } else { 'u' }),
             Type::Float(width) => format!("f{width}"),
+        }
+    }
+
+    fn width(self) -> u32 {
+        match self {
+            Type::Bool => 1,
+            Type::Integer { width, .. } | Type::Float(width) => width,
         }
     }
 
@@ -194,8 +208,8 @@ impl Generator {
         }
         match ty {
             Type::Bool => self.boolean(depth),
-            Type::Integer { signed, width } => self.integer(ty, signed, width, depth),
-            Type::Float(width) => self.float(ty, width, depth),
+            Type::Integer { signed, .. } => self.integer(ty, signed, depth),
+            Type::Float(_) => self.float(ty, depth),
         }
     }
 
@@ -207,6 +221,7 @@ impl Generator {
                 .iter()
                 .map(|part| self.expression(*part, depth - 1))
                 .collect(),
+            is_body: false,
         }
     }
 
@@ -253,6 +268,7 @@ impl Generator {
             ty,
             text,
             parts: Vec::new(),
+            is_body: false,
         }
     }
 
@@ -270,208 +286,135 @@ impl Generator {
     }
 
     fn boolean(&mut self, depth: u32) -> Expression {
-        let ty = self.any_type();
-        let text = match self.random.random_range(0..11) {
-            0 => return self.node(Type::Bool, "(!{0})", &[Type::Bool], depth),
-            1 => return self.node(Type::Bool, "({0} && {1})", &[Type::Bool; 2], depth),
-            2 => return self.node(Type::Bool, "({0} || {1})", &[Type::Bool; 2], depth),
-            3 => return self.node(Type::Bool, "({0} ^ {1})", &[Type::Bool; 2], depth),
-            4 => {
-                let (ty, operation) = (self.any_integer(), self.one_of(&["add", "sub", "mul"]));
-                return self.node(
-                    Type::Bool,
-                    &format!("{{0}}.overflowing_{operation}({{1}}).1"),
-                    &[ty, ty],
-                    depth,
-                );
+        let template = self.one_of(BOOLEANS);
+        self.filled(Type::Bool, template, depth)
+    }
+
+    fn integer(&mut self, ty: Type, signed: bool, depth: u32) -> Expression {
+        let own = if signed { SIGNED } else { UNSIGNED };
+        match self.random.random_range(0..16) {
+            0 => self.array(ty, depth),
+            1 => self.chain(ty, depth),
+            2 => self.helper(ty, depth),
+            3 | 4 => {
+                let template = self.one_of(own);
+                self.filled(ty, template, depth)
             }
-            5 => "({0} == {1})",
-            6 => "({0} != {1})",
-            7 => "({0} < {1})",
-            8 => "({0} <= {1})",
-            9 => "({0} > {1})",
-            _ => "({0} >= {1})",
+            _ => {
+                let template = self.one_of(INTEGERS_OF_ALL_TYPES);
+                self.filled(ty, template, depth)
+            }
+        }
+    }
+
+    fn float(&mut self, ty: Type, depth: u32) -> Expression {
+        let template = self.one_of(FLOATS);
+        self.filled(ty, template, depth)
+    }
+
+    /// An array that is changed a few times.
+    fn array(&mut self, ty: Type, depth: u32) -> Expression {
+        let length = self.random.random_range(3..10);
+        let mut elements = Vec::new();
+        for _ in 0..length {
+            elements.push(self.one_of(&["p", "p", "q", "r"]));
+        }
+        let count = self.random.random_range(1..5);
+        let changes: Vec<&str> = (0..count).map(|_| self.one_of(CHANGES)).collect();
+        // The parts are named once: in each change they would make long code.
+        let text = format!(
+            "{{ let (p, q, r, n): (@T, @T, @T, usize) = ({{0}}, {{1}}, {{2}}, {{3}} as usize); \
+             let mut a: [@T; {length}] = [{elements}]; {changes} {result} }}",
+            elements = elements.join(", "),
+            changes = changes
+                .join(" ")
+                .replace("{0}", "p")
+                .replace("@L", &length.to_string()),
+            result = self
+                .one_of(RESULTS)
+                .replace("{0}", "q")
+                .replace("@L", &length.to_string()),
+        );
+        self.filled(
+            ty,
+            (&text, &[Part::Same, Part::Same, Part::Same, Part::U32]),
+            depth,
+        )
+    }
+
+    /// A chain of iterators over a few small numbers.
+    fn chain(&mut self, ty: Type, depth: u32) -> Expression {
+        let range = self.one_of(&[
+            "(0..6_u32)",
+            "(1..=5_u32).chain(0..(n & 7))",
+            "(0..(n & 7)).rev()",
+            "(2..9_u32).chain(1..4).rev()",
+        ]);
+        let count = self.random.random_range(0..4);
+        let adapters: String = (0..count).map(|_| self.one_of(ADAPTERS)).collect();
+        let rest = format!("{adapters}{}", self.one_of(ENDS));
+        let rest = rest.replace("{0}", "p").replace("{1}", "n");
+        let text = format!("{{ let (p, n): (@T, u32) = ({{0}}, {{1}}); {range}{rest} }}");
+        self.filled(ty, (&text, &[Part::Same, Part::U32]), depth)
+    }
+
+    /// A call of a function that is not inlined.
+    fn helper(&mut self, ty: Type, depth: u32) -> Expression {
+        let other = self.any_type();
+        let arguments = [ty, other].map(|ty| self.expression(ty, depth - 1));
+        let outer = (
+            std::mem::replace(&mut self.variables, vec![ty, other]),
+            std::mem::take(&mut self.in_loop),
+        );
+        let body = Expression {
+            is_body: true,
+            ..self.expression(ty, depth - 1)
         };
-        self.node(Type::Bool, text, &[ty, ty], depth)
-    }
-
-    fn integer(&mut self, ty: Type, signed: bool, width: u32, depth: u32) -> Expression {
-        let u32_type = INTEGERS[4];
-        let same = [ty, ty];
-        match self.random.random_range(0..24) {
-            0..=6 => {
-                let text = self.one_of(&[
-                    "{0}.wrapping_add({1})",
-                    "{0}.wrapping_sub({1})",
-                    "{0}.wrapping_mul({1})",
-                    "({0} & {1})",
-                    "({0} | {1})",
-                    "({0} ^ {1})",
-                    "{0}.saturating_add({1})",
-                    "{0}.saturating_sub({1})",
-                    "{0}.min({1})",
-                    "{0}.max({1})",
-                    "{0}.checked_add({1}).unwrap_or(7)",
-                    "{0}.checked_sub({1}).unwrap_or(7)",
-                    "{0}.checked_mul({1}).unwrap_or(7)",
-                    "{0}.overflowing_sub({1}).0",
-                ]);
-                self.node(ty, text, &same, depth)
-            }
-            7 | 8 => {
-                let text = self.one_of(&[
-                    "{0}.checked_div({1}).unwrap_or(3)",
-                    "{0}.checked_rem({1}).unwrap_or(3)",
-                    "{0}.wrapping_div({1} | 1)",
-                    "{0}.wrapping_rem({1} | 1)",
-                    "{0}.wrapping_rem_euclid({1} | 1)",
-                    "{0}.wrapping_div_euclid({1} | 1)",
-                    "{0}.saturating_mul({1})",
-                ]);
-                self.node(ty, text, &same, depth)
-            }
-            9 | 10 => {
-                let text = self.one_of(&[
-                    "{0}.wrapping_shl({1})",
-                    "{0}.wrapping_shr({1})",
-                    "{0}.rotate_left({1})",
-                    "{0}.rotate_right({1})",
-                    "{0}.checked_shl({1}).unwrap_or(5)",
-                    "{0}.checked_shr({1} & 255).unwrap_or(5)",
-                ]);
-                self.node(ty, text, &[ty, u32_type], depth)
-            }
-            11 | 12 => {
-                let mut texts = vec![
-                    "{0}.wrapping_neg()",
-                    "(!{0})",
-                    "{0}.reverse_bits()",
-                    "{0}.swap_bytes()",
-                ];
-                if signed {
-                    texts.extend([
-                        "{0}.wrapping_abs()",
-                        "{0}.signum()",
-                        "{0}.saturating_neg()",
-                        "{0}.saturating_abs()",
-                        "{0}.checked_neg().unwrap_or(9)",
-                    ]);
-                } else {
-                    texts.extend([
-                        "{0}.isqrt()",
-                        "{0}.checked_next_power_of_two().unwrap_or(1)",
-                    ]);
-                }
-                let text = self.one_of(&texts);
-                self.node(ty, text, &[ty], depth)
-            }
-            13 => {
-                let source = self.any_integer();
-                let text = self.one_of(&[
-                    "count_ones",
-                    "leading_zeros",
-                    "trailing_zeros",
-                    "leading_ones",
-                ]);
-                self.node(
-                    ty,
-                    &format!("({{0}}.{text}() as {})", ty.name()),
-                    &[source],
-                    depth,
-                )
-            }
-            14 => {
-                let other = ty.with_sign(true);
-                let (text, source) = match signed {
-                    true => (
-                        format!("({{0}}.abs_diff({{1}}) as {})", ty.name()),
-                        vec![other, other],
-                    ),
-                    false => ("{0}.unsigned_abs()".to_owned(), vec![other]),
-                };
-                self.node(ty, &text, &source, depth)
-            }
-            15 => {
-                let source = self.any_integer();
-                self.node(
-                    ty,
-                    &format!("({{0}}.cmp(&{{1}}) as i8 as {})", ty.name()),
-                    &[source, source],
-                    depth,
-                )
-            }
-            16 => {
-                let source = self.one_of(&[Type::Float(32), Type::Float(64)]);
-                self.node(ty, &format!("({{0}} as {})", ty.name()), &[source], depth)
-            }
-            17 if width == 32 => self.node(
-                ty,
-                &format!("(bits32({{0}}) as {})", ty.name()),
-                &[Type::Float(32)],
-                depth,
-            ),
-            17 if width == 64 => self.node(
-                ty,
-                &format!("(bits64({{0}}) as {})", ty.name()),
-                &[Type::Float(64)],
-                depth,
-            ),
-            18 => self.node(
-                ty,
-                &format!("({{0}} as {})", ty.name()),
-                &[Type::Bool],
-                depth,
-            ),
-            19 => self.node(
-                ty,
-                &format!("(m[({{0}} & 7) as usize] as {})", ty.name()),
-                &[INTEGERS[6]],
-                depth,
-            ),
-            20 => self.node(
-                ty,
-                &format!("(x[({{0}} & 7) as usize] as {})", ty.name()),
-                &[u32_type],
-                depth,
-            ),
-            _ => {
-                let source = self.any_integer();
-                self.node(ty, &format!("({{0}} as {})", ty.name()), &[source], depth)
-            }
+        (self.variables, self.in_loop) = outer;
+        let text = format!(
+            "{{ #[inline(never)] fn helper(x: &[u64; 8], m: &[u64; 8], v0: {0}, v1: {1}) -> {0} {{ {{2}} }} \
+             helper(x, &m, {{0}}, {{1}}) }}",
+            ty.name(),
+            other.name(),
+        );
+        let mut parts = Vec::from(arguments);
+        parts.push(body);
+        Expression {
+            ty,
+            text,
+            parts,
+            is_body: false,
         }
     }
 
-    fn float(&mut self, ty: Type, width: u32, depth: u32) -> Expression {
-        let same = [ty, ty];
-        match self.random.random_range(0..10) {
-            0..=3 => {
-                let text = self.one_of(&[
-                    "({0} + {1})",
-                    "({0} - {1})",
-                    "({0} * {1})",
-                    "({0} / {1})",
-                    "({0} % {1})",
-                ]);
-                self.node(ty, text, &same, depth)
-            }
-            4 => {
-                let text = self.one_of(&["(-{0})", "{0}.abs()", "{0}.clamp(-100.0, 1e6)"]);
-                self.node(ty, text, &[ty], depth)
-            }
-            5 => {
-                let other = Type::Float(96 - width);
-                self.node(ty, &format!("({{0}} as {})", ty.name()), &[other], depth)
-            }
-            6 => {
-                let text = format!("f{width}::from_bits({{0}} as u{width})");
-                let source = self.any_integer();
-                self.node(ty, &text, &[source], depth)
-            }
-            _ => {
-                let source = self.any_integer();
-                self.node(ty, &format!("({{0}} as {})", ty.name()), &[source], depth)
-            }
-        }
+    /// A template with random parts.
+    fn filled(&mut self, ty: Type, (text, parts): (&str, &[Part]), depth: u32) -> Expression {
+        let other = self.any_integer();
+        let number = self.any_type();
+        let types: Vec<Type> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Same => ty,
+                Part::Signed => ty.with_sign(true),
+                Part::Other => other,
+                Part::Number => number,
+                Part::Bool => Type::Bool,
+                Part::U32 => integer(false, 32),
+                Part::U64 => integer(false, 64),
+                Part::F32 => Type::Float(32),
+                Part::F64 => Type::Float(64),
+            })
+            .collect();
+        let width = ty.width();
+        let small = self.random.random_range(1..20).min(width - 1);
+        let text = text
+            .replace("@T", &ty.name())
+            .replace("@U", &ty.with_sign(false).name())
+            .replace("@S", &other.name())
+            .replace("@N", &number.name())
+            .replace("@W", &width.to_string())
+            .replace("@K", &small.to_string());
+        self.node(ty, &text, &types, depth)
     }
 }
 

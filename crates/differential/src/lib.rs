@@ -2,6 +2,7 @@
 //! them.
 //!
 //! ```text
+//!   templates.rs  calls of the standard library, as Rust with gaps
 //!   generate.rs   a seed becomes functions: all widths, floats, casts, branches, loops, memory
 //!        |
 //!   compile.rs    each batch is a crate: a library for the host, and PTX by `cuda_builder`
@@ -22,3 +23,4 @@ pub mod gpu;
 pub mod pack;
 pub mod ptx;
 pub mod reduce;
+mod templates;

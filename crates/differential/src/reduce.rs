@@ -174,18 +174,20 @@ fn smaller_expressions(expression: &Expression) -> Vec<Expression> {
         ty: expression.ty,
         text: literal(expression.ty, 1),
         parts: Vec::new(),
+        is_body: expression.is_body,
     });
     found.extend(
         expression
             .parts
             .iter()
-            .filter(|part| part.ty == expression.ty)
+            .filter(|part| part.ty == expression.ty && !part.is_body)
             .cloned(),
     );
     for (at, part) in expression.parts.iter().enumerate() {
         for smaller in smaller_expressions(part) {
             let mut parts = expression.parts.clone();
-            parts[at] = smaller;
+            let is_body = part.is_body;
+            parts[at] = Expression { is_body, ..smaller };
             found.push(Expression {
                 parts,
                 ..expression.clone()

@@ -25,13 +25,17 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 12] = [
+    let tests: [(&str, Test); 14] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
         (
             "narrow_parameters_are_extended_in_the_callee",
             narrow_parameters,
+        ),
+        (
+            "overlapping_copies_of_any_length_are_right",
+            overlapping_copies,
         ),
         (
             "constants_of_more_than_127_bits_are_positive",
@@ -47,6 +51,10 @@ fn main() -> ExitCode {
         ("atomic_nand_returns_the_old_value", atomic_nand),
         ("bytes_are_compared_in_order", comparisons_of_bytes),
         ("a_planted_error_is_found", planted_error),
+        (
+            "what_was_wrong_on_a_gpu_is_generated_again",
+            generated_kinds,
+        ),
     ];
     let trials = tests
         .into_iter()
@@ -591,4 +599,74 @@ fn planted_error() -> Result<(), Failed> {
         assert_eq!(found == wanted, is_equal, "{from}");
     }
     Ok(())
+}
+
+/// Patterns in which functions were wrong on a GPU, or their like, are generated.
+fn generated_kinds() -> Result<(), Failed> {
+    let sources: Vec<String> = (0..3000)
+        .map(|number| generate::function(1, number).rust("f"))
+        .collect();
+    for wanted in [
+        &["[i16; 5]", "a.copy_within(1.., 0)"][..],
+        &["[u8; ", "a.reverse();", "a.rotate_left(n"],
+        &["fn helper", "v1: i8", "as u16).rotate_right("],
+        &[": (u16, u32)", ".filter(|_| false)", "rotate_right(2)"],
+        &["carrying_mul(u128::MAX"],
+        &["carrying_mul_add("],
+        &["&dyn F"],
+    ] {
+        let is_found = |source: &String| wanted.iter().all(|part| source.contains(part));
+        assert!(sources.iter().any(is_found), "{wanted:?}");
+    }
+    Ok(())
+}
+
+/// Copies within an array, forwards and backwards, of lengths that are no multiple of a word;
+/// known, and not.
+fn overlapping_copies() -> Result<(), Failed> {
+    let mut functions = Vec::new();
+    for (ty, count) in [
+        ("u8", 30),
+        ("u16", 21),
+        ("u32", 11),
+        ("u64", 7),
+        ("u128", 5),
+    ] {
+        for (number, (from, to, length)) in [
+            (0, 1, 3),
+            (0, 2, 3),
+            (1, 0, 4),
+            (2, 1, count - 2),
+            (0, 2, count - 3),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let copy = |length: &str| {
+                format!(
+                    "{{ let mut a: [{ty}; {count}] = core::array::from_fn(|k| (x[k % 8] >> (k / 8)) as {ty}); \
+                     a.copy_within({from}..{from} + {length}, {to}); \
+                     a.iter().fold(0, |s: {ty}, e| s.wrapping_mul(7) ^ *e) }}"
+                )
+            };
+            let length = length.min(count - from.max(to));
+            functions.push(function(
+                &format!("known_{ty}_{number}"),
+                &copy(&length.to_string()),
+            ));
+            let open = format!("(x[0] as usize % {})", length + 1);
+            functions.push(function(&format!("open_{ty}_{number}"), &copy(&open)));
+        }
+        functions.push(function(
+            &format!("rotated_{ty}"),
+            &format!(
+                "{{ let mut a = [0, x[1] as {ty}, x[3] as {ty}, x[3] as {ty}, 0]; a.rotate_right(2); \
+                 a.iter().fold(0, |s: {ty}, e| s.wrapping_mul(7) ^ *e) }}"
+            ),
+        ));
+    }
+    let inputs = generate::inputs(3);
+    let outcome =
+        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }

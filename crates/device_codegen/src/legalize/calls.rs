@@ -1,7 +1,7 @@
 //! Calls: LLVM's intrinsics by name, and the attributes that a dialect knows.
 
 use super::editor::Editor;
-use super::{Outcome, floats, integers, overflow};
+use super::{Outcome, copies, floats, integers, overflow};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
@@ -29,12 +29,16 @@ enum Rule {
     Overflow,
     /// Both dialects have it for 32 bits; else it is written out.
     Funnel,
+    /// Both dialects have it, but are wrong about what is left over of a known length.
+    Overlapping,
 }
 
 /// Writes a call out in other instructions: the editor, the intrinsic's base name, the call.
 type Rewrite = fn(&mut Editor<'_>, &str, &Call) -> Result<Value>;
 
-use Rule::{Drop, Everywhere, False, FirstArgument, Funnel, Keep, ModernOnly, Overflow, Wide};
+use Rule::{
+    Drop, Everywhere, False, FirstArgument, Funnel, Keep, ModernOnly, Overflow, Overlapping, Wide,
+};
 
 /// By base name: what stands between `llvm.` and the types.
 const RULES: &[(&str, Rule)] = &[
@@ -67,7 +71,7 @@ const RULES: &[(&str, Rule)] = &[
     ("maximumnum", Everywhere(floats::extremum_of_numbers)),
     ("maxnum", Keep),
     ("memcpy", Keep),
-    ("memmove", Keep),
+    ("memmove", Overlapping),
     ("memset", Keep),
     ("minimum", ModernOnly(floats::ordered_extremum)),
     ("minimumnum", Everywhere(floats::extremum_of_numbers)),
@@ -144,6 +148,10 @@ pub(super) fn rewrite(
         Keep => {
             adapt_memory_intrinsic(base, call, dialect);
             Ok(Outcome::Keep)
+        }
+        Overlapping => {
+            adapt_memory_intrinsic(base, call, dialect);
+            Ok(copies::rewrite(editor, call))
         }
         Drop => Ok(Outcome::Replace(None)),
         FirstArgument => Ok(Outcome::Replace(call.arguments.first().cloned())),

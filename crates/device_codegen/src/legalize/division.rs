@@ -68,7 +68,7 @@ fn is_negative_zero(number: &str) -> bool {
 }
 
 /// The same number, of a type that a register has, out of libNVVM's sight.
-fn moved(editor: &mut Editor<'_>, ty: &Type, value: &Value) -> Value {
+pub(super) fn moved(editor: &mut Editor<'_>, ty: &Type, value: &Value) -> Value {
     let (suffix, register) = match ty {
         Type::Float => ("f32", 'f'),
         Type::Double => ("f64", 'd'),

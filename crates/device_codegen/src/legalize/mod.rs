@@ -6,6 +6,7 @@
 mod atomic_loops;
 mod atomics;
 mod calls;
+mod copies;
 mod division;
 mod editor;
 mod floats;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
-use super::parse::{Function, Instruction, Module, Operand};
+use super::parse::{Address, Function, Instruction, Module, Operand};
 use super::value::{Kind, Type, compare, convert, float_bits, permute};
 
 /// How far an approximate result may lie from the exact one, in its last place: the worst that
@@ -20,6 +20,10 @@ const OUTPUT: u64 = 0x2000_0000;
 const GLOBALS: u64 = 0x3000_0000;
 const STACK: u64 = 0x4000_0000;
 const STACK_END: u64 = STACK + 0x10_0000;
+/// Of functions, which no access reaches.
+const FUNCTIONS: u64 = 0x6000_0000;
+/// Where nothing is.
+const NO_ADDRESS: u64 = 0xFFFF_0000_0000_0000;
 
 /// Runs the kernel `name(input, output)` for `threads` threads of one block, and returns what
 /// they have written.
@@ -42,14 +46,38 @@ pub fn run(
         .with_context(|| format!("no kernel `{name}`"))?;
     let mut globals = Vec::new();
     let mut symbols = HashMap::new();
-    for (name, bytes) in &module.globals {
+    for global in &module.globals {
         globals.resize(globals.len().next_multiple_of(16), 0);
-        symbols.insert(name.clone(), GLOBALS + globals.len() as u64);
-        globals.extend(bytes);
+        symbols.insert(global.name.clone(), GLOBALS + globals.len() as u64);
+        globals.extend(&global.bytes);
+    }
+    let mut functions = HashMap::new();
+    for (at, (name, function)) in module.functions.iter().enumerate() {
+        let address = FUNCTIONS + 16 * at as u64;
+        symbols.insert(name.clone(), address);
+        functions.insert(address, function);
+    }
+    for global in &module.globals {
+        let start = (symbols[&global.name] - GLOBALS) as usize;
+        for Address {
+            place,
+            symbol,
+            offset,
+            shift,
+        } in &global.addresses
+        {
+            // A function that is only declared is not there to be called.
+            let address = symbols
+                .get(symbol)
+                .map_or(NO_ADDRESS, |found| found + offset);
+            let bytes = (address >> shift).to_le_bytes();
+            globals[start..][place.clone()].copy_from_slice(&bytes[..place.len()]);
+        }
     }
     let mut machine = Machine {
         module,
         symbols,
+        functions,
         regions: vec![
             (INPUT, input.to_vec()),
             (OUTPUT, vec![0; output_len]),
@@ -76,6 +104,7 @@ pub fn run(
 struct Machine<'m> {
     module: &'m Module,
     symbols: HashMap<String, u64>,
+    functions: HashMap<u64, &'m Function>,
     regions: Vec<(u64, Vec<u8>)>,
     thread: u32,
     threads: u32,
@@ -173,6 +202,9 @@ impl<'m> Machine<'m> {
                 "%ntid.y" | "%ntid.z" | "%nctaid.x" => 1,
                 "%lanemask_eq" => 1 << (self.thread % 32),
                 "%lanemask_lt" => (1 << (self.thread % 32)) - 1,
+                "%lanemask_le" => (2 << (self.thread % 32)) - 1,
+                "%lanemask_gt" => !((2 << (self.thread % 32)) - 1) & 0xFFFF_FFFF,
+                "%lanemask_ge" => !((1 << (self.thread % 32)) - 1) & 0xFFFF_FFFF,
                 name => match frame.variables.get(name) {
                     Some(address) => *address,
                     None => *self
@@ -282,23 +314,21 @@ impl<'m> Machine<'m> {
         operands: &[Operand],
         top: u64,
     ) -> Result<()> {
-        let (results, name, arguments) = match operands {
-            [
-                Operand::List(results),
-                Operand::Name(name),
-                Operand::List(arguments),
-                ..,
-            ] => (&results[..], name, &arguments[..]),
-            [Operand::Name(name), Operand::List(arguments), ..] => (&[][..], name, &arguments[..]),
-            [Operand::Name(name)] => (&[][..], name, &[][..]),
-            [Operand::List(results), Operand::Name(name)] => (&results[..], name, &[][..]),
-            _ => bail!("a call that is not direct"),
+        // A function, or a register with its address and, last, the name of its prototype.
+        let (results, callee, arguments) = match operands {
+            [Operand::List(results), callee, Operand::List(arguments), ..] => {
+                (&results[..], callee, &arguments[..])
+            }
+            [Operand::List(results), callee, ..] => (&results[..], callee, &[][..]),
+            [callee, Operand::List(arguments), ..] => (&[][..], callee, &arguments[..]),
+            [callee, ..] => (&[][..], callee, &[][..]),
+            [] => bail!("a call of nothing"),
         };
-        let function = self
-            .module
-            .functions
-            .get(name)
-            .with_context(|| format!("no function `{name}`"))?;
+        let function = match callee {
+            Operand::Name(name) => self.module.functions.get(name),
+            callee => self.functions.get(&self.read(frame, callee)?).copied(),
+        };
+        let function = function.with_context(|| format!("no function `{callee:?}`"))?;
         let mut bytes = Vec::new();
         for (argument, (_, size)) in arguments.iter().zip(&function.parameters) {
             let address = self.read(frame, argument)?;

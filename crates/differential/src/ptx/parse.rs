@@ -1,6 +1,7 @@
 //! PTX text as functions of instructions.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 
@@ -57,7 +58,28 @@ pub(super) struct Function {
 pub struct Module {
     pub(super) functions: HashMap<String, Function>,
     /// Variables in global and constant memory.
-    pub(super) globals: Vec<(String, Vec<u8>)>,
+    pub(super) globals: Vec<Global>,
+}
+
+/// A variable in global or constant memory.
+#[derive(Debug)]
+pub(super) struct Global {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    /// The addresses that it begins with, such as those of a table of methods.
+    pub(super) addresses: Vec<Address>,
+}
+
+/// An address, or one byte of it, within a variable.
+#[derive(Debug)]
+pub(super) struct Address {
+    /// Which bytes of the variable it is.
+    pub(super) place: Range<usize>,
+    /// The function or the variable, and how far behind its beginning.
+    pub(super) symbol: String,
+    pub(super) offset: u64,
+    /// The lowest of the address's bits that is kept.
+    pub(super) shift: u32,
 }
 
 impl Module {
@@ -169,10 +191,7 @@ fn unit_of(declaration: &str) -> Result<usize> {
     size_of(ty.context("a variable without a type")?)
 }
 
-/// Where no memory is.
-const NO_ADDRESS: u64 = 0xFFFF_0000_0000_0000;
-
-fn global(text: &str) -> Result<(String, Vec<u8>)> {
+fn global(text: &str) -> Result<Global> {
     let (declared, values) = match text.split_once('=') {
         Some((declared, values)) => (declared, values.trim().trim_matches(['{', '}'])),
         None => (text, ""),
@@ -180,20 +199,48 @@ fn global(text: &str) -> Result<(String, Vec<u8>)> {
     let (name, size) = variable(declared.trim())?;
     let unit = unit_of(declared)?;
     let mut bytes = Vec::with_capacity(size);
+    let mut addresses = Vec::new();
     for value in values
         .split(',')
         .map(str::trim)
         .filter(|value| !value.is_empty())
     {
-        // The address of a panic's text, whole or byte by byte: nothing may follow it.
-        let value = match value.contains("generic(") {
-            true => NO_ADDRESS,
-            false => number(value).with_context(|| format!("the value `{value}`"))?,
+        let place = bytes.len()..bytes.len() + unit;
+        let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let value = if !is_number || value.contains('(') {
+            addresses.push(address(value, place).with_context(|| format!("the value `{value}`"))?);
+            0
+        } else {
+            number(value).with_context(|| format!("the value `{value}`"))?
         };
         bytes.extend(&value.to_le_bytes()[..unit]);
     }
     bytes.resize(size, 0);
-    Ok((name, bytes))
+    Ok(Global {
+        name,
+        bytes,
+        addresses,
+    })
+}
+
+/// `name`, `generic(name)+8`, or a byte of these: `0xFF00(name)`.
+fn address(text: &str, place: Range<usize>) -> Option<Address> {
+    let (shift, inner) = match text.split_once('(') {
+        Some((mask, inner)) if mask.starts_with('0') => {
+            (number(&mask.to_lowercase())?.trailing_zeros(), inner)
+        }
+        _ => (0, text),
+    };
+    let (symbol, offset) = inner.split_once('+').unwrap_or((inner, "0"));
+    Some(Address {
+        place,
+        symbol: symbol
+            .trim_start_matches("generic(")
+            .trim_end_matches(')')
+            .to_owned(),
+        offset: number(offset.trim_end_matches(')'))?,
+        shift,
+    })
 }
 
 fn function(head: &str, body: &str) -> Result<(String, Function)> {

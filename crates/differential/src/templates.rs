@@ -1,0 +1,294 @@
+//! Expressions of the standard library's, as Rust with gaps.
+//!
+//! `{0}`, `{1}` are the parts, `@T` the type of the whole, `@U` the same without a sign, `@W` its
+//! width, `@S` another integer type, `@N` another number's, `@K` a small number, and `@L` the length
+//! of an array.
+
+/// What a part is.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// Of the type of the whole.
+    Same,
+    /// As wide as the whole, with a sign.
+    Signed,
+    /// Any integer, the same one throughout a template.
+    Other,
+    /// Any integer or float, the same one throughout a template.
+    Number,
+    Bool,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+use Part::{Bool, F32, F64, Number, Other, Same, Signed, U32, U64};
+
+pub type Template = (&'static str, &'static [Part]);
+
+/// Of booleans.
+pub const BOOLEANS: &[Template] = &[
+    ("(!{0})", &[Bool]),
+    ("({0} && {1})", &[Bool; 2]),
+    ("({0} || {1})", &[Bool; 2]),
+    ("({0} ^ {1})", &[Bool; 2]),
+    ("{0}.overflowing_add({1}).1", &[Other; 2]),
+    ("{0}.overflowing_sub({1}).1", &[Other; 2]),
+    ("{0}.overflowing_mul({1}).1", &[Other; 2]),
+    ("({0} == {1})", &[Number; 2]),
+    ("({0} != {1})", &[Number; 2]),
+    ("({0} < {1})", &[Number; 2]),
+    ("({0} <= {1})", &[Number; 2]),
+    ("({0} > {1})", &[Number; 2]),
+    ("({0} >= {1})", &[Number; 2]),
+    ("(({0}, {1}) < ({1}, {2}))", &[Other; 3]),
+    ("([{0}, {1}] == [{2}, {1}])", &[Other; 3]),
+    ("({0}..{1}).contains(&{2})", &[Number; 3]),
+    ("matches!({0}, 3..=9 | 77)", &[Other]),
+    ("{0}.checked_add({1}).is_none_or(|v| v > 3)", &[Other; 2]),
+    ("({0} as u16).is_multiple_of({1} as u16)", &[Other; 2]),
+];
+
+/// Of all integers.
+pub const INTEGERS: &[Template] = &[
+    ("{0}.wrapping_add({1})", &[Same; 2]),
+    ("{0}.wrapping_sub({1})", &[Same; 2]),
+    ("{0}.wrapping_mul({1})", &[Same; 2]),
+    ("({0} & {1})", &[Same; 2]),
+    ("({0} | {1})", &[Same; 2]),
+    ("({0} ^ {1})", &[Same; 2]),
+    ("{0}.saturating_add({1})", &[Same; 2]),
+    ("{0}.saturating_sub({1})", &[Same; 2]),
+    ("{0}.saturating_mul({1})", &[Same; 2]),
+    ("{0}.min({1})", &[Same; 2]),
+    ("{0}.max({1})", &[Same; 2]),
+    ("{0}.checked_add({1}).unwrap_or(7)", &[Same; 2]),
+    ("{0}.checked_sub({1}).unwrap_or(7)", &[Same; 2]),
+    ("{0}.checked_mul({1}).unwrap_or(7)", &[Same; 2]),
+    ("{0}.overflowing_sub({1}).0", &[Same; 2]),
+    ("{0}.midpoint({1})", &[Same; 2]),
+    ("{0}.checked_div({1}).unwrap_or(3)", &[Same; 2]),
+    ("{0}.checked_rem({1}).unwrap_or(3)", &[Same; 2]),
+    ("{0}.wrapping_div({1} | 1)", &[Same; 2]),
+    ("{0}.wrapping_rem({1} | 1)", &[Same; 2]),
+    ("{0}.wrapping_rem_euclid({1} | 1)", &[Same; 2]),
+    ("{0}.wrapping_div_euclid({1} | 1)", &[Same; 2]),
+    ("{0}.wrapping_pow({1} & 15)", &[Same, U32]),
+    ("{0}.saturating_pow({1} & 7)", &[Same, U32]),
+    ("{0}.checked_pow({1} & 7).unwrap_or(2)", &[Same, U32]),
+    ("{0}.wrapping_shl({1})", &[Same, U32]),
+    ("{0}.wrapping_shr({1})", &[Same, U32]),
+    ("{0}.unbounded_shl({1} & 255)", &[Same, U32]),
+    ("{0}.unbounded_shr({1} & 255)", &[Same, U32]),
+    ("{0}.checked_shl({1}).unwrap_or(5)", &[Same, U32]),
+    ("{0}.checked_shr({1} & 255).unwrap_or(5)", &[Same, U32]),
+    ("{0}.rotate_left({1})", &[Same, U32]),
+    ("{0}.rotate_right({1})", &[Same, U32]),
+    ("{0}.rotate_left(@K)", &[Same]),
+    ("({0} as @T).rotate_right(@K)", &[Other]),
+    ("({0} as @T).rotate_left(@K)", &[Other]),
+    ("({0}.wrapping_shl(@K) | {1}.wrapping_shr(@K))", &[Same; 2]),
+    ("{0}.wrapping_neg()", &[Same]),
+    ("(!{0})", &[Same]),
+    ("{0}.reverse_bits()", &[Same]),
+    ("{0}.swap_bytes()", &[Same]),
+    ("({0}.count_ones() as @T)", &[Other]),
+    ("({0}.leading_zeros() as @T)", &[Other]),
+    ("({0}.trailing_zeros() as @T)", &[Other]),
+    ("({0}.leading_ones() as @T)", &[Other]),
+    ("({0}.checked_ilog2().unwrap_or(9) as @T)", &[Other]),
+    ("({0}.checked_ilog10().unwrap_or(9) as @T)", &[Other]),
+    ("({0}.checked_ilog({1}).unwrap_or(9) as @T)", &[Other; 2]),
+    ("({0}.cmp(&{1}) as i8 as @T)", &[Other; 2]),
+    ("({0}.abs_diff({1}) as @T)", &[Other; 2]),
+    ("@T::try_from({0}).unwrap_or(6)", &[Other]),
+    ("({0} as @T)", &[Other]),
+    ("({0} as @T)", &[Other]),
+    ("({0} as @T)", &[Number]),
+    ("({0} as @T)", &[Bool]),
+    ("(bits32({0}) as @T)", &[F32]),
+    ("(bits64({0}) as @T)", &[F64]),
+    ("(m[({0} & 7) as usize] as @T)", &[U64]),
+    ("(x[({0} & 7) as usize] as @T)", &[U32]),
+    (
+        "({0}.checked_sub({1}).is_some_and(|v| v > 3) as @T)",
+        &[Other; 2],
+    ),
+    (
+        "{ let mut b = {0}.to_be_bytes(); let n = b.len(); b.rotate_left({1} as usize % n); @T::from_le_bytes(b) }",
+        &[Same, U32],
+    ),
+    (
+        "(match {0} { 3..=5 => {1}, z if z > 7 => {2}, _ => 10 })",
+        &[Other, Same, Same],
+    ),
+    (
+        "(match ({0}, {1}) { (0..=9, true) => {2}, (_, false) => {3}, (z, _) => z as @T })",
+        &[Other, Bool, Same, Same],
+    ),
+    (
+        "(match {0} % 3 { 0 => Some(Some({1})), 1 => Some(None), _ => None }).flatten().map_or(3, |v: @T| v ^ 1)",
+        &[U32, Same],
+    ),
+    (
+        "(|| -> Option<@T> { {0}.checked_add({1})?.checked_mul(3) })().unwrap_or(11)",
+        &[Same; 2],
+    ),
+    (
+        "(|| -> Result<@T, @S> { if {0} { return Err({1}); } Ok({2}) })().unwrap_or_else(|e| e as @T)",
+        &[Bool, Other, Same],
+    ),
+    (
+        "{ enum E { A(@T), B(@S, u32), C } \
+         let e = match {0} % 3 { 0 => E::A({1}), 1 => E::B({2}, {0}), _ => E::C }; \
+         match e { E::A(v) => v, E::B(v, n) if n & 4 == 0 => v.rotate_left(n) as @T, E::B(v, _) => !v as @T, E::C => 5 } }",
+        &[U32, Same, Other],
+    ),
+    (
+        "{ #[derive(Clone, Copy)] struct P { a: @S, b: @T, c: [u16; 3] } \
+         let mut p = [P { a: {0}, b: {1}, c: [1, 2, 3] }; 3]; \
+         p[({2} % 3) as usize].b = {3}; p.swap(0, ({2} % 3) as usize); p[1].c[({2} & 1) as usize] = {0} as u16; \
+         p.iter().fold({1}, |s: @T, p| s.wrapping_mul(7) ^ p.b ^ p.a as @T ^ p.c[1] as @T) }",
+        &[Other, Same, U32, Same],
+    ),
+    (
+        "{ trait F { fn f(&self, v: @T) -> @T; } struct A(@T); struct B(@S, bool); \
+         impl F for A { fn f(&self, v: @T) -> @T { v ^ self.0 } } \
+         impl F for B { fn f(&self, v: @T) -> @T { if self.1 { v } else { self.0 as @T } } } \
+         let (a, b) = (A({0}), B({1}, {2})); let f: &dyn F = if {3} { &a } else { &b }; f.f({4}) }",
+        &[Same, Other, Bool, Bool, Same],
+    ),
+    (
+        "{ fn l(v: @T, w: @S) -> @T { v.wrapping_add(w as @T) } fn r(v: @T, w: @S) -> @T { (w as @T).rotate_left(3) ^ v } \
+         let f: fn(@T, @S) -> @T = if {0} { l } else { r }; f({1}, {2}) }",
+        &[Bool, Same, Other],
+    ),
+    (
+        "'a: { if {0} { break 'a {1}; } let t: @T = {2}; if t < {1} { break 'a t.wrapping_add(1); } t }",
+        &[Bool, Same, Same],
+    ),
+    (
+        "'a: { let mut t: @T = {0}; for p in 0..4_u32 { for q in 0..3_u32 { if t.count_ones() == p + q { break 'a t; } \
+         if q == {1} { break; } t = t.rotate_left(q).wrapping_add({0}); } } t }",
+        &[Same, U32],
+    ),
+];
+
+/// Of integers with a sign, also.
+pub const SIGNED: &[Template] = &[
+    ("{0}.wrapping_abs()", &[Same]),
+    ("{0}.signum()", &[Same]),
+    ("{0}.saturating_neg()", &[Same]),
+    ("{0}.saturating_abs()", &[Same]),
+    ("{0}.checked_neg().unwrap_or(9)", &[Same]),
+    ("{0}.checked_isqrt().unwrap_or(9)", &[Same]),
+    ("{0}.saturating_add_unsigned({1} as @U)", &[Same; 2]),
+    ("({0} as @U).cast_signed()", &[Same]),
+];
+
+/// Of integers without a sign, also.
+pub const UNSIGNED: &[Template] = &[
+    ("{0}.unsigned_abs()", &[Signed]),
+    ("{0}.isqrt()", &[Same]),
+    ("{0}.checked_next_power_of_two().unwrap_or(1)", &[Same]),
+    ("{0}.div_ceil({1} | 1)", &[Same; 2]),
+    ("{0}.checked_next_multiple_of({1}).unwrap_or(8)", &[Same; 2]),
+    ("{0}.carrying_add({1}, {2}).0", &[Same, Same, Bool]),
+    ("({0}.carrying_add({1}, {2}).1 as @T)", &[Same, Same, Bool]),
+    ("{0}.borrowing_sub({1}, {2}).0", &[Same, Same, Bool]),
+    ("({0}.borrowing_sub({1}, {2}).1 as @T)", &[Same, Same, Bool]),
+    ("{0}.carrying_mul({1}, {2}).0", &[Same; 3]),
+    ("{0}.carrying_mul({1}, {2}).1", &[Same; 3]),
+    ("{0}.carrying_mul(@T::MAX - @K, {1}).1", &[Same; 2]),
+    ("{0}.carrying_mul_add({1}, {2}, {3}).0", &[Same; 4]),
+    ("{0}.carrying_mul_add({1}, {2}, {3}).1", &[Same; 4]),
+    (
+        "({0}.checked_signed_diff({1}).unwrap_or(4) as @T)",
+        &[Same; 2],
+    ),
+    ("{0}.saturating_add_signed({1})", &[Same, Signed]),
+];
+
+/// Of floats.
+pub const FLOATS: &[Template] = &[
+    ("({0} + {1})", &[Same; 2]),
+    ("({0} - {1})", &[Same; 2]),
+    ("({0} * {1})", &[Same; 2]),
+    ("({0} / {1})", &[Same; 2]),
+    ("({0} % {1})", &[Same; 2]),
+    ("(-{0})", &[Same]),
+    ("{0}.abs()", &[Same]),
+    ("{0}.clamp(-100.0, 1e6)", &[Same]),
+    ("{0}.midpoint({1})", &[Same; 2]),
+    ("{0}.next_up()", &[Same]),
+    ("({0} as @T)", &[F32]),
+    ("({0} as @T)", &[F64]),
+    ("f@W::from_bits({0} as u@W)", &[Other]),
+    ("({0} as @T)", &[Other]),
+    ("({0} as @T)", &[Other]),
+    (
+        "[{0}, {1}, {2}].iter().fold(1.5, |s: @T, v| s * *v + 0.5)",
+        &[Same; 3],
+    ),
+];
+
+/// Changes of an array `a`; `n` is a `usize`.
+pub const CHANGES: &[&str] = &[
+    "a.reverse();",
+    "a.rotate_left(n % @L);",
+    "a.rotate_right(n % @L);",
+    "a.rotate_left(1);",
+    "a.copy_within(1.., 0);",
+    "a.copy_within(..2, 1);",
+    "a.copy_within(n % @L.., 0);",
+    "{ let end = @L - n % @L; a.copy_within(..end, n % @L); }",
+    "a.swap(n % 3, (n >> 2) % @L);",
+    "a.sort_unstable();",
+    "a.sort_unstable_by(|l, r| r.cmp(l));",
+    "a[..3].reverse();",
+    "a[1..].fill({0});",
+    "a[n % 3..].iter_mut().for_each(|e| *e = e.wrapping_mul(3));",
+    "a[n % @L] = {0};",
+    "for k in 1..@L { a[k] = a[k].wrapping_add(a[k - 1]); }",
+];
+
+/// What becomes of the array.
+pub const RESULTS: &[&str] = &[
+    "a.iter().fold(0, |p: @T, q| p.wrapping_mul(7) ^ *q)",
+    "a.iter().rev().step_by(2).fold(1, |p: @T, q| p.wrapping_mul(5) ^ *q)",
+    "a[n % @L]",
+    "a[n % 3..].iter().copied().max().unwrap_or(0)",
+    "a.iter().position(|e| *e == {0}).unwrap_or(9) as @T",
+    "a.windows(2).filter(|w| w[0] < w[1]).count() as @T",
+    "a.chunks(2).fold(3, |p: @T, c| p.rotate_left(1) ^ c[0])",
+    "a.iter().zip(a.iter().skip(1)).fold(0, |p: @T, (l, r)| p.wrapping_add(l.wrapping_mul(*r)))",
+    "a.binary_search(&{0}).unwrap_or_else(|at| at) as @T",
+    "(if a.iter().any(|e| *e == {0}) { 1 } else { a[1] })",
+];
+
+/// What is done with each number of a range of `u32`.
+pub const ADAPTERS: &[&str] = &[
+    ".filter(|e| e & 1 == {1} & 1)",
+    ".filter(|_| false)",
+    ".step_by(2)",
+    ".take_while(|e| *e < {1} & 7)",
+    ".skip_while(|e| *e < {1} & 3)",
+    ".skip(1)",
+    ".take(3)",
+    ".map(|e| e.wrapping_mul(5) ^ {1})",
+    ".enumerate().map(|(k, e)| k as u32 ^ e)",
+    ".scan({1}, |s, e| { *s = s.wrapping_add(e); (*s & 15 != 9).then_some(*s) })",
+    ".flat_map(|e| [e, e + 1])",
+    ".inspect(|_| ())",
+];
+
+/// How such a chain ends, `{0}` being of the type of the whole.
+pub const ENDS: &[&str] = &[
+    ".fold({0}, |p: @T, e| p.wrapping_mul(5).wrapping_add(e as @T))",
+    ".fold(({0} as @T).rotate_right(2), |p: @T, e| p.wrapping_mul(5).wrapping_add(e as @T))",
+    ".position(|e| e & 3 == {1} & 3).unwrap_or(6) as @T",
+    ".find(|e| e & 3 == 2).map_or({0}, |e| e as @T)",
+    ".max_by_key(|e| e ^ 2).unwrap_or(1) as @T",
+    ".last().unwrap_or(3) as @T",
+    ".try_fold({0}, |p: @T, e| p.checked_add(e as @T)).unwrap_or(12)",
+];
