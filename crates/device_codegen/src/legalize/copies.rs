@@ -1,11 +1,11 @@
 //! Copies between places that may overlap.
 //!
-//! libNVVM writes a `memmove` of known length as accesses as wide as the alignment allows, and
+//! libNVVM 12.9 writes a `memmove` of known length as accesses as wide as the alignment allows, and
 //! what is left over as narrower ones, which come last in both directions: where the target lies
 //! behind the source, they read what the wide ones have overwritten. (`[u32; 5]`, rotated right by
-//! two: the last element is that which the copy of the first two has just written. CUDA 12.9 and
-//! 13.0, all architectures and levels.) So what is left over is read before the copy and written
-//! after it.
+//! two: the last element is that which the copy of the first two has just written. It is so for
+//! `compute_75`, `compute_90` and `compute_100`, at opt levels 0 and 3.) So what is left over is
+//! read before the copy and written after it.
 
 use super::Outcome;
 use super::division::moved;
