@@ -10,8 +10,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use crate::templates::{
-    ADAPTERS, BOOLEANS, CHANGES, ENDS, FLOATS, INTEGERS as INTEGERS_OF_ALL_TYPES, Part, RESULTS,
-    SIGNED, UNSIGNED,
+    ADAPTERS, ALL_INTEGERS, BOOLEANS, CHANGES, ENDS, FLOATS, Part, RESULTS, SIGNED, UNSIGNED,
 };
 
 /// A type of the generated code.
@@ -301,7 +300,7 @@ impl Generator {
                 self.filled(ty, template, depth)
             }
             _ => {
-                let template = self.one_of(INTEGERS_OF_ALL_TYPES);
+                let template = self.one_of(ALL_INTEGERS);
                 self.filled(ty, template, depth)
             }
         }
@@ -411,7 +410,6 @@ impl Generator {
             .replace("@T", &ty.name())
             .replace("@U", &ty.with_sign(false).name())
             .replace("@S", &other.name())
-            .replace("@N", &number.name())
             .replace("@W", &width.to_string())
             .replace("@K", &small.to_string());
         self.node(ty, &text, &types, depth)

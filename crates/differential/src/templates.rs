@@ -1,8 +1,7 @@
 //! Expressions of the standard library's, as Rust with gaps.
 //!
 //! `{0}`, `{1}` are the parts, `@T` the type of the whole, `@U` the same without a sign, `@W` its
-//! width, `@S` another integer type, `@N` another number's, `@K` a small number, and `@L` the length
-//! of an array.
+//! width, `@S` another integer type, `@K` a small number, and `@L` the length of an array.
 
 /// What a part is.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +49,7 @@ pub const BOOLEANS: &[Template] = &[
 ];
 
 /// Of all integers.
-pub const INTEGERS: &[Template] = &[
+pub const ALL_INTEGERS: &[Template] = &[
     ("{0}.wrapping_add({1})", &[Same; 2]),
     ("{0}.wrapping_sub({1})", &[Same; 2]),
     ("{0}.wrapping_mul({1})", &[Same; 2]),

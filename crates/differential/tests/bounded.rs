@@ -158,7 +158,7 @@ fn sixteen_bits() -> Result<(), Failed> {
 }
 
 /// The pattern that differed on a GPU: `ptxas` does not extend a parameter of 8 or 16 bits that is
-/// signed, and what it then computes from unsigned is wrong. Interpreted PTX is right all the same,
+/// signed, and what it then computes from unsigned is wrong. The interpreted PTX is right,
 /// so the instruction itself must be gone.
 fn narrow_parameters() -> Result<(), Failed> {
     let mut functions = Vec::new();

@@ -55,6 +55,18 @@ const BAR: f64 = 18.0;
 /// Slots in which nothing is issued.
 const IDLE: &str = "#e4e4e4";
 
+/// What the colours mean, in a line that begins at `top`; returns where it ends.
+pub fn legend(canvas: &mut Canvas, top: f64, colours: &[(&'static str, &str)]) -> f64 {
+    let mut x = MARGIN;
+    for (colour, text) in colours {
+        let y = top + TEXT / 2.0;
+        canvas.bar(Area::around((x + 7.0, y), 14.0, 14.0), colour);
+        canvas.text(text, (x + 20.0, y), Anchor::Start, INK);
+        x += 20.0 + text_width(text, TEXT) + 24.0;
+    }
+    top + 2.0 * TEXT
+}
+
 /// What each rung does with the instructions that an SM could issue: a bar for each, in three
 /// parts.
 fn slots() -> Result<String, String> {
@@ -66,18 +78,12 @@ fn slots() -> Result<String, String> {
     let mut canvas = Canvas::new();
     let mut top = canvas.head(&title, &notes) + 6.0;
 
-    let mut x = MARGIN;
-    for (colour, text) in [
+    let colours = [
         (KERNEL, "FMAs"),
         (SLOWER, "other instructions"),
         (IDLE, "nothing issued"),
-    ] {
-        let y = top + TEXT / 2.0;
-        canvas.bar(Area::around((x + 7.0, y), 14.0, 14.0), colour);
-        canvas.text(text, (x + 20.0, y), Anchor::Start, INK);
-        x += 20.0 + text_width(text, TEXT) + 24.0;
-    }
-    top += 2.0 * TEXT;
+    ];
+    top = legend(&mut canvas, top, &colours);
 
     let widths = rungs.iter().map(|rung| text_width(&rung.variant, TEXT));
     let area = Area {

@@ -7,6 +7,7 @@ use host::bench::canvas::{Anchor, Area, Canvas, INK, MARGIN, Stroke, TEXT, WIDTH
 use host::bench::style::{KERNEL, SLOWER};
 
 use crate::measured::{library, library_sustained, proven};
+use crate::plots::legend;
 
 /// What is shown at 4096 and 8192: its name, its file, the kernel, and the precision of the
 /// libraries.
@@ -88,14 +89,8 @@ pub fn plot() -> Result<String, String> {
     ];
     let mut canvas = Canvas::new();
     let mut top = canvas.head(title, &notes) + 6.0;
-    let mut x = MARGIN;
-    for (colour, text) in [(KERNEL, "cold"), (SUSTAINED, "sustained")] {
-        let y = top + TEXT / 2.0;
-        canvas.bar(Area::around((x + 7.0, y), 14.0, 14.0), colour);
-        canvas.text(text, (x + 20.0, y), Anchor::Start, INK);
-        x += 20.0 + text_width(text, TEXT) + 24.0;
-    }
-    top += 2.0 * TEXT;
+    let colours = [(KERNEL, "cold"), (SUSTAINED, "sustained")];
+    top = legend(&mut canvas, top, &colours);
     let widths = rows.iter().map(|row| text_width(&row.name, TEXT));
     let area = Area {
         left: MARGIN + widths.fold(0.0, f64::max) + 8.0,

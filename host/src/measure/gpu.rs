@@ -469,7 +469,7 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
     }
 }
 
-/// How many launches of so many seconds make a run.
+/// How many launches make a run, if one takes `seconds`.
 fn launches_per_run(seconds: f64) -> u32 {
     (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32
 }

@@ -1,6 +1,9 @@
 //! Instructions and terminators.
 
-use super::{Attachments, Attribute, BlockId, Constant, FunctionType, LocalId, Symbol, Type};
+use super::{
+    Attachments, Attribute, AttributeArgument, BlockId, Constant, FunctionType, LocalId, Symbol,
+    Type,
+};
 
 /// A local value or a constant; its type is known from where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -321,6 +324,17 @@ impl Call {
             ty,
             arguments,
             attributes: Vec::new(),
+        }
+    }
+
+    /// The alignment that is promised of an argument, in bytes.
+    pub(crate) fn align_of(&self, argument: usize) -> u64 {
+        let attributes = self.argument_attributes.get(argument);
+        let mut attributes = attributes.into_iter().flatten();
+        let align = attributes.find(|attribute| attribute.name == "align");
+        match align.and_then(|align| align.argument.as_ref()) {
+            Some(AttributeArgument::Number(align)) => *align,
+            _ => 1,
         }
     }
 

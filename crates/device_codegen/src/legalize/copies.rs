@@ -10,7 +10,7 @@
 use super::Outcome;
 use super::division::moved;
 use super::editor::Editor;
-use crate::ir::{AttributeArgument, Call, Operand, Operation, Type, Value};
+use crate::ir::{Call, Operand, Operation, Type, Value};
 
 /// The widest access, in bytes: none of a multiple of it is left over.
 const WIDEST: u64 = 16;
@@ -32,7 +32,7 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
     if whole == bytes || volatile.as_integer() != Some(0) {
         return Outcome::Keep;
     }
-    let align = align_of(call, 0).min(align_of(call, 1));
+    let align = call.align_of(0).min(call.align_of(1));
     let at = |editor: &mut Editor<'_>, position: usize, base: &Value, offset: u64| {
         let ty = call.ty.parameters[position].clone();
         let address = Operation::ElementPointer {
@@ -85,17 +85,4 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
         });
     }
     Outcome::Replace(None)
-}
-
-/// The alignment that is promised of an argument, in bytes.
-fn align_of(call: &Call, argument: usize) -> u64 {
-    let attributes = call.argument_attributes.get(argument);
-    let mut attributes = attributes.into_iter().flatten();
-    match attributes
-        .find(|attribute| attribute.name == "align")
-        .and_then(|align| align.argument.as_ref())
-    {
-        Some(AttributeArgument::Number(align)) => *align,
-        _ => 1,
-    }
 }

@@ -4,7 +4,7 @@ use super::body::{Body, pointer_type};
 use super::expression::{Expression, rank};
 use super::types::{self, Element, Space, Steps};
 use crate::error::Result;
-use crate::ir::{AttributeArgument, Call, LocalId, Operand, Type, Value};
+use crate::ir::{Call, LocalId, Operand, Type, Value};
 
 /// How memory is accessed.
 #[derive(Clone, Copy)]
@@ -198,15 +198,7 @@ impl Body<'_, '_> {
         if volatile.as_integer() != Some(0) {
             return Err(self.error("a volatile copy has no meaning in OpenCL C"));
         }
-        let align = |position: usize| {
-            let attributes = call.argument_attributes.get(position);
-            let mut attributes = attributes.into_iter().flatten();
-            let align = attributes.find(|attribute| attribute.name == "align");
-            match align.and_then(|align| align.argument.as_ref()) {
-                Some(AttributeArgument::Number(align)) => *align,
-                _ => 1,
-            }
-        };
+        let align = call.align_of(0).min(call.align_of(1));
         let known = length
             .as_integer()
             .and_then(|length| u64::try_from(length).ok());
@@ -220,8 +212,7 @@ impl Body<'_, '_> {
         let (from_space, from_element) = self.known_pointer(from)?;
         let unit = match (known, to_element == from_element) {
             (Some(bytes), true)
-                if bytes.is_multiple_of(to_element.bytes())
-                    && align(0).min(align(1)) >= to_element.bytes() =>
+                if bytes.is_multiple_of(to_element.bytes()) && align >= to_element.bytes() =>
             {
                 to_element
             }
@@ -235,7 +226,7 @@ impl Body<'_, '_> {
         let count = known.map(|bytes| bytes / unit.bytes());
         let vector = |count: u64| Type::Vector(count, scalar(unit).into());
         if let Some(count @ (2 | 4 | 8 | 16)) = count
-            && align(0).min(align(1)) >= count * unit.bytes()
+            && align >= count * unit.bytes()
             && let Some(ty) = types::vector_name(&vector(count))
         {
             let to = Expression::cast(&pointer_type(to_space, &ty), &to).target();

@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Multiplies matrices whose rows have so many elements between them, in all layouts.
+    /// Multiplies in all layouts, with `padding` elements between the rows of A, B and C.
     fn check(batch: usize, shape: Shape, padding: [usize; 3]) {
         for transposes in [[0, 0], [0, 1], [1, 0], [1, 1]] {
             let layout = Layout::padded(shape, padding, [0; 3]);

@@ -131,7 +131,7 @@ impl Lt {
         }
     }
 
-    /// A product whose first matrix, second and result begin at multiples of so many bytes, with
+    /// A product whose first matrix, second and result are aligned to `alignments` bytes, with
     /// the algorithms that the heuristics propose. The handle is cuBLAS's, which is one of
     /// cublasLt's.
     pub fn product(

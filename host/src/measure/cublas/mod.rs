@@ -367,7 +367,7 @@ impl<'device> Cublas<'device> {
         };
         let lt = match &self.calls {
             Calls::Cublas { .. } => None,
-            // It reads A and B all the same.
+            // It still reads A and B.
             Calls::CublasLt(_) if problem.alpha == T::default() => {
                 return Err(CublasError::NoAlgorithm);
             }
