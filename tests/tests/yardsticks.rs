@@ -8,7 +8,7 @@ use host::data::{Matrix, Number, Placement, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tests::devices::{Backend, why_no_gpu};
 
 fn main() -> ExitCode {
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
             keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)
         }),
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    tests::run(trials)
 }
 
 fn f32_of(value: f64) -> f32 {

@@ -99,6 +99,9 @@ struct Generator {
     random: Pcg64,
     variables: Vec<Type>,
     in_loop: bool,
+    /// How deep an expression is at most. Drawn for each function: a small one is compiled in a
+    /// tenth of the time, so that more patterns are met in all.
+    depth: u32,
 }
 
 /// The function of a seed and a number.
@@ -107,16 +110,18 @@ pub fn function(seed: u64, number: u64) -> Function {
         random: Pcg64::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number),
         variables: Vec::new(),
         in_loop: false,
+        depth: 0,
     };
+    generator.depth = generator.one_of(&[1, 2, 2, 2, 3, 4]);
     let mut variables = Vec::new();
-    for _ in 0..generator.random.random_range(2..6) {
+    for _ in 0..generator.random.random_range(2..5) {
         let ty = generator.any_type();
-        let value = generator.expression(ty, 2);
+        let value = generator.expression(ty, 1);
         variables.push(value);
         generator.variables.push(ty);
     }
-    let count = generator.random.random_range(2..7);
-    let body = generator.statements(count, 2);
+    let count = generator.random.random_range(1..4);
+    let body = generator.statements(count, generator.depth / 2);
     Function { variables, body }
 }
 
@@ -155,11 +160,17 @@ impl Generator {
         match kind {
             0..=2 => {
                 let variable = self.random.random_range(0..self.variables.len());
-                Statement::Assign(variable, self.expression(self.variables[variable], 4))
+                Statement::Assign(
+                    variable,
+                    self.expression(self.variables[variable], self.depth),
+                )
             }
             3 => {
                 let u64_type = INTEGERS[6];
-                Statement::Store(self.expression(u64_type, 1), self.expression(u64_type, 3))
+                Statement::Store(
+                    self.expression(u64_type, 1),
+                    self.expression(u64_type, self.depth),
+                )
             }
             4 | 5 => {
                 let (then, otherwise) = (
@@ -167,7 +178,7 @@ impl Generator {
                     self.random.random_range(0..3),
                 );
                 Statement::If(
-                    self.expression(Type::Bool, 3),
+                    self.expression(Type::Bool, self.depth.min(2)),
                     self.statements(then, depth - 1),
                     self.statements(otherwise, depth - 1),
                 )
