@@ -14,9 +14,6 @@ struct Table {
     name: &'static str,
     kernel: &'static str,
     precision: Option<&'static str>,
-    /// Whether the library's cold runs did not alternate with the kernel's, so that they have no
-    /// ratio: cuBLAS in tf32, in files of before it alternated.
-    ran_apart: bool,
     files: &'static [&'static str],
 }
 
@@ -31,21 +28,18 @@ const TABLES: [Table; 7] = [
         name: "",
         kernel: "warp-specialized",
         precision: None,
-        ran_apart: false,
         files: SQUARES_OF_16_BITS,
     },
     Table {
         name: "auto",
         kernel: "auto",
         precision: None,
-        ran_apart: false,
         files: SQUARES_OF_16_BITS,
     },
     Table {
         name: "warpgroup",
         kernel: "warpgroup",
         precision: None,
-        ran_apart: false,
         files: &[
             "results/h200-bf16.json",
             "results/h200-bf16-nn.json",
@@ -58,7 +52,6 @@ const TABLES: [Table; 7] = [
         name: "warp-specialized-tf32",
         kernel: "warp-specialized-tf32",
         precision: Some("tf32"),
-        ran_apart: true,
         files: &[
             "results/h200-tf32.json",
             "results/h200-tf32-nt.json",
@@ -70,21 +63,18 @@ const TABLES: [Table; 7] = [
         name: "split-fp32",
         kernel: "split-fp32",
         precision: Some("fp32"),
-        ran_apart: false,
         files: &["results/h200-split.json"],
     },
     Table {
         name: "fp64",
         kernel: "warp-specialized-fp64",
         precision: Some("fp64"),
-        ran_apart: false,
         files: &["results/h200-fp64.json"],
     },
     Table {
         name: "fp32",
         kernel: "auto",
         precision: Some("fp32"),
-        ran_apart: false,
         files: &["results/h200-sustained.json"],
     },
 ];
@@ -157,12 +147,9 @@ impl Table {
             }
             _ => "- | - | - | -".to_string(),
         };
-        let ratio = match self.ran_apart {
-            true => "-".to_string(),
-            false => format!("{:.2}", cublas.time_median_s / record.time_median_s?),
-        };
+        let ratio = cublas.time_median_s / record.time_median_s?;
         Some(format!(
-            "| {elements} |{a}{} {} | {:.0} | {:.0} | {ratio} | {sustained} |\n",
+            "| {elements} |{a}{} {} | {:.0} | {:.0} | {ratio:.2} | {sustained} |\n",
             stored(record.transpose_b, "k x n", "n x k"),
             record.m,
             record.flops_per_s? / 1e12,

@@ -37,29 +37,19 @@ const SUSTAINED: &str = "#56b4e9";
 const ROW: f64 = 40.0;
 const BAR: f64 = 15.0;
 
-/// The precision in which the libraries' cold runs did not alternate with the kernel's when that was
-/// measured.
-const APART: &str = "tf32";
-
 /// A row: the speeds in TFLOP/s, cold and sustained, each with the library's.
 struct Row {
     name: String,
-    speeds: [(f64, Option<f64>); 2],
+    speeds: [(f64, f64); 2],
 }
 
 impl Row {
     fn of(size: &Size, name: &str, kernel: &str, precision: &str) -> Option<Row> {
         let record = size.record(kernel)?;
         let sustained = record.sustained.as_ref()?.flops_per_s;
-        let beside = library(size, precision)?.flops_per_s;
-        let cold = (
-            record.flops_per_s?,
-            Some(beside).filter(|_| precision != APART),
-        );
-        let sustained = (sustained, Some(library_sustained(size, precision)?));
-        let tera = |(own, library): (f64, Option<f64>)| {
-            (own / 1e12, library.map(|library| library / 1e12))
-        };
+        let cold = (record.flops_per_s?, library(size, precision)?.flops_per_s);
+        let sustained = (sustained, library_sustained(size, precision)?);
+        let tera = |(own, library): (f64, f64)| (own / 1e12, library / 1e12);
         Some(Row {
             name: format!("{name}, {}", size.m),
             speeds: [cold, sustained].map(tera),
@@ -85,7 +75,7 @@ pub fn plot() -> Result<String, String> {
     let title = "On tensor cores: cold, and at the power limit, NVIDIA H200";
     let notes = [
         "Short runs (above) and seconds of back-to-back launches (below). The line across a bar is the".to_string(),
-        "faster of cuBLAS and cublasLt, of split f32 in fp32; in tf32 their cold runs did not alternate.".to_string(),
+        "faster of cuBLAS and cublasLt, of split f32 in fp32.".to_string(),
     ];
     let mut canvas = Canvas::new();
     let mut top = canvas.head(title, &notes) + 6.0;
@@ -100,7 +90,7 @@ pub fn plot() -> Result<String, String> {
     };
     let speeds = rows.iter().flat_map(|row| row.speeds);
     let most = speeds
-        .map(|(own, library)| own.max(library.unwrap_or(0.0)))
+        .map(|(own, library)| own.max(library))
         .fold(0.0, f64::max);
     let ticks = round_ticks(most);
     let last = ticks.last().copied().unwrap_or(most);
@@ -122,11 +112,9 @@ pub fn plot() -> Result<String, String> {
                 bottom: y + BAR / 2.0,
             };
             canvas.bar(bar, colour);
-            if let Some(library) = library {
-                let (at, line) = (scale.at(library), Stroke::solid(SLOWER, 3.0));
-                canvas.line((at, bar.top), (at, bar.bottom), line);
-            }
-            let end = scale.at(own.max(library.unwrap_or(0.0)));
+            let (at, line) = (scale.at(library), Stroke::solid(SLOWER, 3.0));
+            canvas.line((at, bar.top), (at, bar.bottom), line);
+            let end = scale.at(own.max(library));
             let value = format!("{own:.0}");
             canvas.text(&value, (end + 6.0, y), Anchor::Start, INK);
         }
