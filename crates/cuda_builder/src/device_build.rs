@@ -112,6 +112,8 @@ fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String
     let passes = format!("-Cpasses={PASSES}");
     let mut flags = [
         "--cfg=cuda_device",
+        // The conversions of F16C are a GPU's `cvt`; without them the crate `half` has software.
+        "--cfg=target_feature=\"f16c\"",
         "--check-cfg=cfg(cuda_device)",
         "--emit=llvm-ir",
         "-Copt-level=3",

@@ -417,11 +417,7 @@ pub unsafe fn lengths(x: *const f16, y: *mut bf16) {
 ",
     )?;
     let ptx = kernels.ptx_for("compute_75")?;
-    let both_are_moved = [
-        ".visible .entry lengths(",
-        "shfl.sync.bfly",
-        "ld.global.u16",
-    ];
+    let both_are_moved = [".visible .entry lengths(", "shfl.sync.bfly", "cvt.f32.f16"];
     assert_has(&ptx, &both_are_moved);
     assert_has(&ptx, &["sqrt.rn.f32", "st.global.u16"]);
     Ok(())

@@ -56,7 +56,11 @@
 //!
 //! # Features
 //!
-//! `half` adds 16-bit floats, and shuffles of them; `glam` adds vectors and matrices, without SIMD
+//! `half` adds 16-bit floats, and shuffles of them. On a GPU its f16 is converted, added, subtracted
+//! and multiplied by the hardware. Results are rounded as IEEE 754 says, subnormal ones too; which
+//! NaN comes out is not promised. `from_f64` rounds to f32 first, as it does on x86 processors with
+//! F16C. A bf16 becomes an f32 by a shift, and is rounded by a few instructions on integers;
+//! [`mma::pair_of_bf16`] takes one for two numbers. `glam` adds vectors and matrices, without SIMD
 //! as a GPU has none. Neither is on by default.
 
 #![cfg_attr(cuda_device, no_std)]

@@ -25,9 +25,11 @@ const DIRECTIVES: [&str; 10] = [
     ".shared",
 ];
 
-/// Intrinsics of processors. The one of `core::hint::spin_loop()` is harmless.
+/// Intrinsics of processors.
 const PROCESSORS: [&str; 3] = ["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
-const SPIN_LOOP: &str = "llvm.x86.sse2.pause";
+
+/// Those that a GPU has too: of `core::hint::spin_loop()`, and of conversions to f16.
+const TRANSLATED: [&str; 2] = ["llvm.x86.sse2.pause", "llvm.x86.vcvtps2ph."];
 
 /// Rejects code for the host, and names the function of the source that contains it if there are
 /// line tables.
@@ -72,8 +74,10 @@ fn refused(
 fn host_code(call: &Call) -> Option<String> {
     match &call.callee {
         Callee::Symbol(symbol) => {
-            let is_of_host = PROCESSORS.iter().any(|prefix| symbol.starts_with(prefix));
-            (is_of_host && **symbol != *SPIN_LOOP).then(|| format!("the intrinsic `{symbol}`"))
+            let is_one =
+                |prefixes: &[&str]| prefixes.iter().any(|prefix| symbol.starts_with(prefix));
+            let is_of_host = is_one(&PROCESSORS) && !is_one(&TRANSLATED);
+            is_of_host.then(|| format!("the intrinsic `{symbol}`"))
         }
         Callee::Assembly(assembly) => {
             let text = String::from_utf8_lossy(&assembly.text);

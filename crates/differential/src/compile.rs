@@ -75,6 +75,17 @@ impl Batch {
     ///
     /// If the folder cannot be written.
     pub fn new(functions: &[(String, String)]) -> Result<Self> {
+        Self::with_dependencies(functions, "")
+    }
+
+    /// A batch of functions that use other crates: the lines of `[dependencies]`, in the versions
+    /// that this workspace has. What such functions return on the host, [`Self::expected`] does
+    /// not know.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be written.
+    pub fn with_dependencies(functions: &[(String, String)], dependencies: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut source = HEAD.to_owned();
         for (name, rust) in functions {
@@ -88,12 +99,19 @@ impl Batch {
                  pub unsafe extern \"C\" fn h_{name}(input: *const [u64; 8]) -> u64 {{\n    unsafe {{ {name}(&*input) }}\n}}\n"
             ));
         }
-        let manifest = "[package]\nname = \"functions\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+        let manifest = format!(
+            "[package]\nname = \"functions\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+             [dependencies]\n{dependencies}\n"
+        );
         let root = folder.path();
         fs::create_dir_all(root.join("functions/src"))?;
         fs::create_dir_all(root.join("out"))?;
         fs::write(root.join("functions/Cargo.toml"), manifest)?;
         fs::write(root.join("functions/src/lib.rs"), source)?;
+        let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+        if !dependencies.is_empty() {
+            fs::copy(versions, root.join("functions/Cargo.lock"))?;
+        }
         let names = functions.iter().map(|(name, _)| name.clone()).collect();
         Ok(Self { folder, names })
     }

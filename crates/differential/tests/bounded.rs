@@ -2,6 +2,9 @@
 //!
 //! Where no libNVVM is found the tests are shown as ignored.
 
+#[path = "bounded/halves.rs"]
+mod halves;
+
 use std::process::ExitCode;
 
 use cuda_builder::NvvmArch;
@@ -25,7 +28,7 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 15] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
             "constants_of_more_than_127_bits_are_positive",
             wide_constants,
         ),
+        ("halves_are_converted_by_the_hardware", halves::test),
         ("guarded_divisions_stay_guarded", guarded_divisions),
         ("libnvvm_draws_no_wrong_conclusion", wrong_conclusions),
         ("remainders_of_f32_are_exact", remainders_of_f32),

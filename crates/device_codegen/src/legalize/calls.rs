@@ -1,7 +1,7 @@
 //! Calls: LLVM's intrinsics by name, and the attributes that a dialect knows.
 
 use super::editor::Editor;
-use super::{Outcome, copies, floats, integers, overflow};
+use super::{Outcome, copies, floats, halves, integers, overflow};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
@@ -23,6 +23,8 @@ enum Rule {
     ModernOnly(Rewrite),
     /// It is written out for both.
     Everywhere(Rewrite),
+    /// It is of vectors, and written out for both by their elements.
+    Vectors(Rewrite),
     /// Both dialects have it, but for 128 bits it is written out.
     Wide(Rewrite),
     /// Both dialects have it for 16, 32 and 64 bits; else it is written out.
@@ -37,7 +39,8 @@ enum Rule {
 type Rewrite = fn(&mut Editor<'_>, &str, &Call) -> Result<Value>;
 
 use Rule::{
-    Drop, Everywhere, False, FirstArgument, Funnel, Keep, ModernOnly, Overflow, Overlapping, Wide,
+    Drop, Everywhere, False, FirstArgument, Funnel, Keep, ModernOnly, Overflow, Overlapping,
+    Vectors, Wide,
 };
 
 /// By base name: what stands between `llvm.` and the types.
@@ -101,6 +104,8 @@ const RULES: &[(&str, Rule)] = &[
     ("usub.with.overflow", Overflow),
     // `core::hint::spin_loop()`
     ("x86.sse2.pause", Drop),
+    ("x86.vcvtps2ph.128", Vectors(halves::from_floats)),
+    ("x86.vcvtps2ph.256", Vectors(halves::from_floats)),
 ];
 
 pub(super) fn rewrite(
@@ -178,6 +183,7 @@ pub(super) fn rewrite(
         Funnel => Ok(Outcome::Replace(Some(integers::funnel_shift(
             editor, base, call,
         )?))),
+        Vectors(rewrite) => Ok(Outcome::Replace(Some(rewrite(editor, base, call)?))),
         ModernOnly(rewrite) | Everywhere(rewrite) | Wide(rewrite) => {
             if matches!(call.ty.result, Type::Vector(..)) {
                 return Err(editor.error(format!(

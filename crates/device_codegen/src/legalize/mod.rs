@@ -10,6 +10,7 @@ mod copies;
 mod division;
 mod editor;
 mod floats;
+mod halves;
 mod hints;
 mod integers;
 mod overflow;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
-use crate::ir::{Function, FunctionType, Module, Operation, Value};
+use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Value};
 use editor::Editor;
 
 /// What a rewrite made of an instruction.
@@ -69,6 +70,15 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                         ..
                     } if division::misleads(operation, dialect) => {
                         division::hide_divisor(&mut editor, ty, right)
+                    }
+                    Operation::Cast {
+                        operation:
+                            operation @ (CastOperation::FloatExtend | CastOperation::FloatTruncate),
+                        from,
+                        to,
+                        ..
+                    } if halves::is_of_vector(&from.ty, to) => {
+                        halves::convert(&mut editor, *operation, from, to)
                     }
                     Operation::Load { .. }
                     | Operation::Store { .. }

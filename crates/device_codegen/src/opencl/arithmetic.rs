@@ -265,6 +265,18 @@ impl Body<'_, '_> {
                 let last = Expression::binary(&value, "&", &one, rank::AND);
                 Expression::binary(&last, "!=", &Expression::constant("0"), rank::EQUALITY)
             }
+            FloatTruncate if *to == Type::Half => {
+                self.needs.halves = true;
+                Expression::call("half_of_float", &[&value])
+            }
+            FloatExtend if from.ty == Type::Half => {
+                self.needs.halves = true;
+                let float = Expression::call("float_of_half", &[&value]);
+                match to {
+                    Type::Float => float,
+                    _ => Expression::cast(&name, &float),
+                }
+            }
             Truncate | ZeroExtend | FloatTruncate | FloatExtend | FloatToUnsigned
             | UnsignedToFloat => Expression::cast(&name, &value),
             SignExtend if width == 1 => {
@@ -290,7 +302,7 @@ impl Body<'_, '_> {
             PointerToInteger => Expression::cast(&name, &value),
             AddressSpaceCast => value,
             Bitcast if matches!((&from.ty, to), (Type::Pointer(_), Type::Pointer(_))) => value,
-            Bitcast if from.ty == *to => value,
+            Bitcast if from.ty == *to || scalar_name(&from.ty) == Some(&name) => value,
             Bitcast if width == 1 || *to == Type::BOOL => {
                 return Err(self.error("the bits of truth values cannot be reinterpreted"));
             }

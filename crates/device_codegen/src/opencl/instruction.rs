@@ -5,11 +5,14 @@ use super::expression::{Expression, rank};
 use super::memory::Access;
 use super::types::{self, Element, Space, signed_name};
 use crate::error::Result;
-use crate::ir::{Instruction, LocalId, Operand, Operation, Type};
+use crate::ir::{CastOperation, Instruction, LocalId, Operand, Operation, Type};
 
 impl Body<'_, '_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<()> {
         let result = instruction.result;
+        if computes_halves(&instruction.operation) {
+            return Err(self.no_type(&Type::Half));
+        }
         let expression = match &instruction.operation {
             // Each way into its block gives it a value.
             Operation::Phi { .. } => return Ok(()),
@@ -336,6 +339,36 @@ impl Body<'_, '_> {
         let old = Expression::variable((id, 0), &old);
         let is_equal = Expression::binary(&old, "==", &expected, rank::EQUALITY);
         self.assign((id, 1), &Type::BOOL, is_equal)
+    }
+}
+
+/// Whether it does more with halves than to move and to convert them. Without an extension OpenCL
+/// C has no such operation.
+fn computes_halves(operation: &Operation) -> bool {
+    use CastOperation::{Bitcast, FloatExtend, FloatTruncate};
+    let is_half = |ty: &Type| match ty {
+        Type::Vector(_, element) => **element == Type::Half,
+        _ => *ty == Type::Half,
+    };
+    match operation {
+        Operation::Binary { ty, .. } | Operation::Compare { ty, .. } => is_half(ty),
+        Operation::FloatNegate { operand, .. } => is_half(&operand.ty),
+        Operation::Cast {
+            operation: Bitcast | FloatExtend,
+            ..
+        } => false,
+        Operation::Cast {
+            operation: FloatTruncate,
+            from,
+            to,
+            ..
+        } => is_half(to) && from.ty != Type::Float,
+        Operation::Cast { from, to, .. } => is_half(&from.ty) || is_half(to),
+        Operation::Call(call) => {
+            let is_intrinsic = call.symbol().is_some_and(|name| name.starts_with("llvm."));
+            is_intrinsic && call.ty.parameters.iter().any(is_half)
+        }
+        _ => false,
     }
 }
 

@@ -70,6 +70,21 @@ static void report_panic(volatile __global uint *record, uint number, ulong firs
 }
 ";
 
+/// The conversions of halves, which every device has.
+const HALVES: &str = "\
+static float float_of_half(ushort bits)
+{
+    return vload_half(0, (const __private half *)&bits);
+}
+
+static ushort half_of_float(float number)
+{
+    ushort bits;
+    vstore_half_rte(number, 0, (__private half *)&bits);
+    return bits;
+}
+";
+
 /// Prints every kernel, or says why it cannot be one of OpenCL's.
 pub(crate) fn print(
     module: &Module,
@@ -114,6 +129,7 @@ struct Needs {
     int64_atomics: bool,
     correct_rounding: bool,
     device_fences: bool,
+    halves: bool,
     dynamic_local: bool,
     panic_record: bool,
     /// What each panic says, by its number.
@@ -194,6 +210,10 @@ impl Printer<'_> {
         }
         if needs.panic_record {
             source.push_str(REPORT_PANIC);
+            source.push('\n');
+        }
+        if needs.halves {
+            source.push_str(HALVES);
             source.push('\n');
         }
         for helper in &needs.texts_of_helpers {

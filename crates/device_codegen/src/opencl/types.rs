@@ -1,6 +1,6 @@
 //! What the IR's types are in OpenCL C: their names, sizes and parts.
 //!
-//! Integers are unsigned; operations that have a sign cast. A struct or an array that an
+//! Integers are unsigned; operations that have a sign cast. A half is its bits. A struct or an array that an
 //! instruction computes is one variable a part; in memory it is what its layout says.
 
 use crate::ir::{Operand, Type};
@@ -45,7 +45,7 @@ pub(super) fn scalar_name(ty: &Type) -> Option<&'static str> {
     Some(match ty {
         Type::Integer(1) => "bool",
         Type::Integer(8) => "uchar",
-        Type::Integer(16) => "ushort",
+        Type::Integer(16) | Type::Half => "ushort",
         Type::Integer(32) => "uint",
         Type::Integer(64) => "ulong",
         Type::Float => "float",
@@ -91,7 +91,7 @@ impl Element {
     pub(super) fn of(ty: &Type) -> Option<Self> {
         Some(match ty {
             Type::Integer(1 | 8) => Element::Byte,
-            Type::Integer(16) => Element::Short,
+            Type::Integer(16) | Type::Half => Element::Short,
             Type::Integer(32) => Element::Int,
             Type::Integer(64) | Type::Pointer(_) => Element::Long,
             Type::Float => Element::Float,
@@ -133,7 +133,7 @@ impl Element {
 pub(super) fn layout(ty: &Type) -> Option<(u64, u64)> {
     Some(match ty {
         Type::Integer(1 | 8) => (1, 1),
-        Type::Integer(16) => (2, 2),
+        Type::Integer(16) | Type::Half => (2, 2),
         Type::Integer(32) | Type::Float => (4, 4),
         Type::Integer(64) | Type::Double => (8, 8),
         Type::Pointer(_) => (POINTER_BYTES, POINTER_BYTES),

@@ -58,6 +58,7 @@ impl Type {
 
     pub(super) fn float(self, bits: u64) -> f64 {
         match self.width {
+            16 => half(bits),
             32 => f64::from(f32::from_bits(bits as u32)),
             _ => f64::from_bits(bits),
         }
@@ -67,11 +68,42 @@ impl Type {
 /// The bits of a float. Every NaN that an instruction makes is this one.
 pub(super) fn float_bits(ty: Type, value: f64) -> u64 {
     match (ty.width, value.is_nan()) {
+        (16, true) => 0x7fff,
+        (16, false) => half_bits(value),
         (32, true) => 0x7fff_ffff,
         (32, false) => u64::from((value as f32).to_bits()),
         (_, true) => 0x7fff_ffff_ffff_ffff,
         (_, false) => value.to_bits(),
     }
+}
+
+/// The number that the bits of a half stand for.
+fn half(bits: u64) -> f64 {
+    let (exponent, fraction) = (bits >> 10 & 31, (bits & 0x3ff) as f64);
+    let magnitude = match exponent {
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        0 => fraction * 2_f64.powi(-24),
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent as i32 - 25),
+    };
+    if bits >> 15 & 1 == 1 {
+        -magnitude
+    } else {
+        magnitude
+    }
+}
+
+/// The bits of the half nearest to a number, of two that are as near the even one.
+fn half_bits(value: f64) -> u64 {
+    let (sign, magnitude) = (value.to_bits() >> 63 << 15, value.abs());
+    if magnitude >= 65520.0 {
+        return sign | 0x7c00;
+    }
+    // The exponent of the last place, of a subnormal half if it is less.
+    let last = ((magnitude.to_bits() >> 52) as i32 - 1023 - 10).max(-24);
+    let places = (magnitude * 2_f64.powi(-last)).round_ties_even() as u64;
+    // 1024 and more are a normal half, whose first bit is the lowest of its exponent.
+    sign | ((last + 24) as u64 * 1024 + places)
 }
 
 pub(super) fn compare(predicate: &str, ty: Type, left: u64, right: u64) -> Result<bool> {
@@ -152,9 +184,11 @@ pub(super) fn convert(parts: &[String], to: Type, from: Type, bits: u64) -> Resu
             bail!("saturation of floats");
         }
         return match (to.width, from.width, rounding) {
-            (32, 64, Some("rn")) | (64, 32, None) | (_, _, Some("rzi" | "rni" | "rmi" | "rpi")) => {
-                Ok(float_bits(to, whole))
-            }
+            (32, 64, Some("rn"))
+            | (16, 32 | 64, Some("rn"))
+            | (64, 32, None)
+            | (32 | 64, 16, None)
+            | (_, _, Some("rzi" | "rni" | "rmi" | "rpi")) => Ok(float_bits(to, whole)),
             _ => bail!("rounding {rounding:?}"),
         };
     }
