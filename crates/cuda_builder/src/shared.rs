@@ -69,6 +69,8 @@ impl PtxCache {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
+        // Older versions compiled several modules in one process, and not always to this PTX.
+        add(b"one process each");
         // Another libNVVM in the same place has another size or time.
         let file = fs::metadata(&toolkit.libnvvm);
         let file = file.map(|file| (file.len(), file.modified().ok())).ok();

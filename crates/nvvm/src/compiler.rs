@@ -12,7 +12,7 @@ use std::{
 
 use libloading::Library;
 
-use crate::{Error, NvvmArch, Origin, Toolkit};
+use crate::{Error, NvvmArch, Origin, Toolkit, process};
 
 type Program = *mut c_void;
 type Status = c_int;
@@ -32,6 +32,12 @@ impl fmt::Display for Version {
         write!(f, "{}.{}", self.major, self.minor)
     }
 }
+
+/// The kinds of answer that the process of a compilation gives, each with a text.
+const PTX: &str = "ptx";
+const REJECTED: &str = "rejected";
+const UNKNOWN_ARCH: &str = "unknown arch";
+const FAILED: &str = "failed";
 
 /// libNVVM, loaded.
 pub struct Compiler {
@@ -83,15 +89,58 @@ impl Compiler {
     /// are libraries, such as libdevice: only what the modules before use of them goes into the
     /// PTX. `options` are libNVVM's own, such as `-opt=3` and `-ftz=1`, without `-arch`.
     ///
+    /// Each call has a process of its own, except on Windows, since libNVVM keeps state: after a
+    /// module at `-opt=0` it compiles the next one at `-opt=3` to other PTX than it would have
+    /// done first.
+    ///
     /// # Errors
     ///
-    /// [`Error::Rejected`] with libNVVM's log; [`Error::UnknownArch`].
+    /// [`Error::Rejected`] with libNVVM's log; [`Error::UnknownArch`]; [`Error::NoAnswer`] if
+    /// libNVVM crashes.
     pub fn compile(
         &self,
         modules: &[(&str, &[u8])],
         arch: NvvmArch,
         options: &[&str],
     ) -> Result<String, Error> {
+        let answer = process::apart(|| {
+            let answer = self.compile_here(modules, arch, options);
+            let (kind, text) = answer.unwrap_or_else(|error| (FAILED, error.to_string()));
+            format!("{kind}\n{text}").into_bytes()
+        });
+        let answer = answer.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let (module, _) = modules.first().unwrap_or(&("no module", &[]));
+        let module = (*module).to_owned();
+        let problem = match answer.as_deref().map(|answer| answer.split_once('\n')) {
+            Ok(Some((PTX, ptx))) => return Ok(ptx.to_owned()),
+            Ok(Some((REJECTED, log))) => {
+                let log = log.to_owned();
+                return Err(Error::Rejected { module, arch, log });
+            }
+            Ok(Some((UNKNOWN_ARCH, _))) => {
+                return Err(Error::UnknownArch {
+                    arch,
+                    version: self.version,
+                    origin: self.origin.clone(),
+                });
+            }
+            Ok(answer) => answer.unwrap_or_default().1.to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Error::NoAnswer {
+            module,
+            arch,
+            problem,
+        })
+    }
+
+    /// [`Self::compile`] in this process: what kind of answer it is, and its text.
+    fn compile_here(
+        &self,
+        modules: &[(&str, &[u8])],
+        arch: NvvmArch,
+        options: &[&str],
+    ) -> Result<(&'static str, String), Error> {
         let program = OpenProgram::create(&self.functions)?;
         let (ours, libraries) = modules.split_at(modules.len().min(1));
         for (name, text) in ours {
@@ -108,49 +157,39 @@ impl Compiler {
 
         // SAFETY: the program is open; `options` are `count` C strings, alive during the call.
         let verified = unsafe { (self.functions.verify)(program.handle, count, options.as_ptr()) };
-        self.accepted(verified, &program, modules, arch)?;
+        if let Some(refusal) = self.refusal(verified, &program)? {
+            return Ok(refusal);
+        }
         // Not verified: libdevice contains intrinsics that the verifier does not know.
         for (name, text) in libraries {
             program.add(true, name, text)?;
         }
         // SAFETY: as above.
         let compiled = unsafe { (self.functions.compile)(program.handle, count, options.as_ptr()) };
-        self.accepted(compiled, &program, modules, arch)?;
-        program.result()
+        match self.refusal(compiled, &program)? {
+            Some(refusal) => Ok(refusal),
+            None => Ok((PTX, program.result()?)),
+        }
     }
 
-    /// Converts the status of verifying or compiling to an error that carries the log.
-    fn accepted(
+    /// What the status of verifying or compiling says, with the log, unless all went well.
+    fn refusal(
         &self,
         status: Status,
         program: &OpenProgram<'_>,
-        modules: &[(&str, &[u8])],
-        arch: NvvmArch,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<(&'static str, String)>, Error> {
         if status == NVVM_SUCCESS {
-            return Ok(());
+            return Ok(None);
         }
         let log = program.log()?;
         if status == NVVM_ERROR_INVALID_OPTION && log.contains("-arch=") {
-            return Err(Error::UnknownArch {
-                arch,
-                version: self.version,
-                origin: self.origin.clone(),
-            });
+            return Ok(Some((UNKNOWN_ARCH, log)));
         }
-        let log = log.trim();
-        let status = self.functions.message(status);
-        Err(Error::Rejected {
-            module: modules
-                .first()
-                .map_or_else(|| "no module".to_owned(), |(name, _)| (*name).to_owned()),
-            arch,
-            log: if log.is_empty() {
-                status
-            } else {
-                log.to_owned()
-            },
-        })
+        let log = match log.trim() {
+            "" => self.functions.message(status),
+            log => log.to_owned(),
+        };
+        Ok(Some((REJECTED, log)))
     }
 }
 

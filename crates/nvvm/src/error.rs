@@ -115,6 +115,17 @@ pub enum Error {
     },
 
     #[error(
+        "libNVVM gave no answer when it was to compile {module} for {arch} ({problem}); if it is not for want of \
+         memory, please report this with the kernels."
+    )]
+    NoAnswer {
+        module: String,
+        arch: NvvmArch,
+        /// How its process ended, or what it reports of a call.
+        problem: String,
+    },
+
+    #[error(
         "The libNVVM in use (from {origin}) comes without ptxas; set LIBNVVM_PATH or CUDA_HOME to a whole CUDA SDK."
     )]
     NoPtxas { origin: Origin },

@@ -26,6 +26,7 @@
 //! | `fetch.rs` | fetching that wheel with pip |
 //! | `cache.rs` | keeping it, complete or not at all, also with concurrent builds |
 //! | `compiler.rs` | calling libNVVM |
+//! | `process.rs` | a process of its own for each compilation |
 //! | `ptx_version.rs` | lowering the version of PTX to what it needs, for older drivers |
 //! | `gpus.rs` | the GPUs of this machine |
 //! | `ptxas.rs` | calling ptxas, which compiles PTX to machine code and counts its registers |
@@ -38,6 +39,7 @@ mod error;
 mod fetch;
 pub mod gpus;
 pub mod nvdisasm;
+mod process;
 pub mod ptx_version;
 pub mod ptxas;
 mod search;

@@ -35,6 +35,7 @@ fn main() {
         what_is_fetched_has_libdevice_and_ptxas,
         bad_ir_is_rejected_with_the_log_of_libnvvm,
         only_what_is_used_of_libdevice_goes_into_the_ptx,
+        the_ptx_does_not_depend_on_what_was_compiled_before,
         an_unknown_option_is_rejected_by_name,
         shared_memory_and_registers_are_reported,
         bad_ptx_is_rejected_with_the_words_of_ptxas,
@@ -160,6 +161,29 @@ fn only_what_is_used_of_libdevice_goes_into_the_ptx(toolkit: &Toolkit) -> Result
         assert!(!ptx.contains("__nv_"), "libdevice is left over: {ptx}");
         ptxas::assemble(toolkit, &ptx_version::lower(ptx), arch)?;
     }
+    Ok(())
+}
+
+/// libNVVM keeps its optimisation level for the LLVM 7 dialect: after `-opt=0` it copied
+/// parameters by value to local memory at `-opt=3` too.
+fn the_ptx_does_not_depend_on_what_was_compiled_before(toolkit: &Toolkit) -> Result<(), Failed> {
+    let compiler = load(toolkit)?;
+    let arch = NvvmArch::Compute75;
+    let body = "  %bytes = bitcast [24 x i8]* %by_value to i8*
+  %place = getelementptr inbounds i8, i8* %bytes, i64 16
+  %field = bitcast i8* %place to float*
+  %value = load float, float* %field, align 8
+  store float %value, float* %p, align 4";
+    let ir = module(arch, "", body)
+        .replace(
+            "(float* %p)",
+            "([24 x i8]* byval align 8 %by_value, float* %p)",
+        )
+        .replace("(float*)*", "([24 x i8]*, float*)*");
+    let compile = |option| compiler.compile(&[("m.ll", ir.as_bytes())], arch, &[option]);
+    let first = compile("-opt=3")?;
+    assert_ne!(compile("-opt=0")?, first);
+    assert_eq!(compile("-opt=3")?, first);
     Ok(())
 }
 

@@ -1,0 +1,88 @@
+//! Runs a function in a process of its own, which is a copy of this one.
+
+use std::io;
+
+/// What `work` returns in a copy of this process, which ends then: whatever `work` leaves behind
+/// in memory is gone.
+///
+/// # Errors
+///
+/// If there is no copy, or if it ends without an answer.
+#[cfg(unix)]
+pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
+    use std::io::{Read, Write};
+    use std::os::unix::process::ExitStatusExt;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::process::ExitStatus;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Held until this process has closed the writing end, which another copy would else inherit,
+    /// and keep open.
+    static COPYING: Mutex<()> = Mutex::new(());
+
+    let copying = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut reader, mut writer) = io::pipe()?;
+    // SAFETY: the copy has one thread, which runs `work` and ends below: it returns to no caller.
+    // Of the locks that other threads may have held, it needs those of the allocator and of the
+    // dynamic linker, which the C library's `fork` leaves usable.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let answer = || writer.write_all(&work());
+            let done = catch_unwind(AssertUnwindSafe(answer));
+            // SAFETY: it ends the process at once. What this process would do at its end, such as
+            // to write out its buffers, is left to the original.
+            unsafe { libc::_exit(i32::from(!matches!(done, Ok(Ok(()))))) }
+        }
+        child => {
+            drop(writer);
+            drop(copying);
+            let mut answer = Vec::new();
+            let read = reader.read_to_end(&mut answer);
+            let mut status = 0;
+            // SAFETY: the pointer is valid for a write of a C int.
+            while unsafe { libc::waitpid(child, &mut status, 0) } == -1 {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            read?;
+            match ExitStatus::from_raw(status) {
+                status if status.success() => Ok(answer),
+                status => Err(io::Error::other(status.to_string())),
+            }
+        }
+    }
+}
+
+/// Elsewhere a process cannot be copied.
+#[cfg(not(unix))]
+pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
+    Ok(work())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::apart;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    #[test]
+    fn what_is_left_behind_in_memory_is_gone() {
+        static LEFT: AtomicU8 = AtomicU8::new(0);
+        let count = || vec![LEFT.fetch_add(1, Ordering::Relaxed)];
+        assert_eq!(apart(count).unwrap(), [0]);
+        assert_eq!(apart(count).unwrap(), [0]);
+    }
+
+    #[test]
+    fn an_answer_may_be_longer_than_a_pipe() {
+        assert_eq!(apart(|| vec![7; 1 << 20]).unwrap(), vec![7; 1 << 20]);
+    }
+
+    #[test]
+    fn a_process_that_crashes_is_an_error() {
+        let error = apart(|| std::process::abort()).unwrap_err();
+        assert!(error.to_string().contains("signal"), "{error}");
+    }
+}
