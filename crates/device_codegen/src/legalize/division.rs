@@ -11,20 +11,78 @@
 //! the dividend nor the divisor is, and -0.0 is not: `(n as f64 / -0.0).clamp(-100.0, 100.0)` lost
 //! its lower limit. So there a divisor of floats, unless it is a constant other than that, passes
 //! through a `mov` too.
+//!
+//! The older one also takes a remainder `x % c` for `x - x / c * c`, in which x occurs twice. Where
+//! one remainder is computed from another, as by an unrolled loop, it walks through all
+//! occurrences, and takes twice as long with each. So the results of some of these divisions pass
+//! through a `mov`, of which it does not know what was divided.
+
+use std::collections::HashSet;
 
 use super::Outcome;
 use super::editor::Editor;
 use crate::Dialect;
 use crate::ir::{
-    Attribute, Call, Callee, CastOperation, Constant, FunctionType, InlineAssembly, Operation,
-    Type, Value,
+    Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, InlineAssembly,
+    LocalId, Operation, Type, Value,
 };
+
+/// Divisions of integers.
+const INTEGERS: [&str; 4] = ["udiv", "sdiv", "urem", "srem"];
+
+/// How many divisions an expression may hold, with all repetitions.
+const MOST_DIVISIONS: u32 = 256;
+
+/// The divisions whose results are hidden, so that no expression holds too many.
+pub(super) fn ends_of_chains(function: &Function) -> HashSet<LocalId> {
+    let mut divisions = vec![0_u32; function.locals.len()];
+    let mut ends = HashSet::new();
+    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+        let Some(result) = instruction.result else {
+            continue;
+        };
+        // libNVVM looks into neither of them.
+        if let Operation::Phi { .. } | Operation::Load { .. } = instruction.operation {
+            continue;
+        }
+        let mut count = 0_u32;
+        for value in instruction.operation.values() {
+            if let Value::Local(id) = value {
+                count = count.saturating_add(divisions[id.0 as usize]);
+            }
+        }
+        if let Operation::Binary { operation, ty, .. } = &instruction.operation
+            && INTEGERS.contains(&operation.as_str())
+            && matches!(ty, Type::Integer(16 | 32 | 64))
+        {
+            count = count.saturating_mul(2).saturating_add(1);
+            if count > MOST_DIVISIONS {
+                ends.insert(result);
+                count = 0;
+            }
+        }
+        divisions[result.0 as usize] = count;
+    }
+    ends
+}
+
+/// The division, and its result hidden.
+pub(super) fn end_chain(
+    editor: &mut Editor<'_>,
+    operation: &str,
+    ty: &Type,
+    left: &Value,
+    right: &Value,
+) -> Outcome {
+    let result = editor.binary(operation, ty, left, right);
+    Outcome::Replace(Some(moved(editor, ty, &result)))
+}
 
 /// Whether libNVVM draws a wrong conclusion from a divisor that it knows.
 pub(super) fn misleads(operation: &str, dialect: Dialect) -> bool {
     match dialect {
         Dialect::TypedPointers => operation == "fdiv",
-        Dialect::OpaquePointers => ["udiv", "sdiv", "urem", "srem"].contains(&operation),
+        Dialect::OpaquePointers => INTEGERS.contains(&operation),
     }
 }
 

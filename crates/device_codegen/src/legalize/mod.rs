@@ -16,7 +16,7 @@ mod integers;
 mod overflow;
 mod poison;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::Dialect;
 use crate::error::Result;
@@ -40,6 +40,10 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
     for function in module.functions.values_mut() {
         calls::mark_convergent(&mut function.attributes);
         let mut substitutes = Vec::new();
+        let ends_of_chains = match dialect {
+            Dialect::TypedPointers => division::ends_of_chains(function),
+            Dialect::OpaquePointers => HashSet::new(),
+        };
         for index in 0..function.blocks.len() {
             let instructions = std::mem::take(&mut function.blocks[index].instructions);
             let mut editor = Editor::new(function);
@@ -70,6 +74,18 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                         ..
                     } if division::misleads(operation, dialect) => {
                         division::hide_divisor(&mut editor, ty, right)
+                    }
+                    Operation::Binary {
+                        operation,
+                        ty,
+                        left,
+                        right,
+                        ..
+                    } if instruction
+                        .result
+                        .is_some_and(|id| ends_of_chains.contains(&id)) =>
+                    {
+                        division::end_chain(&mut editor, operation, ty, left, right)
                     }
                     Operation::Cast {
                         operation:
