@@ -86,6 +86,8 @@ fn run_tests() -> ExitCode {
         device_code_knows_the_features_of_rust_cuda,
         kernels_may_use_the_types_of_half_and_glam,
         x86_code_of_a_dependency_is_an_error_that_names_it,
+        a_slice_is_sorted_by_means_of_the_devices_heap,
+        what_rusts_libraries_do_not_offer_has_a_place_and_a_way_round,
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
         unchanged_kernels_are_not_compiled_again,
@@ -590,6 +592,59 @@ fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
 }
 
 /// A rustc that compiles as the installed one does, and says that it is another.
+fn a_slice_is_sorted_by_means_of_the_devices_heap() -> Result<(), Failed> {
+    let kernels = with_cuda_std(
+        "#[kernel]
+pub unsafe fn sort(v: *mut u32, length: usize) {
+    unsafe { core::slice::from_raw_parts_mut(v, length) }.sort();
+}
+",
+    )?;
+    assert_has(
+        &kernels.ptx_for("compute_75")?,
+        &[".visible .entry sort(", "malloc"],
+    );
+    Ok(())
+}
+
+/// Kernels with a call in line 6 that a GPU has not: the place is the user's, also where the
+/// function of Rust's libraries is not inlined.
+fn what_rusts_libraries_do_not_offer_has_a_place_and_a_way_round() -> Result<(), Failed> {
+    for (call, column, way_round) in [
+        ("v.sort(); v[0]", 11, "`sort_unstable`"),
+        (
+            r#"write!(Text, "{}", v[0]).is_ok()"#,
+            9,
+            "`cuda_std::println!`",
+        ),
+        (r#"text.find("ab").is_some()"#, 14, "windows(n)"),
+        ("text.trim().len()", 14, "`trim_ascii`"),
+        ("text.parse::<f64>().is_ok()", 14, "on the host"),
+        (
+            "str::from_utf8(text.as_bytes()).is_ok()",
+            9,
+            "`from_utf8_unchecked`",
+        ),
+    ] {
+        let kernels = Kernels::new()?;
+        let source = format!(
+            "#![allow(warnings)] extern crate alloc; use core::fmt::Write; struct Text;
+impl Write for Text {{ fn write_str(&mut self, _: &str) -> core::fmt::Result {{ Ok(()) }} }}
+#[unsafe(no_mangle)]
+#[unsafe(link_section = \".nvvm.kernel\")]
+pub unsafe fn kernel(v: &mut [u32], text: &str, out: *mut u32) {{ let value = {{
+        {call}
+    }}; unsafe {{ *out = value as u32 }};
+}}
+"
+        );
+        kernels.write("kernels/src/lib.rs", &format!("#![no_std] {source}"))?;
+        let error = kernels.build_to_failure(&[])?;
+        assert_has(&error, &[&format!("src/lib.rs:6:{column}"), way_round]);
+    }
+    Ok(())
+}
+
 fn an_error_with_an_untested_rust_names_the_tested_one() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let tested = env!("CARGO_PKG_RUST_VERSION");

@@ -26,11 +26,14 @@ pub(crate) struct SourcePlace {
 /// IR that cannot become device code.
 ///
 /// Its `Display` is `src/lib.rs:5:9 (kernels.ll:123): in function NAME: problem. What to do.`
-/// Where the code has been inlined, the calls that led there follow the place in the Rust source.
+/// Where the code has been inlined, the calls that led there follow the place in the Rust source;
+/// for a function that is not defined, all calls from a kernel on.
 /// Without line tables only the place in the IR is known: `kernels.ll:123: in function ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     location: Location,
+    /// Calls of the function around it, and of those that call it, up to a kernel.
+    calls: Vec<Location>,
     /// The place in the Rust source and the calls that lead there, innermost first.
     places: Vec<SourcePlace>,
     problem: String,
@@ -42,9 +45,20 @@ impl Error {
     pub(crate) fn new(location: &Location, problem: impl Into<String>) -> Self {
         Self {
             location: location.clone(),
+            calls: Vec::new(),
             places: Vec::new(),
             problem: problem.into(),
         }
+    }
+
+    /// The error with the calls through which a kernel comes there.
+    pub(crate) fn with_calls(self, calls: Vec<Location>) -> Self {
+        Self { calls, ..self }
+    }
+
+    /// Where it is, and the calls that lead there.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
+        std::iter::once(&self.location).chain(&self.calls)
     }
 
     /// The error with its places in the Rust source.

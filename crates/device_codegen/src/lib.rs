@@ -248,14 +248,13 @@ pub fn compile_both(
 }
 
 fn with_places(sources: &[Source<'_>], error: Error) -> Error {
-    let source = sources.iter().find(|source| source.name == error.file());
-    match source {
-        Some(source) => {
-            let places = source_place::places_of_line(source.text, error.line());
-            error.with_places(places)
+    let mut places = Vec::new();
+    for location in error.locations() {
+        if let Some(source) = sources.iter().find(|source| source.name == &*location.file) {
+            places.extend(source_place::places_of_line(source.text, location.line));
         }
-        None => error,
     }
+    error.with_places(places)
 }
 
 /// One module of all sources, with what its kernels reach.

@@ -1,9 +1,9 @@
 //! Merges several modules into one and keeps only what kernels reach.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::address_space::SHARED;
-use crate::error::{Error, Result, demangle};
+use crate::error::{Error, Location, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{
     Attachments, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Symbol, Type,
@@ -237,17 +237,15 @@ pub(crate) fn check_defined(module: &Module) -> Result<()> {
             None => !intrinsics::is_offered(symbol),
         },
     };
-    let undefined = |location: &crate::error::Location, verb: &str, symbol: &Symbol| {
-        Err(Error::new(
-            location,
-            format!(
-                "{verb} `{}`, which is not defined for the device. Device code may call `#[inline]` and generic \
-                 functions, functions of its own crate, cuda_std, and libdevice (`__nv_*`)",
-                demangle(symbol)
-            ),
-        ))
+    let undefined = |location: &Location, verb: &str, symbol: &Symbol| {
+        let path = demangle(symbol);
+        let problem = format!(
+            "{verb} `{path}`, which is not defined for the device. {}",
+            way_round(&path)
+        );
+        Error::new(location, problem)
     };
-    for function in module.functions.values() {
+    for (name, function) in &module.functions {
         let mut missing = None;
         visit_symbols(function, &mut |symbol, line| {
             if missing.is_none() && is_missing(symbol) {
@@ -255,7 +253,8 @@ pub(crate) fn check_defined(module: &Module) -> Result<()> {
             }
         });
         if let Some((symbol, line)) = missing {
-            return undefined(&function.location_of(line), "it uses", symbol);
+            let error = undefined(&function.location_of(line), "it uses", symbol);
+            return Err(error.with_calls(calls_of(module, name)));
         }
     }
     for (name, global) in &module.globals {
@@ -271,8 +270,84 @@ pub(crate) fn check_defined(module: &Module) -> Result<()> {
         }
         if let Some(symbol) = missing {
             let verb = format!("the static `{}` refers to", demangle(name));
-            return undefined(&global.location, &verb, symbol);
+            let error = undefined(&global.location, &verb, symbol);
+            return Err(error.with_calls(calls_of(module, name)));
         }
     }
     Ok(())
+}
+
+const FORMATTING: &str = "Texts are not formatted in a kernel: `cuda_std::println!` has its numbers formatted by the \
+    driver, and a number's digits can be written to bytes by a loop";
+
+/// What to do without functions of Rust's own libraries, by a part of their paths.
+const WAYS_ROUND: &[(&str, &str)] = &[
+    (
+        "__rust_alloc",
+        "The device's heap is `cuda_std`'s, which the crate must use; `sort_unstable` sorts without a heap, and an \
+         array needs none",
+    ),
+    (
+        "core::str::pattern::StrSearcher",
+        "A `char` can be searched for, and a text as bytes: `a.as_bytes().windows(n).position(|w| w == b)`",
+    ),
+    (
+        "core::unicode::",
+        "Use functions of ASCII, such as `trim_ascii`, `split_ascii_whitespace` and `is_ascii_alphabetic`",
+    ),
+    (
+        "FromStr>::from_str",
+        "Integers can be parsed in a kernel; parse floats on the host",
+    ),
+    (
+        "::from_utf8",
+        "Work on the bytes, or check them on the host and call `from_utf8_unchecked`",
+    ),
+    ("core::fmt::", FORMATTING),
+    // Of an integer: `<u32>::_fmt`.
+    (">::_fmt", FORMATTING),
+];
+
+fn way_round(path: &str) -> &'static str {
+    match WAYS_ROUND.iter().find(|(part, _)| path.contains(part)) {
+        Some((_, way)) => way,
+        None => {
+            "Device code may call `#[inline]` and generic functions, functions of its own crate, cuda_std, and \
+             libdevice (`__nv_*`)"
+        }
+    }
+}
+
+/// Calls of a function, and of the function around the call, up to a kernel: as few as possible. A
+/// table of methods in between has no place.
+fn calls_of(module: &Module, symbol: &Symbol) -> Vec<Location> {
+    let kernels = module.functions.iter();
+    let kernels = kernels.filter(|(_, function)| function.kernel.is_some() || function.is_visible);
+    let mut waiting: VecDeque<&Symbol> = kernels.map(|(name, _)| name).collect();
+    let mut callers: BTreeMap<&Symbol, Option<(&Symbol, Option<Location>)>> =
+        waiting.iter().map(|name| (*name, None)).collect();
+    while let Some(name) = waiting.pop_front() {
+        let mut reach = |called, location| {
+            callers.entry(called).or_insert_with(|| {
+                waiting.push_back(called);
+                Some((name, location))
+            });
+        };
+        if let Some(function) = module.functions.get(name) {
+            visit_symbols(function, &mut |called, line| {
+                reach(called, Some(function.location_of(line)));
+            });
+        }
+        let global = module.globals.get(name);
+        if let Some(initializer) = global.and_then(|global| global.initializer.as_ref()) {
+            initializer.walk(&mut |constant| {
+                if let Constant::Symbol(called) = constant {
+                    reach(called, None);
+                }
+            });
+        }
+    }
+    let caller_of = |name: &Symbol| callers.get(name)?.as_ref();
+    let steps = std::iter::successors(caller_of(symbol), |(caller, _)| caller_of(caller));
+    steps.filter_map(|(_, location)| location.clone()).collect()
 }

@@ -1,4 +1,4 @@
-; Functions of the C library that rustc's code calls by name, and that no GPU has.
+; Functions of the C library and of `core` that rustc's code calls by name, and that no GPU has.
 
 ; The difference of the first two bytes that differ; 0 if none do.
 define weak i32 @memcmp(ptr %left, ptr %right, i64 %length) {
@@ -137,3 +137,72 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+; The place of the first byte that is this one, behind a 1; 0 if there is none.
+define weak { i64, i64 } @"core::slice::memchr::memchr_aligned"(i8 %byte, ptr %text, i64 %length) {
+start:
+  br label %test
+
+test:
+  %at = phi i64 [ 0, %start ], [ %following, %next ]
+  %ends = icmp eq i64 %at, %length
+  br i1 %ends, label %none, label %compare
+
+compare:
+  %place = getelementptr inbounds i8, ptr %text, i64 %at
+  %found = load i8, ptr %place, align 1
+  %equal = icmp eq i8 %found, %byte
+  br i1 %equal, label %some, label %next
+
+next:
+  %following = add i64 %at, 1
+  br label %test
+
+some:
+  %result = insertvalue { i64, i64 } { i64 1, i64 0 }, i64 %at, 1
+  ret { i64, i64 } %result
+
+none:
+  ret { i64, i64 } zeroinitializer
+}
+
+; That of the last byte that is this one.
+define weak { i64, i64 } @"core::slice::memchr::memrchr"(i8 %byte, ptr %text, i64 %length) {
+start:
+  br label %test
+
+test:
+  %end = phi i64 [ %length, %start ], [ %at, %compare ]
+  %ends = icmp eq i64 %end, 0
+  br i1 %ends, label %none, label %compare
+
+compare:
+  %at = sub i64 %end, 1
+  %place = getelementptr inbounds i8, ptr %text, i64 %at
+  %found = load i8, ptr %place, align 1
+  %equal = icmp eq i8 %found, %byte
+  br i1 %equal, label %some, label %test
+
+some:
+  %result = insertvalue { i64, i64 } { i64 1, i64 0 }, i64 %at, 1
+  ret { i64, i64 } %result
+
+none:
+  ret { i64, i64 } zeroinitializer
+}
+
+; A number near to the square root: the mean of 2^k and n / 2^k, where 2^k is nearest to it.
+define weak i64 @"core::slice::sort::stable::drift::sqrt_approx"(i64 %n) {
+start:
+  %positive = or i64 %n, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %positive, i1 true)
+  %bits = sub i64 64, %zeros
+  %shift = lshr i64 %bits, 1
+  %power = shl i64 1, %shift
+  %quotient = lshr i64 %n, %shift
+  %sum = add i64 %power, %quotient
+  %mean = lshr i64 %sum, 1
+  ret i64 %mean
+}
+
+declare i64 @llvm.ctlz.i64(i64, i1)

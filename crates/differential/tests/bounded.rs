@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 15] = [
+    let tests: [(&str, Test); 16] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         ),
         ("atomic_nand_returns_the_old_value", atomic_nand),
         ("bytes_are_compared_in_order", comparisons_of_bytes),
+        ("bytes_are_searched_for", searches),
         ("a_planted_error_is_found", planted_error),
         (
             "what_was_wrong_on_a_gpu_is_generated_again",
@@ -277,6 +278,50 @@ fn guarded_divisions() -> Result<(), Failed> {
     for a in numbers {
         for b in numbers {
             inputs.push([b as u64, 5, 6, 70, a as u64, 8, 9, 100]);
+        }
+    }
+    let configs = configs(&DIALECTS);
+    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
+}
+
+/// Searches of bytes and of a `char` in a text call functions of `core` that no crate's IR has.
+fn searches() -> Result<(), Failed> {
+    let in_text = |name, call: &str| {
+        function(
+            name,
+            &format!(
+                "{{ let bytes: [u8; 40] = core::array::from_fn(|at| (x[at / 8] >> (at % 8 * 8)) as u8 & 127); \
+                 let bytes = &bytes[..x[6] as usize]; let b = x[5] as u8 & 127; \
+                 let text = unsafe {{ core::str::from_utf8_unchecked(bytes) }}; let c = b as char; {call} }}"
+            ),
+        )
+    };
+    let functions = [
+        in_text("contains", "bytes.contains(&b)"),
+        in_text("find", "text.find(c).unwrap_or(99)"),
+        in_text("rfind", "text.rfind(c).unwrap_or(99)"),
+        in_text(
+            "split",
+            "text.split(c).fold(0, |s, part| s * 3 + part.len())",
+        ),
+        in_text(
+            "rsplit",
+            "text.rsplit(c).fold(0, |s, part| s * 3 + part.len())",
+        ),
+        in_text("lines", "text.lines().count()"),
+    ];
+    let mut inputs = Vec::new();
+    for length in [0, 1, 3, 8, 17, 40] {
+        for byte in [0x61, 0x62, 0x0a, 0] {
+            let text = [
+                0x0a61_6263_6465_6667,
+                0x6162_6162_6162_6162,
+                0x10a0_0000_0000_0061,
+                5,
+                6,
+            ];
+            inputs.push([text[0], text[1], text[2], text[3], text[4], byte, length, 0]);
         }
     }
     let configs = configs(&DIALECTS);
