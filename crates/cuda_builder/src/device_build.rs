@@ -107,8 +107,29 @@ fn level_flags(arch: NvvmArch) -> impl Iterator<Item = String> {
     [known, allowed].into_iter().chain(reached).chain(features)
 }
 
-/// The flags that device code is compiled with.
-fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String {
+/// Flags for the kernels' own crate, and what is inlined into it. A call costs more than the code
+/// it saves: an array that is passed to a call cannot stay in registers. A loop over a tile is
+/// fully unrolled, however long, for the same reason.
+///
+/// Other crates keep LLVM's thresholds: with these a large one, such as curve25519-dalek, does not
+/// compile in half an hour. What kernels take from other crates is mostly `#[inline]` or generic,
+/// and so part of the kernels' own.
+const INLINE_AND_UNROLL: [&str; 2] = [
+    "-Cllvm-args=-inline-threshold=100000",
+    "-Cllvm-args=-unroll-threshold=20000",
+];
+
+/// What the builder's setters say about the build.
+pub(crate) struct Options<'b> {
+    pub(crate) arch: NvvmArch,
+    /// For cargo.
+    pub(crate) build_args: &'b [String],
+    /// For rustc, in each crate.
+    pub(crate) rustflags: &'b [String],
+}
+
+/// The flags that every crate of device code is compiled with.
+fn rustc_flags(options: &Options<'_>, workspace: &Path, script: &BuildScript) -> String {
     let passes = format!("-Cpasses={PASSES}");
     let mut flags = [
         "--cfg=cuda_device",
@@ -123,11 +144,6 @@ fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String
         "-Coverflow-checks=off",
         "-Cno-prepopulate-passes",
         &passes,
-        // A call costs more than the code it saves: an array that is passed to a call cannot stay
-        // in registers.
-        "-Cllvm-args=-inline-threshold=100000",
-        // A loop over a tile is fully unrolled, however long, for the same reason.
-        "-Cllvm-args=-unroll-threshold=20000",
         // `simplifycfg` copies no block that contains an instruction, however small.
         "-Cllvm-args=-simplifycfg-max-small-block-size=0",
         // Also if the PTX gets no lines: `device_codegen` needs them to tell a call from a copy of
@@ -137,8 +153,9 @@ fn rustc_flags(arch: NvvmArch, workspace: &Path, script: &BuildScript) -> String
     ]
     .map(str::to_owned)
     .to_vec();
-    flags.extend(level_flags(arch));
+    flags.extend(level_flags(options.arch));
     flags.extend(shorter_paths(workspace, script));
+    flags.extend(options.rustflags.iter().cloned());
     flags.join("\x1f")
 }
 
@@ -177,8 +194,7 @@ fn device_target(host: &str) -> &str {
 /// Compiles the crate in `folder` and what it depends on, and tells cargo what to watch.
 pub(crate) fn build(
     folder: &Path,
-    build_args: &[String],
-    arch: NvvmArch,
+    options: Options<'_>,
     script: &mut BuildScript,
 ) -> Result<Vec<DeviceCrate>, CudaBuilderError> {
     let workspace = workspace_manifest(folder, script)?;
@@ -188,12 +204,12 @@ pub(crate) fn build(
     let mut command = nested_cargo::cargo(folder, script);
     let level = NvvmArch::ALL
         .iter()
-        .take_while(|other| **other <= arch)
+        .take_while(|other| **other <= options.arch)
         .count();
     command
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
-            rustc_flags(arch, &workspace, script),
+            rustc_flags(&options, &workspace, script),
         )
         // One architecture's files must not replace another's. If only the flags that remap paths
         // differ, cargo gives both the same names; with another profile it does not. The
@@ -202,7 +218,12 @@ pub(crate) fn build(
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={target}"))
-        .args(build_args);
+        .args(options.build_args);
+    // Users, too, may have arguments for the kernels' own crate.
+    if !options.build_args.iter().any(|argument| argument == "--") {
+        command.arg("--");
+    }
+    command.args(INLINE_AND_UNROLL);
     // Until the IR is read.
     let _lock = shared::lock(&target_dir)?;
     let output = nested_cargo::run(&mut command)?;

@@ -85,6 +85,7 @@ pub struct CudaBuilder {
     path_to_crate: PathBuf,
     ptx_file_copy_path: Option<PathBuf>,
     build_args: Vec<String>,
+    rustflags: Vec<String>,
     arch: NvvmArch,
     nvvm_opts: bool,
     ftz: bool,
@@ -105,6 +106,7 @@ impl CudaBuilder {
             path_to_crate: path_to_crate_root.as_ref().to_owned(),
             ptx_file_copy_path: None,
             build_args: Vec::new(),
+            rustflags: Vec::new(),
             arch: NvvmArch::Compute75,
             nvvm_opts: true,
             ftz: false,
@@ -145,6 +147,24 @@ impl CudaBuilder {
         self.build_args
             .extend(args.iter().map(|argument| argument.as_ref().to_owned()));
         self
+    }
+
+    /// One more argument for the rustc that compiles the kernels and all crates that they depend
+    /// on, as it stands: `-Aunused`, for example. It comes after those that the road itself needs.
+    ///
+    /// `RUSTFLAGS` and the `rustflags` of configuration files are for the host, and do not reach
+    /// device code. Procedural macros and build scripts are compiled without the argument; build
+    /// scripts see a `cfg` as `CARGO_CFG_..`.
+    pub fn rustflag(mut self, flag: impl Into<String>) -> Self {
+        self.rustflags.push(flag.into());
+        self
+    }
+
+    /// Sets a `cfg` for the kernels and all crates that they depend on, by which many crates choose
+    /// code without instructions of a CPU: `.cfg("aes_force_soft")`, or
+    /// `.cfg("curve25519_dalek_backend=\"serial\"")`.
+    pub fn cfg(self, cfg: impl AsRef<str>) -> Self {
+        self.rustflag(format!("--cfg={}", cfg.as_ref()))
     }
 
     /// Whether libNVVM optimises; `true` unless set. rustc always does.
@@ -318,7 +338,7 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
 
-        let crates = match device_build::build(&crate_folder, &self.build_args, self.arch, script) {
+        let crates = match device_build::build(&crate_folder, self.cargo_options(), script) {
             Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
                 let diagnostics = native_check::errors_shown_nowhere_else(
                     diagnostics,
@@ -370,7 +390,7 @@ impl CudaBuilder {
         crate_folder: &Path,
         script: &mut BuildScript,
     ) -> Result<device_codegen::OpenClKernels, CudaBuilderError> {
-        match device_build::build(crate_folder, &self.build_args, self.arch, script) {
+        match device_build::build(crate_folder, self.cargo_options(), script) {
             Err(CudaBuilderError::KernelsDoNotCompile { .. }) => Ok(Vec::new()),
             built => ptx::lower_opencl(&built?, self.contraction()),
         }
@@ -385,6 +405,14 @@ impl CudaBuilder {
             .ok_or_else(|| CudaBuilderError::NoCrate {
                 path: self.path_to_crate.clone(),
             })
+    }
+
+    fn cargo_options(&self) -> device_build::Options<'_> {
+        device_build::Options {
+            arch: self.arch,
+            build_args: &self.build_args,
+            rustflags: &self.rustflags,
+        }
     }
 
     fn contraction(&self) -> Contraction {

@@ -44,6 +44,10 @@ fn play_build_script(crate_folder: &Path) -> ExitCode {
         .debug(debug)
         .emit_llvm_ir(is_set("EMIT_IR"))
         .libnvvm_optional(is_set("OPTIONAL"));
+    let builder = match env::var("CFG") {
+        Ok(cfg) => builder.cfg(cfg),
+        Err(_) => builder,
+    };
     // As `fn main() -> Result<..>` does.
     match builder.build() {
         Ok(_) => ExitCode::SUCCESS,
@@ -78,6 +82,8 @@ fn run_tests() -> ExitCode {
         a_barrier_between_setting_and_testing_a_flag_stands_once,
         a_copied_call_of_a_function_with_a_barrier_is_an_error,
         setters_reach_libnvvm,
+        a_cfg_reaches_dependencies_and_their_build_scripts,
+        only_the_kernels_crate_inlines_large_functions,
         line_tables_name_lines_of_rust_and_calls_that_were_inlined,
         line_tables_change_no_instruction,
         line_tables_name_no_folder_of_this_machine,
@@ -706,6 +712,66 @@ fn setters_reach_libnvvm() -> Result<(), Failed> {
     assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
     assert_has(&kernels.read(ir)?, &["@scale("]);
     assert_has(&kernels.read(rustc_ir)?, &["@scale("]);
+    Ok(())
+}
+
+fn a_cfg_reaches_dependencies_and_their_build_scripts() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.replace(
+        "kernels/scaling/src/lib.rs",
+        "BY[0] as f32",
+        "if cfg!(chosen_by_script) { 3.0 } else { BY[0] as f32 }",
+    )?;
+    kernels.write(
+        "kernels/scaling/build.rs",
+        r#"fn main() {
+    println!("cargo::rustc-check-cfg=cfg(chosen_by_script)");
+    if std::env::var("CARGO_CFG_BACKEND").as_deref() == Ok("serial") {
+        println!("cargo::rustc-cfg=chosen_by_script");
+    }
+}"#,
+    )?;
+    // `RUSTFLAGS` are for the host.
+    let flags = "--cfg=backend=\"serial\"";
+    for (variables, factor) in [
+        (&[("RUSTFLAGS", flags)][..], 65.0),
+        (&[("CFG", "backend=\"serial\"")], 3.0),
+        (&[("CFG", "backend=\"other\"")], 65.0),
+    ] {
+        kernels.build(variables)?;
+        assert_has(&kernels.ptx()?, &[&literal(factor)]);
+    }
+    Ok(())
+}
+
+/// A function that costs more than LLVM's threshold of 225, called twice.
+const LARGE: &str = "
+pub fn large(x: f32) -> f32 {
+    let mut y = x;
+    STEPS
+    y
+}
+
+pub fn large_twice(x: f32) -> f32 {
+    large(x) + large(x + 1.0)
+}
+";
+
+fn only_the_kernels_crate_inlines_large_functions() -> Result<(), Failed> {
+    let large = LARGE.replace("STEPS", &"y = (y + 1.5) / (y * x + 2.5);\n".repeat(100));
+    let kernels = Kernels::new()?;
+    let path = "kernels/scaling/src/lib.rs";
+    kernels.write(path, &[SCALING, &large].concat())?;
+    kernels.add(&large)?;
+    let sum = "large_twice(*first) + scaling::large_twice(*first) + scaling::scaled(*first)";
+    kernels.replace("kernels/src/lib.rs", "scaling::scaled(*first)", sum)?;
+    kernels.build(&[("EMIT_IR", "1")])?;
+    let ir = kernels.read("out/kernels.compute_75.ll")?;
+    let calls = ir.lines().filter(|line| line.contains(" call float "));
+    let callees = calls.filter_map(|line| line.split_once('@')?.1.split_once('('));
+    let callees = Vec::from_iter(callees.map(|(name, _)| name));
+    assert_eq!(callees.len(), 3, "{callees:?}");
+    assert!(callees.iter().all(|name| name.contains("scaling")));
     Ok(())
 }
 
