@@ -1,4 +1,6 @@
-//! Everything that a kernel may be.
+//! Everything that a kernel may be, without a warning.
+
+#![deny(unused_braces)]
 
 use cuda_std::prelude::*;
 
@@ -50,6 +52,9 @@ pub unsafe fn every_value(
     n += m;
     let _ = n;
 }
+
+#[kernel]
+pub unsafe fn on_one_line(x: *mut u32) { unsafe { *x = 1 } }
 
 #[kernel]
 pub unsafe fn grid_constant(#[grid_constant] _table: &[u32; 16], _x: u32) {}

@@ -13,9 +13,9 @@ mod instances;
 mod parameters;
 mod signature;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Error, ItemFn};
+use syn::{Error, ItemFn, token::Brace};
 
 use arguments::Arguments;
 use parameters::Received;
@@ -51,13 +51,14 @@ fn entry_point(function: ItemFn, properties: &TokenStream) -> syn::Result<TokenS
         checks,
         receives,
     } = parameters::receive(&function.sig)?;
-    let with = |signature, head: &TokenStream| {
-        let body = &function.block;
-        ItemFn {
-            sig: signature,
-            block: syn::parse_quote!({ #head #properties #body }),
-            ..function.clone()
-        }
+    // Not the user's braces, of which rustc would say that they are unnecessary.
+    let mut body = function.block.clone();
+    let place = body.brace_token.span.join();
+    body.brace_token = Brace(Span::mixed_site().located_at(place));
+    let with = |signature, head: &TokenStream| ItemFn {
+        sig: signature,
+        block: syn::parse_quote!({ #head #properties #body }),
+        ..function.clone()
     };
     let for_cpu = with(for_cpu, &checks);
     let for_gpu = with(for_gpu, &quote! { #receives #checks });
