@@ -9,7 +9,7 @@ use crate::ir::{Call, Callee, Function, Module, Operation};
 use crate::source_place::function_of;
 
 /// Instructions of PTX that may stand without a type.
-const WITHOUT_TYPE: [&str; 6] = ["bra", "brkpt", "call", "exit", "ret", "trap"];
+const WITHOUT_TYPE: [&str; 7] = ["bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"];
 
 /// Directives that may stand in a body.
 const DIRECTIVES: [&str; 10] = [
@@ -65,7 +65,7 @@ fn refused(
         &function.location_of(line),
         format!(
             "{what}{origin} is for x86 or another host, not for a GPU. Where its crate has portable code too, choose that (for `libm`: \
-             `default-features = false`); else call something else under `cfg(cuda_device)`"
+             `default-features = false`; for `aes`: `CudaBuilder::cfg(\"aes_force_soft\")`); else call something else under `cfg(cuda_device)`"
         ),
     )
 }
@@ -193,6 +193,7 @@ mod tests {
         for text in [
             "",
             "bar.sync 0;",
+            "pmevent 1;",
             "cp.async.ca.shared.global [${0:e}], [${1}], 4, ${2:e};",
             "ld.global.v4.f32 {$0, $1, $2, $3}, [$4];",
             "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p bra done; trap; done: }",

@@ -205,6 +205,9 @@ const INSTRUCTIONS: [(Version, &[&str]); 6] = [
             "match.all.sync.(b32|b64) %r1|%p1, T2, %r3",
             "activemask.b32 %r1",
             "nanosleep.u32 100",
+            // Counters
+            "pmevent 1",
+            "pmevent.mask 8",
             // Control flow
             "bra(|.uni) END",
             "brx.idx(|.uni) %r1, TARGETS",
