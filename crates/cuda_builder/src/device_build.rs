@@ -281,9 +281,15 @@ fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
             output: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
     }
-    CudaBuilderError::KernelsDoNotCompile {
-        diagnostics: without_repetitions(&messages.errors),
+    let mut diagnostics = without_repetitions(&messages.errors);
+    let is_f16 = |error: &&mut String| error.contains("the type `f16` is unstable");
+    if let Some(error) = diagnostics.iter_mut().find(is_f16) {
+        error.push_str(
+            "help: cuda_std has a stable `f16` with its feature `half`: write `features = [\"half\"]` in the \
+             dependency of the kernels, and `use cuda_std::f16`\n\n",
+        );
     }
+    CudaBuilderError::KernelsDoNotCompile { diagnostics }
 }
 
 /// Of errors that say the same about the same place, the first. An entry point mentions the type

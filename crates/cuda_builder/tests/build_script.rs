@@ -80,6 +80,7 @@ fn run_tests() -> ExitCode {
         a_kernel_becomes_ptx_for_every_dialect,
         a_kernel_that_uses_cuda_std_becomes_ptx,
         a_barrier_between_setting_and_testing_a_flag_stands_once,
+        a_block_reduction_has_two_barriers,
         a_copied_call_of_a_function_with_a_barrier_is_an_error,
         setters_reach_libnvvm,
         a_cfg_reaches_dependencies_and_their_build_scripts,
@@ -118,6 +119,7 @@ fn run_tests() -> ExitCode {
         an_error_of_the_device_build_alone_is_shown_once,
         among_errors_of_both_builds_only_those_of_the_device_are_shown,
         an_error_that_shows_nowhere_else_is_shown_once,
+        an_unstable_f16_is_an_error_that_names_the_feature_half,
         every_build_looks_for_a_missing_libnvvm_again,
     ];
     all.extend(trials![
@@ -408,6 +410,30 @@ pub unsafe fn fill(y: *mut f32, value: f32) {
     )?;
     let ptx = kernels.ptx_for("compute_75")?;
     assert_has(&ptx, &[".visible .entry fill(", "%tid.x", "%ctaid.x"]);
+    Ok(())
+}
+
+/// Every thread has to read the results of the warps before a next reduction replaces them.
+fn a_block_reduction_has_two_barriers() -> Result<(), Failed> {
+    let kernels = with_cuda_std(
+        "use cuda_std::{block::block_reduce, warp::WarpReductionOp};
+#[kernel]
+pub unsafe fn sum(x: *const f32, y: *mut f32) {
+    let i = thread::thread_idx_x() as usize;
+    unsafe { *y.add(i) = block_reduce(*x.add(i), WarpReductionOp::Add) };
+}
+",
+    )?;
+    let ptx = kernels.ptx_for("compute_75")?;
+    let places = |text: &str| Vec::from_iter(ptx.match_indices(text).map(|(place, _)| place));
+    let (barriers, reads) = (places("bar.sync"), places("ld.shared"));
+    let (write, result) = (places("st.shared"), places("st.global"));
+    assert!(write[0] < barriers[0] && barriers[0] < reads[0], "{ptx}");
+    assert!(
+        reads[reads.len() - 1] < barriers[1] && barriers[1] < result[0],
+        "{ptx}"
+    );
+    assert_eq!(barriers.len(), 2, "{ptx}");
     Ok(())
 }
 
@@ -1466,6 +1492,14 @@ fn among_errors_of_both_builds_only_those_of_the_device_are_shown() -> Result<()
     kernels.add(ERROR)?;
     let text = kernels.build_to_failure(&[("CARGO_MANIFEST_DIR", &outer.folder())])?;
     assert_shown_once(&text, "found `char`", &[], &["found `&str`"]);
+    Ok(())
+}
+
+fn an_unstable_f16_is_an_error_that_names_the_feature_half() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.add("pub fn same(x: f16) -> f16 { x }")?;
+    let text = kernels.build_to_failure(&[])?;
+    assert_shown_once(&text, "its feature `half`", &["the type `f16` is"], &[]);
     Ok(())
 }
 

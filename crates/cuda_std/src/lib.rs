@@ -34,7 +34,7 @@
 //! [`intrinsics`], [`io`], [`mem`], [`misc`], [`ptr`], [`shared`], [`thread`] and [`warp`]. In
 //! addition to 0.2 there are atomic integers, launch bounds, clusters and instances of generic
 //! kernels as arguments of [`#[kernel]`](kernel), [`unroll`](fn@unroll), shuffles, votes, matches
-//! and reductions of a warp, tensor cores ([`mma`], [`wgmma`]), asynchronous copies ([`pipeline`],
+//! and reductions of a warp, reductions of a block ([`block`]), tensor cores ([`mma`], [`wgmma`]), asynchronous copies ([`pipeline`],
 //! [`tma`]), barriers for them ([`mbarrier`]), 16-byte accesses ([`global`]), and kernels that
 //! begin before the previous kernel has ended ([`grid_dependency`]).
 //!
@@ -56,12 +56,13 @@
 //!
 //! # Features
 //!
-//! `half` adds 16-bit floats, and shuffles of them. On a GPU its f16 is converted, added, subtracted
-//! and multiplied by the hardware. Results are rounded as IEEE 754 says, subnormal ones too; which
-//! NaN comes out is not promised. `from_f64` rounds to f32 first, as it does on x86 processors with
-//! F16C. A bf16 becomes an f32 by a shift, and is rounded by a few instructions on integers;
-//! [`mma::pair_of_bf16`] takes one for two numbers. `glam` adds vectors and matrices, without SIMD
-//! as a GPU has none. Neither is on by default.
+//! `half` adds the 16-bit floats `f16` and `bf16`, and shuffles of them (the `f16` of Rust itself
+//! needs a nightly compiler). On a GPU its f16 is converted, added, subtracted and multiplied by the
+//! hardware. Results are rounded as IEEE 754 says, subnormal ones too; which NaN comes out is not
+//! promised. `from_f64` rounds to f32 first, as it does on x86 processors with F16C. A bf16 becomes
+//! an f32 by a shift, and is rounded by a few instructions on integers; [`mma::pair_of_bf16`] takes
+//! one for two numbers. `glam` adds vectors and matrices, without SIMD as a GPU has none. Neither is
+//! on by default.
 
 #![cfg_attr(cuda_device, no_std)]
 
@@ -70,6 +71,7 @@ extern crate alloc;
 extern crate self as cuda_std;
 
 pub mod atomic;
+pub mod block;
 pub mod cfg;
 pub mod cluster;
 mod device_only;

@@ -150,6 +150,7 @@ fn special_functions(input: &[u32]) -> Vec<u32> {
                 (1.0 + x).ln(),
                 (1.0 + erf(x / 2_f64.sqrt())) / 2.0,
                 1.0 / x.cbrt(),
+                1.0 / x.sqrt(),
                 (pi * x).sin() + 2.0,
                 (pi * x).cos() + 2.0,
             ]
@@ -180,6 +181,7 @@ macro_rules! special_functions_of {
             x.log1p(),
             x.norm_cdf(),
             x.rcbrt(),
+            x.rsqrt(),
             sine + 2.0,
             cosine + 2.0,
         ]

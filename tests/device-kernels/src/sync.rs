@@ -1,10 +1,14 @@
 //! Threads of a CTA waiting for each other.
 
+use cuda_std::block::block_reduce;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
+use cuda_std::warp::WarpReductionOp;
 
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe, scrambled};
+use crate::probe::{Launch, Probe, one_block, probe, scrambled};
+#[cfg(not(cuda_device))]
+use crate::warps::sum_of_halves;
 
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
@@ -21,6 +25,20 @@ pub(crate) static PROBES: &[Probe] = &[
         expected: |_, input| {
             let odd = input.iter().filter(|&&word| word % 2 == 1).count() as u32;
             [odd, 1, 0, 1, 0].repeat(64)
+        },
+    ),
+    probe!(
+        block_reductions,
+        input: scrambled,
+        launch: Launch { block: [10, 3, 2], ..one_block(64) },
+        ptx: &["bar.sync", "ld.shared", "st.shared"],
+        expected: |_, input| {
+            let floats = Vec::from_iter(input.iter().map(|&word| (word >> 8) as f32));
+            let last_warp = floats[32..60].iter().copied().reduce(|sum, x| sum + x);
+            let sum = sum_of_halves(&floats[..32]) + last_warp.unwrap_or(0.0);
+            let greatest = input[..60].iter().map(|&word| word as i32).max();
+            let all_bits = input[..60].iter().fold(u32::MAX, |bits, word| bits & (word | 1));
+            [sum.to_bits(), greatest.unwrap_or(0) as u32, all_bits].repeat(60)
         },
     ),
     probe!(
@@ -50,6 +68,21 @@ pub unsafe fn reductions_at_a_barrier(input: &[u32], output: *mut u32) {
     *start.add(2) = u32::from(thread::sync_threads_and(i) != 0);
     *start.add(3) = u32::from(thread::sync_threads_or(i) != 0);
     *start.add(4) = u32::from(thread::sync_threads_or(0) != 0);
+}
+
+#[kernel]
+pub unsafe fn block_reductions(input: &[u32], output: *mut u32) {
+    let at = thread::thread_idx();
+    let i = (at.x + 10 * (at.y + 3 * at.z)) as usize;
+    let word = input[i];
+    let results = [
+        block_reduce((word >> 8) as f32, WarpReductionOp::Add).to_bits(),
+        block_reduce(word as i32, WarpReductionOp::Max) as u32,
+        block_reduce(word | 1, WarpReductionOp::And),
+    ];
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result;
+    }
 }
 
 #[kernel]

@@ -123,6 +123,29 @@ pub(crate) static PROBES: &[Probe] = &[
         },
     ),
     probe!(
+        float_reductions,
+        input: scrambled,
+        ptx: &["shfl.sync.bfly.b32", "add.rn.f32"],
+        expected: |_, input| {
+            let floats = Vec::from_iter(input.iter().map(|&word| (word >> 8) as f32 * 0.1));
+            (0..64usize)
+                .flat_map(|i| {
+                    let warp = &floats[i / 32 * 32..][..32];
+                    let doubles = Vec::from_iter(warp.iter().map(|&x| f64::from(x)));
+                    let same_mask = (0..32).filter(|lane| (lane % 3 == 0) == (i % 32 % 3 == 0));
+                    [
+                        sum_of_halves(warp),
+                        warp.iter().copied().fold(f32::INFINITY, f32::min),
+                        warp.iter().copied().fold(0.0, f32::max),
+                        sum_of_halves(&doubles) as f32,
+                        same_mask.map(|lane| warp[lane]).reduce(|sum, x| sum + x).unwrap_or(0.0),
+                    ]
+                })
+                .map(f32::to_bits)
+                .collect()
+        },
+    ),
+    probe!(
         reduction_of_some_lanes,
         input: scrambled,
         expected: |_, input| {
@@ -135,6 +158,18 @@ pub(crate) static PROBES: &[Probe] = &[
         },
     ),
 ];
+
+/// Adds the second half to the first one until a number is left.
+#[cfg(not(cuda_device))]
+pub(crate) fn sum_of_halves<T: Copy + std::ops::Add<Output = T>>(numbers: &[T]) -> T {
+    if let [number] = numbers {
+        return *number;
+    }
+    let (left, right) = numbers.split_at(numbers.len() / 2);
+    sum_of_halves(&Vec::from_iter(
+        left.iter().zip(right).map(|(&x, &y)| x + y),
+    ))
+}
 
 #[kernel]
 pub unsafe fn shuffles(input: &[u32], output: *mut u32) {
@@ -242,6 +277,29 @@ pub unsafe fn reductions(input: &[u32], output: *mut u32) {
     ];
     for (j, result) in results.into_iter().enumerate() {
         *output.add(results.len() * i + j) = result;
+    }
+}
+
+#[kernel]
+pub unsafe fn float_reductions(input: &[u32], output: *mut u32) {
+    let i = thread::thread_idx_x() as usize;
+    // The sum must not be fused with this product.
+    let x = (input[i] >> 8) as f32 * 0.1;
+    const THIRDS: u32 = 0x4924_9249;
+    let mask = if warp::lane_id().is_multiple_of(3) {
+        THIRDS
+    } else {
+        !THIRDS
+    };
+    let results = [
+        warp::warp_reduce(ALL, x, WarpReductionOp::Add),
+        warp::warp_reduce(ALL, x, WarpReductionOp::Min),
+        warp::warp_reduce(ALL, x, WarpReductionOp::Max),
+        warp::warp_reduce(ALL, f64::from(x), WarpReductionOp::Add) as f32,
+        warp::warp_reduce(mask, x, WarpReductionOp::Add),
+    ];
+    for (j, result) in results.into_iter().enumerate() {
+        *output.add(results.len() * i + j) = result.to_bits();
     }
 }
 

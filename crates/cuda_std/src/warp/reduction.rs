@@ -1,27 +1,27 @@
 //! One value of the values of all lanes.
 
-use super::sealed::Sealed;
+use super::{WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
+use crate::intrinsics::{dadd_rn, fadd_rn};
 
 /// How [`warp_reduce`] combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpReductionOp {
-    /// Their sum, modulo 2^32.
+    /// Their sum; of integers modulo 2^32.
     Add,
-    /// The lesser one.
+    /// The lesser one; of floats the other one if one is NaN.
     Min,
-    /// The greater one.
+    /// The greater one; of floats the other one if one is NaN.
     Max,
-    /// Bitwise "and".
+    /// Bitwise "and", of integers only.
     And,
-    /// Bitwise "or".
+    /// Bitwise "or", of integers only.
     Or,
-    /// Bitwise "exclusive or".
+    /// Bitwise "exclusive or", of integers only.
     Xor,
 }
 
 impl WarpReductionOp {
     /// Combines two words, which stand for signed integers or not.
-    #[cfg(not(all(cuda_device, cuda_arch_at_least = "80")))]
     #[inline(always)]
     pub(crate) fn combine(self, is_signed: bool, left: u32, right: u32) -> u32 {
         let (is_less, is_greater) = match is_signed {
@@ -54,10 +54,16 @@ impl WarpReductionOp {
     }
 }
 
-/// The values of all lanes of `mask`, combined; every lane gets the result.
+/// The values of all lanes of `mask`, combined; every lane gets the result, with the same bits.
 ///
-/// From `compute_80` on this is one instruction, PTX's `redux.sync`. Compiled for an older
-/// architecture, it is a shuffle for each lane of the mask.
+/// Of integers this is one instruction from `compute_80` on, PTX's `redux.sync`. Compiled for an
+/// older architecture, it is a shuffle for each lane of the mask. Of floats it is five shuffles for
+/// a whole warp, which adds lanes 16 apart first, then 8, 4, 2 and 1, and a shuffle for each lane of
+/// any other mask, in the order of the lanes. The simulator adds in the same order.
+///
+/// # Panics
+///
+/// If `op` is bitwise and `T` a float.
 ///
 /// # Safety
 ///
@@ -65,22 +71,16 @@ impl WarpReductionOp {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReductionOp) -> T {
-    let word = value.to_word();
-    #[cfg(not(cuda_device))]
-    let result = crate::simulator::warp_exchange(
-        core::panic::Location::caller(),
-        crate::simulator::WarpOperation::Reduce(op, T::IS_SIGNED),
-        mask,
-        word,
-    );
-    #[cfg(cuda_device)]
     // SAFETY: the caller vouches for the lanes.
-    let result = unsafe {
-        let result = reduce(mask, word, op, T::IS_SIGNED);
-        crate::device::stand_together!();
-        result
-    };
-    T::from_word(result)
+    unsafe { value.reduce(mask, op) }
+}
+
+#[cfg(not(cuda_device))]
+#[track_caller]
+unsafe fn reduce(mask: u32, word: u32, op: WarpReductionOp, is_signed: bool) -> u32 {
+    let site = core::panic::Location::caller();
+    let operation = crate::simulator::WarpOperation::Reduce(op, is_signed);
+    crate::simulator::warp_exchange(site, operation, mask, word)
 }
 
 #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
@@ -122,40 +122,100 @@ unsafe fn reduce(mask: u32, word: u32, op: WarpReductionOp, is_signed: bool) -> 
     }
 }
 
-/// A value that lanes can combine: `u32` or `i32`.
-pub trait WarpReduceValue: Copy + Sealed {
+/// A value that lanes can combine: `u32`, `i32`, `f32` or `f64`.
+pub trait WarpReduceValue: WarpShuffleValue {
+    /// Combines two values.
     #[doc(hidden)]
-    const IS_SIGNED: bool;
+    fn combine(self, other: Self, op: WarpReductionOp) -> Self;
+
+    /// Combines those of all lanes of `mask`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`warp_reduce`].
     #[doc(hidden)]
-    fn to_word(self) -> u32;
-    #[doc(hidden)]
-    fn from_word(word: u32) -> Self;
+    unsafe fn reduce(self, mask: u32, op: WarpReductionOp) -> Self;
 }
 
-impl WarpReduceValue for u32 {
-    const IS_SIGNED: bool = false;
+macro_rules! integers {
+    ($($ty:ty: $is_signed:literal;)*) => {
+        $(
+            impl WarpReduceValue for $ty {
+                #[inline(always)]
+                fn combine(self, other: Self, op: WarpReductionOp) -> Self {
+                    op.combine($is_signed, self as u32, other as u32) as $ty
+                }
 
-    #[inline(always)]
-    fn to_word(self) -> u32 {
-        self
-    }
-
-    #[inline(always)]
-    fn from_word(word: u32) -> Self {
-        word
-    }
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn reduce(self, mask: u32, op: WarpReductionOp) -> Self {
+                    // SAFETY: the caller vouches for the lanes.
+                    let result = unsafe { reduce(mask, self as u32, op, $is_signed) };
+                    #[cfg(cuda_device)]
+                    // SAFETY: it does nothing.
+                    unsafe {
+                        crate::device::stand_together!();
+                    }
+                    result as $ty
+                }
+            }
+        )*
+    };
 }
 
-impl WarpReduceValue for i32 {
-    const IS_SIGNED: bool = true;
+integers! {
+    u32: false;
+    i32: true;
+}
 
-    #[inline(always)]
-    fn to_word(self) -> u32 {
-        self.cast_unsigned()
-    }
+/// `$add` is never fused with the multiplication that a value comes from: two lanes would round
+/// differently.
+macro_rules! floats {
+    ($($ty:ty: $add:ident;)*) => {
+        $(
+            impl WarpReduceValue for $ty {
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                fn combine(self, other: Self, op: WarpReductionOp) -> Self {
+                    match op {
+                        WarpReductionOp::Add => $add(self, other),
+                        WarpReductionOp::Min => self.min(other),
+                        WarpReductionOp::Max => self.max(other),
+                        _ => panic!("floats have no bitwise reduction"),
+                    }
+                }
 
-    #[inline(always)]
-    fn from_word(word: u32) -> Self {
-        word.cast_signed()
-    }
+                #[inline(always)]
+                #[cfg_attr(not(cuda_device), track_caller)]
+                unsafe fn reduce(self, mask: u32, op: WarpReductionOp) -> Self {
+                    // SAFETY: the caller vouches for the lanes; only those of the mask are read.
+                    unsafe {
+                        if mask == u32::MAX {
+                            let mut result = self;
+                            for distance in [16, 8, 4, 2, 1] {
+                                let (other, _) = warp_shuffle_xor(mask, result, distance, 32);
+                                result = result.combine(other, op);
+                            }
+                            return result;
+                        }
+                        let (mut result, _) =
+                            warp_shuffle_idx(mask, self, mask.trailing_zeros(), 32);
+                        let mut remaining = mask & mask.wrapping_sub(1);
+                        while remaining != 0 {
+                            let lane = remaining.trailing_zeros();
+                            let (other, _) = warp_shuffle_idx(mask, self, lane, 32);
+                            result = result.combine(other, op);
+                            remaining &= remaining - 1;
+                        }
+                        result
+                    }
+                }
+            }
+        )*
+    };
+}
+
+floats! {
+    f32: fadd_rn;
+    f64: dadd_rn;
 }

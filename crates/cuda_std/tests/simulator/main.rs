@@ -3,6 +3,7 @@
 
 mod atomic;
 mod barrier;
+mod block;
 mod cluster;
 mod device_only;
 mod launch;

@@ -146,6 +146,36 @@ fn matches_and_reductions_see_the_lanes_of_the_mask_and_no_others() {
 }
 
 #[test]
+fn float_reductions_ignore_nan_and_add_in_a_fixed_order() {
+    let result = Launch::new(1, 32).run(|| unsafe {
+        let lane = lane_id();
+        let x = if lane == 7 { f32::NAN } else { lane as f32 };
+        assert_eq!(warp_reduce(ALL, x, WarpReductionOp::Min), 0.0);
+        assert_eq!(warp_reduce(ALL, x, WarpReductionOp::Max), 31.0);
+        assert!(warp_reduce(ALL, x, WarpReductionOp::Add).is_nan());
+        // 1 is lost beside 2^24; the two ones are not if they come together first.
+        let large = 16_777_216.0_f32;
+        let x = match lane {
+            0 => large,
+            1 | 17 => 1.0,
+            _ => 0.0,
+        };
+        let sum = warp_reduce(ALL, x, WarpReductionOp::Add);
+        assert_eq!(sum, large + 2.0);
+        if lane < 3 {
+            let x = [1.0, large, -large][lane as usize];
+            assert_eq!(warp_reduce(0b111, x, WarpReductionOp::Add), 0.0);
+        }
+    });
+    result.unwrap();
+    let bitwise = Launch::new(1, 32).run(|| unsafe {
+        warp_reduce(ALL, 1.0_f32, WarpReductionOp::Xor);
+    });
+    let said = bitwise.unwrap_err().to_string();
+    assert!(said.contains("floats have no bitwise reduction"), "{said}");
+}
+
+#[test]
 fn sync_warp_waits_for_the_warp_only() {
     for order in [ThreadOrder::Forward, ThreadOrder::Reverse] {
         let result = Launch::new(1, 64).thread_order(order).run(|| {
