@@ -71,29 +71,14 @@ impl EmptyFolder {
         Ok(())
     }
 
-    /// Copies files and folders of the template. The paths that lead from there to this workspace
-    /// become absolute.
-    pub fn copy_template(&self, names: &[impl AsRef<Path>]) -> Result<(), Failed> {
-        for name in names {
-            let from = workspace().join("template").join(name);
-            let to = self.folder.path().join(name);
-            fs::create_dir_all(to.parent().unwrap_or(&to))?;
-            match from.is_dir() {
-                true => copy_folder(&from, &to)?,
-                false => drop(fs::copy(from, to)?),
-            }
-        }
-        let crates = format!("\"{}/crates/", workspace().display());
-        for manifest in ["Cargo.toml", "kernels/Cargo.toml", "cudarc/Cargo.toml"] {
-            let path = self.path(manifest);
-            if path.exists() {
-                let text = fs::read_to_string(&path)?;
-                let text = text.replace("\"../../crates/", &crates);
-                let text = text.replace("\"../crates/", &crates);
-                fs::write(path, text)?;
-            }
-        }
-        Ok(())
+    /// Makes a program of the template in a folder below, as the book says.
+    pub fn copy_template(&self, name: &str, arguments: &[&str]) -> Result<(), Failed> {
+        let mut command = Command::new("sh");
+        command
+            .arg(workspace().join("template/new.sh"))
+            .arg(self.path(name))
+            .args(arguments);
+        text_of(command.output()?).map(drop)
     }
 
     /// Gives a package the profiles of the workspace instead of its own: what the workspace has

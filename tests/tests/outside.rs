@@ -26,7 +26,11 @@ fn main() -> ExitCode {
             "a_missing_patch_entry_is_an_error_that_names_it",
             patch_is_missing,
         ),
-        Trial::test("the_template_passes_its_test_and_runs", template_runs),
+        Trial::test("the_template_passes_its_tests_and_runs", template_runs),
+        Trial::test(
+            "the_template_leads_to_a_git_repository_or_a_registry",
+            template_by_url,
+        ),
         Trial::test("the_template_with_cudarc_needs_no_patch", || {
             cudarc("build").map(drop)
         }),
@@ -65,35 +69,66 @@ fn patch_is_missing() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The template as a user copies it: its test, in the simulator, and its program, on a GPU if
+/// The template as a user copies it: its tests, in the simulator, and its program, on a GPU if
 /// there is one.
 fn template_runs() -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
-    folder.copy_template(&["build.rs", "Cargo.toml", "Cargo.lock", "src", "kernels"])?;
-    folder.take_profiles("")?;
-    text_of(folder.cargo("", &["test", "--quiet"], &[])?)?;
-    let said = text_of(folder.cargo("", &["run", "--quiet"], &[])?)?;
+    folder.copy_template("started", &[])?;
+    folder.take_profiles("started")?;
+    let passed = text_of(folder.cargo("started", &["test", "--quiet"], &[])?)?;
+    assert!(passed.contains("2 passed"), "{passed}");
+    let said = text_of(folder.cargo("started", &["run", "--quiet"], &[])?)?;
     let place = match devices::why_no_gpu() {
         Some(_) => "the simulator",
         None => "the GPU",
     };
-    let last = format!("y[9999] = 19999 on {place}\n");
+    let last = format!("The sum of y is 100000000.\ny[9999] = 19999 on {place}\n");
     assert!(said.ends_with(&last), "{said}");
-    folder.clean("", &["my-program", "kernels"])
+    folder.clean("started", &["started", "kernels"])
+}
+
+/// No manifest of the template leads to where it was copied from.
+fn template_by_url() -> Result<(), Failed> {
+    let folder = EmptyFolder::new()?;
+    let url = "https://example.org/gemm.git";
+    folder.copy_template("by_git", &[url])?;
+    folder.copy_template("by_registry", &["registry", "named"])?;
+    for (manifest, ours) in [
+        ("Cargo.toml", 3),
+        ("kernels/Cargo.toml", 1),
+        ("cudarc/Cargo.toml", 1),
+    ] {
+        let read = |name| fs::read_to_string(folder.path(name).join(manifest));
+        let (by_git, by_registry) = (read("by_git")?, read("by_registry")?);
+        assert_eq!(
+            by_git.matches(&format!("git = {url:?}")).count(),
+            ours,
+            "{by_git}"
+        );
+        assert!(!by_git.contains("/crates/"), "{by_git}");
+        // A [patch] of crates.io cannot lead to crates.io.
+        let patch = "find_cuda_helper = { path";
+        let paths = by_registry.matches("/crates/").count();
+        assert_eq!(paths, by_registry.matches(patch).count(), "{by_registry}");
+        assert_eq!(
+            by_registry.contains("name = \"named\""),
+            manifest != "kernels/Cargo.toml"
+        );
+    }
+    Ok(())
 }
 
 /// The same kernels, and the program that launches them with cudarc: no manifest has a `[patch]`.
 fn cudarc(command: &str) -> Result<String, Failed> {
     let folder = EmptyFolder::new()?;
-    let cudarc = ["build.rs", "Cargo.toml", "Cargo.lock", "src"];
-    folder.copy_template(&cudarc.map(|name| format!("cudarc/{name}")))?;
-    folder.copy_template(&["kernels"])?;
-    folder.take_profiles("cudarc")?;
-    let manifest = fs::read_to_string(folder.path("cudarc/Cargo.toml"))?;
+    folder.copy_template("started", &[])?;
+    let below = "started/cudarc";
+    folder.take_profiles(below)?;
+    let manifest = fs::read_to_string(folder.path(below).join("Cargo.toml"))?;
     let has_patch = manifest.lines().any(|line| line.starts_with("[patch"));
     assert!(!has_patch, "{manifest}");
-    let said = text_of(folder.cargo("cudarc", &[command, "--quiet"], &[])?)?;
-    folder.clean("cudarc", &["my-cudarc-program"])?;
+    let said = text_of(folder.cargo(below, &[command, "--quiet"], &[])?)?;
+    folder.clean(below, &["started"])?;
     Ok(said)
 }
 
