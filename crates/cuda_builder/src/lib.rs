@@ -23,6 +23,10 @@
 //! The PTX declares the lowest version of the PTX ISA that it needs, so that older drivers accept
 //! it: see [`nvvm::ptx_version`].
 //!
+//! The driver compiles PTX when a program loads it, which takes seconds for hundreds of kernels. A
+//! build script can have that done for the GPUs that it knows: [`nvvm::ptxas::assemble`] takes the
+//! PTX.
+//!
 //! Some setters of 0.3.0 have no meaning here and do not exist: `release` (kernels are always
 //! optimised; see [`nvvm_opts`](CudaBuilder::nvvm_opts)), `nvptx_32` (libNVVM 12 is 64-bit only),
 //! `optix` (needs another kernel ABI), `override_libm` (what `std` takes from the C library is
