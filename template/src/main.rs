@@ -125,7 +125,11 @@ mod tests {
         for n in [1, 255, 256, 257, 1000] {
             let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
             let mut y = vec![1.0; n];
-            saxpy_in_simulator(2.0, &x, &mut y).expect("no fault");
+            // Whichever thread runs first: the result must be the same.
+            let launch = simulator::Launch::new(blocks(n), BLOCK);
+            // SAFETY: y has x.len() elements, and only this launch accesses them.
+            let saxpy = |y| unsafe { kernels::saxpy(2.0, &x, y) };
+            launch.run_in_all_orders(&mut y, saxpy).expect("no fault");
             for (i, y) in y.iter().enumerate() {
                 assert_eq!(*y, 2.0 * i as f32 + 1.0, "n = {n}, i = {i}");
             }

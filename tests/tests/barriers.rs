@@ -14,15 +14,6 @@ use host::data::{Data, Layout, Problem};
 use host::rung::Element;
 use libtest_mimic::Failed;
 
-/// Orders in which the threads of a CTA run between barriers. A correct kernel gives the same
-/// result in all of them.
-const ORDERS: [ThreadOrder; 4] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-    ThreadOrder::Random(2),
-];
-
 /// Makes a launch leave out the barrier or wait at a place in the source.
 type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
@@ -125,12 +116,11 @@ fn look_at<T: Element>(
     sites: &mut Sites,
 ) -> Result<(), Failed> {
     let shape = problem.shape();
-    let right = run(variant, problem, |launch| launch)?;
-    for order in ORDERS {
+    let (right, report) = reported(variant, problem)?;
+    for order in ThreadOrder::ALL.into_iter().skip(1) {
         let again = run(variant, problem, move |launch| launch.thread_order(order))?;
         assert!(again == right, "{shape}: {order:?} changes the result");
     }
-    let report = report(variant, problem)?;
     let shares_memory = report.shared_bytes > 0;
     let has_barriers = !report.barriers.is_empty();
     assert_eq!(has_barriers, shares_memory, "barriers, shared memory");
@@ -143,7 +133,7 @@ fn look_at<T: Element>(
     let waits = report.waits.into_keys();
     let without_waits = waits.map(|site| (What::Wait, site, without_wait as LeaveOut));
     for (what, site, leave_out) in without_barriers.chain(without_waits) {
-        let caught = ORDERS.iter().any(|&order| {
+        let caught = ThreadOrder::ALL.iter().any(|&order| {
             let mutant = run(variant, problem, move |launch| {
                 leave_out(launch.thread_order(order), site)
             });
@@ -159,7 +149,7 @@ fn look_at<T: Element>(
     Ok(())
 }
 
-/// C, as bits: equal only where NaNs are, too.
+/// C, as bits (equal only where NaNs are, too), of launches that are changed.
 fn run<T: Element>(
     variant: &'static Variant,
     problem: &Problem<T>,
@@ -174,9 +164,13 @@ fn run<T: Element>(
     Ok(tests::bits(run.c.elements()))
 }
 
-/// What the launches of a kernel did: where in the source it waited, and how much shared memory
-/// it used. The operand copies are left out: `copies.rs` has a test of their own.
-fn report<T: Element>(variant: &'static Variant, problem: &Problem<T>) -> Result<Report, Failed> {
+/// C with the threads forward, and what the launches of the kernel did: where in the source it
+/// waited, and how much shared memory it used. The operand copies are left out: `copies.rs` has a
+/// test of their own.
+fn reported<T: Element>(
+    variant: &'static Variant,
+    problem: &Problem<T>,
+) -> Result<(Vec<u64>, Report), Failed> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&reports);
     let simulator = Simulator::default().reporting(move |report: &Report| {
@@ -185,7 +179,7 @@ fn report<T: Element>(variant: &'static Variant, problem: &Problem<T>) -> Result
         }
     });
     let device = Device::Simulator(simulator);
-    host::run::run(&device, Choice::even(variant), problem, &|| ())?;
+    let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     let mut all = Report::default();
     let reports = reports.lock().map_err(|error| error.to_string())?;
     for report in reports.iter() {
@@ -201,5 +195,5 @@ fn report<T: Element>(variant: &'static Variant, problem: &Problem<T>) -> Result
         all.waits.extend(report.waits.clone());
         all.shared_bytes = all.shared_bytes.max(report.shared_bytes);
     }
-    Ok(all)
+    Ok((tests::bits(run.c.elements()), all))
 }

@@ -31,12 +31,6 @@ fn targets(rows: usize, leading: usize) -> impl Iterator<Item = Target> {
     })
 }
 
-const ORDERS: [ThreadOrder; 3] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-];
-
 /// No two elements are equal, and none is zero.
 fn source() -> Vec<f32> {
     (0..ROWS * LEADING)
@@ -90,7 +84,7 @@ fn expected(target: Target, of: impl Fn(usize, usize) -> (usize, usize)) -> Vec<
 fn a_transposed_copy_has_every_element_and_zeros_around_them() {
     for target in targets(COLS + 5, 72) {
         let expected = expected(target, |row, col| (col, row));
-        for order in ORDERS {
+        for order in ThreadOrder::ALL {
             let (found, _) = copied(transpose, target, |launch| launch.thread_order(order));
             assert!(found == expected, "{target:?}, {order:?}");
         }
@@ -101,7 +95,7 @@ fn a_transposed_copy_has_every_element_and_zeros_around_them() {
 fn a_padded_copy_has_every_element_and_zeros_around_them() {
     for target in targets(ROWS + 9, 304) {
         let expected = expected(target, |row, col| (row, col));
-        for order in ORDERS {
+        for order in ThreadOrder::ALL {
             let (found, _) = copied(pad, target, |launch| launch.thread_order(order));
             assert!(found == expected, "{target:?}, {order:?}");
         }
@@ -120,7 +114,7 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
                 |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
             copied(transpose, target, without).0 != right
         };
-        assert!(ORDERS.iter().any(differs), "{site}");
+        assert!(ThreadOrder::ALL.iter().any(differs), "{site}");
     }
 }
 
@@ -278,7 +272,7 @@ fn without_a_barrier_halves_are_wrong() {
                     |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
                 split(of, SPLIT, to_split(), without).map(bits) != right
             };
-            assert!(ORDERS.iter().any(differs), "{site}");
+            assert!(ThreadOrder::ALL.iter().any(differs), "{site}");
         }
     }
 }

@@ -212,12 +212,6 @@ const fn divided(
     }
 }
 
-const ORDERS: [ThreadOrder; 3] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-];
-
 fn before(divided: &Divided) -> Vec<f32> {
     (0..divided.c.0 * divided.ldc)
         .map(|index| (index % 7) as f32 - 3.0)
@@ -234,7 +228,7 @@ fn every_segment_is_added_once_in_the_order_that_it_says() {
     for divided in CASES.into_iter().chain(padded) {
         let (partials, before) = (partials(&divided), before(&divided));
         let expected = expected(&divided, &partials, &before);
-        for order in ORDERS {
+        for order in ThreadOrder::ALL {
             let (c, _) = divided.run(&partials, &before, |launch| launch.thread_order(order));
             assert!(c == expected, "{divided:?}, {order:?}");
         }
@@ -295,7 +289,7 @@ fn groups_wait_for_each_other() {
                     |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
                 divided.run(&partials, &before, without).0 != right
             };
-            assert!(ORDERS.iter().any(differs), "{divided:?}: {site}");
+            assert!(ThreadOrder::ALL.iter().any(differs), "{divided:?}: {site}");
         }
     }
 }

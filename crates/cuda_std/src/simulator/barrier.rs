@@ -56,12 +56,28 @@ pub(super) struct Barrier {
     nonzero: Cell<u32>,
     /// What the barrier that opened last returns to its threads.
     answer: Cell<u32>,
+    /// Where it has opened in this block, one after the other.
+    openings: RefCell<Vec<&'static Location<'static>>>,
+    /// The same of an earlier block in which it opened most often.
+    most_openings: RefCell<Vec<&'static Location<'static>>>,
     /// How often the barrier at each site has opened, over all blocks.
-    openings: RefCell<Vec<(&'static Location<'static>, u64)>>,
+    counts: RefCell<Vec<(&'static Location<'static>, u64)>>,
 }
 
 impl Barrier {
     pub fn begin_block(&self) {
+        self.note_most_openings();
+        self.openings.borrow_mut().clear();
+        self.close();
+    }
+
+    fn note_most_openings(&self) {
+        if self.openings.borrow().len() > self.most_openings.borrow().len() {
+            self.openings.swap(&self.most_openings);
+        }
+    }
+
+    fn close(&self) {
         self.first.set(None);
         self.differs.set(false);
         self.arrived.set(0);
@@ -95,19 +111,32 @@ impl Barrier {
             Reduction::And => u32::from(nonzero as usize == threads),
             Reduction::Or => u32::from(nonzero > 0),
         });
-        let mut openings = self.openings.borrow_mut();
-        match openings.iter_mut().find(|(site, _)| *site == call.site) {
+        self.openings.borrow_mut().push(call.site);
+        let mut counts = self.counts.borrow_mut();
+        match counts.iter_mut().find(|(site, _)| *site == call.site) {
             Some((_, count)) => *count += 1,
-            None => openings.push((call.site, 1)),
+            None => counts.push((call.site, 1)),
         }
-        self.begin_block();
+        self.close();
         true
     }
 
+    /// How often it has opened in this block.
+    pub fn openings(&self) -> usize {
+        self.openings.borrow().len()
+    }
+
+    /// Where it opened, one after the other, in a block in which it did most often.
+    pub fn most_openings(&self) -> Vec<BarrierSite> {
+        self.note_most_openings();
+        let most_openings = self.most_openings.borrow();
+        most_openings.iter().map(|&site| site.into()).collect()
+    }
+
     /// How often the barrier at each site has opened.
-    pub fn openings(&self) -> Vec<(BarrierSite, u64)> {
-        let openings = self.openings.borrow();
-        openings
+    pub fn counts(&self) -> Vec<(BarrierSite, u64)> {
+        let counts = self.counts.borrow();
+        counts
             .iter()
             .map(|&(site, count)| (site.into(), count))
             .collect()

@@ -210,6 +210,13 @@ impl Block {
         Ok(self.threads.iter().any(is_ready))
     }
 
+    /// The warp that this thread is in.
+    pub fn warp_of(&self, thread: u32) -> &[Thread] {
+        let first = (thread / WARP_SIZE * WARP_SIZE) as usize;
+        let end = self.threads.len().min(first + WARP_SIZE as usize);
+        &self.threads[first..end]
+    }
+
     /// Whether all threads have returned.
     pub fn has_ended(&self) -> bool {
         let returned = |thread: &Thread| matches!(thread.state.get(), State::Returned);
@@ -228,9 +235,8 @@ impl Block {
             };
         };
         let warp = stuck.number / WARP_SIZE;
-        let first = (warp * WARP_SIZE) as usize;
-        let present = self.threads.len().min(first + WARP_SIZE as usize) - first;
-        let mut lanes = by_place(&self.threads[first..first + present]);
+        let present = self.warp_of(stuck.number).len();
+        let mut lanes = by_place(self.warp_of(stuck.number));
         for lane in lanes.iter_mut().flat_map(|group| &mut group.threads) {
             *lane %= WARP_SIZE;
         }

@@ -1,6 +1,6 @@
 //! What ends a launch early.
 
-use super::Dim3;
+use super::{Dim3, ThreadOrder};
 use std::fmt;
 use std::panic::Location;
 
@@ -89,6 +89,16 @@ pub enum Fault {
         message: String,
         /// `file:line:column` of the panic, if it is known.
         location: Option<String>,
+    },
+    /// The result depends on the order of the threads: in this order it is another than forward.
+    OrderDependent {
+        order: ThreadOrder,
+        /// What is different, in words.
+        difference: String,
+        /// The order matters between these two barriers, of which one that is `None` is an end of
+        /// the kernel. `None` if the difference is there without the order: blocks affect each
+        /// other, or copies are used too early.
+        between: Option<[Option<BarrierSite>; 2]>,
     },
     /// There was not enough memory for the stacks of a block's threads.
     OutOfStacks { threads: u32, reason: String },
@@ -199,6 +209,35 @@ impl fmt::Display for Fault {
                     write!(f, " at {location}")?;
                 }
                 write!(f, ": {message}")
+            }
+            Self::OrderDependent {
+                order,
+                difference,
+                between,
+            } => {
+                write!(
+                    f,
+                    "The result depends on the order of the threads: in the order {order:?}, {difference}. "
+                )?;
+                let Some([first, second]) = between else {
+                    return f.write_str(
+                        "It does so even if the threads run forward, so blocks affect each other, or an asynchronous \
+                         copy is not waited for.",
+                    );
+                };
+                f.write_str("The order matters after ")?;
+                match first {
+                    Some(site) => write!(f, "the barrier at {site}")?,
+                    None => f.write_str("the start of the kernel")?,
+                }
+                f.write_str(" and before ")?;
+                match second {
+                    Some(site) => write!(f, "the next one, at {site}")?,
+                    None => f.write_str("its end")?,
+                }
+                f.write_str(
+                    ": a barrier is missing there, unless the kernel adds floats by atomics.",
+                )
             }
             Self::OutOfStacks { threads, reason } => write!(
                 f,

@@ -29,6 +29,9 @@ pub struct Launch {
     pub(super) cluster: u32,
     pub(super) dynamic_shared_bytes: usize,
     pub(super) order: ThreadOrder,
+    /// The opening of a block's barrier with which the order ends: the threads run forward from
+    /// there on.
+    pub(super) order_until: usize,
     pub(super) barriers_left_out: Vec<BarrierSite>,
     pub(super) waits_left_out: Vec<BarrierSite>,
     /// The addresses that asynchronous copies may read: all if `None`.
@@ -47,6 +50,8 @@ pub struct Report {
     pub waits: BTreeMap<BarrierSite, u64>,
     /// Shared memory of one block, static and dynamic, in bytes.
     pub shared_bytes: usize,
+    /// The barriers as they opened one after the other, in a block in which most of them did.
+    pub(super) openings: Vec<BarrierSite>,
 }
 
 impl Launch {
@@ -58,6 +63,7 @@ impl Launch {
             cluster: 1,
             dynamic_shared_bytes: 0,
             order: ThreadOrder::default(),
+            order_until: usize::MAX,
             barriers_left_out: Vec::new(),
             waits_left_out: Vec::new(),
             readable_by_copies: None,
@@ -273,6 +279,9 @@ impl Progress {
         let mut report = lock(&self.report);
         report.blocks += blocks;
         report.shared_bytes = report.shared_bytes.max(usage.shared_bytes);
+        if usage.openings.len() > report.openings.len() {
+            report.openings = usage.openings;
+        }
         for (site, openings) in usage.barriers {
             *report.barriers.entry(site).or_default() += openings;
         }

@@ -18,7 +18,8 @@
 //! A simulated thread has a stack of its own and runs until it reaches a barrier or returns; then
 //! the worker resumes the next one. Threads of a block therefore never run at the same time, and
 //! always in the same order, so a run can be repeated exactly. That order can be chosen
-//! ([`ThreadOrder`]): a kernel that lacks a barrier gives different results in different orders.
+//! ([`ThreadOrder`]): a kernel that lacks a barrier gives different results in different orders, and
+//! [`Launch::run_in_all_orders`] finds the barriers between which it is missing.
 //! Shared memory is the worker's, filled with the byte 0xFF (a NaN in every float format) as a
 //! block first touches it. Asynchronous copies ([`pipeline`](crate::pipeline)) are performed as
 //! late as a GPU may perform them.
@@ -29,7 +30,8 @@
 //! for example an index out of bounds, is a fault too. The first fault ends the launch; of
 //! several, the one in the lowest block is reported.
 //!
-//! Not simulated: races within a pass, the order of memory accesses between blocks, caches,
+//! Not simulated: races that show in no order, such as updates that are lost when several threads
+//! add to one word without atomics, the order of memory accesses between blocks, caches,
 //! timing. Each thread has 256 KiB of stack; one that needs more ends the process, as any stack
 //! overflow does.
 //!
@@ -47,6 +49,7 @@
 //! # Ok::<(), cuda_std::simulator::Fault>(())
 //! ```
 
+mod all_orders;
 mod barrier;
 mod block;
 mod cluster;

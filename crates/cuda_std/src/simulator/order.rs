@@ -1,8 +1,14 @@
 //! The order in which the threads of a block are scheduled.
 
+use super::{Launch, WARP_SIZE};
+
 /// The order in which a block's threads run between two barriers.
 ///
 /// A correct kernel gives the same result in every order.
+///
+/// In an order by threads, each thread of the block runs to its next wait of any kind before any of
+/// them continues. So a shuffle brings all warps into step, and what a barrier should keep apart may
+/// be apart without it. In an order by warps, only the lanes of a warp meet there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// From the first thread to the last.
@@ -10,6 +16,12 @@ pub enum ThreadOrder {
     Forward,
     /// From the last thread to the first.
     Reverse,
+    /// Warp by warp, from the first to the last, each to the next barrier of its block or its end:
+    /// the first warp runs ahead of all the others, the last one lags behind them.
+    FirstWarpAhead,
+    /// The same from the last warp to the first. Of any two warps, each runs ahead of the other in
+    /// one of these two orders.
+    LastWarpAhead,
     /// Shuffled at each barrier, in a way that depends only on the seed and the block. If the seed
     /// is odd, the copy engine reads what it stores as early as it may, otherwise as late. If it is
     /// even, a thread whose arrival ends a phase of an `mbarrier` continues as late as it may, after
@@ -18,6 +30,17 @@ pub enum ThreadOrder {
 }
 
 impl ThreadOrder {
+    /// One of each kind, and both kinds of seeds: the orders in which to test a kernel, as
+    /// [`Launch::run_in_all_orders`](super::Launch::run_in_all_orders) does.
+    pub const ALL: [Self; 6] = [
+        Self::Forward,
+        Self::Reverse,
+        Self::FirstWarpAhead,
+        Self::LastWarpAhead,
+        Self::Random(1),
+        Self::Random(2),
+    ];
+
     /// Whether the copy engine reads what it stores as early as it may.
     pub(super) fn stores_read_early(self) -> bool {
         matches!(self, ThreadOrder::Random(seed) if seed % 2 == 1)
@@ -32,34 +55,62 @@ impl ThreadOrder {
 /// The schedule of one block.
 pub(super) struct Turns {
     threads: Vec<u32>,
+    /// Whether each warp runs as far as it can before the next one does.
+    by_warp: bool,
+    /// The opening of the block's barrier from which on the threads run forward.
+    until: usize,
     /// State of the generator, if the order is random.
     random: Option<u64>,
 }
 
 impl Turns {
     /// The schedule of the first pass of block number `block`.
-    pub fn new(order: ThreadOrder, threads: u32, block: u64) -> Self {
+    pub fn new(launch: &Launch, threads: u32, block: u64) -> Self {
+        let order = match launch.order_until {
+            0 => ThreadOrder::Forward,
+            _ => launch.order,
+        };
         let mut turns = Self {
             threads: (0..threads).collect(),
+            by_warp: matches!(
+                order,
+                ThreadOrder::FirstWarpAhead | ThreadOrder::LastWarpAhead
+            ),
+            until: launch.order_until,
             random: None,
         };
         match order {
-            ThreadOrder::Forward => {}
-            ThreadOrder::Reverse => turns.threads.reverse(),
+            ThreadOrder::Forward | ThreadOrder::FirstWarpAhead => {}
+            ThreadOrder::Reverse | ThreadOrder::LastWarpAhead => turns.threads.reverse(),
             ThreadOrder::Random(seed) => {
                 turns.random = Some(mix(seed).wrapping_add(block));
-                turns.next_pass();
+                turns.next_pass(0);
             }
         }
         turns
     }
 
-    pub fn threads(&self) -> &[u32] {
-        &self.threads
+    pub fn first(&self) -> u32 {
+        self.threads.first().copied().unwrap_or(0)
     }
 
-    /// Advances to the order after a barrier.
-    pub fn next_pass(&mut self) {
+    /// The threads that run in one go: those of a warp, if the order is by warps, or all.
+    pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
+        self.threads
+            .chunk_by(|a, b| !self.by_warp || a / WARP_SIZE == b / WARP_SIZE)
+    }
+
+    /// Whether each warp runs as far as it can before the next one does.
+    pub fn by_warp(&self) -> bool {
+        self.by_warp
+    }
+
+    /// Advances to the next pass, before which the block's barrier has opened so often.
+    pub fn next_pass(&mut self, openings: usize) {
+        if openings >= self.until {
+            self.threads.sort_unstable();
+            (self.by_warp, self.random) = (false, None);
+        }
         let Some(state) = &mut self.random else {
             return;
         };
@@ -85,29 +136,32 @@ fn mix(state: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn random(seed: u64, threads: u32, block: u64) -> Turns {
+        let launch = Launch::new(1, threads).thread_order(ThreadOrder::Random(seed));
+        Turns::new(&launch, threads, block)
+    }
+
     #[test]
     fn random_turns_are_a_permutation_that_seed_block_and_pass_change() {
-        let first = Turns::new(ThreadOrder::Random(7), 100, 0);
-        let mut sorted = first.threads().to_vec();
+        let first = random(7, 100, 0);
+        let mut sorted = first.threads.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
 
-        let same = Turns::new(ThreadOrder::Random(7), 100, 0);
-        assert_eq!(first.threads(), same.threads());
-        let other_block = Turns::new(ThreadOrder::Random(7), 100, 1);
-        assert_ne!(first.threads(), other_block.threads());
-        let other_seed = Turns::new(ThreadOrder::Random(8), 100, 0);
-        assert_ne!(first.threads(), other_seed.threads());
+        let same = random(7, 100, 0);
+        assert_eq!(first.threads, same.threads);
+        let other_block = random(7, 100, 1);
+        assert_ne!(first.threads, other_block.threads);
+        let other_seed = random(8, 100, 0);
+        assert_ne!(first.threads, other_seed.threads);
         let mut next_pass = same;
-        next_pass.next_pass();
-        assert_ne!(first.threads(), next_pass.threads());
+        next_pass.next_pass(1);
+        assert_ne!(first.threads, next_pass.threads);
     }
 
     #[test]
     fn every_order_of_three_threads_turns_up() {
-        let mut orders: Vec<_> = (0..100)
-            .map(|seed| Turns::new(ThreadOrder::Random(seed), 3, 0).threads)
-            .collect();
+        let mut orders: Vec<_> = (0..100).map(|seed| random(seed, 3, 0).threads).collect();
         orders.sort();
         orders.dedup();
         assert_eq!(orders.len(), 6);

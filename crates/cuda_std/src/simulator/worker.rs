@@ -1,11 +1,12 @@
 //! Runs clusters of blocks, one after the other, on one OS thread.
 
-use super::block::{Block, State};
+use super::block::{Block, State, Thread};
 use super::cluster::open_cluster_barrier;
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
 use super::shared_memory::SharedMemory;
+use super::warp::complete_warp;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
 use std::any::Any;
@@ -36,6 +37,8 @@ pub(super) struct Usage {
     pub barriers: Vec<(BarrierSite, u64)>,
     pub waits: Vec<(BarrierSite, u64)>,
     pub shared_bytes: usize,
+    /// The barriers as they opened, in a block in which most of them did.
+    pub openings: Vec<BarrierSite>,
 }
 
 impl<'launch> Worker<'launch> {
@@ -64,7 +67,11 @@ impl<'launch> Worker<'launch> {
         let mut usage = Usage::default();
         for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
             let shared_memory = block.shared_memory.into_inner();
-            usage.barriers.extend(block.barrier.openings());
+            let openings = block.barrier.most_openings();
+            usage.barriers.extend(block.barrier.counts());
+            if openings.len() > usage.openings.len() {
+                usage.openings = openings;
+            }
             usage.waits.extend(block.waits.passed());
             usage.shared_bytes = usage.shared_bytes.max(shared_memory.most_bytes());
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +90,7 @@ impl<'launch> Worker<'launch> {
         for (block, number) in blocks.iter().zip(first..) {
             block.begin(number);
             let threads = block.threads.len() as u32;
-            turns.push(Turns::new(self.launch.order, threads, number));
+            turns.push(Turns::new(self.launch, threads, number));
         }
         // SAFETY: the blocks outlive this call.
         let running = unsafe { Running::new(blocks) };
@@ -129,7 +136,7 @@ fn run_cluster(
     kernel: &(dyn Fn() + Sync),
 ) -> Result<(), Fault> {
     // The block that runs ahead is the one whose thread would be the first of both.
-    let is_reversed = turns[0].threads().first() != Some(&0);
+    let is_reversed = turns[0].first() != 0;
     loop {
         let mut has_run = false;
         for place in 0..blocks.len() {
@@ -167,31 +174,48 @@ fn run_block(
 ) -> Result<bool, Fault> {
     let mut has_run = false;
     loop {
-        for &number in turns.threads() {
-            let thread = &block.threads[number as usize];
-            if !matches!(thread.state.get(), State::Ready) {
-                continue;
-            }
-            has_run = true;
-            running.thread(thread);
-            // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has
-            // not returned.
-            let has_returned = unsafe { coroutines.resume(thread, kernel) };
-            let has_returned = has_returned.map_err(|error| Fault::OutOfStacks {
-                threads: block.threads.len() as u32,
-                reason: error.to_string(),
-            })?;
-            if has_returned {
-                thread.stores.borrow_mut().write_all(block);
-                thread.state.set(State::Returned);
+        for group in turns.groups() {
+            loop {
+                for &number in group {
+                    let thread = &block.threads[number as usize];
+                    if matches!(thread.state.get(), State::Ready) {
+                        has_run = true;
+                        running.thread(thread);
+                        run_thread(block, thread, coroutines, kernel)?;
+                    }
+                }
+                // The lanes of a warp meet without the other warps, which it so runs ahead of.
+                if !turns.by_warp() || !complete_warp(block, block.warp_of(group[0]))? {
+                    break;
+                }
             }
         }
-        let first = turns.threads().first().copied().unwrap_or(0);
-        if block.has_ended() || !block.settle(first)? {
+        if block.has_ended() || !block.settle(turns.first())? {
             return Ok(has_run);
         }
-        turns.next_pass();
+        turns.next_pass(block.barrier.openings());
     }
+}
+
+/// Runs the current thread until it waits or returns.
+fn run_thread(
+    block: &Block,
+    thread: &Thread,
+    coroutines: &mut Coroutines,
+    kernel: &(dyn Fn() + Sync),
+) -> Result<(), Fault> {
+    // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has not
+    // returned.
+    let has_returned = unsafe { coroutines.resume(thread, kernel) };
+    let has_returned = has_returned.map_err(|error| Fault::OutOfStacks {
+        threads: block.threads.len() as u32,
+        reason: error.to_string(),
+    })?;
+    if has_returned {
+        thread.stores.borrow_mut().write_all(block);
+        thread.state.set(State::Returned);
+    }
+    Ok(())
 }
 
 /// What a thread's panic means.

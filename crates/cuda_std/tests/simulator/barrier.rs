@@ -9,13 +9,6 @@ use cuda_std::simulator::{BarrierSite, Fault, Launch, Place, Report, ThreadOrder
 use cuda_std::{shared_array, thread};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const ORDERS: [ThreadOrder; 4] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-    ThreadOrder::Random(2),
-];
-
 /// Reverses each group of 64 values through shared memory.
 fn reverse(launch: Launch, values: &[AtomicU32]) -> Result<Report, Fault> {
     launch.run(|| {
@@ -42,7 +35,7 @@ fn is_reversed(values: &[AtomicU32]) -> bool {
 
 #[test]
 fn what_others_wrote_before_a_barrier_is_there_after_it_in_every_order() {
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let values = numbered();
         let report = reverse(Launch::new(2, 64).thread_order(order), &values).unwrap();
         assert!(is_reversed(&values), "{order:?}");
@@ -57,7 +50,7 @@ fn what_others_wrote_before_a_barrier_is_there_after_it_in_every_order() {
 fn a_missing_barrier_changes_the_result_in_every_order() {
     let report = reverse(Launch::new(2, 64), &numbered()).unwrap();
     let site = *report.barriers.first_key_value().unwrap().0;
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let values = numbered();
         let launch = Launch::new(2, 64).thread_order(order);
         // SAFETY: the numbers that threads then read too early are no addresses.
@@ -113,7 +106,7 @@ fn divergence(fault: &Fault) -> Vec<(&str, &[u32])> {
 
 #[test]
 fn a_barrier_that_some_threads_never_reach_names_block_and_threads() {
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let launch = Launch::new((3, 2), (8, 4)).thread_order(order);
         let fault = launch.run(|| {
             let returns_early =

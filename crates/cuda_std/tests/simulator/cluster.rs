@@ -12,13 +12,6 @@ use cuda_std::{cluster, shared, shared_array, thread};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const ORDERS: [ThreadOrder; 4] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-    ThreadOrder::Random(2),
-];
-
 /// Each block tells its number to the next of its cluster.
 fn pass_on(seen: &[AtomicU32]) {
     let mine = shared_array![u32; 1];
@@ -44,7 +37,7 @@ fn passed_on(launch: &Launch) -> (Result<Vec<BarrierSite>, Fault>, Vec<u32>) {
 
 #[test]
 fn each_block_reads_what_the_next_of_its_cluster_has_written() {
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let launch = Launch::new(6, 64).thread_order(order);
         let (report, seen) = passed_on(&launch.clone().cluster(3));
         assert_eq!(report.map(|sites| sites.len()), Ok(2), "{order:?}");
@@ -71,7 +64,7 @@ fn each_barrier_of_a_cluster_is_missed() {
 
 #[test]
 fn a_block_waits_for_arrivals_of_another() {
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let sum = AtomicU32::new(0);
         let launch = Launch::new(4, 32).cluster(2).thread_order(order);
         let report = launch.run(|| {
@@ -137,7 +130,7 @@ fn multicast(launch: &Launch) -> (Result<Vec<BarrierSite>, Fault>, Vec<Vec<u16>>
 #[test]
 fn a_box_lands_in_each_block_and_its_waits_are_missed() {
     let right: Vec<u16> = (0..16).flat_map(|row| [row; 8]).collect();
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         let launch = Launch::new(2, 1).cluster(2).dynamic_shared_bytes(256);
         let launch = launch.thread_order(order);
         let (sites, seen) = multicast(&launch);

@@ -9,6 +9,7 @@ mod device_only;
 mod launch;
 mod mbarrier;
 mod mma;
+mod orders;
 mod panics;
 mod parameters;
 mod pipeline;

@@ -10,13 +10,6 @@ use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
 use cuda_std::{shared_array, thread};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const ORDERS: [ThreadOrder; 4] = [
-    ThreadOrder::Forward,
-    ThreadOrder::Reverse,
-    ThreadOrder::Random(1),
-    ThreadOrder::Random(2),
-];
-
 /// A barrier for this many arrivals, which all threads may use.
 fn new_barrier(arrivals: u32) -> *mut Mbarrier {
     let barrier = shared_array![Mbarrier; 1];
@@ -86,7 +79,7 @@ fn ring(order: ThreadOrder, mistake: Mistake) -> Result<(u32, usize), Fault> {
 fn a_ring_of_one_buffer_hands_each_value_over_once() {
     let rounds = (0..5).map(|round| 32 * 100 * round + 31 * 32 / 2);
     let expected = rounds.sum();
-    for order in ORDERS {
+    for order in ThreadOrder::ALL {
         assert_eq!(ring(order, Mistake::None), Ok((expected, 2)), "{order:?}");
     }
 }
