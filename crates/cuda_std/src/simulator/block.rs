@@ -77,6 +77,19 @@ impl StackAddresses {
 }
 
 impl Thread {
+    /// Where it waits, or that it has returned.
+    pub fn place(&self) -> Place {
+        match self.state.get() {
+            State::AtBarrier(call) => call.place(),
+            State::InWarp(call) => call.place(),
+            State::InWarpgroup(call) => call.place(),
+            State::AtMbarrier(call) => call.place(),
+            State::AtNamedBarrier(call) => call.place(),
+            State::AtClusterBarrier(call) => call.place(),
+            State::Returned | State::Ready | State::AfterOthers => Place::Returned,
+        }
+    }
+
     /// Yields to the worker, and returns when the worker resumes this thread.
     #[inline]
     pub fn suspend(&self, state: State) {
@@ -254,15 +267,7 @@ impl Block {
 fn by_place(threads: &[Thread]) -> Vec<Waiting> {
     let mut groups: Vec<Waiting> = Vec::new();
     for thread in threads {
-        let place = match thread.state.get() {
-            State::AtBarrier(call) => call.place(),
-            State::InWarp(call) => call.place(),
-            State::InWarpgroup(call) => call.place(),
-            State::AtMbarrier(call) => call.place(),
-            State::AtNamedBarrier(call) => call.place(),
-            State::AtClusterBarrier(call) => call.place(),
-            State::Returned | State::Ready | State::AfterOthers => Place::Returned,
-        };
+        let place = thread.place();
         match groups.iter_mut().find(|group| group.place == place) {
             Some(group) => group.threads.push(thread.number),
             None => groups.push(Waiting {

@@ -41,13 +41,23 @@ pub enum Fault {
     /// can have.
     SharedMemory {
         block: Dim3,
+        thread: Dim3,
+        /// Where the array is named that does not fit, and its size.
+        site: BarrierSite,
+        bytes: usize,
+        /// Of all arrays, with this one.
         static_bytes: usize,
         dynamic_bytes: usize,
     },
-    /// A block has written past the end of its shared memory, to byte `at` of its `bytes`, counted
-    /// from 0.
+    /// A thread has written past the end of its block's shared memory: to byte `at` of an array of
+    /// `bytes`, or of dynamic shared memory.
     SharedMemoryOverrun {
         block: Dim3,
+        thread: Dim3,
+        /// Where the thread was next.
+        before: Place,
+        /// Where the array is named: `None` for dynamic shared memory.
+        array: Option<BarrierSite>,
         bytes: usize,
         at: usize,
     },
@@ -150,20 +160,50 @@ impl fmt::Display for Fault {
             ),
             Self::SharedMemory {
                 block,
+                thread,
+                site,
+                bytes,
                 static_bytes,
                 dynamic_bytes,
             } => write!(
                 f,
-                "Block {block} needs {static_bytes} bytes of shared memory for its arrays and {dynamic_bytes} bytes of \
-                 dynamic shared memory. A block can have {} bytes for arrays and {} bytes in all; make the tile smaller, \
-                 or use dynamic shared memory for what is above {0} bytes.",
+                "Thread {thread} of block {block}, at {site}: with this array of {bytes} bytes the block needs \
+                 {static_bytes} bytes of shared memory for its arrays and {dynamic_bytes} bytes of dynamic shared \
+                 memory. A block can have {} bytes for arrays and {} bytes in all; make the tile smaller, or use \
+                 dynamic shared memory for what is above {0} bytes.",
                 super::shared_memory::MOST_STATIC_BYTES,
                 super::shared_memory::MOST_BYTES,
             ),
-            Self::SharedMemoryOverrun { block, bytes, at } => write!(
-                f,
-                "Block {block} has written past the end of its shared memory, to byte {at} of {bytes}, counted from 0."
-            ),
+            Self::SharedMemoryOverrun {
+                block,
+                thread,
+                before,
+                array,
+                bytes,
+                at,
+            } => {
+                write!(
+                    f,
+                    "Thread {thread} of block {block} has written past the end of shared memory, before it "
+                )?;
+                match before {
+                    Place::Waits { function, site, .. } => {
+                        write!(f, "came to {function}() at {site}: to byte {at} of ")?
+                    }
+                    _ => write!(f, "returned: to byte {at} of ")?,
+                }
+                match array {
+                    Some(site) => write!(
+                        f,
+                        "the array of {bytes} bytes that is named at {site}. Check the index, or make the array longer."
+                    ),
+                    None => write!(
+                        f,
+                        "{bytes} bytes of dynamic shared memory. Check the index, or request more: by \
+                         `Launch::dynamic_shared_bytes` in the simulator, and in the launch on a GPU."
+                    ),
+                }
+            }
             Self::DivergentBarrier {
                 block,
                 block_size,

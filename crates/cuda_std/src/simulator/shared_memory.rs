@@ -6,12 +6,14 @@
 //!   0               ^ 16-byte boundary    ^ handed out as the block's threads first name them
 //! ```
 //!
-//! A block that writes to the guard has written past the end of its shared memory.
+//! A thread that writes to the guard has written past the end of its block's shared memory. Dynamic
+//! shared memory of 0 bytes is apart from all that, and guard alone.
 
-use super::{Fault, current};
+use super::{BarrierSite, Fault, current};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::slice;
 
@@ -27,12 +29,14 @@ const ALIGNMENT: usize = 16;
 /// Bytes behind what a block has.
 const GUARD: usize = 1024;
 
+/// Where dynamic shared memory of 0 bytes is: behind all else, aligned as the arena.
+const NO_DYNAMIC: usize = MOST_BYTES + MOST_STATIC_BYTES + 2 * GUARD;
+
 /// Room for all of it, at the greatest alignment that dynamic shared memory can have.
-const ARENA: Layout =
-    match Layout::from_size_align(MOST_BYTES + ALIGNMENT + MOST_STATIC_BYTES + GUARD, 1024) {
-        Ok(layout) => layout,
-        Err(_) => panic!("the arena's layout is valid"),
-    };
+const ARENA: Layout = match Layout::from_size_align(NO_DYNAMIC + GUARD, 1024) {
+    Ok(layout) => layout,
+    Err(_) => panic!("the arena's layout is valid"),
+};
 
 pub(super) struct SharedMemory {
     start: NonNull<u8>,
@@ -41,15 +45,30 @@ pub(super) struct SharedMemory {
     /// Where the next array can start.
     end: usize,
     most_static_bytes: usize,
+    /// Whether the block has asked where its dynamic shared memory is, of which it has 0 bytes.
+    names_no_dynamic: bool,
     /// What copies and multiplications see that go another way than loads and stores of threads:
     /// the bytes from the start on, as far as any have used it in this block.
     seen_by_copies: Vec<u8>,
+}
+
+/// A write past the end of the last array of a block, or of its dynamic shared memory if it has no
+/// array.
+pub(super) struct Overrun {
+    /// Where the array was first named: `None` for dynamic shared memory.
+    pub array: Option<BarrierSite>,
+    /// Its size, and the first byte behind it that was written, counted from its start.
+    pub bytes: usize,
+    pub at: usize,
 }
 
 struct Array {
     /// The address of the static that stands for it.
     key: usize,
     offset: usize,
+    bytes: usize,
+    /// Where a thread first named it.
+    site: BarrierSite,
 }
 
 // SAFETY: it owns its memory.
@@ -65,6 +84,7 @@ impl Default for SharedMemory {
             arrays: Vec::new(),
             end: 0,
             most_static_bytes: 0,
+            names_no_dynamic: false,
             seen_by_copies: Vec::new(),
         }
     }
@@ -80,6 +100,7 @@ impl SharedMemory {
 
     pub fn begin_block(&mut self) {
         self.arrays.clear();
+        self.names_no_dynamic = false;
         self.seen_by_copies.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         self.poison(0, self.end + GUARD);
@@ -96,13 +117,38 @@ impl SharedMemory {
         self.most_static_bytes + self.dynamic_bytes
     }
 
-    /// How many bytes the block has, and the first behind them that it has written to, if there is
-    /// one. The first of all is byte 0.
-    pub fn overrun(&self) -> Option<(usize, usize)> {
-        // SAFETY: within the arena; poisoned, or written by the block, whose threads have returned.
-        let guard = unsafe { slice::from_raw_parts(self.start.add(self.end).as_ptr(), GUARD) };
-        let written = guard.iter().position(|byte| *byte != POISON)?;
-        Some((self.end, self.end + written))
+    /// What the block has written behind the end of.
+    pub fn overrun(&self) -> Option<Overrun> {
+        let written = |guard: usize| {
+            // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
+            let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), GUARD) };
+            // Comparing whole slices is fast, and every thread that has run asks.
+            (guard != [POISON; GUARD])
+                .then(|| guard.iter().position(|byte| *byte != POISON))
+                .flatten()
+        };
+        if self.names_no_dynamic
+            && let Some(at) = written(NO_DYNAMIC)
+        {
+            let (array, bytes) = (None, 0);
+            return Some(Overrun { array, bytes, at });
+        }
+        if self.end == 0 {
+            return None;
+        }
+        let at = self.end + written(self.end)?;
+        Some(match self.arrays.last() {
+            Some(array) => Overrun {
+                array: Some(array.site),
+                bytes: array.bytes,
+                at: at - array.offset,
+            },
+            None => Overrun {
+                array: None,
+                bytes: self.dynamic_bytes,
+                at,
+            },
+        })
     }
 
     /// Whether this many bytes from `start` on belong to the block.
@@ -149,12 +195,17 @@ impl SharedMemory {
         }
     }
 
-    /// The array that `key` stands for in this block.
+    /// The array that `key` stands for in this block, named at `site`.
     ///
     /// # Errors
     ///
     /// The bytes that all arrays would take, if that is more than a block can have.
-    fn array(&mut self, key: usize, layout: Layout) -> Result<NonNull<u8>, usize> {
+    fn array(
+        &mut self,
+        key: usize,
+        layout: Layout,
+        site: BarrierSite,
+    ) -> Result<NonNull<u8>, usize> {
         if let Some(array) = self.arrays.iter().find(|array| array.key == key) {
             // SAFETY: the offset is within the arena.
             return Ok(unsafe { self.start.add(array.offset) });
@@ -167,7 +218,13 @@ impl SharedMemory {
         }
         // What a thread has written there already, past the end of another array, goes unnoticed.
         self.poison(offset, layout.size() + GUARD);
-        self.arrays.push(Array { key, offset });
+        let bytes = layout.size();
+        self.arrays.push(Array {
+            key,
+            offset,
+            bytes,
+            site,
+        });
         self.end = end;
         self.most_static_bytes = self.most_static_bytes.max(static_bytes);
         // SAFETY: as above.
@@ -184,7 +241,15 @@ impl Drop for SharedMemory {
 
 #[track_caller]
 pub(crate) fn dynamic_shared_memory() -> *mut u8 {
-    current::block().shared_memory.borrow().start.as_ptr()
+    let mut memory = current::block().shared_memory.borrow_mut();
+    if memory.dynamic_bytes > 0 {
+        return memory.at(0);
+    }
+    if !memory.names_no_dynamic {
+        memory.names_no_dynamic = true;
+        memory.poison(NO_DYNAMIC, GUARD);
+    }
+    memory.at(NO_DYNAMIC)
 }
 
 /// The bytes of dynamic shared memory that the launch has requested.
@@ -232,14 +297,17 @@ impl<T> SharedStatic<T> {
     fn current(&self) -> NonNull<T> {
         let block = current::block();
         let key = std::ptr::from_ref(self).addr();
-        let array = block
-            .shared_memory
-            .borrow_mut()
-            .array(key, Layout::new::<T>());
+        let site = Location::caller().into();
+        let mut memory = block.shared_memory.borrow_mut();
+        let array = memory.array(key, Layout::new::<T>(), site);
+        drop(memory);
         match array {
             Ok(array) => array.cast(),
             Err(static_bytes) => current::fail(Fault::SharedMemory {
                 block: block.index.get(),
+                thread: current::thread().index,
+                site,
+                bytes: size_of::<T>(),
                 static_bytes,
                 dynamic_bytes: block.shared_memory.borrow().dynamic_bytes,
             }),

@@ -5,7 +5,7 @@ use super::cluster::open_cluster_barrier;
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
-use super::shared_memory::SharedMemory;
+use super::shared_memory::{Overrun, SharedMemory};
 use super::warp::complete_warp;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
@@ -104,10 +104,7 @@ impl<'launch> Worker<'launch> {
             block.is_unwinding.set(true);
         }
         let fault = match result {
-            Ok(Ok(())) => match blocks.iter().find_map(overrun) {
-                None => return Ok(()),
-                Some(fault) => return Err(fault),
-            },
+            Ok(Ok(())) => return Ok(()),
             Ok(Err(fault)) => fault,
             Err(payload) => fault_of(payload),
         };
@@ -117,13 +114,6 @@ impl<'launch> Worker<'launch> {
         }
         Err(fault)
     }
-}
-
-/// That a block has written past the end of its shared memory.
-fn overrun(block: &Block) -> Option<Fault> {
-    let (bytes, at) = block.shared_memory.borrow().overrun()?;
-    let block = block.index.get();
-    Some(Fault::SharedMemoryOverrun { block, bytes, at })
 }
 
 /// Schedules the threads of a cluster's blocks until all have returned. One block runs as far ahead
@@ -215,7 +205,19 @@ fn run_thread(
         thread.stores.borrow_mut().write_all(block);
         thread.state.set(State::Returned);
     }
-    Ok(())
+    // The thread may have written to the shared memory of any block of its cluster.
+    let overrun = |block: &Block| block.shared_memory.borrow().overrun();
+    match current::cluster().iter().find_map(overrun) {
+        None => Ok(()),
+        Some(Overrun { array, bytes, at }) => Err(Fault::SharedMemoryOverrun {
+            block: block.index.get(),
+            thread: thread.index,
+            before: thread.place(),
+            array,
+            bytes,
+            at,
+        }),
+    }
 }
 
 /// What a thread's panic means.

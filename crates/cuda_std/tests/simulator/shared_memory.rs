@@ -5,7 +5,7 @@
     reason = "each thread uses elements of its own, or what a barrier has made safe"
 )]
 
-use cuda_std::simulator::{Fault, Launch};
+use cuda_std::simulator::{Fault, Launch, Place};
 use cuda_std::{address_space, shared, shared_array, thread};
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
@@ -100,12 +100,13 @@ fn a_static_in_shared_memory_is_the_blocks_own() {
 #[test]
 fn more_shared_memory_than_a_block_can_have_is_a_fault() {
     let arrays = Launch::new(1, 1).run(|| _ = shared_array![u8; 48 * 1024 + 1]);
-    let expected = Fault::SharedMemory {
-        block: (0, 0, 0).into(),
-        static_bytes: 48 * 1024 + 16, // arrays take whole 16 bytes
-        dynamic_bytes: 0,
-    };
-    assert_eq!(arrays, Err(expected));
+    let sentence = arrays.unwrap_err().to_string();
+    let begin =
+        "Thread (0, 0, 0) of block (0, 0, 0), at crates/cuda_std/tests/simulator/shared_memory.rs:";
+    assert!(sentence.starts_with(begin), "{sentence}");
+    // Arrays take whole 16 bytes.
+    let sizes = ": with this array of 49168 bytes the block needs 49168 bytes of shared memory for its arrays and 0";
+    assert!(sentence.contains(sizes), "{sentence}");
 
     let together = Launch::new(1, 1).dynamic_shared_bytes(227 * 1024);
     let fault = together.run(|| _ = shared_array![u8; 1]).unwrap_err();
@@ -117,7 +118,7 @@ fn more_shared_memory_than_a_block_can_have_is_a_fault() {
 }
 
 #[test]
-fn a_block_that_writes_past_the_end_of_its_shared_memory_is_stopped() {
+fn a_thread_that_writes_past_the_end_of_an_array_is_stopped_where_it_waits_next() {
     let past_by = |elements: usize| {
         let launch = Launch::new(3, 32).dynamic_shared_bytes(64);
         launch.run(|| {
@@ -125,17 +126,53 @@ fn a_block_that_writes_past_the_end_of_its_shared_memory_is_stopped() {
             if thread::block_idx_x() == 1 && thread::thread_idx_x() == 5 {
                 unsafe { *array.add(8 - 1 + elements) = 7 };
             }
+            thread::sync_threads();
         })
     };
     assert_eq!(past_by(0).unwrap().shared_bytes, 64 + 32);
-    let error = past_by(3).unwrap_err();
-    let message = error.to_string();
-    let Fault::SharedMemoryOverrun { block, bytes, at } = error else {
-        panic!("{message}");
+    let fault = past_by(3).unwrap_err();
+    let sentence = fault.to_string();
+    let Fault::SharedMemoryOverrun {
+        block,
+        thread,
+        before: Place::Waits { site: next, .. },
+        array: Some(array),
+        bytes,
+        at,
+    } = fault
+    else {
+        panic!("{sentence}");
     };
-    assert_eq!((block.x, bytes, at), (1, 96, 104));
-    assert!(
-        message.ends_with("to byte 104 of 96, counted from 0."),
-        "{message}"
+    assert_eq!((block.x, thread.x, bytes, at), (1, 5, 32, 40));
+    assert_eq!(next.line, array.line + 4);
+    let words = format!(
+        "before it came to sync_threads() at {next}: to byte 40 of the array of 32 bytes that is named at {array}. "
     );
+    assert!(sentence.contains(&words), "{sentence}");
+}
+
+#[test]
+fn a_write_to_dynamic_shared_memory_that_the_launch_does_not_give_says_what_to_set() {
+    for bytes in [0, 16] {
+        for has_array in [false, true] {
+            let launch = Launch::new(1, 1).dynamic_shared_bytes(bytes);
+            let result = launch.run(|| {
+                let dynamic = shared::dynamic_shared_mem::<u32>();
+                // Behind dynamic memory an array hides a write past its end.
+                if has_array && bytes == 0 {
+                    unsafe { *shared_array![u32; 4] = 1 };
+                }
+                unsafe { *dynamic.byte_add(bytes + 4) = 7 };
+            });
+            let sentence = result.unwrap_err().to_string();
+            let words = format!(
+                "before it returned: to byte {} of {bytes} bytes of dynamic shared memory. Check the index, or request \
+                 more: by `Launch::dynamic_shared_bytes`",
+                bytes + 4
+            );
+            assert!(sentence.contains(&words), "{sentence}");
+        }
+    }
+    let unused = Launch::new(1, 1).run(|| _ = shared::dynamic_shared_mem::<u32>());
+    assert_eq!(unused.unwrap().shared_bytes, 0);
 }
