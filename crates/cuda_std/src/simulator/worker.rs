@@ -237,10 +237,5 @@ fn fault_of(payload: Box<dyn Any + Send>) -> Fault {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(another);
     }
-    Fault::Panic {
-        block: current::block().index.get(),
-        thread: current::thread().index,
-        message,
-        location: panic_hook::take_location(),
-    }
+    panic_hook::fault(message, panic_hook::take_location())
 }

@@ -1,6 +1,11 @@
 //! A panic in a simulated thread becomes an error of the launch, without output and without
 //! leftover state.
 
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "it is what is undefined that a dev build must stop"
+)]
+
 use cuda_std::simulator::{Fault, Launch, ThreadOrder};
 use cuda_std::thread;
 use std::hint::black_box;
@@ -132,15 +137,73 @@ fn a_simulated_panic_prints_nothing_and_others_still_do() {
         return;
     }
     let this = "panics::a_simulated_panic_prints_nothing_and_others_still_do";
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", this, "--nocapture"])
-        .env("PANIC_IN_A_CHILD", "1")
-        .output()
-        .unwrap();
+    let child = in_a_child(this, "1");
     assert!(child.status.success());
     let printed = String::from_utf8(child.stderr).unwrap();
     assert!(printed.contains("real"), "{printed}");
     assert!(!printed.contains("simulated\n"), "{printed}");
+}
+
+/// Runs a test of this file in a process of its own, in which this variable has a value.
+fn in_a_child(test: &str, value: &str) -> std::process::Output {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env("PANIC_IN_A_CHILD", value)
+        .output()
+        .unwrap()
+}
+
+/// What ends the process in a build with debug assertions: a reason, and what it says.
+const UNDEFINED: [(&str, &str, unsafe fn()); 3] = [
+    (
+        "unchecked",
+        "get_unchecked requires that the index is within the slice",
+        || unsafe {
+            let values = black_box(&[1, 2, 3][..]);
+            black_box(*values.get_unchecked(values.len()));
+        },
+    ),
+    ("null", "null pointer dereference occurred", || unsafe {
+        black_box(*black_box(std::ptr::null::<u32>()));
+    }),
+    (
+        "misaligned",
+        "misaligned pointer dereference: ",
+        || unsafe {
+            let words = [0_u32; 2];
+            black_box(*black_box(words.as_ptr().byte_add(1)));
+        },
+    ),
+];
+
+#[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "undefined behaviour, which only a dev build checks"
+)]
+fn a_panic_that_ends_the_process_says_what_where_and_which_thread() {
+    if let Ok(name) = std::env::var("PANIC_IN_A_CHILD") {
+        let (.., act) = UNDEFINED
+            .into_iter()
+            .find(|(other, ..)| *other == name)
+            .unwrap();
+        let culprit = (2, 5);
+        let launched = Launch::new(3, 8).run(|| {
+            if (thread::block_idx_x(), thread::thread_idx_x()) == culprit {
+                unsafe { act() };
+            }
+        });
+        panic!("{launched:?}");
+    }
+    for (name, reason, _) in UNDEFINED {
+        let this = "panics::a_panic_that_ends_the_process_says_what_where_and_which_thread";
+        let child = in_a_child(this, name);
+        assert!(!child.status.success());
+        let printed = String::from_utf8(child.stderr).unwrap();
+        let begin = "Thread (5, 0, 0) of block (2, 0, 0) panicked at crates/cuda_std/tests/simulator/panics.rs:";
+        assert!(printed.contains(begin), "{name}: {printed}");
+        assert!(printed.contains(reason), "{name}: {printed}");
+    }
 }
 
 #[test]
