@@ -254,6 +254,7 @@ fences! {
 /// Pauses the thread for about this many nanoseconds (needs an sm_70 GPU). In the simulator, lets
 /// the block's other threads run.
 #[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
 pub fn nanosleep(nanoseconds: u32) {
     #[cfg(cuda_device)]
     crate::device::__nvvm_nanosleep(nanoseconds);

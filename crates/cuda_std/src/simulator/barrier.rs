@@ -18,7 +18,7 @@ enum Reduction {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BarrierCall {
     reduction: Reduction,
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
 }
 
 impl BarrierCall {

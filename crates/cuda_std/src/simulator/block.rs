@@ -11,17 +11,22 @@ use super::shared_memory::SharedMemory;
 use super::tma::PendingStores;
 use super::warp::{WarpCall, complete_warp};
 use super::warpgroup::{PendingProducts, WarpgroupCall, complete_warpgroup};
+use super::watch::Watch;
 use super::{BarrierSite, Dim3, Fault, Launch, Place, WARP_SIZE, Waiting};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::panic::Location;
 use std::ptr;
+use std::sync::Arc;
 
 /// What a simulated thread is doing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
     /// It is ready and runs when it is scheduled.
     Ready,
+    /// The same, after it has let the others run.
+    Asleep(&'static Location<'static>),
     /// It waits for all threads of the block.
     AtBarrier(BarrierCall),
     /// It waits for lanes of its warp.
@@ -46,6 +51,8 @@ pub(super) struct Thread {
     /// Its number in the block: along x, then y, then z.
     pub number: u32,
     pub state: Cell<State>,
+    /// Where it has waited last.
+    pub last_wait: Cell<Option<&'static Location<'static>>>,
     /// The result of the warp operation that it waited in.
     pub warp_answer: Cell<u32>,
     /// Its fragments of A, B and C while it waits in a multiplication of matrices, and then the
@@ -76,7 +83,29 @@ impl StackAddresses {
     }
 }
 
+impl State {
+    /// Where the thread waits.
+    fn site(self) -> Option<&'static Location<'static>> {
+        match self {
+            Self::Asleep(site) => Some(site),
+            Self::AtBarrier(call) => Some(call.site),
+            Self::InWarp(call) => Some(call.site),
+            Self::InWarpgroup(call) => Some(call.site),
+            Self::AtMbarrier(call) => Some(call.site),
+            Self::AtNamedBarrier(call) => Some(call.site),
+            Self::AtClusterBarrier(call) => Some(call.site),
+            Self::Ready | Self::AfterOthers | Self::Returned => None,
+        }
+    }
+}
+
 impl Thread {
+    /// Whether it runs when it is scheduled.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        matches!(self.state.get(), State::Ready | State::Asleep(_))
+    }
+
     /// Where it waits, or that it has returned.
     pub fn place(&self) -> Place {
         match self.state.get() {
@@ -86,6 +115,11 @@ impl Thread {
             State::AtMbarrier(call) => call.place(),
             State::AtNamedBarrier(call) => call.place(),
             State::AtClusterBarrier(call) => call.place(),
+            State::Asleep(site) => Place::Waits {
+                function: "nanosleep",
+                site: site.into(),
+                mask: None,
+            },
             State::Returned | State::Ready | State::AfterOthers => Place::Returned,
         }
     }
@@ -94,6 +128,9 @@ impl Thread {
     #[inline]
     pub fn suspend(&self, state: State) {
         self.state.set(state);
+        if let Some(site) = state.site() {
+            self.last_wait.set(Some(site));
+        }
         // SAFETY: this is the running thread, so its coroutine set the yielder and has not
         // returned.
         unsafe { &*self.yielder.get() }.suspend(());
@@ -103,6 +140,7 @@ impl Thread {
 /// The state that the threads of a block share.
 pub(super) struct Block {
     pub index: Cell<Dim3>,
+    pub watch: Arc<Watch>,
     /// Its place in its cluster.
     pub rank: u32,
     pub size: Dim3,
@@ -127,12 +165,13 @@ pub(super) struct Block {
 
 impl Block {
     /// A block of this launch, at this place in its cluster.
-    pub fn new(launch: &Launch, rank: u32, shared_memory: SharedMemory) -> Self {
+    pub fn new(launch: &Launch, rank: u32, shared_memory: SharedMemory, watch: Arc<Watch>) -> Self {
         let (grid, size) = (launch.grid, launch.block);
         let threads = (0..size.count() as u32).map(|number| Thread {
             index: size.place(u64::from(number)),
             number,
             state: Cell::new(State::Ready),
+            last_wait: Cell::new(None),
             warp_answer: Cell::new(0),
             fragments: Cell::default(),
             pending_copies: RefCell::default(),
@@ -143,6 +182,7 @@ impl Block {
         });
         Self {
             index: Cell::new(grid.place(0)),
+            watch,
             rank,
             size,
             grid,
@@ -170,6 +210,7 @@ impl Block {
         for thread in &self.threads {
             thread.pending_copies.borrow_mut().drop_all();
             thread.stores.borrow_mut().drop_all();
+            thread.last_wait.set(None);
             thread.products.borrow_mut().drop_all();
         }
     }
@@ -195,6 +236,7 @@ impl Block {
     pub fn settle(&self, first: u32) -> Result<bool, Fault> {
         if self.barrier.open_if_complete(self.threads.len()) {
             self.make_all_ready();
+            self.watch.note_progress();
             return Ok(true);
         }
         let (before, from_first) = self
@@ -211,16 +253,17 @@ impl Block {
             || open_named_barrier(self)
             || self.mbarriers.settle(self, first)
         {
+            self.watch.note_progress();
             return Ok(true);
         }
         let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
         if let Some(thread) = self.threads.iter().find(is_last) {
             thread.state.set(State::Ready);
+            self.watch.note_progress();
             return Ok(true);
         }
         // A sleeping thread has run in this pass and is ready for the next pass.
-        let is_ready = |thread: &Thread| matches!(thread.state.get(), State::Ready);
-        Ok(self.threads.iter().any(is_ready))
+        Ok(self.threads.iter().any(Thread::is_ready))
     }
 
     /// The warp that this thread is in.

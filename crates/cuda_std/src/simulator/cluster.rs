@@ -7,7 +7,7 @@ use std::panic::Location;
 /// A thread's call of [`cluster::sync_threads`](crate::cluster::sync_threads).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClusterCall {
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
 }
 
 impl ClusterCall {

@@ -158,7 +158,7 @@ pub(crate) fn address_space(pointer: *const u8) -> AddressSpace {
 #[track_caller]
 pub(crate) fn let_others_run() {
     if !block().is_unwinding.get() {
-        thread().suspend(State::Ready);
+        thread().suspend(State::Asleep(Location::caller()));
     }
 }
 

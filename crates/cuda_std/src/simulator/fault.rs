@@ -3,6 +3,7 @@
 use super::{Dim3, ThreadOrder};
 use std::fmt;
 use std::panic::Location;
+use std::time::Duration;
 
 /// A place in the source that threads wait at: the call of a barrier, of a warp operation or of
 /// [`wait_prior`](crate::pipeline::wait_prior).
@@ -109,6 +110,15 @@ pub enum Fault {
         /// the kernel. `None` if the difference is there without the order: blocks affect each
         /// other, or copies are used too early.
         between: Option<[Option<BarrierSite>; 2]>,
+    },
+    /// No thread of the block has ended, or come past a barrier, for the launch's time limit.
+    NoProgress {
+        block: Dim3,
+        /// A thread that runs all the time or again and again, and where it has waited last, if it
+        /// has.
+        thread: Dim3,
+        last_wait: Option<BarrierSite>,
+        limit: Duration,
     },
     /// There was not enough memory for the stacks of a block's threads.
     OutOfStacks { threads: u32, reason: String },
@@ -277,6 +287,26 @@ impl fmt::Display for Fault {
                 }
                 f.write_str(
                     ": a barrier is missing there, unless the kernel adds floats by atomics.",
+                )
+            }
+            Self::NoProgress {
+                block,
+                thread,
+                last_wait,
+                limit,
+            } => {
+                write!(
+                    f,
+                    "Block {block} makes no progress: for {limit:?} none of its threads has ended or come past a barrier. \
+                     Thread {thread} runs, which "
+                )?;
+                match last_wait {
+                    Some(site) => write!(f, "waited last at {site}")?,
+                    None => f.write_str("has not waited yet")?,
+                }
+                f.write_str(
+                    ". A loop that waits for other threads must call `thread::nanosleep`, in which these run, and they \
+                     must be in its block: others may come later. If the kernel only takes long, set `Launch::time_limit`.",
                 )
             }
             Self::OutOfStacks { threads, reason } => write!(

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// The maximum number of simulated threads that one launch has at a time. Each takes two memory
 /// mappings, of which Linux allows a process 65530.
@@ -36,6 +37,7 @@ pub struct Launch {
     pub(super) waits_left_out: Vec<BarrierSite>,
     /// The addresses that asynchronous copies may read: all if `None`.
     pub(super) readable_by_copies: Option<Vec<Range<usize>>>,
+    pub(super) time_limit: Duration,
 }
 
 /// What a launch did.
@@ -67,6 +69,7 @@ impl Launch {
             barriers_left_out: Vec::new(),
             waits_left_out: Vec::new(),
             readable_by_copies: None,
+            time_limit: Duration::from_secs(60),
         }
     }
 
@@ -99,6 +102,18 @@ impl Launch {
     ) -> Self {
         let addresses = |memory: Range<*const u8>| memory.start.addr()..memory.end.addr();
         self.readable_by_copies = Some(memories.into_iter().map(addresses).collect());
+        self
+    }
+
+    /// Ends the launch if a block makes no progress for so long; without this call, for a minute.
+    /// It makes progress if a thread ends, or comes past a wait, except `nanosleep` and those for
+    /// lanes of its warp.
+    ///
+    /// If the threads sleep, or wait for lanes of their warp, again and again, that is a
+    /// [`Fault::NoProgress`]. A thread that loops without waiting cannot be stopped, so the process
+    /// is aborted, after a sentence that names block, thread and the line of its last wait.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 

@@ -48,7 +48,7 @@ pub(super) struct Mbarriers(RefCell<BTreeMap<usize, Mbarrier>>);
 /// A thread's call of [`mbarrier::wait`](crate::mbarrier::wait).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MbarrierCall {
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
     address: usize,
     parity: u32,
 }

@@ -68,6 +68,7 @@ mod shared_memory;
 mod tma;
 mod warp;
 mod warpgroup;
+mod watch;
 mod worker;
 
 pub use dim3::Dim3;

@@ -7,7 +7,7 @@ use std::panic::Location;
 /// A thread's call of [`named_barrier`](crate::thread::named_barrier).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamedBarrierCall {
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
     number: u32,
     threads: u32,
 }

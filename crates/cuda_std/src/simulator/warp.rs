@@ -57,7 +57,7 @@ impl WarpOperation {
 /// A lane's call of a warp operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpCall {
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
     operation: WarpOperation,
     mask: u32,
     /// The value that the lane contributes.

@@ -88,7 +88,7 @@ impl PendingProducts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpgroupCall {
     function: &'static str,
-    site: &'static Location<'static>,
+    pub(super) site: &'static Location<'static>,
     but_newest: usize,
 }
 

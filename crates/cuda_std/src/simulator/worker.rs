@@ -7,11 +7,12 @@ use super::current::{self, Running};
 use super::order::Turns;
 use super::shared_memory::{Overrun, SharedMemory};
 use super::warp::complete_warp;
+use super::watch::Watch;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a worker needs and the next one can reuse.
 #[derive(Default)]
@@ -29,6 +30,7 @@ pub(super) struct Worker<'launch> {
     /// By rank, as are their coroutines.
     blocks: Vec<Block>,
     coroutines: Vec<Coroutines>,
+    watch: Arc<Watch>,
 }
 
 /// What a worker's blocks have used.
@@ -44,6 +46,7 @@ pub(super) struct Usage {
 impl<'launch> Worker<'launch> {
     pub fn new(launch: &'launch Launch) -> Self {
         let (mut blocks, mut coroutines) = (Vec::new(), Vec::new());
+        let watch = Watch::begin(launch);
         for rank in 0..launch.cluster {
             let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Equipment {
@@ -51,7 +54,7 @@ impl<'launch> Worker<'launch> {
                 mut shared_memory,
             } = spare.unwrap_or_default();
             shared_memory.begin_launch(launch.dynamic_shared_bytes);
-            let block = Block::new(launch, rank, shared_memory);
+            let block = Block::new(launch, rank, shared_memory, Arc::clone(&watch));
             coroutines.push(Coroutines::new(block.threads.len(), stacks));
             blocks.push(block);
         }
@@ -59,11 +62,13 @@ impl<'launch> Worker<'launch> {
             launch,
             blocks,
             coroutines,
+            watch,
         }
     }
 
     /// Puts the equipment back.
     pub fn finish(self) -> Usage {
+        self.watch.end();
         let mut usage = Usage::default();
         for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
             let shared_memory = block.shared_memory.into_inner();
@@ -147,9 +152,13 @@ fn run_cluster(
         let Some(left) = blocks.iter().find(|block| !block.has_ended()) else {
             return Ok(());
         };
-        if !has_run && !open_cluster_barrier(blocks) {
+        if has_run {
+            continue;
+        }
+        if !open_cluster_barrier(blocks) {
             return Err(left.divergence());
         }
+        left.watch.note_progress();
     }
 }
 
@@ -163,12 +172,13 @@ fn run_block(
     kernel: &(dyn Fn() + Sync),
 ) -> Result<bool, Fault> {
     let mut has_run = false;
+    block.watch.begin_block(block.index.get());
     loop {
         for group in turns.groups() {
             loop {
                 for &number in group {
                     let thread = &block.threads[number as usize];
-                    if matches!(thread.state.get(), State::Ready) {
+                    if thread.is_ready() {
                         has_run = true;
                         running.thread(thread);
                         run_thread(block, thread, coroutines, kernel)?;
@@ -194,6 +204,9 @@ fn run_thread(
     coroutines: &mut Coroutines,
     kernel: &(dyn Fn() + Sync),
 ) -> Result<(), Fault> {
+    if let Some(fault) = block.watch.begin_turn(thread) {
+        return Err(fault);
+    }
     // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has not
     // returned.
     let has_returned = unsafe { coroutines.resume(thread, kernel) };
@@ -204,6 +217,7 @@ fn run_thread(
     if has_returned {
         thread.stores.borrow_mut().write_all(block);
         thread.state.set(State::Returned);
+        block.watch.note_progress();
     }
     // The thread may have written to the shared memory of any block of its cluster.
     let overrun = |block: &Block| block.shared_memory.borrow().overrun();

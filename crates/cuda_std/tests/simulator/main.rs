@@ -16,6 +16,7 @@ mod pipeline;
 mod printing;
 mod published_names;
 mod shared_memory;
+mod time_limit;
 mod tma;
 mod warp;
 mod warp_specialized;
