@@ -119,6 +119,9 @@ macro_rules! __static_in {
         #[unsafe(link_section = ".nvvm.addrspace.3")]
         $($head)* $name: $ty = $initial;
     };
+    (unnamed, $name:ident, $ty:ty, $initial:expr) => {
+        $crate::__static_in! { shared, [static], $name, $ty, $initial }
+    };
     (constant, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
         #[unsafe(link_section = ".nvvm.addrspace.4")]
         $($head)* $name: $ty = $initial;
@@ -131,7 +134,30 @@ macro_rules! __static_in {
 #[macro_export]
 macro_rules! __static_in {
     (shared, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        $($head)* $name: $crate::simulator::SharedStatic<$ty> = {
+        $($head)* $name: $crate::simulator::NamedStatic<$ty> = {
+            let initial = $initial;
+            // SAFETY: this is the only handle of its place.
+            unsafe { $crate::simulator::NamedStatic::replacing(initial) }
+        };
+        const _: () = {
+            extern "C" fn register() {
+                let place = concat!(stringify!($name), "` at ", file!(), ":", line!());
+                // SAFETY: only its address is used.
+                unsafe { $crate::simulator::NamedStatic::register(&raw const $name, place) };
+            }
+            // Called before `main`.
+            #[used]
+            #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+            #[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+            #[cfg_attr(
+                not(any(target_vendor = "apple", windows)),
+                unsafe(link_section = ".init_array")
+            )]
+            static REGISTER: extern "C" fn() = register;
+        };
+    };
+    (unnamed, $name:ident, $ty:ty, $initial:expr) => {
+        static $name: $crate::simulator::SharedStatic<$ty> = {
             let initial = $initial;
             // SAFETY: this is the only handle of its place.
             unsafe { $crate::simulator::SharedStatic::replacing(initial) }

@@ -43,8 +43,7 @@ use core::mem::MaybeUninit;
 macro_rules! shared_array {
     ($element:ty; $length:expr) => {{
         $crate::__static_in! {
-            shared,
-            [static],
+            unnamed,
             ARRAY,
             $crate::shared::SharedArray<[$element; $length]>,
             $crate::shared::SharedArray::uninit()

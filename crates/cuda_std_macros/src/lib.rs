@@ -94,7 +94,9 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// only reads that memory.
 ///
 /// In the simulator, `global` and `constant` change nothing. A `shared` static becomes a handle
-/// that dereferences to the current block's copy; use it only from a kernel's thread.
+/// that dereferences to the current block's copy; use it only from a kernel's thread. So `NAME.get()`,
+/// `NAME[i]` and `*NAME` are right, but `&raw mut NAME` is the address of the handle: a launch whose
+/// threads write there is refused.
 #[proc_macro_attribute]
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     address_space::expand(space.into(), item.into())

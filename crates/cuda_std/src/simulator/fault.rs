@@ -62,6 +62,12 @@ pub enum Fault {
         bytes: usize,
         at: usize,
     },
+    /// A thread has written to the address of a static in shared memory, which is not the memory of
+    /// any block.
+    SharedStaticAddress {
+        /// The static's name, and where it is declared.
+        place: &'static str,
+    },
     /// Some threads of a block wait at a place that the others will never reach.
     DivergentBarrier {
         block: Dim3,
@@ -214,6 +220,12 @@ impl fmt::Display for Fault {
                     ),
                 }
             }
+            Self::SharedStaticAddress { place } => write!(
+                f,
+                "A thread has written to the address of the static `{place}. In the simulator each block has its own, which \
+                 is what `.`, `[..]` and `*` find, but not `&raw mut`: call `as_mut_ptr()` on the static, or take \
+                 `shared_array!`."
+            ),
             Self::DivergentBarrier {
                 block,
                 block_size,

@@ -1,5 +1,6 @@
 //! Launching a kernel.
 
+use super::shared_memory::written_by_address;
 use super::worker::{Usage, Worker};
 use super::{BarrierSite, Dim3, Fault, ThreadOrder, current, panic_hook, shared_memory};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -187,6 +188,10 @@ impl Launch {
             .with_max_len(1)
             .for_each(|_| self.work(clusters, kernel, block_done, &progress));
 
+        // Another fault may come of it.
+        if let Some(place) = written_by_address() {
+            return Err(Fault::SharedStaticAddress { place });
+        }
         match into_inner(progress.fault) {
             Some((_, fault)) => Err(fault),
             None => Ok(into_inner(progress.report)),

@@ -76,7 +76,7 @@ pub use fault::{BarrierSite, Fault, Place, Waiting};
 pub use launch::{Launch, Report, cpu_threads};
 pub use order::ThreadOrder;
 #[doc(hidden)]
-pub use shared_memory::SharedStatic;
+pub use shared_memory::{NamedStatic, SharedStatic};
 
 pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
 pub(crate) use cluster::{cluster_barrier, cluster_place, shared_of};

@@ -11,11 +11,14 @@
 
 use super::{BarrierSite, Fault, current};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::{Mutex, PoisonError};
 
 /// The maximum for arrays: what `ptxas` accepts.
 pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
@@ -296,7 +299,7 @@ impl<T> SharedStatic<T> {
     #[track_caller]
     fn current(&self) -> NonNull<T> {
         let block = current::block();
-        let key = std::ptr::from_ref(self).addr();
+        let key = ptr::from_ref(self).addr();
         let site = Location::caller().into();
         let mut memory = block.shared_memory.borrow_mut();
         let array = memory.array(key, Layout::new::<T>(), site);
@@ -332,5 +335,82 @@ impl<T> DerefMut for SharedStatic<T> {
         // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that no other
         // thread uses it meanwhile.
         unsafe { self.current().as_mut() }
+    }
+}
+
+/// A [`SharedStatic`] that kernels can name, and so take its address instead of what it
+/// dereferences to. There is memory behind that address, which nobody may write.
+#[doc(hidden)]
+#[repr(C)]
+pub struct NamedStatic<T> {
+    memory: UnsafeCell<MaybeUninit<T>>,
+    content: SharedStatic<T>,
+}
+
+// SAFETY: the memory is never used, and the content is the block's.
+unsafe impl<T> Sync for NamedStatic<T> {}
+
+/// Where the memory of each [`NamedStatic`] of the program is, how long it is, and where it is
+/// declared.
+static NAMED: Mutex<Vec<(usize, usize, &str)>> = Mutex::new(Vec::new());
+
+impl<T> NamedStatic<T> {
+    /// As [`SharedStatic::replacing`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    pub const unsafe fn replacing(initial: T) -> Self {
+        Self {
+            memory: UnsafeCell::new(MaybeUninit::uninit()),
+            // SAFETY: as the caller vouches.
+            content: unsafe { SharedStatic::replacing(initial) },
+        }
+    }
+
+    /// Poisons the memory of this static, which is declared at `place`.
+    ///
+    /// # Safety
+    ///
+    /// It is a static, and no kernel runs yet.
+    pub unsafe fn register(this: *const Self, place: &'static str) {
+        // SAFETY: the first field of a static, which may change.
+        let memory = unsafe { UnsafeCell::raw_get(&raw const (*this).memory) }.cast::<T>();
+        // SAFETY: as above.
+        unsafe { memory.write_bytes(POISON, 1) };
+        NAMED.lock().unwrap_or_else(PoisonError::into_inner).push((
+            memory.expose_provenance(),
+            size_of::<T>(),
+            place,
+        ));
+    }
+}
+
+/// The static, if there is one, whose address a thread has written to.
+pub(super) fn written_by_address() -> Option<&'static str> {
+    let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_written = |&&(start, bytes, _): &&(usize, usize, &str)| {
+        (0..bytes).any(|byte| {
+            // SAFETY: a byte of a static, poisoned or written.
+            let byte = unsafe { ptr::with_exposed_provenance::<u8>(start + byte).read_volatile() };
+            byte != POISON
+        })
+    };
+    named.iter().find(is_written).map(|&(.., place)| place)
+}
+
+impl<T> Deref for NamedStatic<T> {
+    type Target = T;
+
+    #[track_caller]
+    fn deref(&self) -> &T {
+        &self.content
+    }
+}
+
+impl<T> DerefMut for NamedStatic<T> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.content
     }
 }

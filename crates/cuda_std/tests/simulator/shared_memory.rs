@@ -8,6 +8,7 @@
 use cuda_std::simulator::{Fault, Launch, Place};
 use cuda_std::{address_space, shared, shared_array, thread};
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 #[test]
@@ -175,4 +176,34 @@ fn a_write_to_dynamic_shared_memory_that_the_launch_does_not_give_says_what_to_s
     }
     let unused = Launch::new(1, 1).run(|| _ = shared::dynamic_shared_mem::<u32>());
     assert_eq!(unused.unwrap().shared_bytes, 0);
+}
+
+#[address_space(shared)]
+static mut WORDS: MaybeUninit<[u32; 4]> = MaybeUninit::uninit();
+
+#[test]
+fn a_pointer_to_the_static_itself_is_refused() {
+    // In a process of its own, in which every launch fails from then on.
+    const CHILD: &str = "ADDRESS_IN_A_CHILD";
+    let run = |words: fn() -> *mut u32| {
+        Launch::new(2, 1).run(|| unsafe {
+            assert_eq!(*words(), u32::MAX);
+            *words() = 1;
+        })
+    };
+    if std::env::var_os(CHILD).is_some() {
+        let fault = run(|| (&raw mut WORDS).cast::<u32>()).unwrap_err();
+        panic!("{fault}");
+    }
+    #[expect(static_mut_refs, reason = "it is a handle of the block's memory")]
+    run(|| unsafe { WORDS.as_mut_ptr().cast::<u32>() }).unwrap();
+    let this = "shared_memory::a_pointer_to_the_static_itself_is_refused";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", this])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(child.stdout).unwrap();
+    let words = "the static `WORDS` at crates/cuda_std/tests/simulator/shared_memory.rs:";
+    assert!(printed.contains(words), "{printed}");
 }
