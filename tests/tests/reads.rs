@@ -366,10 +366,11 @@ fn is_stopped<Input: Element, T: Element>(variant: &'static Variant) -> Result<(
             if launch.kernel.name == variant.entry.name {
                 for shorter in with_a_shorter_slice(launch) {
                     match run(&shorter) {
-                        Err(DeviceError::Simulator {
-                            fault: Fault::InvalidCopy { .. } | Fault::Panic { .. },
-                            ..
-                        }) => {}
+                        Err(DeviceError::Simulator { fault, .. })
+                            if matches!(
+                                *fault,
+                                Fault::InvalidCopy { .. } | Fault::Panic { .. }
+                            ) => {}
                         other => {
                             let arguments = shorter.arguments;
                             return Err(format!("{other:?}, with {arguments:?}").into());

@@ -31,7 +31,7 @@ pub(crate) struct SourcePlace {
 /// Without line tables only the place in the IR is known: `kernels.ll:123: in function ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
-    location: Location,
+    location: Box<Location>,
     /// Calls of the function around it, and of those that call it, up to a kernel.
     calls: Vec<Location>,
     /// The place in the Rust source and the calls that lead there, innermost first.
@@ -44,7 +44,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(crate) fn new(location: &Location, problem: impl Into<String>) -> Self {
         Self {
-            location: location.clone(),
+            location: Box::new(location.clone()),
             calls: Vec::new(),
             places: Vec::new(),
             problem: problem.into(),
@@ -58,7 +58,7 @@ impl Error {
 
     /// Where it is, and the calls that lead there.
     pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
-        std::iter::once(&self.location).chain(&self.calls)
+        std::iter::once(&*self.location).chain(&self.calls)
     }
 
     /// The error with its places in the Rust source.
@@ -106,7 +106,7 @@ impl fmt::Display for SourcePlace {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Location { file, line, .. } = &self.location;
+        let Location { file, line, .. } = &*self.location;
         match self.places.split_first() {
             Some((place, calls)) => {
                 write!(f, "{place}")?;

@@ -73,7 +73,7 @@ pub enum DeviceError {
         kernel: String,
         error: CudaError,
         /// What the kernel's panic has recorded, if it was one.
-        panic: Option<Fault>,
+        panic: Option<Box<Fault>>,
     },
     #[error(
         "The GPU's context was lost when an earlier kernel crashed: {}. Nothing more can run in this process.",
@@ -165,7 +165,7 @@ pub enum DeviceError {
     #[error("Kernel `{kernel}` cannot be launched by OpenCL: {error}.")]
     OpenClLaunch { kernel: String, error: String },
     #[error("Kernel `{kernel}` by OpenCL: {panic}.")]
-    OpenClPanic { kernel: String, panic: Fault },
+    OpenClPanic { kernel: String, panic: Box<Fault> },
     #[error(
         "The OpenCL device is out of memory: there is no room for {} of {total}. Choose a smaller shape.",
         plural(.bytes, "byte")
@@ -174,7 +174,7 @@ pub enum DeviceError {
     #[error("{doing} failed: OpenCL error {error}.")]
     OpenCl { doing: &'static str, error: String },
     #[error("Kernel `{kernel}` on the simulator: {fault}")]
-    Simulator { kernel: String, fault: Fault },
+    Simulator { kernel: String, fault: Box<Fault> },
     #[error(
         "Kernel `{kernel}` does not take the arguments of its launch. This is a bug: please report it."
     )]
@@ -232,7 +232,7 @@ fn code(error: CudaError) -> String {
 }
 
 /// Why a kernel crashed, as a sentence.
-fn cause(panic: &Option<Fault>) -> String {
+fn cause(panic: &Option<Box<Fault>>) -> String {
     match panic {
         Some(panic) => format!("{panic}."),
         None => "It recorded no panic; `--device sim` runs the same kernel and may say which thread and which line.".to_string(),
@@ -380,7 +380,7 @@ mod tests {
             message: "attempt to divide by zero".into(),
             location: Some("src/tiled.rs:7:8".into()),
         };
-        let message = crash(Some(panic)).to_string();
+        let message = crash(Some(Box::new(panic))).to_string();
         for part in [
             "`tiled-16`",
             "719 (LaunchFailed)",

@@ -106,7 +106,7 @@ impl Backend for Observed<'_> {
             .run_observed(thread, self.cta_done)
             .map_err(|fault| DeviceError::Simulator {
                 kernel: kernel.to_string(),
-                fault,
+                fault: Box::new(fault),
             })?;
         (self.simulator.report)(&report);
         Ok(())

@@ -221,7 +221,7 @@ impl CudaDevice {
             true => DeviceError::Crashed {
                 kernel: kernel.to_string(),
                 error,
-                panic: self.panic(),
+                panic: self.panic().map(Box::new),
             },
             false => during("Waiting for the GPU")(error),
         }

@@ -30,7 +30,7 @@ impl Backend for OpenClDevice {
             None => Ok(()),
             Some(panic) => Err(DeviceError::OpenClPanic {
                 kernel: launch.kernel.name.to_owned(),
-                panic,
+                panic: Box::new(panic),
             }),
         }
     }
