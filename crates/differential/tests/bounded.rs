@@ -28,13 +28,17 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 16] = [
+    let tests: [(&str, Test); 17] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         ("random_functions_mean_what_rust_means", random_functions),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
         (
             "narrow_parameters_are_extended_in_the_callee",
             narrow_parameters,
+        ),
+        (
+            "arrays_that_are_in_use_have_places_of_their_own",
+            stack_slots,
         ),
         (
             "overlapping_copies_of_any_length_are_right",
@@ -668,6 +672,26 @@ fn generated_kinds() -> Result<(), Failed> {
         assert!(sources.iter().any(is_found), "{wanted:?}");
     }
     Ok(())
+}
+
+/// Arrays of a closure that is inlined, beside one that is in use all the time.
+fn stack_slots() -> Result<(), Failed> {
+    let functions = ["u8", "u16", "u32", "u64", "u128"].map(|ty| {
+        let value = format!(
+            "{{ let o = (x[6] & 1) as usize; \
+             let sum = |k: usize| {{ \
+             let mut a: [{ty}; 6] = core::array::from_fn(|i| x[(i + k) % 8] as {ty}); \
+             a[(x[7] % 6) as usize] = 1; \
+             a[o..].iter().fold(0, |s: {ty}, e| s.wrapping_mul(3) ^ *e) }}; \
+             let mut p = [sum(0); 9]; p[o] = 1; p[3 + o] = sum(2); p[(x[5] % 9) as usize] = sum(1); \
+             p.iter().fold(0, |s: {ty}, e| s.wrapping_mul(7) ^ *e) }}"
+        );
+        function(&format!("slots_{ty}"), &value)
+    });
+    let inputs = generate::inputs(3);
+    let outcome =
+        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }
 
 /// Copies within an array, forwards and backwards, of lengths that are no multiple of a word;

@@ -68,8 +68,10 @@ const RULES: &[(&str, Rule)] = &[
     ("fshr", Funnel),
     ("is.constant", False),
     ("is.fpclass", ModernOnly(floats::is_class)),
-    ("lifetime.end", Keep),
-    ("lifetime.start", Keep),
+    // libNVVM (12.9, both dialects) puts two slots in one place that are in use at the same time,
+    // where a third was in use before: the contents of an array change under it.
+    ("lifetime.end", Drop),
+    ("lifetime.start", Drop),
     ("maximum", ModernOnly(floats::ordered_extremum)),
     ("maximumnum", Everywhere(floats::extremum_of_numbers)),
     ("maxnum", Keep),
@@ -229,16 +231,10 @@ fn is_type_suffix(part: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `llvm.lifetime.start(ptr)` has a size in both dialects; -1 means the complete stack slot.
 /// Typed pointers are named by pointee.
 fn adapt_memory_intrinsic(base: &str, call: &mut Call, dialect: Dialect) {
-    if base.starts_with("lifetime.") && call.arguments.len() == 1 {
-        call.ty.parameters.insert(0, Type::Integer(64));
-        call.arguments.insert(0, Value::integer(-1));
-        call.argument_attributes.insert(0, Vec::new());
-    }
     if dialect == Dialect::TypedPointers
-        && (base.starts_with("lifetime.") || base.starts_with("mem"))
+        && base.starts_with("mem")
         && let Callee::Symbol(name) = &mut call.callee
     {
         *name = name.replace(".p0", ".p0i8").into();

@@ -1,4 +1,4 @@
-; LLVM 22 leaves it out, libNVVM crashes without. -1: the whole slot.
+; libNVVM puts slots that are in use at the same time in one place, where it knows lifetimes.
 
 define void @kernel(ptr %out, i64 %i) section ".nvvm.kernel" {
 start:
