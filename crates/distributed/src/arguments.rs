@@ -11,7 +11,6 @@ use host::cli::sizes::size;
 use host::report::Format;
 
 use crate::comm::LARGEST;
-use crate::comm::transport::Asked as Transport;
 use crate::layout::{Layout, layouts};
 
 /// The kernel by default: it takes every type of more than 16 bits, and needs neither a GPU nor
@@ -66,10 +65,6 @@ pub struct Arguments {
     /// `cuda:NUMBER` or `sim`
     #[arg(long, default_value_t = DeviceChoice::Auto)]
     pub device: DeviceChoice,
-
-    /// How parts of matrices travel between the GPUs of ranks
-    #[arg(long, value_name = "WAY", value_enum, default_value_t = Transport::Auto)]
-    pub transport: Transport,
 
     #[command(flatten)]
     pub matrices: MatrixArguments,
@@ -294,7 +289,6 @@ mod tests {
             "--latency 3",
             "--predict --latency -3",
             "--runs 0",
-            "--transport tcp",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -83,10 +83,19 @@ impl Clock {
         result
     }
 
-    /// Adds a time that another clock has measured.
-    pub fn add(&self, phase: Phase, time: Duration) {
+    fn add(&self, phase: Phase, time: Duration) {
         let mut spent = self.spent.get();
         spent[phase as usize] += time;
+        self.spent.set(spent);
+    }
+
+    /// What was waited while a device computed for so long counts as computing.
+    pub fn raise_compute_to(&self, computed: Duration) {
+        let mut spent = self.spent.get();
+        let (compute, wait) = (Phase::Compute as usize, Phase::Wait as usize);
+        let moved = computed.saturating_sub(spent[compute]).min(spent[wait]);
+        spent[compute] += moved;
+        spent[wait] -= moved;
         self.spent.set(spent);
     }
 
@@ -112,6 +121,18 @@ mod tests {
         assert_eq!(seen, 7);
         assert!(times.wait_s >= 10e-6 && times.total() == times.wait_s);
         assert_eq!(Times::from_array(times.to_array()), times);
+    }
+
+    #[test]
+    fn waiting_while_a_device_computes_is_computing() {
+        let clock = Clock::default();
+        clock.add(Phase::Compute, Duration::from_secs(1));
+        clock.add(Phase::Wait, Duration::from_secs(4));
+        clock.raise_compute_to(Duration::from_secs(3));
+        let times = clock.times();
+        assert_eq!((times.compute_s, times.wait_s), (3.0, 2.0));
+        clock.raise_compute_to(Duration::from_secs(9));
+        assert_eq!((clock.times().compute_s, clock.times().wait_s), (5.0, 0.0));
     }
 
     #[test]

@@ -13,10 +13,8 @@
 //! | [`share_out`] | who gets what: pure functions of shape and rank count |
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
 //! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
-//! | [`comm::transport`] | how parts travel between the GPUs of ranks, and why so |
-//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory the parts stay |
-//! | [`nccl`] | messages between the GPUs of ranks, by NVIDIA's library |
-//! | [`model`], [`machine`], [`predict`] | what messages and products take, and so what a layout should |
+//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory C stays |
+//! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
 //! | [`aligned`] | memory that starts where vectors should |
@@ -32,9 +30,7 @@ pub mod faults;
 mod filled;
 pub mod layout;
 pub mod local;
-pub mod machine;
 pub mod model;
-pub mod nccl;
 pub mod plots;
 pub mod predict;
 pub mod program;

@@ -532,7 +532,7 @@ mod tests {
             shape: Shape::cube(1 << 12),
             data_type: gpu_gemm::DataType::F32,
             panel: 256,
-            machine: Machine::described(2e-6, 1e10, 1e12),
+            machine: crate::predict::CLUSTER,
             memory_bytes,
         };
         let marks = |plot: &str| plot.matches("<polygon").count();

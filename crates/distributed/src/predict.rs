@@ -8,10 +8,17 @@ use host::report::{duration, new_table, speed};
 
 use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
-use crate::model::{Bytes, Case, Machine, Waited};
+use crate::model::{Bytes, Case, Machine};
 
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
+
+/// The cluster of the book's chapter: 2 µs, 10 GB/s and 1 TFLOP/s a rank.
+pub const CLUSTER: Machine = Machine {
+    latency_s: 2e-6,
+    bytes_per_s: 1e10,
+    flops_per_s: 1e12,
+};
 
 /// What is asked of the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +66,8 @@ impl Question {
         let bytes = self.bytes();
         let cost = layout.cost(&case, &self.machine, bytes);
         let memory = layout.memory(&case);
-        let sums = self.shape.m * self.shape.n;
-        let rounding = self.machine.rounding(sums, self.data_type);
         Prediction {
-            time_s: cost.total() + rounding,
+            time_s: cost.total(),
             resident_s: cost.resident(),
             first_bytes: memory.first.bytes(bytes),
             other_bytes: memory.others.bytes(bytes),
@@ -99,24 +104,6 @@ impl Question {
             speed(machine.flops_per_s),
             self.memory_bytes / GIB,
         )?;
-        match (&machine.gpus, machine.waited) {
-            (Some(gpus), _) => writeln!(out, "        {}", gpus.description())?,
-            (None, waited) if waited == Waited::default() => {
-                writeln!(out, "        messages travel while ranks multiply")?;
-            }
-            (
-                None,
-                Waited {
-                    messages,
-                    broadcasts,
-                    ..
-                },
-            ) => writeln!(
-                out,
-                "        beside a product ranks wait for a message {messages:.1} times as long as it \
-                 takes alone, for a broadcast {broadcasts:.1} times"
-            )?,
-        }
         let names = layouts::<f32>().map(Layout::name);
         writeln!(out, "\nTime from A and B on rank 0 to C on rank 0:\n")?;
         let mut times = new_table();
@@ -178,13 +165,13 @@ const GIB: f64 = (1 << 30) as f64;
 mod tests {
     use super::*;
 
-    /// A cluster: 2 µs, 10 GB/s, 1 TFLOP/s and 16 GiB a rank.
+    /// 16 GiB a rank.
     fn cluster(size: usize) -> Question {
         Question {
             shape: Shape::cube(size),
             data_type: DataType::F32,
             panel: 256,
-            machine: Machine::described(2e-6, 1e10, 1e12),
+            machine: CLUSTER,
             memory_bytes: 16.0 * GIB,
         }
     }

@@ -6,7 +6,6 @@ use host::bench::Provenance;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Times;
-use crate::comm::transport::Transport;
 use crate::model::Machine;
 use crate::share_out::Grid;
 use crate::volume::Sent;
@@ -26,9 +25,6 @@ pub struct Report {
     /// What multiplies on rank 0.
     pub device: String,
     pub reason: String,
-    /// How parts travel between GPUs; none where they lie in the host's memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport: Option<TransportRecord>,
     pub records: Vec<Record>,
     /// The file that C was written to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,24 +58,6 @@ impl Report {
     /// Whether there are results, and all are proven right.
     pub fn all_proven(&self) -> bool {
         !self.records.is_empty() && self.records.iter().all(|record| record.proven)
-    }
-}
-
-/// A way between GPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransportRecord {
-    /// `peer`, `nccl`, `mpi` or `pinned`.
-    pub way: String,
-    /// The same in words, and why.
-    pub description: String,
-}
-
-impl TransportRecord {
-    pub(crate) fn of(transport: &Transport) -> TransportRecord {
-        TransportRecord {
-            way: transport.way.name().to_string(),
-            description: format!("{} ({})", transport.way, transport.reason),
-        }
     }
 }
 
@@ -150,7 +128,7 @@ pub struct Record {
     pub slowest: Times,
     /// The same of each run, in the order of `times_s`.
     pub slowest_of_runs: Vec<Times>,
-    /// What the model says, and of what machine; none if the exact gate was not passed.
+    /// What the model says, and of what machine.
     pub predicted: Option<Times>,
     pub machine: Option<Machine>,
     /// Of all ranks, in bytes: counted, and by the formula.

@@ -38,9 +38,6 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "device  {}", report.device)?;
     writeln!(out, "why     {}", report.reason)?;
-    if let Some(transport) = &report.transport {
-        writeln!(out, "between GPUs: {}", transport.description)?;
-    }
     if let Some(first) = report.records.first() {
         let Record {
             dtype,
@@ -274,9 +271,6 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
             if error < 0.0 { "less" } else { "more" },
             duration(median),
         )?;
-        if let Some(gpus) = &machine.gpus {
-            writeln!(out, "    {}", gpus.description())?;
-        }
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 //! model.
 
 use distributed::clock::Times;
-use distributed::model::Machine;
+use distributed::layout::layouts;
+use distributed::model::{Bytes, Case};
 use distributed::plots;
-use distributed::predict::Question;
+use distributed::predict::{CLUSTER, Question};
 use distributed::record::{Record, Report};
 use gpu_gemm::{DataType, Shape};
 use host::report::duration;
@@ -16,7 +17,26 @@ use crate::repository::{at_root, read};
 const RESULTS: &str = "results/mpi-2-cores.json";
 
 fn results() -> Result<Report, String> {
-    Report::read(&read(&at_root(RESULTS))?).map_err(|error| format!("{RESULTS}: {error}"))
+    let text = read(&at_root(RESULTS))?;
+    let mut report = Report::read(&text).map_err(|error| format!("{RESULTS}: {error}"))?;
+    for record in &mut report.records {
+        record.predicted = predicted_by_today(record);
+    }
+    Ok(report)
+}
+
+/// What the model says of a record: the file was written with an earlier one, and has the constants
+/// that were measured.
+fn predicted_by_today(record: &Record) -> Option<Times> {
+    let mut all = layouts::<f32>().into_iter();
+    let layout = all.find(|layout| layout.name() == record.layout)?;
+    let case = Case {
+        shape: Shape::new(record.m, record.n, record.k),
+        ranks: record.ranks,
+        panel: record.panel,
+        gathers: record.gathered,
+    };
+    Some(layout.cost(&case, &record.machine?, Bytes::of::<f32>()))
 }
 
 /// A figure of a layout on so many ranks: `scatter-rows 2 time`, `compute`, `waits` (to distribute
@@ -146,7 +166,7 @@ pub fn predicted() -> Result<String, String> {
         shape: Shape::cube(1 << 16),
         data_type: DataType::F32,
         panel: 256,
-        machine: Machine::described(2e-6, 1e10, 1e12),
+        machine: CLUSTER,
         memory_bytes: 16.0 * f64::from(1 << 30),
     }))
 }

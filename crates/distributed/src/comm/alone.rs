@@ -2,7 +2,6 @@
 
 use host::cpu::view::{View, ViewMut};
 
-use super::Piece;
 use super::pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
 use crate::volume::Volume;
 
@@ -155,34 +154,6 @@ impl Ranks {
         panel: Panel<'a, T>,
     ) -> Broadcasting<'a, T> {
         Broadcasting::new(Request, panel)
-    }
-
-    /// Nothing is sent.
-    pub(crate) fn count_between_gpus(&self, _: Volume) {}
-
-    /// # Safety
-    ///
-    /// None: it does not return.
-    pub(crate) unsafe fn start_receive_at<T: Equivalence>(
-        &self,
-        _: *mut T,
-        _: &[Piece],
-        _: usize,
-    ) -> Request {
-        nobody()
-    }
-
-    /// # Safety
-    ///
-    /// None: its own is there already.
-    pub(crate) unsafe fn start_broadcast_at<T: Equivalence>(
-        &self,
-        _: usize,
-        _: *mut T,
-        _: usize,
-        _: usize,
-    ) -> Request {
-        Request
     }
 
     pub fn barrier(&self) {}

@@ -10,11 +10,11 @@ use mpi::{Address, Count};
 
 use host::cpu::view::{View, ViewMut};
 
-use super::{Piece, Transmissible};
+use super::Transmissible;
 
 /// Where the elements of a message lie.
 pub(super) struct Message {
-    /// Of absolute addresses, to be used with `MPI_BOTTOM`; [`Message::within`]'s are relative.
+    /// Of absolute addresses, to be used with `MPI_BOTTOM`.
     pub datatype: UserDatatype,
     pub elements: u64,
 }
@@ -28,17 +28,6 @@ struct Part {
 }
 
 impl Message {
-    /// Of pieces of one buffer, one after the other, to be used with the address of the buffer:
-    /// MPI looks at it to see whose memory it is. `None` if they have no elements.
-    pub fn within<T: Transmissible>(pieces: &[Piece]) -> Option<Message> {
-        Message::of::<T>(pieces.iter().map(|piece| Part {
-            first: (piece.first * size_of::<T>()) as Address,
-            rows: piece.rows,
-            columns: piece.columns,
-            leading: piece.columns,
-        }))
-    }
-
     /// Of parts to read, one after the other; `None` if they have no elements.
     pub fn reading<T: Transmissible>(parts: &[View<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter().map(|part| Part {

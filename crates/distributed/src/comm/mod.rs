@@ -4,16 +4,13 @@
 //! A message is counted by the rank that it starts from, when it is sent. A broadcast to `s` ranks
 //! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
 //! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
-//! digests, whether a result is right, texts) is not counted. What NCCL sends from one GPU to
-//! another, and what one copies from another (`layout/between_gpus`), is counted here, too, by the
-//! same rules.
+//! digests, whether a result is right, texts) is not counted.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `over_mpi.rs` | ranks that `mpirun` started |
 //! | `message.rs` | parts of matrices as one derived datatype |
 //! | `pending.rs` | messages under way |
-//! | `transport.rs` | how parts travel between GPUs, and why |
 //! | `alone.rs` | without the feature `mpi`: one rank, and nobody to send to |
 
 #[cfg(not(feature = "mpi"))]
@@ -23,7 +20,6 @@ mod message;
 #[cfg(feature = "mpi")]
 mod over_mpi;
 mod pending;
-pub mod transport;
 
 use std::fmt::Display;
 
@@ -61,14 +57,6 @@ macro_rules! transmissible {
 }
 
 transmissible!(f32 as f32, f64 as f64, i32 as i32, Bf16 as u16, F16 as u16);
-
-/// A compact matrix at some place of a buffer: its first element there, its rows and columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub first: usize,
-    pub rows: usize,
-    pub columns: usize,
-}
 
 impl Ranks {
     /// What each rank says, in the order of ranks. All of them must call it.

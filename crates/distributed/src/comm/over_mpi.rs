@@ -16,9 +16,9 @@ use mpi::traits::{AsRaw, Communicator, CommunicatorCollectives, Destination, Roo
 
 use host::cpu::view::{View, ViewMut};
 
+use super::Transmissible;
 use super::message::Message;
 use super::pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
-use super::{Piece, Transmissible};
 use crate::volume::Volume;
 
 /// Why this process is the only rank, if nobody started it as one of several; to be asked before
@@ -359,85 +359,6 @@ impl Ranks {
             )
         };
         Broadcasting::new(Request::new(request, Some(message)), panel)
-    }
-
-    /// Counts what NCCL sends from this rank's GPU, or another rank copies from there.
-    pub(crate) fn count_between_gpus(&self, volume: Volume) {
-        self.count(volume.elements, volume.messages);
-    }
-
-    /// Starts to receive one message into pieces of a buffer: page-locked memory of the host, or,
-    /// if MPI takes that, a GPU's.
-    ///
-    /// # Safety
-    ///
-    /// The buffer has the pieces, and nothing else touches them until the request is complete.
-    pub(crate) unsafe fn start_receive_at<T: Transmissible>(
-        &self,
-        buffer: *mut T,
-        pieces: &[Piece],
-        from: usize,
-    ) -> Request {
-        let Some(message) = Message::within::<T>(pieces) else {
-            return Request::complete();
-        };
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        // SAFETY: the caller vouches for the buffer.
-        unsafe {
-            ffi::MPI_Irecv(
-                buffer.cast(),
-                1,
-                message.datatype.as_raw(),
-                from as Rank,
-                TAG,
-                self.communicator.as_raw(),
-                &mut request,
-            )
-        };
-        Request::new(request, Some(message))
-    }
-
-    /// Starts a broadcast from `root` of a compact matrix at the start of a buffer, as for
-    /// [`Ranks::start_receive_at`]. All ranks start theirs in the same order.
-    ///
-    /// # Safety
-    ///
-    /// The buffer has the matrix. Until the request is complete nothing writes it, nor, but on
-    /// the root, reads it.
-    pub(crate) unsafe fn start_broadcast_at<T: Transmissible>(
-        &self,
-        root: usize,
-        buffer: *mut T,
-        rows: usize,
-        columns: usize,
-    ) -> Request {
-        let piece = Piece {
-            first: 0,
-            rows,
-            columns,
-        };
-        let others = self.size() as u64 - 1;
-        let Some(message) = Message::within::<T>(&[piece]).filter(|_| others > 0) else {
-            return Request::complete();
-        };
-        if root == self.rank() {
-            self.count(others * message.elements, others);
-        }
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        // SAFETY: the caller vouches for the buffer.
-        unsafe {
-            ffi::MPI_Ibcast(
-                buffer.cast(),
-                1,
-                message.datatype.as_raw(),
-                root as Rank,
-                self.communicator.as_raw(),
-                &mut request,
-            )
-        };
-        Request::new(request, Some(message))
     }
 
     /// Waits for all ranks, as fast as MPI can.

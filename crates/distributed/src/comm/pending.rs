@@ -14,11 +14,6 @@ pub(crate) struct Outgoing<'a, T> {
 }
 
 impl<T> Outgoing<'_, T> {
-    /// Waits until the buffers can be used again.
-    pub fn wait(mut self) {
-        self.request.wait();
-    }
-
     /// Lets MPI work; whether the buffers can be used again.
     pub fn test(&mut self) -> bool {
         self.request.test()

@@ -3,7 +3,7 @@
 //!
 //! As for one machine, a result passes two gates ([`host::verify`]): exact on integers, and within
 //! the bound of rounding on the data that was asked for. What is timed is compared with what was
-//! proven, bit for bit. Between these runs the machine is measured, for the model. A C that fits no
+//! proven, bit for bit. A C that fits no
 //! single rank stays where it is computed: each rank says its sums, and rank 0 judges these
 //! (`apart.rs`).
 
@@ -34,10 +34,9 @@ use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
 use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
-use crate::local::gpu::Gpu;
+use crate::local::gpu::{Gpu, all_have_one};
 use crate::local::{LocalProduct, Place, local_product};
-use crate::machine::{Local, Measuring};
-use crate::model::{Bytes, Case, Machine};
+use crate::model::{self, Bytes, Case, Machine};
 use crate::record::{self, RankRecord, Record, Scaling};
 use crate::volume::Sent;
 
@@ -130,13 +129,20 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     source: &Source,
 ) -> (Vec<Record>, Option<Matrix<C>>) {
     let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
-    let Some(local) = local_product::<T>(request.asked, place, gpu.as_ref()) else {
+    let Some(local) = local_product::<T>(request.asked, place) else {
         end_the_job(format!(
             "`{}` does not multiply {}.",
             request.kernel,
             T::PRODUCT
         ));
     };
+    // The three constants of the model, once.
+    let shape = request
+        .tasks
+        .first()
+        .map_or(Shape::cube(1), |task| task.shape);
+    let machine = model::measure(world, shape, &*local, gpu.as_ref());
+    let machine = machine.unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
     let mut known: Option<Knowledge<T, C>> = None;
@@ -154,7 +160,6 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
             let is_other = |known: &Knowledge<T, C>| known.shape() != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
-                // At once: NCCL's communicators in `gpu` end only together with the others'.
                 let new = Knowledge::new(gathers, request, task.shape, source);
                 known = Some(new.unwrap_or_else(|error| end_the_job(error)));
             }
@@ -163,8 +168,10 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
                 request,
                 task,
                 gathers,
+                on_gpus: all_have_one(group, gpu.as_ref()),
                 local: &*local,
                 gpu: gpu.as_ref(),
+                machine,
                 device: &place.device,
                 threads: place.team.threads(),
                 data: source.description(),
@@ -186,8 +193,11 @@ struct Evaluation<'a, T: Element> {
     request: &'a Request,
     task: &'a Task,
     gathers: bool,
+    /// Whether all ranks multiply on GPUs.
+    on_gpus: bool,
     local: &'a dyn LocalProduct<T>,
     gpu: Option<&'a Gpu>,
+    machine: Machine,
     device: &'a Device,
     threads: usize,
     data: String,
@@ -243,7 +253,7 @@ impl<T: Element> Evaluation<'_, T> {
         Case {
             shape,
             ranks: self.task.ranks,
-            panel: panel(self.request.panel, self.task.shape, self.gpu.is_some()),
+            panel: panel(self.request.panel, self.task.shape, self.on_gpus),
             gathers: self.gathers,
         }
     }
@@ -270,15 +280,9 @@ impl<T: Element> Evaluation<'_, T> {
         layout: &dyn Multiply<T>,
         known: &mut Option<Knowledge<T, C>>,
     ) -> (Option<Record>, Option<Matrix<C>>) {
-        let case = self.case();
-        let local = Local {
-            product: self.local,
-            gpu: self.gpu,
-        };
         let mut statements = Vec::new();
         let mut proven = true;
         let mut first = None;
-        let mut measuring = None;
         // The same on all ranks.
         if exact_data::<T, C>(self.task.shape).is_none() {
             let k = self.task.shape.k;
@@ -291,11 +295,6 @@ impl<T: Element> Evaluation<'_, T> {
                 break;
             }
             drop(first.take());
-            if gate == Gate::General {
-                // Not in a job's first seconds, in which hosts are slower than later.
-                let started = Measuring::start(self.group, &case, &[layout], &local);
-                measuring = Some(started.unwrap_or_else(|error| end_the_job(error)));
-            }
             let run = self.run(layout, known.as_ref(), gate);
             let judged = match self.gathers {
                 true => self.judge_gathered(known, gate, &run),
@@ -316,15 +315,11 @@ impl<T: Element> Evaluation<'_, T> {
             first = Some(run);
         }
         let mut runs = Vec::new();
-        let of_proven = first.as_mut().filter(|_| proven);
-        if let (Some(first), Some(measuring)) = (of_proven, &mut measuring) {
+        if let Some(first) = first.as_mut().filter(|_| proven) {
             let bits = self.hash_of_bits(first);
-            let of_them = self.number_of_runs(first.wall_s) as usize;
-            for index in 0..of_them {
+            for _ in 0..self.number_of_runs(first.wall_s) {
                 // The next C has the same bits.
                 drop(first.c.take());
-                let measured = measuring.before_run(index, of_them);
-                measured.unwrap_or_else(|error| end_the_job(error));
                 let mut run = self.run(layout, known.as_ref(), Gate::General);
                 if self.hash_of_bits(&run) != bits {
                     proven = false;
@@ -334,10 +329,6 @@ impl<T: Element> Evaluation<'_, T> {
                 first.c = run.c.take();
                 runs.push(run);
             }
-        }
-        if let Some(gpu) = self.gpu {
-            // The next layout has other blocks.
-            gpu.peers().close(self.group);
         }
         if self.group.rank() != 0 {
             return (None, None);
@@ -349,7 +340,7 @@ impl<T: Element> Evaluation<'_, T> {
             let runs = runs.len();
             statements.push(format!("timed: {runs} runs gave the same bits"));
         }
-        let mut record = self.record(layout, measuring.map(Measuring::machine), &runs);
+        let mut record = self.record(layout, &runs);
         record.proven = proven;
         record.verification = statements.join("; ");
         record.corner = self
@@ -506,7 +497,7 @@ impl<T: Element> Evaluation<'_, T> {
         let block = &layout.blocks(&self.case())[rank];
         let alpha = match gate {
             Gate::Exact => scalar_of_integers::<C>(self.request.alpha),
-            // Rank 0 has refused what is none.
+            // Rank 0 has rejected invalid scalars.
             Gate::General => C::from_scalar(self.request.alpha).unwrap_or_default(),
         };
         let (alpha, one) = (alpha.as_sum(), T::Sum::from_integer(1));
@@ -527,27 +518,7 @@ impl<T: Element> Evaluation<'_, T> {
         Ok(Matrix::new(elements, rows, columns, placement)?)
     }
 
-    /// What the model says.
-    fn predicted(&self, layout: &dyn Multiply<T>, machine: &Machine) -> Times {
-        let case = self.case();
-        let cost = layout.cost(&case, machine, Bytes::of::<T>());
-        // Blocks that ranks keep are of sums.
-        let rounding = match self.gathers {
-            true => machine.rounding(case.shape.m * case.shape.n, self.request.data_type),
-            false => 0.0,
-        };
-        Times {
-            collect_s: cost.collect_s + rounding,
-            ..cost
-        }
-    }
-
-    fn record<C: Element>(
-        &self,
-        layout: &dyn Multiply<T>,
-        machine: Option<Machine>,
-        runs: &[Run<C>],
-    ) -> Record {
+    fn record<C: Element>(&self, layout: &dyn Multiply<T>, runs: &[Run<C>]) -> Record {
         let (request, case) = (self.request, self.case());
         let Shape { m, n, k } = self.task.shape;
         let times_s: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
@@ -608,10 +579,8 @@ impl<T: Element> Evaluation<'_, T> {
                 .map(|run| slowest(run.times.iter().copied()))
                 .collect(),
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
-            predicted: machine
-                .as_ref()
-                .map(|machine| self.predicted(layout, machine)),
-            machine,
+            predicted: Some(layout.cost(&case, &self.machine, Bytes::of::<T>())),
+            machine: Some(self.machine),
             sent_bytes: bytes(&|rank| rank.sent),
             formula_bytes: bytes(&|rank| rank.formula),
             per_rank,

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! and rank 0 sends (P-1) K N elements, in P-1 messages a panel: as the root of broadcasts, in
-//! which MPI and NCCL let ranks pass on what they have received. Before, it sends (P-1)/P M K of A.
+//! which MPI lets ranks pass on what they have received. Before, it sends (P-1)/P M K of A.
 //!
 //! The grid is P x 1, as rows of A stay where they are. A panel is all of K long, so its product is
 //! W finished columns of C, which a rank writes once. (Panels of W rows of B, and columns of A, as
@@ -27,10 +27,8 @@
 //!
 //! Ranks without rows take part in the broadcasts, too: a broadcast is one call of all of them.
 
-use gpu_gemm::Shape;
-
 use super::broadcasts::{Distribution, STAGES, elements};
-use super::{Job, Layout, LayoutError, Moves, Multiply};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Grid, Shares};
@@ -87,17 +85,8 @@ impl Layout for BroadcastB {
         }
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        BroadcastB::distribution(case).local_product(case)
-    }
-
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        Some(BroadcastB::distribution(case).moves(case))
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        let making_room = self.making_room(case, machine, bytes);
-        BroadcastB::distribution(case).cost(case, machine, bytes, making_room)
+        BroadcastB::distribution(case).cost(case, machine, bytes)
     }
 }
 
@@ -112,6 +101,7 @@ mod tests {
     use super::*;
     use crate::model::tests::plain;
     use crate::volume::Volume;
+    use gpu_gemm::Shape;
 
     fn case(ranks: usize, panel: usize) -> Case {
         Case {

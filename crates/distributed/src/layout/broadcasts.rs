@@ -16,14 +16,14 @@ use std::ops::Range;
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
-use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
 use super::scatter_rows::collecting;
-use super::{Job, LayoutError, Moves, Strip};
+use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Broadcasting, Panel, Ranks};
-use crate::model::{Bytes, Case, Cost, Lie, Machine, not_hidden};
+use crate::local::gpu::Addend;
+use crate::model::{Bytes, Case, Cost, Machine, not_hidden};
 use crate::share_out::{Block, Grid, Shares, panels};
 use crate::volume::{Sent, Volume};
 
@@ -113,12 +113,6 @@ impl Distribution {
         }
     }
 
-    pub fn local_product(&self, case: &Case) -> Shape {
-        let panels = self.panels(case);
-        let widest = panels.iter().max_by_key(|panel| panel.len());
-        self.product(case, widest.unwrap_or(&(0..0)))
-    }
-
     pub fn sent(&self, case: &Case, rank: usize) -> Sent {
         let grid = self.grid;
         let panels = self.panels(case);
@@ -144,69 +138,27 @@ impl Distribution {
         }
     }
 
-    pub fn moves(&self, case: &Case) -> Moves {
-        let mut moves = Moves::of_blocks(case, self.grid);
-        let (Shape { n, k, .. }, product) = (case.shape, self.local_product(case));
-        let held = self.held(case, 0).0.columns.len();
-        if held < k {
-            moves.uploads.push(Strip {
-                columns: held,
-                of_columns: k,
-            });
-        }
-        moves.broadcasts = Some(match self.along_row {
-            Some(_) => Strip {
-                // In a row of one rank, A does not travel.
-                columns: match self.grid.columns {
-                    1 => held,
-                    _ => product.k,
-                },
-                of_columns: held,
-            },
-            None => Strip {
-                columns: product.n,
-                of_columns: n,
-            },
-        });
-        moves
-    }
-
-    /// What it should take, where all ranks have room after `making_room` seconds.
-    pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes, making_room: f64) -> Cost {
-        let (grid, Shape { n, k, .. }) = (self.grid, case.shape);
-        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
-            return costs.broadcasts(self);
-        }
+    /// What it should take.
+    pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        let grid = self.grid;
         let panels = self.panels(case);
+        let block = grid.block(case.shape, 0);
         let products = panels.iter().map(|panel| self.product(case, panel));
-        let compute_s = products.map(|Shape { m, n, k }| machine.multiplying(m, n, k));
-        let compute_s = compute_s.sum();
-        // Along a tree: as many steps as the number of ranks has bits.
-        let one = |side: usize, elements: usize, lie| {
-            let steps = side.next_power_of_two().trailing_zeros();
-            let message = Volume::of(1, elements as u64);
-            machine.sending(message, lie, bytes.inputs) * f64::from(steps)
-        };
-        // Columns are cut from longer rows, rows of B are not, nor is all of B.
-        let travelling = |panel: &Range<usize>| {
-            let block = grid.block(case.shape, 0);
-            let (rows, columns) = (block.rows.len(), block.columns.len());
-            match self.along_row {
-                Some(_) => {
-                    one(grid.columns, rows * panel.len(), Lie::Apart)
-                        + one(grid.rows, panel.len() * columns, Lie::Together)
-                }
-                None if panel.len() == n => one(grid.rows, k * n, Lie::Together),
-                None => one(grid.rows, k * panel.len(), Lie::Apart),
+        let compute_s = products.map(|product| machine.multiplying(product)).sum();
+        let one = |side, elements| machine.broadcasting(elements, side, bytes.inputs);
+        let travelling = |panel: &Range<usize>| match self.along_row {
+            Some(_) => {
+                one(grid.columns, block.rows.len() * panel.len())
+                    + one(grid.rows, panel.len() * block.columns.len())
             }
+            None => one(grid.rows, case.shape.k * panel.len()),
         };
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         Cost {
-            distribute_s: making_room
-                + machine.sending(self.sent(case, 0).distribute, Lie::Apart, bytes.inputs),
+            distribute_s: machine.sending(self.sent(case, 0).distribute, bytes.inputs),
             compute_s,
-            wait_s: first + not_hidden(others, compute_s, machine.waited.broadcasts),
+            wait_s: first + not_hidden(others, compute_s),
             collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }
@@ -217,9 +169,6 @@ impl Distribution {
         &self,
         job: &Job<'_, T>,
     ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        if let Some(gpu) = job.gpu {
-            return between_gpus::broadcasts(self, job, gpu);
-        }
         let mut product = Product::new(job, self.grid)?;
         let blocks = distribute(job, self)?;
         let (of_a, of_b) = match (&blocks, job.operands) {
@@ -234,7 +183,7 @@ impl Distribution {
             (None, None) => unreachable!("rank 0 has operands, and every other its blocks"),
         };
         multiply_panels(job, self, of_a, of_b, &mut product)?;
-        Ok(product.collect(job))
+        product.collect(job)
     }
 }
 
@@ -389,7 +338,7 @@ fn multiply_panels<T: Element>(
     distribution: &Distribution,
     of_a: View<'_, T>,
     of_b: View<'_, T>,
-    product: &mut Product<T>,
+    product: &mut Product<'_, T>,
 ) -> Result<(), LayoutError> {
     let (row, column) = distribution.grid.place(job.ranks.rank());
     let panels = distribution.panels(&job.case);
@@ -412,11 +361,22 @@ fn multiply_panels<T: Element>(
             next = panels.get(index + 1).map(&mut start);
             panels_here
         });
-        let (factor, c) = match &a {
-            Some(a) => (a.view(), product.block()),
-            None => (of_a, product.columns(panel)),
+        let b_view = b.view();
+        let addend = match &a {
+            Some(a) => Addend {
+                a: a.view(),
+                same_a: false,
+                b: b_view,
+                columns: 0..b_view.columns(),
+            },
+            None => Addend {
+                a: of_a,
+                same_a: true,
+                b: b_view,
+                columns: panel.clone(),
+            },
         };
-        job.add_product_in_strips(factor, b.view(), c, || {
+        product.add(job, Phase::Wait, addend, || {
             if let Some((a, b)) = &mut next {
                 if let Some(a) = a {
                     a.test();

@@ -15,10 +15,8 @@
 //! These are elements of A and B. Ranks add up products in the type of sums, f32 where A and B are
 //! of 16 bits, and each but rank 0 sends its block of C in it.
 //!
-//! Where ranks multiply on GPUs of their own or share some, all but `point_to_point` keep the parts
-//! in the GPUs' memory and send the same elements in as many messages: `between_gpus`.
+//! Ranks that multiply on GPUs get and send the same, by way of the host's memory.
 
-pub(crate) mod between_gpus;
 pub mod broadcast_b;
 mod broadcasts;
 pub mod overlapped;
@@ -37,10 +35,9 @@ use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
 use crate::filled::{OutOfMemory, zeros};
-use crate::local::gpu::Gpu;
+use crate::local::gpu::{Addend, Gpu};
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
-use crate::nccl::NcclError;
+use crate::model::{Bytes, Case, Cost, Machine, Memory};
 use crate::share_out::{Block, Grid};
 use crate::volume::Sent;
 
@@ -74,78 +71,8 @@ pub trait Layout: Sync {
     /// What ranks need memory for.
     fn memory(&self, case: &Case) -> Memory;
 
-    /// The local product that the rank with the most work computes, or one of those if it
-    /// multiplies panel by panel.
-    fn local_product(&self, case: &Case) -> Shape;
-
     /// What it should take, with elements of so many bytes.
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost;
-
-    /// What ranks with GPUs copy and send, as far as it has to be timed for [`Layout::cost`]; none
-    /// if parts travel through the host's memory.
-    fn moves(&self, _case: &Case) -> Option<Moves> {
-        None
-    }
-
-    /// The time until all ranks have room for what they receive and compute. Rank 0 needs C alone,
-    /// or its block.
-    fn making_room(&self, case: &Case, machine: &Machine, bytes: Bytes) -> f64 {
-        let of_c = of_c_on_first(case, self.grid(case));
-        let others = self.memory(case).others;
-        machine.zeroing(others.bytes(bytes).max(of_c.bytes(bytes)))
-    }
-}
-
-/// C on rank 0: all of it, or if rank 0 does not collect it, its block.
-fn of_c_on_first(case: &Case, grid: Grid) -> Elements {
-    let Shape { m, n, .. } = case.shape;
-    let block = grid.block(case.shape, 0);
-    let (rows, columns) = match case.gathers {
-        true => (m, n),
-        false => (block.rows.len(), block.columns.len()),
-    };
-    Elements::of_c(rows as u64 * columns as u64)
-}
-
-/// Columns of a wider matrix, whose rows so lie apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strip {
-    pub columns: usize,
-    pub of_columns: usize,
-}
-
-/// What is copied and sent where ranks keep their parts on GPUs, beside parts whose elements lie
-/// one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moves {
-    /// From rank 0's host memory to its GPU.
-    pub uploads: Vec<Strip>,
-    /// From a GPU to rows of C in its host's memory.
-    pub fetches: Vec<Strip>,
-    /// Columns of A that go to other ranks, panel by panel, beside rows of B.
-    pub panels: Option<Strip>,
-    /// Columns of blocks of A, or of B, that are broadcast, panel by panel.
-    pub broadcasts: Option<Strip>,
-}
-
-impl Moves {
-    /// Of blocks of C in a grid, to whose columns of B belong.
-    fn of_blocks(case: &Case, grid: Grid) -> Moves {
-        let columns = grid.block(case.shape, 0).columns.len();
-        let strip = Strip {
-            columns,
-            of_columns: case.shape.n,
-        };
-        let strips: Vec<Strip> = (columns < case.shape.n)
-            .then_some(strip)
-            .into_iter()
-            .collect();
-        Moves {
-            uploads: strips.clone(),
-            fetches: strips,
-            ..Moves::default()
-        }
-    }
 }
 
 /// A layout at work.
@@ -169,8 +96,6 @@ pub enum LayoutError {
     OutOfMemory(#[from] OutOfMemory),
     #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error(transparent)]
-    Nccl(#[from] NcclError),
     #[error(transparent)]
     Problem(#[from] ProblemError),
 }
@@ -199,6 +124,28 @@ impl<T: Element> Job<'_, T> {
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
         let zeros = || zeros(elements, self.threads());
         Ok(self.clock.time(Phase::Distribute, zeros)?)
+    }
+
+    /// `C = A * B`, all at once, for a C of zeros.
+    fn multiply(
+        &self,
+        a: View<'_, T>,
+        b: View<'_, T>,
+        c: ViewMut<'_, T::Sum>,
+    ) -> Result<(), LayoutError> {
+        let Some(gpu) = self.gpu else {
+            return self.add_product(a, b, c);
+        };
+        let mut block = gpu.block_of_c(c.rows(), c.columns())?;
+        let columns = 0..c.columns();
+        let addend = Addend {
+            a,
+            same_a: false,
+            b,
+            columns,
+        };
+        block.add(self.clock, Phase::Distribute, addend)?;
+        Ok(block.fetch(self.clock, c)?)
     }
 
     /// `C += A * B`, all at once.
@@ -244,7 +191,7 @@ impl<T: Element> Job<'_, T> {
 }
 
 /// Hands strips of `strip` rows of A and of C to `work`, or all rows at once.
-pub(crate) fn in_strips<T, S, E>(
+fn in_strips<T, S, E>(
     strip: Option<usize>,
     a: View<'_, T>,
     mut c: ViewMut<'_, S>,

@@ -25,14 +25,14 @@ use std::ops::Range;
 use gpu_gemm::Shape;
 use host::cpu::view::View;
 
-use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
 use super::scatter_rows::{collecting, scattered};
-use super::{Job, Layout, LayoutError, Moves, Multiply, Strip};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Incoming, Outgoing, OutgoingCopy};
-use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory, not_hidden};
+use crate::local::gpu::Addend;
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::{Sent, Volume};
 
@@ -42,7 +42,7 @@ pub struct Overlapped;
 /// Panels that a rank has room for: one is multiplied, the others travel.
 const STAGES: usize = 2;
 /// Panels that rank 0 has sent, or starts to send, before it multiplies one.
-pub(crate) const AHEAD: usize = 2;
+const AHEAD: usize = 2;
 
 fn panels_of(case: &Case) -> Vec<Range<usize>> {
     panels(case.shape.k, case.panel, &[])
@@ -118,44 +118,16 @@ impl Layout for Overlapped {
         }
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        Shape {
-            m: largest_share(case.shape.m, case.ranks),
-            k: case.panel.min(case.shape.k),
-            ..case.shape
-        }
-    }
-
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        let strip = Strip {
-            columns: case.panel.min(case.shape.k),
-            of_columns: case.shape.k,
-        };
-        Some(Moves {
-            uploads: vec![strip],
-            panels: Some(strip),
-            ..Moves::default()
-        })
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        if let Some(costs) = Costs::new(case, self.grid(case), machine, bytes) {
-            return costs.overlapped(&panels_of(case));
-        }
         let (first, others) = first_and_others(case);
-        let rows = largest_share(case.shape.m, case.ranks);
-        let products = panels_of(case)
-            .into_iter()
-            .map(|panel| machine.multiplying(rows, case.shape.n, panel.len()));
-        let compute_s = products.sum();
-        let travelling = machine.sending(others, Lie::Together, bytes.inputs);
-        let waited = machine.waited;
+        let compute_s = machine.multiplying(Shape {
+            m: largest_share(case.shape.m, case.ranks),
+            ..case.shape
+        });
         Cost {
-            // Rank 0 multiplies while the first is on its way.
-            distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(first, Lie::Together, bytes.inputs) * waited.first.max(1.0),
+            distribute_s: machine.sending(first, bytes.inputs),
             compute_s,
-            wait_s: not_hidden(travelling, compute_s, waited.messages),
+            wait_s: not_hidden(machine.sending(others, bytes.inputs), compute_s),
             collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }
@@ -164,15 +136,12 @@ impl Layout for Overlapped {
 
 impl<T: Element> Multiply<T> for Overlapped {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        if let Some(gpu) = job.gpu {
-            return between_gpus::overlapped(self.grid(&job.case), &panels_of(&job.case), job, gpu);
-        }
         let mut product = Product::new(job, self.grid(&job.case))?;
         match job.operands {
             Some((a, b)) => first_rank(self, job, a, b, &mut product)?,
             None => other_rank(self, job, &mut product)?,
         }
-        Ok(product.collect(job))
+        product.collect(job)
     }
 }
 
@@ -188,7 +157,7 @@ fn first_rank<T: Element>(
     job: &Job<'_, T>,
     a: View<'_, T>,
     b: View<'_, T>,
-    product: &mut Product<T>,
+    product: &mut Product<'_, T>,
 ) -> Result<(), LayoutError> {
     let blocks = layout.blocks(&job.case);
     let others = || {
@@ -235,7 +204,14 @@ fn first_rank<T: Element>(
         job.sent_in(Phase::Wait);
         let of_a = a.part(blocks[0].rows.clone(), panel.clone());
         let of_b = b.part(panel.clone(), 0..b.columns());
-        job.add_product_in_strips(of_a, of_b, product.block(), || {
+        let columns = 0..of_b.columns();
+        let addend = Addend {
+            a: of_a,
+            same_a: false,
+            b: of_b,
+            columns,
+        };
+        product.add(job, Phase::Wait, addend, || {
             for sent in under_way.iter_mut().flatten() {
                 sent.of_a.test();
                 sent.of_b.test();
@@ -250,7 +226,7 @@ fn first_rank<T: Element>(
 fn other_rank<T: Element>(
     layout: &Overlapped,
     job: &Job<'_, T>,
-    product: &mut Product<T>,
+    product: &mut Product<'_, T>,
 ) -> Result<(), LayoutError> {
     let block = &layout.blocks(&job.case)[job.ranks.rank()];
     if block.is_empty() {
@@ -285,7 +261,13 @@ fn other_rank<T: Element>(
         });
         let a = View::new(&of_a, rows, panel.len(), panel.len());
         let b = View::new(&of_b, panel.len(), n, n);
-        job.add_product_in_strips(a, b, product.block(), || {
+        let addend = Addend {
+            a,
+            same_a: false,
+            b,
+            columns: 0..n,
+        };
+        product.add(job, Phase::Wait, addend, || {
             next.iter_mut().flatten().for_each(|part| {
                 part.test();
             });

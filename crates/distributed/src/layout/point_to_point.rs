@@ -13,9 +13,6 @@
 //! 2 M N K / (P-1)). Rank 0 sends all that they receive, one blocking message after the other:
 //! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others'
 //! B.
-//!
-//! Also of ranks with GPUs each part travels through the host's memory, and to the GPU for its one
-//! product: it is the ladder's first step, which the others are compared with.
 
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
@@ -23,7 +20,7 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Bytes, Case, Cost, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share, share};
 use crate::volume::{Sent, Volume};
 
@@ -98,14 +95,6 @@ impl Layout for PointToPoint {
         super::scatter_rows::memory_by_rows(case, workers(case.ranks))
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        let rows = largest_share(case.shape.m, workers(case.ranks));
-        Shape {
-            m: rows,
-            ..case.shape
-        }
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let shape = case.shape;
         let rows = largest_share(shape.m, workers(case.ranks));
@@ -117,10 +106,9 @@ impl Layout for PointToPoint {
             },
         };
         Cost {
-            distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(self.sent(case, 0).distribute, Lie::Together, bytes.inputs),
-            compute_s: machine.multiplying(rows, shape.n, shape.k),
-            collect_s: machine.sending(collected, Lie::Together, bytes.sums),
+            distribute_s: machine.sending(self.sent(case, 0).distribute, bytes.inputs),
+            compute_s: machine.multiplying(Shape { m: rows, ..shape }),
+            collect_s: machine.sending(collected, bytes.sums),
             ..Cost::default()
         }
     }
@@ -160,7 +148,7 @@ fn master<T: Element>(
     let mut below = ViewMut::new(&mut c, rows, shape.n, shape.n);
     if let [alone] = &blocks[..] {
         let rows = alone.rows.clone();
-        job.add_product(a.part(rows, 0..shape.k), b, below.reborrow())?;
+        job.multiply(a.part(rows, 0..shape.k), b, below.reborrow())?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
     if !job.case.gathers {
@@ -190,7 +178,7 @@ fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T::Sum
             job.ranks.receive(vec![ViewMut::new(&mut b, k, n, n)], 0);
         });
         let (a, b) = (View::new(&a, rows, k, k), View::new(&b, k, n, n));
-        job.add_product(a, b, ViewMut::new(&mut c, rows, n, n))?;
+        job.multiply(a, b, ViewMut::new(&mut c, rows, n, n))?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
     if !job.case.gathers {

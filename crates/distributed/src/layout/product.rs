@@ -8,13 +8,14 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
+use crate::local::gpu::{Addend, BlockOfC};
 use crate::model::Case;
 use crate::share_out::{Block, Grid};
 use crate::volume::Volume;
 use gpu_gemm::Shape;
 
 /// C of a job whose ranks form a grid, whose first rank is rank 0.
-pub(super) struct Product<T: Element> {
+pub(super) struct Product<'j, T: Element> {
     buffer: Vec<T::Sum>,
     block: Block,
     shape: Shape,
@@ -22,11 +23,13 @@ pub(super) struct Product<T: Element> {
     /// All of C is in the buffer.
     is_all: bool,
     gathers: bool,
+    /// The block, if the rank multiplies on a GPU.
+    on_gpu: Option<BlockOfC<'j, T::Sum>>,
 }
 
-impl<T: Element> Product<T> {
+impl<'j, T: Element> Product<'j, T> {
     /// Zeros.
-    pub fn new(job: &Job<'_, T>, grid: Grid) -> Result<Self, LayoutError> {
+    pub fn new(job: &Job<'j, T>, grid: Grid) -> Result<Self, LayoutError> {
         let (shape, rank) = (job.case.shape, job.ranks.rank());
         let block = grid.block(shape, rank);
         let is_all = rank == 0 && job.case.gathers;
@@ -34,8 +37,12 @@ impl<T: Element> Product<T> {
             true => shape.m * shape.n,
             false => block.rows.len() * block.columns.len(),
         };
+        let on_gpu = job
+            .gpu
+            .map(|gpu| gpu.block_of_c(block.rows.len(), block.columns.len()));
         Ok(Product {
             buffer: job.zeros(elements)?,
+            on_gpu: on_gpu.transpose()?,
             block,
             shape,
             grid,
@@ -44,8 +51,49 @@ impl<T: Element> Product<T> {
         })
     }
 
+    /// Adds `A * B` to these columns of this rank's block. On a CPU, strips of rows are multiplied,
+    /// and after each, `progress` lets MPI work on what travels. A GPU gets copies of both, which
+    /// counts as `phase`, and multiplies while the host goes on.
+    pub fn add(
+        &mut self,
+        job: &Job<'_, T>,
+        phase: Phase,
+        addend: Addend<'_, T>,
+        progress: impl FnMut(),
+    ) -> Result<(), LayoutError> {
+        match &mut self.on_gpu {
+            Some(block) => Ok(block.add(job.clock, phase, addend)?),
+            None => {
+                let Addend { a, b, columns, .. } = addend;
+                job.add_product_in_strips(a, b, self.columns(&columns), progress)
+            }
+        }
+    }
+
+    /// All of it at once.
+    pub fn compute(
+        &mut self,
+        job: &Job<'_, T>,
+        a: View<'_, T>,
+        b: View<'_, T>,
+    ) -> Result<(), LayoutError> {
+        let columns = 0..b.columns();
+        match &mut self.on_gpu {
+            Some(block) => {
+                let addend = Addend {
+                    a,
+                    same_a: false,
+                    b,
+                    columns,
+                };
+                Ok(block.add(job.clock, Phase::Distribute, addend)?)
+            }
+            None => job.add_product(a, b, self.block()),
+        }
+    }
+
     /// This rank's block.
-    pub fn block(&mut self) -> ViewMut<'_, T::Sum> {
+    fn block(&mut self) -> ViewMut<'_, T::Sum> {
         let (rows, columns) = (self.block.rows.len(), self.block.columns.len());
         match self.is_all {
             // The block of rank 0 is the top left one.
@@ -59,7 +107,7 @@ impl<T: Element> Product<T> {
     }
 
     /// Columns of it.
-    pub fn columns(&mut self, columns: &Range<usize>) -> ViewMut<'_, T::Sum> {
+    fn columns(&mut self, columns: &Range<usize>) -> ViewMut<'_, T::Sum> {
         let (_, from_there) = self.block().split_columns(columns.start);
         from_there.split_columns(columns.len()).0
     }
@@ -67,10 +115,17 @@ impl<T: Element> Product<T> {
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in
     /// which each block goes to its place among the rows of C by a derived datatype. If C is not
     /// gathered, each rank's block stays where it is.
-    pub fn collect(mut self, job: &Job<'_, T>) -> Option<Vec<T::Sum>> {
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn collect(mut self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
+        if let Some(mut on_gpu) = self.on_gpu.take() {
+            on_gpu.fetch(job.clock, self.block())?;
+        }
         job.clock.time(Phase::Idle, || job.ranks.barrier());
         if !self.gathers {
-            return Some(self.buffer);
+            return Ok(Some(self.buffer));
         }
         job.clock.time(Phase::Collect, || match self.is_all {
             true => {
@@ -87,7 +142,7 @@ impl<T: Element> Product<T> {
             }
         });
         job.sent_in(Phase::Collect);
-        self.is_all.then_some(self.buffer)
+        Ok(self.is_all.then_some(self.buffer))
     }
 }
 

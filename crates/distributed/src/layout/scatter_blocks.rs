@@ -16,12 +16,11 @@
 
 use gpu_gemm::Shape;
 
-use super::between_gpus::Costs;
 use super::product::collected;
 use super::scatter_rows::{collecting, scatter_and_multiply};
-use super::{Job, Layout, LayoutError, Moves, Multiply};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
-use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::Grid;
 use crate::volume::{Sent, Volume};
 
@@ -84,26 +83,13 @@ impl Layout for ScatterBlocks {
         }
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        let block = self.grid(case).block(case.shape, 0);
-        Shape::new(block.rows.len(), block.columns.len(), case.shape.k)
-    }
-
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        Some(Moves::of_blocks(case, self.grid(case)))
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let grid = self.grid(case);
-        if let Some(costs) = Costs::new(case, grid, machine, bytes) {
-            return costs.scatter();
-        }
         let block = grid.block(case.shape, 0);
         let (rows, columns) = (block.rows.len(), block.columns.len());
         Cost {
-            distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(scattered(case, grid), Lie::Apart, bytes.inputs),
-            compute_s: machine.multiplying(rows, columns, case.shape.k),
+            distribute_s: machine.sending(scattered(case, grid), bytes.inputs),
+            compute_s: machine.multiplying(Shape::new(rows, columns, case.shape.k)),
             collect_s: collecting(case, grid, machine, bytes),
             ..Cost::default()
         }

@@ -16,12 +16,11 @@
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
-use super::between_gpus::{self, Costs};
 use super::product::{Product, collected};
-use super::{Job, Layout, LayoutError, Moves, Multiply};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Bytes, Case, Cost, Elements, Lie, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid, largest_share};
 use crate::volume::{Sent, Volume};
 
@@ -77,7 +76,7 @@ pub(super) fn collecting(case: &Case, grid: Grid, machine: &Machine, bytes: Byte
         elements: (case.shape.m * case.shape.n - own) as u64,
         messages: case.ranks as u64 - 1,
     };
-    machine.sending(volume, Lie::Apart, bytes.sums)
+    machine.sending(volume, bytes.sums)
 }
 
 impl Layout for ScatterRows {
@@ -108,26 +107,13 @@ impl Layout for ScatterRows {
         memory_by_rows(case, case.ranks)
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        Shape {
-            m: largest_share(case.shape.m, case.ranks),
-            ..case.shape
-        }
-    }
-
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        Some(Moves::of_blocks(case, self.grid(case)))
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        if let Some(costs) = Costs::new(case, self.grid(case), machine, bytes) {
-            return costs.scatter();
-        }
-        let rows = largest_share(case.shape.m, case.ranks);
         Cost {
-            distribute_s: self.making_room(case, machine, bytes)
-                + machine.sending(scattered(case, case.shape.k), Lie::Apart, bytes.inputs),
-            compute_s: machine.multiplying(rows, case.shape.n, case.shape.k),
+            distribute_s: machine.sending(scattered(case, case.shape.k), bytes.inputs),
+            compute_s: machine.multiplying(Shape {
+                m: largest_share(case.shape.m, case.ranks),
+                ..case.shape
+            }),
             collect_s: collecting(case, self.grid(case), machine, bytes),
             ..Cost::default()
         }
@@ -146,9 +132,6 @@ pub(super) fn scatter_and_multiply<T: Element>(
     grid: Grid,
     job: &Job<'_, T>,
 ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-    if let Some(gpu) = job.gpu {
-        return between_gpus::scatter_and_multiply(grid, job, gpu);
-    }
     let (shape, rank) = (job.case.shape, job.ranks.rank());
     let k = shape.k;
     let block = grid.block(shape, rank);
@@ -169,7 +152,7 @@ pub(super) fn scatter_and_multiply<T: Element>(
             });
             job.sent_in(Phase::Distribute);
             let (a, b) = (a.part(block.rows, 0..k), b.part(0..k, block.columns));
-            job.add_product(a, b, product.block())?;
+            product.compute(job, a, b)?;
         }
         None => {
             let (mut a, mut b) = match is_busy {
@@ -189,11 +172,11 @@ pub(super) fn scatter_and_multiply<T: Element>(
             if is_busy {
                 let a = View::new(&a, rows, k, k);
                 let b = View::new(&b, k, columns, columns);
-                job.add_product(a, b, product.block())?;
+                product.compute(job, a, b)?;
             }
         }
     }
-    Ok(product.collect(job))
+    product.collect(job)
 }
 
 #[cfg(test)]
@@ -227,7 +210,7 @@ mod tests {
                 panel: 4,
                 gathers: true,
             };
-            ScatterRows.cost(&case, &plain(), Bytes::each(4))
+            ScatterRows.cost(&case, &plain(), Bytes::of::<f32>())
         };
         assert_eq!((cost(1).distribute_s, cost(1).collect_s), (0.0, 0.0));
         assert!(cost(4).distribute_s > 2.0 * cost(2).distribute_s);

@@ -22,10 +22,8 @@
 //! Here rank 0 has A and B, so it distributes blocks first, M K + K N elements, and collects C; in
 //! programs that use SUMMA they are where they are, and stay there.
 
-use gpu_gemm::Shape;
-
 use super::broadcasts::{Distribution, STAGES, elements};
-use super::{Job, Layout, LayoutError, Moves, Multiply};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Grid, Shares};
@@ -80,17 +78,8 @@ impl Layout for Summa {
         }
     }
 
-    fn local_product(&self, case: &Case) -> Shape {
-        Summa::distribution(case).local_product(case)
-    }
-
-    fn moves(&self, case: &Case) -> Option<Moves> {
-        Some(Summa::distribution(case).moves(case))
-    }
-
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        let making_room = self.making_room(case, machine, bytes);
-        Summa::distribution(case).cost(case, machine, bytes, making_room)
+        Summa::distribution(case).cost(case, machine, bytes)
     }
 }
 
@@ -103,6 +92,7 @@ impl<T: Element> Multiply<T> for Summa {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_gemm::Shape;
 
     #[test]
     fn together_ranks_send_what_van_de_geijn_and_watts_say() {

@@ -9,7 +9,6 @@ use host::data::{Matrix, Number, Placement, Problem, ProblemError, Storage};
 use host::rung::Rung;
 use host::select::Asked;
 
-use super::gpu::Gpu;
 use super::{LocalError, LocalProduct};
 use crate::{Element, MultiplyNatively};
 
@@ -32,41 +31,6 @@ impl<T: Element> LocalProduct<T> for Native<T> {
 
     fn rows_of_a_strip(&self) -> Option<usize> {
         Some(512)
-    }
-}
-
-/// A rank's GPU. Parts travel between the host's memory and the GPU's with each product.
-pub(super) struct ByGpu<'a>(pub &'a Gpu);
-
-impl<T: Element> LocalProduct<T> for ByGpu<'_> {
-    fn add_product(
-        &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
-        mut c: ViewMut<'_, T::Sum>,
-    ) -> Result<(), LocalError> {
-        let ByGpu(gpu) = self;
-        let room = |part: View<'_, T>| gpu.room(part.rows() * part.columns());
-        let (of_a, of_b) = (room(a)?, room(b)?);
-        let on_gpu = (
-            of_a.part(a.rows(), a.columns()),
-            of_b.part(b.rows(), b.columns()),
-        );
-        // SAFETY: A and B are borrowed, and nobody else uses the rooms; `block_from` waits for the
-        // copies, and `wait_for` for the product. If one of these fails, the job ends.
-        unsafe {
-            gpu.upload(a, on_gpu.0)?;
-            gpu.upload(b, on_gpu.1)?;
-            let mut block = gpu.block_from(c.reborrow())?;
-            let columns = 0..c.columns();
-            gpu.multiply(on_gpu.0, on_gpu.1, &mut block, columns)?;
-            gpu.wait_for(&block)?;
-            Ok(gpu.fetch(&block, c)?)
-        }
-    }
-
-    fn rows_of_a_strip(&self) -> Option<usize> {
-        None
     }
 }
 

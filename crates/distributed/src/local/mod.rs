@@ -4,7 +4,7 @@
 //! | file | where the parts of A, B and C lie |
 //! | --- | --- |
 //! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
-//! | `gpu/` | in the rank's GPU's memory, from one product to the next |
+//! | `gpu.rs` | C in the GPU's memory, from one product to the next; A and B in the host's |
 
 pub mod gpu;
 mod in_host_memory;
@@ -21,9 +21,7 @@ use host::select::Asked;
 use thiserror::Error;
 
 use crate::Element;
-use crate::comm::transport::Transport;
-use gpu::Gpu;
-use in_host_memory::{ByGpu, Native, OnDevice};
+use in_host_memory::{Native, OnDevice};
 
 /// Why a rank has no product.
 #[derive(Debug, Error)]
@@ -63,20 +61,11 @@ pub struct Place {
     pub device: Arc<Device>,
     pub chooser: Arc<Chooser>,
     pub team: Arc<Team>,
-    /// Between the GPUs of ranks; `None` where parts lie in the host's memory.
-    pub transport: Option<Transport>,
 }
 
-/// What computes products of these elements, on the rank's GPU if it has one; `None` if it does not
-/// multiply the type.
-pub fn local_product<'a, T: Element>(
-    asked: Asked,
-    place: &Place,
-    gpu: Option<&'a Gpu>,
-) -> Option<Box<dyn LocalProduct<T> + 'a>> {
-    if let Some(gpu) = gpu {
-        return Some(Box::new(ByGpu(gpu)));
-    }
+/// What computes products of parts in the host's memory; `None` if it does not multiply the type.
+/// (A rank with a GPU uses that instead: [`gpu::Gpu`].)
+pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn LocalProduct<T>>> {
     match asked {
         Asked::Rung(Rung::Cpu(algorithm)) => {
             let multiply = T::multiply_natively(&algorithm.functions)?;
@@ -107,7 +96,6 @@ mod tests {
             chooser: Arc::new(Chooser::of(&device).0),
             device: Arc::new(device),
             team: Arc::new(Team::new(cpu::Settings::default()).unwrap()),
-            transport: None,
         }
     }
 
@@ -119,7 +107,7 @@ mod tests {
             Asked::Rung(Rung::Gpu(naive)),
             Asked::Auto,
         ] {
-            let local = local_product::<f32>(asked, &place(), None).unwrap();
+            let local = local_product::<f32>(asked, &place()).unwrap();
             let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
             let mut c = [10.0; 6];
             let (a, b) = (View::new(&a, 2, 2, 2), View::new(&b, 2, 2, 2));
@@ -133,6 +121,6 @@ mod tests {
     #[test]
     fn a_rung_that_does_not_multiply_the_type_has_no_product() {
         let library = Asked::Rung(Rung::Cpu(&cpu::library::RUNG));
-        assert!(local_product::<i32>(library, &place(), None).is_none());
+        assert!(local_product::<i32>(library, &place()).is_none());
     }
 }

@@ -13,9 +13,9 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape};
+use gpu_gemm::{Bf16, DataType, Device, ElementType, F16};
 use host::bench::Provenance;
-use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
+use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, finish, note, usage};
 use host::cli::matrices::Matrices;
 use host::cpu;
 use host::memory;
@@ -27,17 +27,15 @@ use place::{hosts, place};
 
 use crate::Element;
 use crate::arguments::{Arguments, ModelArguments};
-use crate::comm::transport::{TransportError, transport};
 use crate::comm::{self, Ranks};
 use crate::evaluate::{Request, evaluate};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
-use crate::layout::{layouts, panel};
+use crate::layout::panel;
 use crate::local::gpu::Gpu;
 use crate::local::{Place, local_product};
-use crate::machine::{self, Local};
-use crate::model::{Case, Gpus, Machine, Waited};
+use crate::model::{self, Machine};
 use crate::predict::Question;
-use crate::record::{Report, TransportRecord};
+use crate::record::Report;
 
 /// Runs this process as one rank of the job that `mpirun` started, or as the only one.
 pub fn main() -> ExitCode {
@@ -124,15 +122,9 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
             note(&mut notes, text);
         }
     }
-    let (mut place, reason) = match place(world, arguments, &request) {
+    let (place, reason) = match place(world, arguments, &request) {
         Ok(placed) => placed,
         Err(why) => return stop(why),
-    };
-    let is_native = request.asked.is_native();
-    place.transport = match transport(world, arguments.transport, &place.device, is_native) {
-        Ok(transport) => transport,
-        Err(why @ TransportError::NoGpu { .. }) => return stop(usage(why)),
-        Err(why) => return stop(failed(why)),
     };
     let DataType { inputs, c } = request.data_type;
     let multiply = match inputs {
@@ -183,7 +175,7 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
         return PROVEN;
     }
     let mut report = Report {
-        schema: 2,
+        schema: 3,
         provenance: Some(Provenance::now()),
         mpi: comm::library(),
         ranks: world.size(),
@@ -193,7 +185,6 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
             false => place.device.description(),
         },
         reason,
-        transport: place.transport.as_ref().map(TransportRecord::of),
         records,
         output: None,
     };
@@ -210,10 +201,6 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
     };
     finish(written, &mut io::stderr(), code)
 }
-
-/// The parts of a product that is timed for a prediction are at most so large, and on GPUs.
-const PROBE: usize = 1024;
-const PROBE_ON_GPU: usize = 8192;
 
 /// Prints what the model says, of the machine that is given or else measured.
 fn predict<T: Element>(
@@ -235,11 +222,13 @@ fn predict<T: Element>(
         ..
     } = arguments.model;
     let given = latency.zip(bandwidth).zip(flops);
+    let is_on_gpu = matches!(&*place.device, Device::Cuda(_)) && !request.asked.is_native();
     let machine = match given {
-        // A machine that is described is a cluster.
-        Some(((latency, bandwidth), flops)) => {
-            Machine::described(latency * 1e-6, bandwidth * 1e9, flops * 1e9)
-        }
+        Some(((latency, bandwidth), flops)) => Machine {
+            latency_s: latency * 1e-6,
+            bytes_per_s: bandwidth * 1e9,
+            flops_per_s: flops * 1e9,
+        },
         None if world.size() == 1 => {
             let why = "One rank cannot measure a network: start `mpirun -n 2`, or describe the machine \
                        with --latency, --bandwidth and --flops.";
@@ -247,44 +236,20 @@ fn predict<T: Element>(
         }
         None => {
             let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
-            let Some(local) = local_product::<T>(request.asked, place, gpu.as_ref()) else {
+            let Some(local) = local_product::<T>(request.asked, place) else {
                 end_the_job(format!(
                     "`{}` does not multiply {}.",
                     request.kernel,
                     T::PRODUCT
                 ));
             };
-            let probe = if gpu.is_some() { PROBE_ON_GPU } else { PROBE };
-            let probed = Shape::new(shape.m.min(probe), shape.n.min(probe), shape.k.min(probe));
-            let case = Case {
-                shape: probed,
-                ranks: world.size(),
-                panel: panel(request.panel, probed, gpu.is_some()),
-                gathers: true,
-            };
-            let local = Local {
-                product: &*local,
-                gpu: gpu.as_ref(),
-            };
-            let measured = machine::measure(world, &case, &layouts::<T>(), &local);
-            let mut machine = measured.unwrap_or_else(|error| end_the_job(error));
-            if let Some(latency) = latency {
-                machine.latency_s = latency * 1e-6;
+            let measured = model::measure(world, shape, &*local, gpu.as_ref());
+            let measured = measured.unwrap_or_else(|error| end_the_job(error));
+            Machine {
+                latency_s: latency.map_or(measured.latency_s, |latency| latency * 1e-6),
+                bytes_per_s: bandwidth.map_or(measured.bytes_per_s, |bandwidth| bandwidth * 1e9),
+                flops_per_s: flops.map_or(measured.flops_per_s, |flops| flops * 1e9),
             }
-            if let Some(bandwidth) = bandwidth {
-                machine.bytes_per_s = bandwidth * 1e9;
-            }
-            if latency.is_some() || bandwidth.is_some() {
-                machine.messages.clear();
-                machine.waited = Waited::default();
-                machine.gpus.iter_mut().for_each(Gpus::forget_messages);
-            }
-            if let Some(flops) = flops {
-                machine.flops_per_s = flops * 1e9;
-                machine.products.clear();
-                machine.gpus.iter_mut().for_each(Gpus::forget_products);
-            }
-            machine
         }
     };
     if world.rank() != 0 {
@@ -295,7 +260,7 @@ fn predict<T: Element>(
     let question = Question {
         shape,
         data_type: request.data_type,
-        panel: panel(request.panel, shape, machine.gpus.is_some()),
+        panel: panel(request.panel, shape, is_on_gpu),
         machine,
         memory_bytes: memory.map_or(of_rank, |gibibytes| gibibytes * f64::from(1 << 30)),
     };

@@ -47,7 +47,6 @@ pub(super) fn place(
         device: Arc::new(opened.device),
         chooser: Arc::new(chooser),
         team: Arc::new(team),
-        transport: None,
     };
     Ok((place, opened.reason))
 }

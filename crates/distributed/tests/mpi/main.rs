@@ -3,6 +3,7 @@
 mod apart;
 mod faults;
 mod job;
+mod on_gpus;
 mod right;
 mod sent;
 
@@ -46,13 +47,28 @@ fn main() -> ExitCode {
         faults::a_file_that_cannot_be_read_ends_all_ranks,
         faults::a_device_that_no_rank_has_is_said_once,
     ];
+    let on_gpus = trials![
+        on_gpus::every_layout_is_exact_on_gpus_in_every_order_of_streams,
+        on_gpus::other_types_are_exact_on_gpus,
+        on_gpus::ranks_without_a_gpu_multiply_beside_those_with_one,
+        on_gpus::a_gpu_that_fails_ends_the_job_with_the_rank_and_the_reason,
+    ];
     let why_not = job::why_not();
     if let Some(reason) = &why_not {
         println!("these tests are ignored here: {reason}");
     }
+    let without_gpus = on_gpus::why_not();
+    if let Some(reason) = without_gpus {
+        println!("those of ranks on GPUs are ignored here: {reason}");
+    }
     let trials = trials
         .into_iter()
         .map(|trial| trial.with_ignored_flag(why_not.is_some()));
+    let cannot = why_not.is_some() || without_gpus.is_some();
+    let on_gpus = on_gpus
+        .into_iter()
+        .map(|trial| trial.with_ignored_flag(cannot));
+    let trials = trials.chain(on_gpus);
     let mut arguments = Arguments::from_args();
     // Jobs have more ranks than there are cores already.
     arguments.test_threads = arguments.test_threads.or(Some(1));

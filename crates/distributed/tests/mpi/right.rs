@@ -285,11 +285,6 @@ pub fn scaling_writes_json_and_plots() {
     let report: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let records = report["records"].as_array().unwrap();
     assert_eq!(records.len(), 8);
-    for record in records {
-        let waited = &record["machine"]["waited"]["broadcasts"];
-        let has_panels = record["layout"] == "summa" && record["ranks"] == 2;
-        assert_eq!(waited != 0.0, has_panels, "{record}");
-    }
     assert!(
         records
             .iter()

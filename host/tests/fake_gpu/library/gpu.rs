@@ -7,7 +7,6 @@ use std::env;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -24,9 +23,8 @@ pub const LAUNCH_FAILED: u32 = 719;
 pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
-/// `log=path` it names a file that lines are appended to, with `ranks=path` the folder through
-/// which NCCL's ranks, each a process, send each other messages.
-const SETTINGS: [(&str, u64); 28] = [
+/// `log=path` it names a file that lines are appended to.
+const SETTINGS: [(&str, u64); 25] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -37,8 +35,6 @@ const SETTINGS: [(&str, u64); 28] = [
     // GPUs, and whether they have peer access to each other.
     ("gpus", 1),
     ("peers", 1),
-    // Whether other processes can open memory, which then is in files.
-    ("ipc", 0),
     // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
     // What waits for all streams lets them go on as far as events let them, the stream that was
     // made first (1) or last (2) before others: what runs too early, because no event holds it
@@ -57,9 +53,6 @@ const SETTINGS: [(&str, u64); 28] = [
     // Joules a second of the counter of energy, and whether cublasLt proposes algorithms.
     ("energy_w", 500),
     ("algorithms", 1),
-    // NCCL's version, and whether an MPI library that says what it takes would take GPUs' memory.
-    ("nccl", 22_105),
-    ("mpi", 0),
     // What calls return: nvmlInit_v2 (by default that there is no driver for it), cuInit,
     // cuModuleLoadDataEx, launches, cuBLAS's products.
     ("nvml", 9),
@@ -85,15 +78,8 @@ const ALIGNMENT: usize = 256;
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
-    /// Where NCCL's messages are.
-    pub ranks: PathBuf,
-    /// NCCL's communicators, by handle, and the messages of a group that has begun.
-    pub communicators: BTreeMap<usize, crate::nccl::Communicator>,
-    pub group: Option<Vec<crate::nccl::Message>>,
     /// Allocations: where each begins, its bytes, and the context of its GPU.
     memory: BTreeMap<usize, (usize, usize)>,
-    /// Memory that is in files.
-    pub mapped: BTreeMap<usize, crate::ipc::Mapped>,
     /// Page-locked memory of the host: where each allocation begins, and its bytes.
     pub locked: BTreeMap<usize, usize>,
     /// The current context of the thread that calls: a GPU's number plus 1.
@@ -210,10 +196,6 @@ impl Gpu {
                 gpu.log = Some(file.expect("a log that can be written"));
                 continue;
             }
-            if name == "ranks" {
-                gpu.ranks = value.into();
-                continue;
-            }
             let value = value.parse().expect("a number");
             let known = gpu.settings.insert(name.into(), value);
             assert!(known.is_some(), "FAKE_GPU has no setting `{name}`");
@@ -276,11 +258,8 @@ impl Gpu {
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
-        let start = match self.setting("ipc") {
-            // SAFETY: it has a size.
-            0 => unsafe { alloc::alloc(layout(bytes)) },
-            _ => self.map_new(bytes),
-        };
+        // SAFETY: it has a size.
+        let start = unsafe { alloc::alloc(layout(bytes)) };
         assert!(!start.is_null(), "the host has no {bytes} bytes");
         // SAFETY: it has so many bytes.
         unsafe { start.write_bytes(0xff, bytes) };
@@ -300,30 +279,9 @@ impl Gpu {
         let (bytes, context) =
             freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
         assert_eq!(context, self.current, "freed while another GPU is current");
-        if !self.unmap(start, bytes) {
-            // SAFETY: `allocate` made it, and it is gone from the list.
-            unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
-        }
+        // SAFETY: `allocate` made it, and it is gone from the list.
+        unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
         Ok(())
-    }
-
-    /// The allocation around an address: where it begins, and its bytes.
-    pub fn allocation(&self, address: u64) -> Option<(u64, usize)> {
-        let (begin, (bytes, _)) = self.memory.range(..=address as usize).next_back()?;
-        ((address as usize) < begin + bytes).then_some((*begin as u64, *bytes))
-    }
-
-    /// Adds another process's memory to that of the current GPU.
-    pub fn open(&mut self, start: usize, bytes: usize) {
-        self.memory.insert(start, (bytes, self.current));
-    }
-
-    /// Takes it away again, and returns its bytes.
-    pub fn close(&mut self, start: u64) -> usize {
-        self.memory
-            .remove(&(start as usize))
-            .expect("it was opened")
-            .0
     }
 
     /// Memory of the GPU.

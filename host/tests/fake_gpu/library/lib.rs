@@ -1,7 +1,7 @@
-//! A CUDA driver, a cuBLAS, an NVML and an NCCL without a GPU, for tests of whatever uses one: the
-//! functions of `libcuda.so.1`, `libcublas.so`, `libnvidia-ml.so.1` and `libnccl.so.2` that the host
-//! and `gemm-mpi` call, in one library. `main.rs`, one folder up, compiles it and runs the host on
-//! it; `crates/distributed/tests/gpus` does so with `gemm-mpi`.
+//! A CUDA driver, a cuBLAS and an NVML without a GPU, for tests of whatever uses one: the
+//! functions of `libcuda.so.1`, `libcublas.so` and `libnvidia-ml.so.1` that the host and `gemm-mpi`
+//! call, in one library. `main.rs`, one folder up, compiles it and runs the host on it;
+//! `crates/distributed/tests/mpi/on_gpus.rs` does so with `gemm-mpi`.
 //!
 //! - Memory is the host's. Whatever lies outside of an allocation is an abort, and so is everything
 //!   else that this library does not know.
@@ -17,8 +17,6 @@
 //! | `cuda.rs` | the driver's functions |
 //! | `cublas.rs` | cuBLAS's functions |
 //! | `nvml.rs` | NVML's functions |
-//! | `ipc.rs` | memory that other processes read |
-//! | `nccl.rs` | NCCL's functions: messages are files, and streams wait for them |
 
 #![allow(non_snake_case)] // NVIDIA's names
 
@@ -26,6 +24,4 @@ mod cublas;
 mod cuda;
 mod gemm;
 mod gpu;
-mod ipc;
-mod nccl;
 mod nvml;

@@ -4,7 +4,6 @@
 mod device;
 pub mod driver;
 mod extended;
-pub mod ipc;
 mod launch;
 pub mod ptx;
 pub mod rectangle;
