@@ -96,8 +96,8 @@ pub fn other_types_are_exact_on_gpus() {
     for options in [
         "--dtype f64 --kernel tiled",
         "--dtype i32 --kernel tiled --proof distributed",
-        "--dtype bf16 --kernel warp-specialized --alpha -2 --beta 3",
-        "--dtype f16-f32 --kernel auto --alpha -2 --beta 3",
+        "--dtype bf16 --kernel auto --alpha -2 --beta 3",
+        "--dtype f16-f32 --kernel warp-specialized --alpha -2 --beta 3",
     ] {
         let arguments =
             format!("--layout all --shapes 33x65x17 --panel 4 --runs 1 --format json {options}");
