@@ -154,7 +154,7 @@ impl CudaBuilder {
     }
 
     /// One more argument for the rustc that compiles the kernels and all crates that they depend
-    /// on, as it stands: `-Aunused`, for example. It comes after those that the road itself needs.
+    /// on, unchanged: `-Aunused`, for example. It comes after the builder's own.
     ///
     /// `RUSTFLAGS` and the `rustflags` of configuration files are for the host, and do not reach
     /// device code. Procedural macros and build scripts are compiled without the argument; build

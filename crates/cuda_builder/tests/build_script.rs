@@ -623,7 +623,6 @@ fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A rustc that compiles as the installed one does, and says that it is another.
 fn a_slice_is_sorted_by_means_of_the_devices_heap() -> Result<(), Failed> {
     let kernels = with_cuda_std(
         "#[kernel]
@@ -677,6 +676,7 @@ pub unsafe fn kernel(v: &mut [u32], text: &str, out: *mut u32) {{ let value = {{
     Ok(())
 }
 
+/// A rustc that compiles as the installed one does, and says that it is another.
 fn an_error_with_an_untested_rust_names_the_tested_one() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let tested = env!("CARGO_PKG_RUST_VERSION");

@@ -42,7 +42,7 @@ pub struct Machine {
     pub flops_per_s: f64,
 }
 
-/// A product on so many ranks.
+/// A product and the ranks that compute it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
     pub shape: Shape,
@@ -108,13 +108,13 @@ pub struct Memory {
 pub type Cost = Times;
 
 impl Machine {
-    /// The time to send so much, of elements of so many bytes, one message after the other.
+    /// The time to send the messages of a volume one after the other.
     pub fn sending(&self, volume: Volume, element_bytes: usize) -> f64 {
         let bytes = volume.elements as f64 * element_bytes as f64;
         volume.messages as f64 * self.latency_s + bytes / self.bytes_per_s
     }
 
-    /// The time to broadcast so many elements to a line of ranks, along a tree.
+    /// The time to broadcast `elements` to a row or column of ranks, along a tree.
     pub fn broadcasting(&self, elements: usize, ranks: usize, element_bytes: usize) -> f64 {
         let steps = ranks.next_power_of_two().trailing_zeros();
         f64::from(steps) * self.sending(Volume::of(1, elements as u64), element_bytes)
@@ -174,14 +174,7 @@ pub fn measure<T: Element>(
         let own = match gpu {
             Some(gpu) => {
                 let (clock, mut block) = (Clock::default(), gpu.block_of_c(m, n)?);
-                let columns = 0..n;
-                let addend = Addend {
-                    a,
-                    same_a: false,
-                    b,
-                    columns,
-                };
-                block.add(&clock, Phase::Distribute, addend)?;
+                block.add(&clock, Phase::Distribute, Addend::whole(a, b))?;
                 block.wait(&clock)?
             }
             None => {
@@ -211,7 +204,7 @@ pub fn measure<T: Element>(
     })
 }
 
-/// The time of a message of so many elements from rank 0 to rank 1: half of that there and back.
+/// The time of a message of `elements` from rank 0 to rank 1: half of a round trip.
 fn one_way(ranks: &Ranks, elements: usize) -> f64 {
     let mut buffer = vec![0.0_f32; elements];
     let mut times = Vec::new();

@@ -49,7 +49,8 @@ impl Launch {
             Ok((memory.to_vec(), report))
         };
         let (expected, report) = run(ThreadOrder::Forward, usize::MAX)?;
-        for order in ThreadOrder::ALL.into_iter().chain([self.order]) {
+        let own = (!ThreadOrder::ALL.contains(&self.order)).then_some(self.order);
+        for order in ThreadOrder::ALL.into_iter().chain(own) {
             let mut difference = |order_until| match run(order, order_until) {
                 Ok((found, _)) => difference(&found, &expected),
                 Err(fault) => Some(format!("there is a fault: {fault}")),

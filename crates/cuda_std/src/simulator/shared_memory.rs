@@ -198,7 +198,7 @@ impl SharedMemory {
         }
     }
 
-    /// The array that `key` stands for in this block, named at `site`.
+    /// This block's array of the static at `key`, which is named at `site`.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! What the IR's types are in OpenCL C: their names, sizes and parts.
 //!
-//! Integers are unsigned; operations that have a sign cast. A half is its bits. A struct or an array that an
-//! instruction computes is one variable a part; in memory it is what its layout says.
+//! Integers are unsigned; operations that have a sign cast. A half is its bits. A struct or an
+//! array that an instruction computes is one variable a part; in memory it is what its layout says.
 
 use crate::ir::{Operand, Type};
 

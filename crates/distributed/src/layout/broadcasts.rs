@@ -363,12 +363,7 @@ fn multiply_panels<T: Element>(
         });
         let b_view = b.view();
         let addend = match &a {
-            Some(a) => Addend {
-                a: a.view(),
-                same_a: false,
-                b: b_view,
-                columns: 0..b_view.columns(),
-            },
+            Some(a) => Addend::whole(a.view(), b_view),
             None => Addend {
                 a: of_a,
                 same_a: true,

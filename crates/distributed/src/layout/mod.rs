@@ -137,14 +137,7 @@ impl<T: Element> Job<'_, T> {
             return self.add_product(a, b, c);
         };
         let mut block = gpu.block_of_c(c.rows(), c.columns())?;
-        let columns = 0..c.columns();
-        let addend = Addend {
-            a,
-            same_a: false,
-            b,
-            columns,
-        };
-        block.add(self.clock, Phase::Distribute, addend)?;
+        block.add(self.clock, Phase::Distribute, Addend::whole(a, b))?;
         Ok(block.fetch(self.clock, c)?)
     }
 

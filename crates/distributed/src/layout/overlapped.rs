@@ -204,14 +204,7 @@ fn first_rank<T: Element>(
         job.sent_in(Phase::Wait);
         let of_a = a.part(blocks[0].rows.clone(), panel.clone());
         let of_b = b.part(panel.clone(), 0..b.columns());
-        let columns = 0..of_b.columns();
-        let addend = Addend {
-            a: of_a,
-            same_a: false,
-            b: of_b,
-            columns,
-        };
-        product.add(job, Phase::Wait, addend, || {
+        product.add(job, Phase::Wait, Addend::whole(of_a, of_b), || {
             for sent in under_way.iter_mut().flatten() {
                 sent.of_a.test();
                 sent.of_b.test();
@@ -261,13 +254,7 @@ fn other_rank<T: Element>(
         });
         let a = View::new(&of_a, rows, panel.len(), panel.len());
         let b = View::new(&of_b, panel.len(), n, n);
-        let addend = Addend {
-            a,
-            same_a: false,
-            b,
-            columns: 0..n,
-        };
-        product.add(job, Phase::Wait, addend, || {
+        product.add(job, Phase::Wait, Addend::whole(a, b), || {
             next.iter_mut().flatten().for_each(|part| {
                 part.test();
             });

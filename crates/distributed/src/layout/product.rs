@@ -77,17 +77,8 @@ impl<'j, T: Element> Product<'j, T> {
         a: View<'_, T>,
         b: View<'_, T>,
     ) -> Result<(), LayoutError> {
-        let columns = 0..b.columns();
         match &mut self.on_gpu {
-            Some(block) => {
-                let addend = Addend {
-                    a,
-                    same_a: false,
-                    b,
-                    columns,
-                };
-                Ok(block.add(job.clock, Phase::Distribute, addend)?)
-            }
+            Some(block) => Ok(block.add(job.clock, Phase::Distribute, Addend::whole(a, b))?),
             None => job.add_product(a, b, self.block()),
         }
     }

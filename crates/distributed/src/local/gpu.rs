@@ -94,7 +94,7 @@ impl Gpu {
         }
     }
 
-    /// Memory of at least so many bytes: the smallest that is free, or else new memory.
+    /// Memory of at least `bytes`: the smallest that is free, or else new memory.
     fn memory(&self, bytes: usize) -> Result<DeviceBuffer<u8>, DeviceError> {
         let mut free = self.free.borrow_mut();
         let suits = free.iter().enumerate();
@@ -112,8 +112,8 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// `host` is the start of rows, so many bytes apart, that exist, and that the copy may write if
-    /// it goes to the host. `device` has room for all of them, and no other stream uses it.
+    /// `host` is the start of the first row and the bytes from one row to the next. The rows exist,
+    /// and the copy may write them if it goes to the host. `device` has room for all of them, and no other stream uses it.
     unsafe fn copy(
         &self,
         (host, device): ((*mut u8, usize), u64),
@@ -206,6 +206,18 @@ pub struct Addend<'v, T> {
     pub columns: Range<usize>,
 }
 
+impl<'v, T> Addend<'v, T> {
+    /// `A * B`, added to as many columns as B has, from the first on.
+    pub fn whole(a: View<'v, T>, b: View<'v, T>) -> Self {
+        Addend {
+            a,
+            same_a: false,
+            b,
+            columns: 0..b.columns(),
+        }
+    }
+}
+
 /// A rank's block of C, of sums, while products are added to it: compact, in the GPU's memory.
 pub struct BlockOfC<'g, S: Element> {
     gpu: &'g Gpu,
@@ -213,7 +225,7 @@ pub struct BlockOfC<'g, S: Element> {
     memory: Vec<DeviceBuffer<u8>>,
     rows: usize,
     columns: usize,
-    /// The first columns, so many, have a sum to add to; the elements of the others are undefined.
+    /// How many columns, from the first on, have a sum to add to. The others are undefined.
     done: usize,
     a: Factor,
     b: Factor,

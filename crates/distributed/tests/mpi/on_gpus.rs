@@ -37,8 +37,8 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 
 const DRIVER: &str = "libcuda.so.1";
 
-/// Runs the program on so many ranks with a GPU, and on others that find no driver. `settings` are
-/// those of the fake (`library/gpu.rs`).
+/// Runs the program on `with` ranks that have a GPU and `without` ranks that find no driver.
+/// `settings` are those of the fake (`library/gpu.rs`).
 fn ranks((with, without): (usize, usize), settings: &str, arguments: &str) -> Ended {
     let nowhere = "LD_LIBRARY_PATH=/nowhere";
     let [with, others] = [with, without].map(|ranks| ranks.to_string());
