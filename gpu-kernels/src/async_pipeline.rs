@@ -50,20 +50,19 @@ macro_rules! async_pipeline {
             threads($threads:literal) tile($bm:literal, $bn:literal, $bk:literal)
             thread_tile($tm:literal, $tn:literal) lanes_m($lanes_m:literal) a($a:ident) b($b:ident)
             exact_tiles($exact:literal) k_slices($slices:literal) launch_bounds($ctas:literal)
-            rate($($rate:literal),*) $(batched($batched:ident))?;
+            rate($($rate:literal),*);
     )*) => {
         kernel! {
             name: "async-pipeline",
             idea: "asynchronous copies through a ring of four stages, and a stream-K decomposition",
             variants: [$(
-                $name = fn $entry(gemm: f32, partials)
+                $name = fn $entry(gemm: f32)
                     block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)
                     shared(stages: [f32; $slices * STAGES * (
                         $a::<$bm, $bk, $threads, $exact>::STAGE
                             + $b::<$bn, $bk, $threads, $exact>::STAGE
                     )])
                     launch_bounds($ctas)
-                    $(batched($batched))?
                     {
                         thread_tile: ($tm, $tn),
                         k_slices: $slices,
@@ -79,7 +78,7 @@ macro_rules! async_pipeline {
                         $a<$bm, $bk, $threads, $exact>,
                         $b<$bn, $bk, $threads, $exact>,
                         $bm, $bn, $bk, $tm, $tn, { $tm / 4 }, { $tn / 4 }, $lanes_m, $slices,
-                    >(gemm, partials, stages);
+                    >(gemm, stages);
             )*],
         }
     };
@@ -100,12 +99,10 @@ async_pipeline! {
         exact_tiles(true) k_slices(2) launch_bounds(3) rate(51.0, 0.80, 3);
     "async-pipeline-64x64-edges" = fn async_pipeline_64x64_edges
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6)
-        batched(async_pipeline_64x64_edges_batched);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6);
     "async-pipeline-64x64-nn" = fn async_pipeline_64x64_nn
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6)
-        batched(async_pipeline_64x64_nn_batched);
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6);
     "async-pipeline-64x64-odd" = fn async_pipeline_64x64_odd
         threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(Unaligned)
         exact_tiles(false) k_slices(1) launch_bounds(6) rate(39.0, 0.66, 6);
@@ -120,8 +117,7 @@ async_pipeline! {
         exact_tiles(false) k_slices(1) launch_bounds(4) rate(42.0, 0.62, 4);
     "async-pipeline-32x128-nt" = fn async_pipeline_32x128_nt
         threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(KMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4)
-        batched(async_pipeline_32x128_nt_batched);
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4);
     "async-pipeline-16x128-nn" = fn async_pipeline_16x128_nn
         threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(MnMajor)
         exact_tiles(false) k_slices(1) launch_bounds(5) rate(34.0, 0.65, 5);
@@ -156,8 +152,7 @@ unsafe fn multiply<
     const SLICES: usize,
 >(
     gemm: Gemm<'_, f32>,
-    partials: *mut f32, // (2 * ctas, BM, BN)
-    stages: *mut f32,   // (SLICES, STAGES, BK * A::STRIDE + BK * B::STRIDE), in shared memory
+    stages: *mut f32, // (SLICES, STAGES, BK * A::STRIDE + BK * B::STRIDE), in shared memory
 ) {
     const {
         assert!(TM == 4 * TM4 && TN == 4 * TN4, "fragments are float4s");
@@ -336,7 +331,7 @@ unsafe fn multiply<
         let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();
-        let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
+        let partial = gemm.partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
         for i in 0..rows {
             for j in 0..TN4 {
                 let [p, q, r, s] = [0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]);

@@ -54,7 +54,6 @@ kernel! {
             block(16, 16) tile(128, 128, 8)
             shared(a_tiles: [f32; 2 * 8 * 132], b_tiles: [f32; 2 * 8 * 128])
             launch_bounds(2)
-            batched(double_buffer_sn8_batched)
             {
                 vector_stores: true,
                 rate: Some(Rate::h200(51.0, 0.65, 2)),
@@ -73,7 +72,6 @@ kernel! {
             block(8, 8) tile(64, 64, 8)
             shared(a_tiles: [f32; 2 * 8 * 68], b_tiles: [f32; 2 * 8 * 64])
             launch_bounds(6)
-            batched(double_buffer_sn8_block8_batched)
             {
                 vector_stores: true,
                 rate: Some(Rate::h200(48.0, 0.30, 6)),

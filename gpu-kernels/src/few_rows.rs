@@ -60,7 +60,7 @@ macro_rules! few_rows {
             name: "few-rows",
             idea: "for a C of few rows: each element of B is read once, straight into registers",
             variants: [$($(
-                $name = fn $entry(gemm: $($types)+, partials)
+                $name = fn $entry(gemm: $($types)+)
                     block($threads, 1) tile($bm, $bn, BK)
                     shared(slice_sums: [f32; $columns * $threads * $bm])
                     launch_bounds($ctas)
@@ -76,7 +76,7 @@ macro_rules! few_rows {
                     }
                     => multiply::<
                         $vector, _, _, $columns, $bm, $bn, $ahead, { $columns * $threads / $bn },
-                    >(gemm, $c(&gemm), partials, slice_sums);
+                    >(gemm, $c(&gemm), slice_sums);
             )+)*],
         }
     };
@@ -218,7 +218,6 @@ unsafe fn multiply<
 >(
     gemm: Gemm<'_, V::Element, C, f32>,
     c: S,
-    partials: *mut f32,   // (2 * ctas, BM, BN)
     slice_sums: *mut f32, // (SLICES, BM, BN), in shared memory
 ) {
     const {
@@ -307,7 +306,7 @@ unsafe fn multiply<
             }
             let (row, col) = (tile_row + 4 * thread / BN, tile_col + 4 * thread % BN);
             if row < gemm.m && !stream_k.covers_tile(segment) {
-                Float4(sums).write(partials.add(workspace_tile * BM * BN + 4 * thread));
+                Float4(sums).write(gemm.partials.add(workspace_tile * BM * BN + 4 * thread));
             } else if row < gemm.m && col < gemm.n {
                 c.update4(row, col, Float4(sums));
             }

@@ -21,15 +21,12 @@ use cuda_std::shared_array;
 use crate::compat::{global, grid_dependency, launch_bounds, unless_published};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
-use crate::spec::{EntryPoint, Function};
+use crate::spec::{entry, EntryPoint};
 use crate::stream_k::StreamK;
 
 unless_published! {
     /// The entry point.
-    pub static FIX_UP: EntryPoint = EntryPoint {
-        name: stringify!(fix_up),
-        function: Function::FixUp(fix_up),
-    };
+    pub static FIX_UP: EntryPoint = entry!(fix_up(FixUp<f32>));
 }
 
 /// Threads of a block.
@@ -68,10 +65,63 @@ pub const fn elements_of_block(groups: usize) -> usize {
     }
 }
 
-/// `partials`, `tile_m`, `tile_n`, `tile_k`, `ctas` and `data_parallel_waves` are those of the
-/// launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth` is 0
-/// where `alpha` is, else k.
-///
+/// The argument block. `tile_m`, `tile_n`, `tile_k`, `ctas` and `data_parallel_waves` are those of
+/// the launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth` is
+/// 0 where `alpha` is, else k. `T` holds an element of C.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct FixUp<T> {
+    pub m: usize,
+    pub n: usize,
+    pub depth: usize,
+    pub alpha: f32,
+    pub c: *mut T,
+    pub ldc: usize,
+    pub beta: f32,
+    pub partials: *const f32, // (2 * ctas, tile_m, tile_n)
+    pub tile_m: usize,
+    pub tile_n: usize,
+    pub tile_k: usize,
+    pub ctas: usize,
+    pub data_parallel_waves: usize,
+    pub groups: usize,
+}
+
+impl<T> FixUp<T> {
+    /// The work of a block, which adds to C.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fix_up`].
+    #[inline(always)]
+    pub(crate) unsafe fn run(&self, c: &impl Sink) {
+        let tile = (self.tile_m, self.tile_n, self.tile_k);
+        let size = (self.m, self.n, self.depth);
+        let stream_k = StreamK::new(size, tile, self.ctas, self.data_parallel_waves);
+        reduce(c, self.partials, (tile.0, tile.1), &stream_k, self.groups);
+    }
+
+    /// C as a product has it, without A and B.
+    #[inline(always)]
+    pub(crate) fn gemm(&self) -> Gemm<'static, T, T, f32> {
+        Gemm {
+            m: self.m,
+            n: self.n,
+            k: self.depth,
+            alpha: self.alpha,
+            a: &[],
+            lda: 0,
+            b: &[],
+            ldb: 0,
+            beta: self.beta,
+            c: self.c,
+            ldc: self.ldc,
+            batch_strides: [0; 3],
+            partials: core::ptr::null_mut(),
+        }
+    }
+}
+
 /// A launch has a block along x for each [`elements_of_block`] of a tile, and one along y for each
 /// stream-K tile.
 ///
@@ -81,41 +131,9 @@ pub const fn elements_of_block(groups: usize) -> usize {
 /// `partials` is as the kernel before left it, the launch has the shape above, and `groups` is a
 /// power of two and no more than [`THREADS`].
 #[kernel]
-#[allow(clippy::too_many_arguments)] // those of two kernels
-pub unsafe fn fix_up(
-    m: usize,
-    n: usize,
-    depth: usize,
-    alpha: f32,
-    beta: f32,
-    c: *mut f32,
-    ldc: usize,
-    partials: *const f32, // (2 * ctas, tile_m, tile_n)
-    tile_m: usize,
-    tile_n: usize,
-    tile_k: usize,
-    ctas: usize,
-    data_parallel_waves: usize,
-    groups: usize,
-) {
+pub unsafe fn fix_up(block: FixUp<f32>) {
     launch_bounds::<{ THREADS as u32 }, 1>();
-    let gemm = Gemm {
-        m,
-        n,
-        k: depth,
-        alpha,
-        a: &[],
-        lda: 0,
-        b: &[],
-        ldb: 0,
-        beta,
-        c,
-        ldc,
-    };
-    let tile = (tile_m, tile_n);
-    let size = (m, n, depth);
-    let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
-    reduce(&gemm, partials, tile, &stream_k, groups);
+    block.run(&block.gemm());
 }
 
 /// What the sums belong to.
@@ -163,6 +181,8 @@ pub(crate) fn c_of_f32<'a, T>(gemm: &Gemm<'a, T, f32, f32>) -> Gemm<'a, f32> {
         beta: gemm.beta,
         c: gemm.c,
         ldc: gemm.ldc,
+        batch_strides: gemm.batch_strides,
+        partials: gemm.partials,
     }
 }
 

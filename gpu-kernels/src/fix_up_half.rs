@@ -5,24 +5,17 @@ use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 use crate::compat::launch_bounds;
-use crate::fix_up::{reduce, Sink, THREADS};
+use crate::fix_up::{FixUp, Sink, THREADS};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::half::{self, Bf16, Half, F16};
-use crate::spec::{EntryPoint, Function};
-use crate::stream_k::StreamK;
+use crate::spec::{entry, EntryPoint};
 
 /// The entry point for a C of bf16.
-pub static FIX_UP_BF16: EntryPoint = EntryPoint {
-    name: stringify!(fix_up_bf16),
-    function: Function::FixUp16(fix_up_bf16),
-};
+pub static FIX_UP_BF16: EntryPoint = entry!(fix_up_bf16(FixUp<u16>));
 
 /// The entry point for a C of f16.
-pub static FIX_UP_F16: EntryPoint = EntryPoint {
-    name: stringify!(fix_up_f16),
-    function: Function::FixUp16(fix_up_f16),
-};
+pub static FIX_UP_F16: EntryPoint = entry!(fix_up_f16(FixUp<u16>));
 
 /// [`fix_up`](crate::fix_up::fix_up) of a C of 16 bits.
 ///
@@ -30,41 +23,9 @@ pub static FIX_UP_F16: EntryPoint = EntryPoint {
 ///
 /// As for [`fix_up`](crate::fix_up::fix_up).
 #[kernel(instantiate(fix_up_bf16 = fix_up_half::<Bf16>, fix_up_f16 = fix_up_half::<F16>))]
-#[allow(clippy::too_many_arguments)] // those of two kernels
-pub unsafe fn fix_up_half<T: Half>(
-    m: usize,
-    n: usize,
-    depth: usize,
-    alpha: f32,
-    beta: f32,
-    c: *mut u16,
-    ldc: usize,
-    partials: *const f32, // (2 * ctas, tile_m, tile_n)
-    tile_m: usize,
-    tile_n: usize,
-    tile_k: usize,
-    ctas: usize,
-    data_parallel_waves: usize,
-    groups: usize,
-) {
+pub unsafe fn fix_up_half<T: Half>(block: FixUp<u16>) {
     launch_bounds::<{ THREADS as u32 }, 1>();
-    let c = HalfC::<T>::of(&Gemm {
-        m,
-        n,
-        k: depth,
-        alpha,
-        a: &[],
-        lda: 0,
-        b: &[],
-        ldb: 0,
-        beta,
-        c,
-        ldc,
-    });
-    let tile = (tile_m, tile_n);
-    let size = (m, n, depth);
-    let stream_k = StreamK::new(size, (tile_m, tile_n, tile_k), ctas, data_parallel_waves);
-    reduce(&c, partials, tile, &stream_k, groups);
+    block.run(&HalfC::<T>::of(&block.gemm()));
 }
 
 /// C of 16 bits, with its `alpha` and `beta`.

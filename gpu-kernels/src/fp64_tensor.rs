@@ -61,7 +61,6 @@ kernel! {
             block(THREADS, 1) tile(BM, BN, BK)
             shared(stages: [f64; STAGES * STAGE])
             launch_bounds(1)
-            batched(fp64_tensor_batched)
             {
                 unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
                 least_capability: 80,

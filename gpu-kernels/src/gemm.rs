@@ -7,14 +7,16 @@ use crate::compat::{global, pipeline};
 use crate::element::Element;
 use crate::float4::Float4;
 
-/// The arguments of a GEMM, row-major, dimensions and leading dimensions in elements.
+/// The argument block of a GEMM, row-major, dimensions and leading dimensions in elements.
 ///
 /// `A` is `m x k`, `B` is `k x n`, `C` is `m x n`. As in BLAS, `beta == 0` does not read `C`, and
 /// `alpha == 0` reads neither `A` nor `B`: a NaN that the formula does not contain must not reach
 /// the result.
 ///
-/// `T` holds an element of A and B, `C` one of C: numbers of 16 bits are `u16` here.
+/// `T` holds an element of A and B, `C` one of C: numbers of 16 bits are `u16` here. Whatever the
+/// types, each field is one word of 8 bytes, and a slice two: its address and its length.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Gemm<'a, T, C = T, Scalar = T> {
     pub m: usize,
     pub n: usize,
@@ -27,6 +29,10 @@ pub struct Gemm<'a, T, C = T, Scalar = T> {
     pub beta: Scalar,
     pub c: *mut C,
     pub ldc: usize,
+    /// From the matrices of a product of the batch to those of the next: elements of A, B and C.
+    pub batch_strides: [usize; 3],
+    /// Where the CTAs of a stream-K kernel leave partial sums: `2 * G` block tiles.
+    pub partials: *mut Scalar,
 }
 
 impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
@@ -39,27 +45,36 @@ impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
             self.k
         }
     }
-}
 
-impl<'a, T: Element> Gemm<'a, T> {
-    /// Of a batch, whose matrices A, B and C lie these strides apart, the product of the CTA:
-    /// those along z take one each.
+    /// Of the batch, the product of the CTA: its place along z. A and B are read-only from here
+    /// on.
     ///
     /// # Safety
     ///
-    /// `a`, `b` and `c` hold the matrices of all products.
+    /// `a`, `b` and `c` hold the matrices of all products, and nothing writes A or B while the
+    /// kernel runs.
     #[inline(always)]
-    pub unsafe fn of_batch(self, strides: [usize; 3]) -> Gemm<'a, T> {
+    pub unsafe fn of_cta(self) -> Self {
         let product = thread::block_idx_z() as usize;
-        let [a, b, c] = strides.map(|stride| product * stride);
-        // A and B are empty where they are not read.
+        let [a, b, c] = self.batch_strides.map(|stride| product * stride);
         Gemm {
-            a: self.a.get_unchecked(a.min(self.a.len())..),
-            b: self.b.get_unchecked(b.min(self.b.len())..),
-            c: self.c.add(c),
+            a: global::read_only(from(self.a, a)),
+            b: global::read_only(from(self.b, b)),
+            c: self.c.wrapping_add(c),
             ..self
         }
     }
+}
+
+/// `matrices[first..]`, or nothing of a matrix that is not read, whose slice is empty.
+///
+/// # Safety
+///
+/// `matrices` is empty, or `first <= matrices.len()`.
+#[inline(always)]
+unsafe fn from<T>(matrices: &[T], first: usize) -> &[T] {
+    let length = matrices.len().saturating_sub(first);
+    core::slice::from_raw_parts(matrices.as_ptr().wrapping_add(first), length)
 }
 
 impl<T: Element> Gemm<'_, T> {

@@ -8,7 +8,7 @@
 //! A block of threads is also called a CTA (cooperative thread array), and a streaming
 //! multiprocessor an SM.
 #![cfg_attr(cuda_device, no_std)]
-// What a kernel's caller must guarantee is the same for all, and said once: at `spec::GemmFn`.
+// What a kernel's caller must guarantee is the same for all, and said once: at `spec::EntryFn`.
 #![allow(clippy::missing_safety_doc)]
 // Loops go over rows, columns and lanes, and an iterator over one array would hide which.
 #![allow(clippy::needless_range_loop)]

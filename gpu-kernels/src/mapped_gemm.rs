@@ -1,27 +1,82 @@
-//! What a kernel computes whose tiles the copy engine brings, as one value, and how it writes C: of
+//! The argument block of a kernel whose tiles the copy engine (TMA) loads, and how it writes C: of
 //! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of
 //! f64, and of f32 that have been split into two elements of 16 bits.
 
 use crate::compat::TensorMap;
 use crate::element::Element;
 use crate::half::{self, Half};
+use crate::stream_k::Division;
 
-/// A GEMM of elements of 16 bits, of f32 or of f64, whose A and B the copy engine reads, as tensor
-/// maps describe them. As in [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and
-/// `alpha == 0` reads neither `A` nor `B`.
+/// The argument block of a GEMM whose A and B the copy engine reads, as tensor maps describe them.
+///
+/// A kernel gets its address, since the copy engine takes the addresses of the maps. Whatever the
+/// types, each field after the maps is one word of 8 bytes.
 #[derive(Clone, Copy)]
-pub struct MappedGemm<'a, C = u16, Scalar = f32> {
+#[repr(C, align(64))]
+pub struct MappedBlock<C = u16, Scalar = f32> {
+    pub a: TensorMap,
+    pub b: TensorMap,
+    /// C, for the copy engine, if it can write it.
+    pub c_boxes: TensorMap,
     pub m: usize,
     pub n: usize,
     pub k: usize,
     pub alpha: Scalar,
-    pub a: &'a TensorMap,
-    pub b: &'a TensorMap,
-    pub beta: Scalar,
     pub c: *mut C,
     pub ldc: usize,
-    /// C, for the copy engine, if it can write it.
+    pub beta: Scalar,
+    /// Where the CTAs of a stream-K kernel leave partial sums, `2 * G` block tiles, and its
+    /// data-parallel waves.
+    pub partials: *mut Scalar,
+    pub data_parallel_waves: usize,
+    /// Of an f32 that `split.rs` has split into two f16: a scale for each row of A, and for each
+    /// column of B.
+    pub a_scales: *const f32,
+    pub b_scales: *const f32,
+}
+
+impl<C, Scalar: Copy> MappedBlock<C, Scalar> {
+    /// What a kernel works with. It loads the scalars once: where they were loaded again at each
+    /// use, `warp-specialized` took a quarter more instructions.
+    #[inline(always)]
+    pub fn gemm(&self) -> MappedGemm<'_, C, Scalar> {
+        MappedGemm {
+            a: &self.a,
+            b: &self.b,
+            c_boxes: &self.c_boxes,
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            alpha: self.alpha,
+            c: self.c,
+            ldc: self.ldc,
+            beta: self.beta,
+            partials: self.partials,
+            data_parallel_waves: self.data_parallel_waves,
+            a_scales: self.a_scales,
+            b_scales: self.b_scales,
+        }
+    }
+}
+
+/// A [`MappedBlock`], its maps by their addresses. As in [`Gemm`](crate::gemm::Gemm), `beta == 0`
+/// does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
+#[derive(Clone, Copy)]
+pub struct MappedGemm<'a, C = u16, Scalar = f32> {
+    pub a: &'a TensorMap,
+    pub b: &'a TensorMap,
     pub c_boxes: &'a TensorMap,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub alpha: Scalar,
+    pub c: *mut C,
+    pub ldc: usize,
+    pub beta: Scalar,
+    pub partials: *mut Scalar,
+    pub data_parallel_waves: usize,
+    pub a_scales: *const f32,
+    pub b_scales: *const f32,
 }
 
 impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
@@ -68,6 +123,17 @@ impl MappedGemm<'_> {
     }
 }
 
+impl<C> MappedGemm<'_, C> {
+    /// The work of a stream-K launch, and where it leaves partial sums.
+    #[inline(always)]
+    pub fn division(&self) -> Division {
+        Division {
+            partials: self.partials,
+            data_parallel_waves: self.data_parallel_waves,
+        }
+    }
+}
+
 impl<T: Element> MappedGemm<'_, T, T> {
     /// As for 16 bits.
     ///
@@ -89,6 +155,27 @@ impl<T: Element> MappedGemm<'_, T, T> {
 }
 
 impl MappedGemm<'_, f32> {
+    /// [`Self::update`] of a sum of products of split elements, each of which is to be multiplied
+    /// by the scales of its row and its column.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches `C[row][col]`; there are scales, unless the depth is 0.
+    #[inline(always)]
+    pub unsafe fn update_scaled(&self, row: usize, col: usize, sum: f32) {
+        if row < self.m && col < self.n {
+            let sum = if self.depth() == 0 {
+                sum
+            } else {
+                // The smaller factor first: a product with the larger one might overflow.
+                let of_row = *self.a_scales.add(row);
+                let of_col = *self.b_scales.add(col);
+                sum * of_row.min(of_col) * of_row.max(of_col)
+            };
+            self.update(row, col, sum);
+        }
+    }
+
     /// [`Self::update`] of pairs: of an element at each place and the one to the right of it, by
     /// accesses of 8 bytes where C lies so that they can be. All of C is read before any of it is
     /// written, so that the reads are on their way together.
@@ -200,62 +287,5 @@ impl Float2 {
         let target = target.cast::<Self>();
         (*target).0[0] = self.0[0];
         (*target).0[1] = self.0[1];
-    }
-}
-
-/// A GEMM of f32, of which `split.rs` has made two f16 each: the maps describe these, along K, and
-/// the scales belong to the rows of A and the columns of B. `beta` and `alpha` as in
-/// [`MappedGemm`].
-#[derive(Clone, Copy)]
-pub struct SplitGemm<'a> {
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-    pub alpha: f32,
-    pub a: &'a TensorMap,
-    pub a_scales: &'a [f32],
-    pub b: &'a TensorMap,
-    pub b_scales: &'a [f32],
-    pub beta: f32,
-    pub c: *mut f32,
-    pub ldc: usize,
-}
-
-impl SplitGemm<'_> {
-    /// As [`MappedGemm::depth`].
-    #[inline(always)]
-    pub fn depth(&self) -> usize {
-        if self.alpha == 0.0 {
-            0
-        } else {
-            self.k
-        }
-    }
-
-    /// `C[row][col] = alpha * sum + beta * C[row][col]`, of a sum of scaled elements, or nothing
-    /// where C has no such element.
-    ///
-    /// # Safety
-    ///
-    /// No other thread touches `C[row][col]`.
-    #[inline(always)]
-    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
-        if row < self.m && col < self.n {
-            let c = self.c.add(row * self.ldc + col);
-            let sum = if self.depth() == 0 {
-                sum
-            } else {
-                // The smaller factor first: a product with the larger one might overflow.
-                let of_row = *self.a_scales.get_unchecked(row);
-                let of_col = *self.b_scales.get_unchecked(col);
-                sum * of_row.min(of_col) * of_row.max(of_col)
-            };
-            let product = self.alpha.times(sum);
-            *c = if self.beta == 0.0 {
-                product
-            } else {
-                self.beta.times_plus(*c, product)
-            };
-        }
     }
 }

@@ -39,7 +39,7 @@ use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Float2, MappedGemm};
-use crate::stream_k::{Division, Segments};
+use crate::stream_k::Segments;
 use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 
@@ -57,7 +57,7 @@ macro_rules! variants {
             idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
             variants: [
                 $($($(
-                    $name = fn $entry(gemm: $($types)+, division; mapped)
+                    $name = fn $entry(gemm: $($types)+; mapped)
                         block(Cta::<$consumers, $sums>::THREADS, 1)
                         tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
                         shared(
@@ -72,7 +72,7 @@ macro_rules! variants {
                             b: layout!($b),
                         }
                         => multiply::<$input, $output, $a, $b, $consumers, $sums>(
-                            gemm, division, full, empty
+                            gemm, full, empty
                         );
                 )+)*)*
             ],
@@ -182,7 +182,6 @@ unsafe fn multiply<
     const SUMS: usize,
 >(
     gemm: MappedGemm<'_, C::Bits>,
-    division: Division,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) where
@@ -196,7 +195,7 @@ unsafe fn multiply<
 
     let tile = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN, BK);
     let depth = gemm.depth();
-    let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, division);
+    let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, gemm.division());
     if warpgroup == 0 {
         if SUMS > 64 {
             wgmma::decrease_registers::<24>();

@@ -4,247 +4,66 @@
 //! The library, the simulator, the program, the tests and the book read it here; `kernel!`
 //! (`kernel.rs`) writes it together with the entry point.
 
-use crate::compat::TensorMap;
-
-/// Every GEMM kernel is this function: `C = alpha * A * B + beta * C`, all matrices row-major.
-///
-/// `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is
-/// `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS,
-/// `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
-///
-/// # Safety
-///
-/// `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`; `c` is valid for
-/// reads and writes of `(m - 1) * ldc + n` elements that nothing else touches. It runs as one
-/// thread of a launch of the shape that its [`Variant`] gives.
-pub type GemmFn<T> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: T,
-    a: &[T],
-    lda: usize,
-    b: &[T],
-    ldb: usize,
-    beta: T,
-    c: *mut T,
-    ldc: usize,
-);
-
-/// [`GemmFn`] of a batch: as many products of one shape as the grid has CTAs along z. From the
-/// matrices of a product to those of the next it is so many elements of A, B and C.
-///
-/// # Safety
-///
-/// As for [`GemmFn`], for each product of the batch.
-pub type BatchedFn<T> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: T,
-    a: &[T],
-    lda: usize,
-    b: &[T],
-    ldb: usize,
-    beta: T,
-    c: *mut T,
-    ldc: usize,
-    stride_a: usize,
-    stride_b: usize,
-    stride_c: usize,
-);
-
-/// [`GemmFn`] of a stream-K kernel ([`Grid::StreamK`]): A and B lie as its [`Variant`] says, and
-/// `partials` holds `2 * G` block tiles, in which CTAs leave partial sums for `fix_up`.
-///
-/// # Safety
-///
-/// As for [`GemmFn`], A and B as their [`OperandLayout`]s say; nothing else touches `partials`.
-pub type StreamKFn<T, C = T, Scalar = T> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: Scalar,
-    a: &[T],
-    lda: usize,
-    b: &[T],
-    ldb: usize,
-    beta: Scalar,
-    c: *mut C,
-    ldc: usize,
-    partials: *mut Scalar,
-);
-
-/// [`BatchedFn`] of a stream-K kernel, of which each CTA takes one tile: no tile is split, and
-/// `partials` are not touched.
-///
-/// # Safety
-///
-/// As for [`BatchedFn`], A and B as their [`OperandLayout`]s say.
-pub type BatchedStreamKFn<T> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: T,
-    a: &[T],
-    lda: usize,
-    b: &[T],
-    ldb: usize,
-    beta: T,
-    c: *mut T,
-    ldc: usize,
-    partials: *mut T,
-    stride_a: usize,
-    stride_b: usize,
-    stride_c: usize,
-);
-
-/// [`GemmFn`] of A and B as tensor maps describe them, so that no leading dimensions follow; `C` is
-/// what holds an element of C. Elements of A and B are of 16 bits, or f32, which maps round to tf32
-/// as they are loaded, or f64. `c_boxes` describes C if the copy engine can write it: if its rows
-/// begin at multiples of 16 bytes.
-///
-/// # Safety
-///
-/// The maps describe A and B as the [`OperandLayout`]s of the [`Variant`] say, and C, in boxes of
-/// its [`Staging::Ring`]; a map of a matrix without elements is not read. Otherwise as for
-/// [`GemmFn`].
-pub type MappedFn<C = u16, Scalar = f32> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: Scalar,
-    a: &TensorMap,
-    b: &TensorMap,
-    beta: Scalar,
-    c: *mut C,
-    ldc: usize,
-    c_boxes: &TensorMap,
-);
-
-/// [`MappedFn`] of a stream-K kernel ([`Grid::PersistentStreamK`]): `partials` holds `2 * G` block
-/// tiles, in which CTAs leave partial sums for `fix_up`.
-///
-/// # Safety
-///
-/// As for [`MappedFn`]; nothing else touches `partials`.
-pub type MappedStreamKFn<C = u16> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    a: &TensorMap,
-    b: &TensorMap,
-    beta: f32,
-    c: *mut C,
-    ldc: usize,
-    c_boxes: &TensorMap,
-    partials: *mut f32,
-    data_parallel_waves: usize,
-);
-
-/// [`GemmFn`] of f32 that `split.rs` has split into two f16 each: the maps describe those of A and
-/// of B, along K, and each row of A and each column of B has a scale.
-///
-/// # Safety
-///
-/// The maps and the scales are those that `split.rs` made, with rows of twice `k`, rounded up to
-/// the tile's; without a depth they are not read. Otherwise as for [`GemmFn`].
-pub type SplitGemmFn = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    a: &TensorMap,
-    a_scales: &[f32],
-    b: &TensorMap,
-    b_scales: &[f32],
-    beta: f32,
-    c: *mut f32,
-    ldc: usize,
-);
-
-/// `split_rows` and `split_columns` (`split.rs`): an operand in two f16 for each f32, with scales.
-pub type SplitFn = unsafe fn(
-    source: &[f32],
-    rows: usize,
-    depth: usize,
-    leading: usize,
-    target: *mut u32,
-    target_depth: usize,
-    scales: *mut f32,
-);
-
-/// `transpose` and `pad` (`transpose.rs`): a copy of an operand in another layout.
-pub type CopyFn<T> = unsafe fn(
-    source: &[T],
-    rows: usize,
-    cols: usize,
-    leading: usize,
-    target: *mut T,
-    target_rows: usize,
-    target_leading: usize,
-);
-
-/// `fix_up` (`fix_up.rs`): the reduction of partial sums after a stream-K kernel. `T` holds the bits
-/// of an element of C.
-pub type FixUpFn<T> = unsafe fn(
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    beta: f32,
-    c: *mut T,
-    ldc: usize,
-    partials: *const f32,
-    tile_m: usize,
-    tile_n: usize,
-    tile_k: usize,
-    ctas: usize,
-    data_parallel_waves: usize,
-    groups: usize,
-);
-
 /// An entry point of the PTX, and the same kernel as a function, for the simulator.
+///
+/// Every GEMM kernel computes `C = alpha * A * B + beta * C` for each product of a batch, all
+/// matrices row-major. `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >=
+/// n`, `C` is `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS,
+/// `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// Its name in the PTX.
     pub name: &'static str,
-    pub function: Function,
+    /// Bytes of its one parameter, the argument block.
+    pub argument_bytes: usize,
+    pub function: EntryFn,
 }
 
-/// A kernel as a function, by its signature.
-#[derive(Clone, Copy, Debug)]
-pub enum Function {
-    GemmF32(GemmFn<f32>),
-    GemmF64(GemmFn<f64>),
-    GemmI32(GemmFn<i32>),
-    BatchedF32(BatchedFn<f32>),
-    BatchedF64(BatchedFn<f64>),
-    GemmBf16(MappedFn),
-    GemmF16(MappedFn),
-    GemmBf16F32(MappedFn<f32>),
-    GemmF16F32(MappedFn<f32>),
-    GemmTf32(MappedFn<f32>),
-    MappedF64(MappedFn<f64, f64>),
-    GemmSplit(SplitGemmFn),
-    StreamK(StreamKFn<f32>),
-    StreamKBf16(StreamKFn<u16, u16, f32>),
-    StreamKF16(StreamKFn<u16, u16, f32>),
-    StreamKBf16F32(StreamKFn<u16, f32, f32>),
-    StreamKF16F32(StreamKFn<u16, f32, f32>),
-    MappedStreamKBf16(MappedStreamKFn),
-    MappedStreamKF16(MappedStreamKFn),
-    MappedStreamKBf16F32(MappedStreamKFn<f32>),
-    MappedStreamKF16F32(MappedStreamKFn<f32>),
-    BatchedStreamK(BatchedStreamKFn<f32>),
-    CopyF32(CopyFn<f32>),
-    CopyF64(CopyFn<f64>),
-    Copy16(CopyFn<u16>),
-    Split(SplitFn),
-    FixUp(FixUpFn<f32>),
-    FixUp16(FixUpFn<u16>),
+/// A kernel as a function of the address of its argument block: a [`Gemm`](crate::gemm::Gemm), a
+/// [`MappedBlock`](crate::mapped_gemm::MappedBlock), or what a helper takes.
+///
+/// # Safety
+///
+/// The block is one of the kernel's, aligned as its type is. It runs as one thread of a launch of the
+/// shape that its [`Variant`] gives, with as many CTAs along z as the batch has products. For each
+/// product `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the
+/// [`OperandLayout`]s of the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n`
+/// elements that nothing else touches. The maps of a mapped kernel describe A and B as the
+/// [`OperandLayout`]s say, and C, in boxes of its [`Staging::Ring`]; a map of a matrix without
+/// elements is not read. Nothing else touches `partials`, which a stream-K kernel needs.
+pub type EntryFn = unsafe fn(*const u8);
+
+/// The [`EntryPoint`] of a kernel that takes an argument block of this type by value, or, with
+/// `&`, by reference (`#[grid_constant]`).
+macro_rules! entry {
+    ($kernel:ident(&$block:ty)) => {
+        $crate::spec::EntryPoint {
+            name: stringify!($kernel),
+            argument_bytes: size_of::<$block>(),
+            function: |_block| {
+                // SAFETY: as the caller vouches.
+                #[cfg(not(cuda_device))] // there the parameter is another
+                unsafe {
+                    $kernel(&*_block.cast::<$block>())
+                }
+            },
+        }
+    };
+    ($kernel:ident($block:ty)) => {
+        $crate::spec::EntryPoint {
+            name: stringify!($kernel),
+            argument_bytes: size_of::<$block>(),
+            function: |_block| {
+                // SAFETY: as the caller vouches.
+                #[cfg(not(cuda_device))] // there the parameter is another
+                unsafe {
+                    $kernel(_block.cast::<$block>().read())
+                }
+            },
+        }
+    };
 }
+pub(crate) use entry;
 
 /// A rung of the ladder: one idea, in one file, with the variants that it is built in.
 #[derive(Debug)]
@@ -269,9 +88,6 @@ pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its data type.
     pub name: &'static str,
     pub entry: EntryPoint,
-    /// The same kernel for a batch in one launch, where there is one: elsewhere the products of a
-    /// batch are launched one after the other.
-    pub batched: Option<EntryPoint>,
     /// The element types of A, B, the accumulators and C.
     pub types: Types,
     /// What multiplies.
@@ -300,6 +116,9 @@ pub struct Variant {
     pub b: OperandLayout,
     /// How the matrices are allocated.
     pub allocation: Allocation,
+    /// Whether it reads two f16 for each element of A and B, in copies with scales that `split.rs`
+    /// has made.
+    pub splits_operands: bool,
     /// Whether it takes exact tiles only: m, n and k are multiples of the block tile's, or A and B
     /// are stored with zeros up to there.
     pub exact_tiles: bool,
@@ -327,30 +146,13 @@ impl Variant {
     pub const unsafe fn new(
         name: &'static str,
         entry: EntryPoint,
+        data_type: DataType,
         block: Block,
         tile: Tile,
     ) -> Variant {
-        let data_type = match entry.function {
-            Function::GemmF64(_) | Function::MappedF64(_) => DataType::F64,
-            Function::GemmI32(_) => DataType::I32,
-            Function::GemmBf16(_) | Function::StreamKBf16(_) | Function::MappedStreamKBf16(_) => {
-                DataType::BF16
-            }
-            Function::GemmF16(_) | Function::StreamKF16(_) | Function::MappedStreamKF16(_) => {
-                DataType::F16
-            }
-            Function::GemmBf16F32(_)
-            | Function::StreamKBf16F32(_)
-            | Function::MappedStreamKBf16F32(_) => DataType::BF16_F32,
-            Function::GemmF16F32(_)
-            | Function::StreamKF16F32(_)
-            | Function::MappedStreamKF16F32(_) => DataType::F16_F32,
-            _ => DataType::F32,
-        };
         let plain = Variant {
             name,
             entry,
-            batched: None,
             types: Types {
                 a: data_type.inputs,
                 b: data_type.inputs,
@@ -374,6 +176,7 @@ impl Variant {
             a: OperandLayout::K_MAJOR,
             b: OperandLayout::MN_MAJOR,
             allocation: Allocation::AsGiven,
+            splits_operands: false,
             exact_tiles: false,
             n_remainder: None,
             vector_stores: false,
@@ -384,12 +187,8 @@ impl Variant {
             },
             rate: None,
         };
-        match entry.function {
-            Function::StreamKBf16(_)
-            | Function::StreamKF16(_)
-            | Function::StreamKBf16F32(_)
-            | Function::StreamKF16F32(_) => plain.with_sums_in_f32(),
-            _ if data_type.inputs.bytes() == 2 => plain.with_sums_in_f32().mapped(),
+        match data_type.inputs.bytes() {
+            2 => plain.with_sums_in_f32(),
             _ => plain,
         }
     }
@@ -406,21 +205,36 @@ impl Variant {
         }
     }
 
-    /// A kernel of [`MappedFn`] of 16 bits: persistent CTAs, of which the warpgroups but the first
-    /// multiply by Hopper's tensor cores.
-    const fn mapped(self) -> Variant {
+    /// A kernel of 16 bits whose tiles the copy engine loads: persistent CTAs, of which the
+    /// warpgroups but the first multiply by Hopper's tensor cores.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Variant::new`].
+    pub const unsafe fn mapped(
+        name: &'static str,
+        entry: EntryPoint,
+        data_type: DataType,
+        block: Block,
+        tile: Tile,
+    ) -> Variant {
+        // SAFETY: as the caller vouches.
+        let plain = unsafe { Variant::new(name, entry, data_type, block, tile) };
+        if data_type.inputs.bytes() != 2 {
+            return plain;
+        }
         Variant {
             unit: Unit::TensorCores {
-                warp_tile: (16, self.tile.n),
+                warp_tile: (16, tile.n),
             },
             least_capability: 90,
             one_capability: true,
             grid: Grid::Persistent,
-            thread_tile: (2, self.tile.n / 4),
+            thread_tile: (2, tile.n / 4),
             staging: Staging::Tiles,
             a: OperandLayout::K_MAJOR_ALIGNED,
             b: OperandLayout::MN_MAJOR_ALIGNED,
-            ..self
+            ..plain
         }
     }
 
@@ -450,15 +264,10 @@ impl Variant {
         self
     }
 
-    /// Its entry points: that of one product and, where there is one, that of a batch.
-    pub fn entries(&self) -> impl Iterator<Item = EntryPoint> {
-        core::iter::once(self.entry).chain(self.batched)
-    }
-
-    /// Whether it reads two f16 for each element of A and B, in copies with scales that `split.rs`
-    /// has made.
-    pub const fn splits_operands(&self) -> bool {
-        matches!(self.entry.function, Function::GemmSplit(_))
+    /// Whether one launch can compute all products of a batch, each CTA along z one: a tensor map
+    /// describes the matrices of one product alone.
+    pub const fn takes_batches(&self) -> bool {
+        !self.grid.is_persistent()
     }
 
     /// Dynamic shared memory that a CTA needs whatever the product, in bytes.

@@ -27,19 +27,27 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 use cuda_std::warp::{self, WarpReductionOp};
 
-use crate::compat::launch_bounds;
-use crate::spec::{EntryPoint, Function};
+use crate::compat::{global, launch_bounds};
+use crate::spec::{entry, EntryPoint};
 
 /// For an operand that is stored along K.
-pub static SPLIT_ROWS: EntryPoint = EntryPoint {
-    name: stringify!(split_rows),
-    function: Function::Split(split_rows),
-};
+pub static SPLIT_ROWS: EntryPoint = entry!(split_rows(Split<'_>));
 /// For an operand that is stored along M or N.
-pub static SPLIT_COLUMNS: EntryPoint = EntryPoint {
-    name: stringify!(split_columns),
-    function: Function::Split(split_columns),
-};
+pub static SPLIT_COLUMNS: EntryPoint = entry!(split_columns(Split<'_>));
+
+/// The argument block: an operand, and where it goes in two f16 for each f32, with a scale for each
+/// row.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Split<'a> {
+    pub source: &'a [f32],
+    pub rows: usize,
+    pub depth: usize,
+    pub leading: usize,
+    pub target: *mut u32,
+    pub target_depth: usize,
+    pub scales: *mut f32,
+}
 
 /// Threads of a CTA of [`split_rows`], which has a row.
 pub const ROW_THREADS: usize = 256;
@@ -121,16 +129,18 @@ unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scal
 /// writes of what they get, which nothing else touches; `target_depth` is even, and no less than
 /// `depth`; the launch has the shape above.
 #[kernel]
-pub unsafe fn split_rows(
-    source: &[f32],
-    rows: usize,
-    depth: usize,
-    leading: usize,
-    target: *mut u32,
-    target_depth: usize,
-    scales: *mut f32,
-) {
+pub unsafe fn split_rows(split: Split<'_>) {
     launch_bounds::<{ ROW_THREADS as u32 }, 1>();
+    let Split {
+        rows,
+        depth,
+        leading,
+        target,
+        target_depth,
+        scales,
+        ..
+    } = split;
+    let source = global::read_only(split.source);
     let maxima = shared_array![u32; ROW_THREADS / 32];
     let thread = thread::thread_idx_x() as usize;
     let row = thread::block_idx_x() as usize;
@@ -183,16 +193,18 @@ pub unsafe fn split_rows(
 ///
 /// As for [`split_rows`], but `source` holds `(depth - 1) * leading + rows` elements.
 #[kernel]
-pub unsafe fn split_columns(
-    source: &[f32],
-    rows: usize,
-    depth: usize,
-    leading: usize,
-    target: *mut u32,
-    target_depth: usize,
-    scales: *mut f32,
-) {
+pub unsafe fn split_columns(split: Split<'_>) {
     launch_bounds::<{ (COLUMNS * COLUMNS) as u32 }, 1>();
+    let Split {
+        rows,
+        depth,
+        leading,
+        target,
+        target_depth,
+        scales,
+        ..
+    } = split;
+    let source = global::read_only(split.source);
     let maxima = shared_array![u32; COLUMNS * STRIDE];
     let staged = shared_array![f32; CHUNK * STRIDE]; // (CHUNK, COLUMNS)
     let (x, y) = (

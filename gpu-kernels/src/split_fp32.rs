@@ -38,7 +38,7 @@ use cuda_std::wgmma::{self, Descriptor, KMajor};
 use crate::compat::grid_dependency;
 use crate::half::{Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::SplitGemm;
+use crate::mapped_gemm::MappedGemm;
 use crate::raster;
 use crate::warp_specialized::{Ring, BK, BOX, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
@@ -75,6 +75,7 @@ kernel! {
                 staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
                 a: OperandLayout::K_MAJOR_ALIGNED,
                 b: OperandLayout::K_MAJOR_ALIGNED,
+                splits_operands: true,
                 rounding: Rounding::Split,
             }
             => multiply(gemm, full, empty);
@@ -84,7 +85,7 @@ kernel! {
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply(
-    gemm: SplitGemm<'_>,
+    gemm: MappedGemm<'_, f32>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -190,7 +191,7 @@ unsafe fn multiply(
                 cross[i]
             };
             let sum = sums[i] + below * (1.0 / 2048.0);
-            gemm.update(row + m as usize, col + n as usize, sum);
+            gemm.update_scaled(row + m as usize, col + n as usize, sum);
         }
         tile += ctas;
     }

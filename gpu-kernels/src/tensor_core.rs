@@ -85,7 +85,7 @@ macro_rules! variants {
                     }
                     => multiply(gemm, stages);
                 $($(
-                    $name = fn $entry(gemm: $($types)+, partials)
+                    $name = fn $entry(gemm: $($types)+)
                         block(tensor_core_half::THREADS, 1) tile(tensor_core_half::BM, tensor_core_half::BN, tensor_core_half::BK)
                         shared(stages: [u16; tensor_core_half::ELEMENTS])
                         launch_bounds(2)
@@ -101,7 +101,7 @@ macro_rules! variants {
                             rate: Some(Rate::h200(380.0, 0.7, 2)),
                         }
                         => tensor_core_half::multiply::<$element, $a, $b, _>(
-                            gemm, $c(&gemm), partials, stages,
+                            gemm, $c(&gemm), stages,
                         );
                 )+)*
             ],

@@ -243,8 +243,7 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
 pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
     gemm: Gemm<'_, u16, C, f32>,
     c: impl Sink,
-    partials: *mut f32, // (2 * ctas, BM, BN)
-    stages: *mut u16,   // (STAGES, A and B, TILE)
+    stages: *mut u16, // (STAGES, A and B, TILE)
 ) {
     const {
         assert!(BM == BN, "tiles of A and B have one size");
@@ -338,7 +337,7 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
             stage = if stage == STAGES - 1 { 0 } else { stage + 1 };
         }
 
-        let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
+        let partial = gemm.partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
         for i in 0..STEPS_M {
             for j in 0..STEPS_N {
                 let (m, n, sums) = four_of_a_row(lane as u32, accumulators[i][j]);

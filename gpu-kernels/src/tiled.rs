@@ -25,7 +25,6 @@ kernel! {
         "tiled-32" = fn tiled_32(gemm: f32)
             block(32, 32) tile(32, 32, 32)
             shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
-            batched(tiled_32_batched) // a second entry point: many products in one launch
             => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
         "tiled-16" = fn tiled_16(gemm: f32)
             block(16, 16) tile(16, 16, 16)
@@ -34,7 +33,6 @@ kernel! {
         "tiled-32" = fn tiled_32_f64(gemm: f64)
             block(32, 32) tile(32, 32, 32)
             shared(a_tile: [f64; 32 * 32], b_tile: [f64; 32 * 32])
-            batched(tiled_32_f64_batched)
             { rate: Some(Rate::h200(4.8, 0.6, 2)) }
             => multiply::<f64, Plain<f64>, 32>(gemm, a_tile, b_tile);
         "tiled-16" = fn tiled_16_f64(gemm: f64)

@@ -7,35 +7,17 @@
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
-use crate::compat::{launch_bounds, unless_published};
-use crate::spec::{EntryPoint, Function};
+use crate::compat::{global, launch_bounds, unless_published};
+use crate::spec::{entry, EntryPoint};
 
 unless_published! {
     /// The entry points, for elements of 4 bytes, of 8 and of 2.
-    pub static TRANSPOSE: EntryPoint = EntryPoint {
-        name: stringify!(transpose),
-        function: Function::CopyF32(transpose),
-    };
-    pub static TRANSPOSE_F64: EntryPoint = EntryPoint {
-        name: stringify!(transpose_f64),
-        function: Function::CopyF64(transpose_f64),
-    };
-    pub static TRANSPOSE_16: EntryPoint = EntryPoint {
-        name: stringify!(transpose_16),
-        function: Function::Copy16(transpose_16),
-    };
-    pub static PAD: EntryPoint = EntryPoint {
-        name: stringify!(pad),
-        function: Function::CopyF32(pad),
-    };
-    pub static PAD_F64: EntryPoint = EntryPoint {
-        name: stringify!(pad_f64),
-        function: Function::CopyF64(pad_f64),
-    };
-    pub static PAD_16: EntryPoint = EntryPoint {
-        name: stringify!(pad_16),
-        function: Function::Copy16(pad_16),
-    };
+    pub static TRANSPOSE: EntryPoint = entry!(transpose(Matrices<'_, f32>));
+    pub static TRANSPOSE_F64: EntryPoint = entry!(transpose_f64(Matrices<'_, f64>));
+    pub static TRANSPOSE_16: EntryPoint = entry!(transpose_16(Matrices<'_, u16>));
+    pub static PAD: EntryPoint = entry!(pad(Matrices<'_, f32>));
+    pub static PAD_F64: EntryPoint = entry!(pad_f64(Matrices<'_, f64>));
+    pub static PAD_16: EntryPoint = entry!(pad_16(Matrices<'_, u16>));
 }
 
 /// Rows and columns that a block copies at a time, so that each thread has 16 loads in flight: 38
@@ -49,15 +31,33 @@ pub const BLOCK_Y: usize = 8;
 const STRIDE: usize = TILE + 1;
 
 /// What one launch copies, from and to: `source` is `rows x cols` elements, of which a row begins
-/// every `leading` elements; `target` has `target_rows` rows of `target_leading` elements.
-struct Matrices<'a, T> {
-    source: &'a [T],
-    rows: usize,
-    cols: usize,
-    leading: usize,
-    target: *mut T,
-    target_rows: usize,
-    target_leading: usize,
+/// every `leading` elements; `target` has `target_rows` rows of `target_leading` elements. The
+/// argument block of these kernels.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Matrices<'a, T> {
+    pub source: &'a [T],
+    pub rows: usize,
+    pub cols: usize,
+    pub leading: usize,
+    pub target: *mut T,
+    pub target_rows: usize,
+    pub target_leading: usize,
+}
+
+impl<T> Matrices<'_, T> {
+    /// The same, of which nothing writes the source while the kernel runs.
+    ///
+    /// # Safety
+    ///
+    /// That is so.
+    #[inline(always)]
+    unsafe fn read_only(self) -> Self {
+        Matrices {
+            source: global::read_only(self.source),
+            ..self
+        }
+    }
 }
 
 /// Entry points that copy elements of these types.
@@ -74,22 +74,10 @@ macro_rules! entry_points {
         /// `target_rows * target_leading` elements that nothing else touches, and the launch has
         /// the shape above.
         #[kernel]
-        #[allow(clippy::too_many_arguments)] // two matrices
-        pub unsafe fn $name(
-            source: &[$element],
-            rows: usize,
-            cols: usize,
-            leading: usize,
-            target: *mut $element,
-            target_rows: usize,
-            target_leading: usize,
-        ) {
+        pub unsafe fn $name(matrices: Matrices<'_, $element>) {
             launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();
             $(let $staged = shared_array![$staged_element; $elements];)?
-            $body(
-                Matrices { source, rows, cols, leading, target, target_rows, target_leading }
-                $(, $staged)?
-            );
+            $body(matrices.read_only() $(, $staged)?);
         }
     )*};
 }

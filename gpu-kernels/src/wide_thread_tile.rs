@@ -66,7 +66,7 @@ kernel! {
     name: "wide-thread-tile",
     idea: "thread tiles of 16 x 12: fewer shared-memory reads for each FMA",
     variants: [
-        "wide-thread-tile" = fn wide_thread_tile(gemm: f32, partials)
+        "wide-thread-tile" = fn wide_thread_tile(gemm: f32)
             block(THREADS, 1) tile(BM, BN, BK)
             shared(stages: [f32; STAGES * STAGE + SCHEDULE])
             launch_bounds(2)
@@ -81,7 +81,7 @@ kernel! {
                 vector_stores: true,
                 rate: Some(Rate::h200(57.3, 0.68, 2)),
             }
-            => multiply(gemm, partials, stages);
+            => multiply(gemm, stages);
     ],
 }
 
@@ -120,8 +120,7 @@ impl Offsets {
 #[inline(always)]
 unsafe fn multiply(
     gemm: Gemm<'_, f32>,
-    partials: *mut f32, // (2 * ctas, BM, BN)
-    stages: *mut f32,   // (STAGES, BK * BM + BK * BN), then a Schedule; in shared memory
+    stages: *mut f32, // (STAGES, BK * BM + BK * BN), then a Schedule; in shared memory
 ) {
     const {
         assert!(THREADS == 4 * 32, "2 x 2 warps");
@@ -311,7 +310,7 @@ unsafe fn multiply(
         let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();
-        let partial = partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
+        let partial = gemm.partials.wrapping_add(workspace_tile * BM * BN); // (BM, BN)
         for i in 0..TM {
             for j in 0..TN / 4 {
                 let [p, q, r, s] = [0, 1, 2, 3].map(|lane| accumulators[i][4 * j + lane]);

@@ -1,11 +1,13 @@
 //! What the kernels say of themselves agrees with what they do and with each other.
 
 use cuda_std::simulator::Launch;
+use gpu_kernels::gemm::Gemm;
 use gpu_kernels::naive::naive;
 use gpu_kernels::naive_kahan::naive_kahan;
 use gpu_kernels::reference::reference_f64;
-use gpu_kernels::spec::{GemmFn, Grid, OperandLayout, Rounding};
+use gpu_kernels::spec::{Grid, OperandLayout, Rounding};
 use gpu_kernels::{remainder_variant, variants};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[test]
@@ -35,13 +37,32 @@ fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
     }
 }
 
+/// The product of a row and a column.
+fn row_by_column<'a, T: From<u8>>(a: &'a [T], b: &'a [T], c: *mut T) -> Gemm<'a, T> {
+    Gemm {
+        m: 1,
+        n: 1,
+        k: a.len(),
+        alpha: T::from(1),
+        a,
+        lda: a.len(),
+        b,
+        ldb: 1,
+        beta: T::from(0),
+        c,
+        ldc: 1,
+        batch_strides: [0; 3],
+        partials: null_mut(),
+    }
+}
+
 /// A kernel's element of C for a row of A and a column of B.
-fn element(kernel: GemmFn<f32>, a: [f32; 6], b: [f32; 6]) -> f32 {
+fn element(kernel: unsafe fn(Gemm<'_, f32>), a: [f32; 6], b: [f32; 6]) -> f32 {
     let bits = AtomicU32::new(f32::NAN.to_bits());
     let result = Launch::new(1, (64, 4)).run(|| {
-        let c = bits.as_ptr().cast();
+        let gemm = row_by_column(&a, &b, bits.as_ptr().cast());
         // SAFETY: C has one element, which one thread writes.
-        unsafe { kernel(1, 1, 6, 1.0, &a, 6, &b, 1, 0.0, c, 1) };
+        unsafe { kernel(gemm) };
     });
     result.expect("the kernel runs");
     f32::from_bits(bits.load(Ordering::Relaxed))
@@ -87,9 +108,9 @@ fn a_reference_keeps_what_is_far_below_the_last_bit_of_its_sums() {
     let of = |a: [f64; 4]| {
         let bits = AtomicU64::new(f64::NAN.to_bits());
         let result = Launch::new(1, (64, 4)).run(|| {
-            let c = bits.as_ptr().cast();
+            let gemm = row_by_column(&a, &b, bits.as_ptr().cast());
             // SAFETY: C has one element, which one thread writes.
-            unsafe { reference_f64(1, 1, 4, 1.0, &a, 4, &b, 1, 0.0, c, 1) };
+            unsafe { reference_f64(gemm) };
         });
         result.expect("the kernel runs");
         f64::from_bits(bits.load(Ordering::Relaxed))

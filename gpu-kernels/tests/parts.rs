@@ -32,6 +32,8 @@ fn product(memory: &Aligned, offsets: [usize; 3], [lda, ldb, ldc]: [usize; 3]) -
         beta: 0.0,
         c: c.as_ptr().cast_mut(),
         ldc,
+        batch_strides: [0; 3],
+        partials: std::ptr::null_mut(),
     }
 }
 

@@ -1,21 +1,30 @@
 //! Kernels that tests plant: wrong on purpose, to check that the errors are found.
 
 use gpu_gemm::Choice;
-use gpu_gemm::gpu_kernels::spec::{Block, EntryPoint, Function, GemmFn, Tile, Variant};
+use gpu_gemm::gpu_kernels::gemm::Gemm;
+use gpu_gemm::gpu_kernels::spec::{Block, DataType, EntryFn, EntryPoint, Tile, Variant};
+
+/// The argument block of a kernel of f32: the CTA's product.
+pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
+    // SAFETY: planted kernels are of f32, so that this is what a launch passes, and its matrices
+    // outlive it.
+    unsafe { block.cast::<Gemm<'static, f32>>().read().of_cta() }
+}
 
 /// A kernel of f32 with one thread for all of a small C, called `planted`.
-pub(crate) fn kernel(function: GemmFn<f32>) -> Choice {
+pub(crate) fn kernel(function: EntryFn) -> Choice {
     named("planted", Tile { m: 64, n: 64, k: 1 }, function)
 }
 
 /// The same, with a given name and tile.
-pub(crate) fn named(name: &'static str, tile: Tile, function: GemmFn<f32>) -> Choice {
+pub(crate) fn named(name: &'static str, tile: Tile, function: EntryFn) -> Choice {
     let entry = EntryPoint {
         name,
-        function: Function::GemmF32(function),
+        argument_bytes: size_of::<Gemm<'_, f32>>(),
+        function,
     };
     let block = Block { x: 1, y: 1 };
     // SAFETY: the planted kernels write no element but those of C.
-    let variant = unsafe { Variant::new(name, entry, block, tile) };
+    let variant = unsafe { Variant::new(name, entry, DataType::F32, block, tile) };
     Choice::even(Box::leak(Box::new(variant)))
 }

@@ -94,7 +94,7 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
     for shape in shapes {
         let layout = Layout::compact(shape);
         // The lower halves of small integers are zeros.
-        let data = match variant.splits_operands() {
+        let data = match variant.splits_operands {
             true => Data::Normal,
             false => Data::SmallIntegers { largest: 4 },
         };

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::F16;
-use gpu_gemm::gpu_kernels::spec::{CopyFn, SplitFn};
-use gpu_gemm::gpu_kernels::split::{COLUMNS, ROW_THREADS, split_columns, split_rows};
-use gpu_gemm::gpu_kernels::transpose::{BLOCK_X, BLOCK_Y, TILE, pad, transpose};
+use gpu_gemm::gpu_kernels::split::{COLUMNS, ROW_THREADS, Split, split_columns, split_rows};
+use gpu_gemm::gpu_kernels::transpose::{BLOCK_X, BLOCK_Y, Matrices, TILE, pad, transpose};
 
 const ROWS: usize = 70;
 const COLS: usize = 300;
@@ -39,7 +38,7 @@ fn source() -> Vec<f32> {
 }
 
 fn copied(
-    kernel: CopyFn<f32>,
+    kernel: unsafe fn(Matrices<'_, f32>),
     target: Target,
     configure: impl Fn(Launch) -> Launch,
 ) -> (Vec<f32>, Report) {
@@ -52,15 +51,15 @@ fn copied(
     let report = configure(launch).run(|| {
         // SAFETY: both matrices are as large as these numbers say, and the launch has the shape.
         unsafe {
-            kernel(
-                &source[..(ROWS - 1) * LEADING + COLS],
-                ROWS,
-                COLS,
-                LEADING,
-                start.load(Relaxed),
-                target.rows,
-                target.leading,
-            )
+            kernel(Matrices {
+                source: &source[..(ROWS - 1) * LEADING + COLS],
+                rows: ROWS,
+                cols: COLS,
+                leading: LEADING,
+                target: start.load(Relaxed),
+                target_rows: target.rows,
+                target_leading: target.leading,
+            })
         }
     });
     (elements, report.expect("no fault"))
@@ -141,7 +140,7 @@ fn to_split() -> Vec<f32> {
 
 /// The halves of each row, one after the other, and the scales; `None` where a kernel panics.
 fn split(
-    (kernel, is_transposed): (SplitFn, bool),
+    (kernel, is_transposed): (unsafe fn(Split<'_>), bool),
     (rows, depth): (usize, usize),
     elements: Vec<f32>,
     configure: impl Fn(Launch) -> Launch,
@@ -171,7 +170,17 @@ fn split(
     let report = configure(launch).run(|| {
         let (pairs, scales) = (targets.0.load(Relaxed), targets.1.load(Relaxed));
         // SAFETY: all are as large as these numbers say, and the launch has the shape.
-        unsafe { kernel(&source, rows, depth, leading, pairs, target_depth, scales) }
+        unsafe {
+            kernel(Split {
+                source: &source,
+                rows,
+                depth,
+                leading,
+                target: pairs,
+                target_depth,
+                scales,
+            })
+        }
     });
     let beside = (pairs.split_off(rows * target_depth), scales.split_off(rows));
     assert!(beside.0.iter().all(|pair| *pair == u32::MAX));
@@ -186,7 +195,7 @@ fn split(
 /// Elements behind what is written.
 const BESIDE: usize = 64;
 
-const SPLITS: [(SplitFn, bool); 2] = [(split_rows, false), (split_columns, true)];
+const SPLITS: [(unsafe fn(Split<'_>), bool); 2] = [(split_rows, false), (split_columns, true)];
 
 #[test]
 fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {

@@ -4,9 +4,8 @@
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
-use gpu_gemm::gpu_kernels::fix_up::{self, fix_up};
+use gpu_gemm::gpu_kernels::fix_up::{self, FixUp, fix_up};
 use gpu_gemm::gpu_kernels::fix_up_half::{fix_up_bf16, fix_up_f16};
-use gpu_gemm::gpu_kernels::spec::FixUpFn;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Bf16, F16};
 use tests::bits;
@@ -92,26 +91,26 @@ impl Divided {
     /// # Safety
     ///
     /// As for `fix_up`.
-    unsafe fn fix_up<T>(&self, fix_up: FixUpFn<T>, c: *mut T, partials: &[f32]) {
+    unsafe fn fix_up<T>(&self, fix_up: unsafe fn(FixUp<T>), c: *mut T, partials: &[f32]) {
         let ((m, n), (tile_m, tile_n)) = (self.c, self.tile);
         // SAFETY: the caller vouches for it.
         unsafe {
-            fix_up(
+            fix_up(FixUp {
                 m,
                 n,
-                self.k_iterations * TILE_K,
-                ALPHA,
-                BETA,
+                depth: self.k_iterations * TILE_K,
+                alpha: ALPHA,
                 c,
-                self.ldc,
-                partials.as_ptr(),
+                ldc: self.ldc,
+                beta: BETA,
+                partials: partials.as_ptr(),
                 tile_m,
                 tile_n,
-                TILE_K,
-                self.ctas,
-                self.data_parallel_waves,
-                self.groups,
-            );
+                tile_k: TILE_K,
+                ctas: self.ctas,
+                data_parallel_waves: self.data_parallel_waves,
+                groups: self.groups,
+            });
         }
     }
 }
@@ -252,7 +251,11 @@ fn another_order_would_give_other_sums() {
 
 #[test]
 fn a_c_of_16_bits_is_the_same_sums_rounded_once() {
-    fn is_rounded<T: Copy>(fix_up: FixUpFn<u16>, rounded: fn(f32) -> T, bits: fn(T) -> u16) {
+    fn is_rounded<T: Copy>(
+        fix_up: unsafe fn(FixUp<u16>),
+        rounded: fn(f32) -> T,
+        bits: fn(T) -> u16,
+    ) {
         for divided in CASES {
             let (partials, before) = (partials(&divided), before(&divided));
             let (expected, _) = divided.run(&partials, &before, |launch| launch);

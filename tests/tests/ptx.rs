@@ -206,16 +206,14 @@ fn waits_between_multiplications_are_remarked() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The kernels that multiply: of one product, and of batches.
+/// The kernels that multiply.
 fn entries_of_variants() -> impl Iterator<Item = &'static str> {
-    let entries = variants().flat_map(|variant| variant.entries());
-    entries.map(|entry| entry.name)
+    variants().map(|variant| variant.entry.name)
 }
 
 /// The variant that an entry point belongs to.
 fn variant_of(name: &str) -> Option<&'static Variant> {
-    let has = |variant: &&Variant| variant.entries().any(|entry| entry.name == name);
-    variants().find(has)
+    variants().find(|variant| variant.entry.name == name)
 }
 
 /// The kernels beside those that multiply.

@@ -41,6 +41,8 @@ unsafe extern "C" {
     pub safe fn __nvvm_by_value(parameter: *const u8, bytes: u64, alignment: u64);
     /// The same, and the value has an address that all threads may use.
     pub safe fn __nvvm_grid_constant(parameter: *const u8, bytes: u64, alignment: u64);
+    /// The same pointer, to memory that nothing writes while the kernel runs.
+    pub safe fn __nvvm_read_only(pointer: *const u8) -> *const u8;
     pub safe fn __nvvm_unroll(count: u32);
     pub safe fn __nvvm_opaque_u32(value: u32) -> u32;
     pub safe fn __nvvm_opaque_u64(value: u64) -> u64;

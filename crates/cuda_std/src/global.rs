@@ -1,4 +1,5 @@
-//! Accesses four floats of global memory in one 16-byte instruction (a float4), guaranteed.
+//! Accesses of global memory: four floats in one 16-byte instruction (a float4), guaranteed, and
+//! reads of what nothing writes.
 //!
 //! libNVVM joins four adjacent accesses into one if it sees that they begin at a multiple of 16
 //! bytes, and it loses track of that in about half of all places: for every second pointer
@@ -24,6 +25,27 @@
 
 #[cfg(cuda_device)]
 use core::arch::asm;
+
+/// The same elements, which are read-only: the kernel's loads may go by way of the read-only data
+/// cache (`ld.global.nc`, CUDA's `__ldg`), and be moved past other memory operations.
+///
+/// The compiler knows that of a parameter `&[T]` of a kernel; for a slice that is a field of a
+/// parameter this says it.
+///
+/// # Safety
+///
+/// The elements are in global memory, and nothing writes them while the kernel runs.
+#[inline(always)]
+pub unsafe fn read_only<T>(elements: &[T]) -> &[T] {
+    #[cfg(cuda_device)]
+    // SAFETY: it is the same memory.
+    unsafe {
+        let start = crate::device::__nvvm_read_only(elements.as_ptr().cast());
+        core::slice::from_raw_parts(start.cast(), elements.len())
+    }
+    #[cfg(not(cuda_device))]
+    elements
+}
 
 /// `source[0..4]`.
 ///

@@ -56,6 +56,9 @@ const POINTER: Type = Type::GENERIC_POINTER;
 /// The function that marks a loop.
 pub(crate) const UNROLL: &str = "__nvvm_unroll";
 
+/// Returns its argument, and says that nothing writes the memory that it leads to.
+pub(crate) const READ_ONLY: &str = "__nvvm_read_only";
+
 /// The array that stands for dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "__nvvm_dynamic_shared_memory";
 
@@ -162,6 +165,7 @@ const TABLE: &[Row] = &[
     ("__nvvm_cluster_dim", &[I32, I32, I32], VOID, Lowering::Kernel(Property::ClusterDim)),
     ("__nvvm_by_value", &[POINTER, I64, I64], VOID, Lowering::Kernel(Property::ByValue)),
     ("__nvvm_grid_constant", &[POINTER, I64, I64], VOID, Lowering::Kernel(Property::GridConstant)),
+    (READ_ONLY, &[POINTER], POINTER, Opaque),
     (UNROLL, &[I32], VOID, Unroll),
 ];
 

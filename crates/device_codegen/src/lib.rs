@@ -59,6 +59,7 @@ mod parameter_memory;
 mod parser;
 mod print;
 mod ptxas;
+mod read_only;
 mod runtime;
 mod source_place;
 mod unroll;
@@ -284,6 +285,7 @@ fn check(module: &mut Module, panic_messages: bool) -> Result<Vec<String>, Error
 
 /// Says in what the target has what stands in the module.
 fn translate(module: &mut Module, dialect: Dialect) -> Result<(), Error> {
+    read_only::mark_loads(module);
     intrinsics::lower_intrinsics(module)?;
     parameter_memory::make_loads_plain(module);
     unroll::apply_marks(module)?;
@@ -326,5 +328,6 @@ fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmM
 fn lower_opencl(mut module: Module, contraction: Contraction) -> Result<OpenClKernels, Error> {
     let panics = check(&mut module, true)?;
     translate(&mut module, Dialect::OpaquePointers)?;
+    opencl::fields::become_parameters(&mut module);
     Ok(opencl::print(&module, &panics, contraction))
 }

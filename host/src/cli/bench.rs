@@ -489,7 +489,7 @@ mod tests {
     fn a_wrong_kernel_among_right_ones_is_an_exit_code() {
         let wrong = || {
             let tile = Tile { m: 64, n: 64, k: 1 };
-            let lazy = planted::named("lazy", tile, |_, _, _, _, _, _, _, _, _, _, _| ());
+            let lazy = planted::named("lazy", tile, |_| ());
             Asked::Rung(Rung::Gpu(lazy))
         };
         let right = || Asked::Rung(Rung::Gpu(Choice::even(&naive::KERNEL.variants[0])));

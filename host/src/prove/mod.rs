@@ -188,13 +188,14 @@ mod tests {
     use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
-    use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
+    use gpu_gemm::gpu_kernels::gemm::Gemm;
+    use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
 
     /// Leaves C as it is.
     fn lazy() -> Rung {
         let tile = Tile { m: 8, n: 8, k: 1 };
-        let function: GemmFn<f32> = |_, _, _, _, _, _, _, _, _, _, _| ();
+        let function: EntryFn = |_| ();
         Rung::Gpu(planted::named("lazy", tile, function))
     }
 
@@ -202,7 +203,20 @@ mod tests {
     /// all of a small C.
     fn truncating() -> Rung {
         let tile = Tile { m: 16, n: 16, k: 1 };
-        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+        let function: EntryFn = |block| {
+            let Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                c,
+                ldc,
+                ..
+            } = planted::gemm(block);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
                 let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
                 let sum: f32 = products.map(f32::trunc).sum();
@@ -259,7 +273,21 @@ mod tests {
     /// alpha and beta holds.
     macro_rules! off_by_a_bit {
         ($where:expr) => {{
-            let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, beta, c, ldc| {
+            let function: EntryFn = |block| {
+                let Gemm {
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    a,
+                    lda,
+                    b,
+                    ldb,
+                    beta,
+                    c,
+                    ldc,
+                    ..
+                } = planted::gemm(block);
                 for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                     let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
                     let sum: f32 = products.sum();
@@ -306,7 +334,20 @@ mod tests {
 
     /// Right on small integers: it keeps as many bits of A and B as tensor cores do.
     fn low_precision() -> Rung {
-        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+        let function: EntryFn = |block| {
+            let Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                c,
+                ldc,
+                ..
+            } = planted::gemm(block);
             let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let terms = (0..k).map(|index| (a[row * lda + index], b[index * ldb + col]));
@@ -339,7 +380,20 @@ mod tests {
         LAUNCHES.store(0, Ordering::Relaxed);
         OF.store(batch, Ordering::Relaxed);
         WRONG.store(product.load(Ordering::Relaxed), Ordering::Relaxed);
-        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+        let function: EntryFn = |block| {
+            let Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                c,
+                ldc,
+                ..
+            } = planted::gemm(block);
             let product = LAUNCHES.fetch_add(1, Ordering::Relaxed) % OF.load(Ordering::Relaxed);
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
@@ -424,7 +478,20 @@ mod tests {
     #[test]
     fn the_time_of_a_run_is_what_it_took_and_the_speed_follows() {
         const LEAST: f64 = 5e-3;
-        let slow: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+        let slow: EntryFn = |block| {
+            let Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                c,
+                ldc,
+                ..
+            } = planted::gemm(block);
             std::thread::sleep(std::time::Duration::from_secs_f64(LEAST));
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
@@ -448,7 +515,20 @@ mod tests {
     #[test]
     fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
-        let function: GemmFn<f32> = |m, n, k, alpha, a, lda, b, ldb, _, c, ldc| {
+        let function: EntryFn = |block| {
+            let Gemm {
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                lda,
+                b,
+                ldb,
+                c,
+                ldc,
+                ..
+            } = planted::gemm(block);
             let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
             for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
                 let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);

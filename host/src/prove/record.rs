@@ -130,10 +130,7 @@ pub(super) fn record(
                 device => choice.plan(request.call(choice.variant.types.a), &device.facts())?,
             };
             let variant = plan.variant();
-            let is_own = |launch: &&Launch| {
-                let mut entries = variant.entries();
-                entries.any(|entry| entry.name == launch.kernel.name)
-            };
+            let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
             let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
             Ok(Record {
                 backend: machine.device.backend().to_string(),

@@ -110,7 +110,7 @@ impl List {
             tile_k: variant.tile.k,
             unit: variant.unit.name(),
             least_capability: variant.least_capability,
-            batched: variant.batched.is_some(),
+            batched: variant.takes_batches(),
             error_model: variant.rounding.error_scale().name(),
         };
         let kernel = |kernel: &&Kernel| ListedKernel {
@@ -321,7 +321,7 @@ mod tests {
             let (of_batches, _) = of_batches.split_once('.').unwrap();
             let named: Vec<&str> = of_batches.split(", ").collect();
             let mut batched: Vec<&str> = gpu_gemm::gpu_kernels::variants()
-                .filter(|variant| variant.batched.is_some())
+                .filter(|variant| variant.takes_batches())
                 .map(|variant| variant.name)
                 .collect();
             batched.dedup();

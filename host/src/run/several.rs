@@ -92,8 +92,9 @@ mod tests {
     use crate::planted;
     use crate::verify::{self, Coverage, small_integers};
     use gpu_gemm::device::several::Member;
+    use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
-    use gpu_gemm::gpu_kernels::spec::{GemmFn, Tile};
+    use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Device, DeviceChoice, ElementType, Shape, Simulator, Transpose};
 
     fn simulators(count: usize) -> Devices {
@@ -247,7 +248,8 @@ mod tests {
     #[test]
     fn the_device_that_fails_is_named() {
         // Of 5 rows the second device has 3.
-        const FAILS_ON_THREE_ROWS: GemmFn<f32> = |m, _, _, _, a, _, _, _, _, _, _| {
+        const FAILS_ON_THREE_ROWS: EntryFn = |block| {
+            let Gemm { m, a, .. } = planted::gemm(block);
             assert!(m != 3, "three rows, {} elements", a.len());
         };
         let planted = planted::kernel(FAILS_ON_THREE_ROWS);

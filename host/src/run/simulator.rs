@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::data::{Data, Layout, Matrix};
     use crate::planted;
-    use gpu_gemm::gpu_kernels::spec::GemmFn;
+    use gpu_gemm::gpu_kernels::spec::EntryFn;
     use gpu_gemm::{Device, Shape};
 
     fn simulator() -> Device {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.
-    fn run(function: GemmFn<f32>) -> Result<Run<f32>, RunError> {
+    fn run(function: EntryFn) -> Result<Run<f32>, RunError> {
         let shape = Shape::new(3, 4, 5);
         let layout = Layout::padded(shape, [1; 3], [1; 3]);
         let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 1.0).unwrap();
@@ -99,22 +99,26 @@ mod tests {
 
     macro_rules! planted {
         (|$a:ident, $c:ident, $ldc:ident| $body:expr) => {
-            |m, n, k, _, $a, lda, b, ldb, _, $c, $ldc| {
-                assert_eq!((m, n, k, lda, ldb, $ldc), (3, 4, 5, 6, 5, 5));
-                assert_eq!(($a.len(), b.len()), (2 * 6 + 5, 4 * 5 + 4));
+            |block| {
+                let gemm = planted::gemm(block);
+                let ($a, $c, $ldc) = (gemm.a, gemm.c, gemm.ldc);
+                let shape = (gemm.m, gemm.n, gemm.k);
+                assert_eq!((shape, gemm.lda, gemm.ldb, $ldc), ((3, 4, 5), 6, 5, 5));
+                assert_eq!(($a.len(), gemm.b.len()), (2 * 6 + 5, 4 * 5 + 4));
+                let _ = $ldc;
                 // SAFETY: each planted kernel stays inside C's guard bands.
                 unsafe { $body }
             }
         };
     }
 
-    const WRITES_INSIDE: GemmFn<f32> = planted!(|a, c, ldc| *c.add(2 * ldc + 3) = a[0]);
-    const WRITES_PADDING: GemmFn<f32> = planted!(|a, c, ldc| *c.add(4) = 0.0);
-    const WRITES_BEFORE: GemmFn<f32> = planted!(|a, c, ldc| *c.sub(2) = 0.0);
-    const WRITES_PAST_THE_END: GemmFn<f32> = planted!(|a, c, ldc| *c.add(3 * ldc + 8) = 0.0);
-    const READS_PAST_THE_END: GemmFn<f32> = planted!(|a, c, ldc| *c = a[a.len()]);
+    const WRITES_INSIDE: EntryFn = planted!(|a, c, ldc| *c.add(2 * ldc + 3) = a[0]);
+    const WRITES_PADDING: EntryFn = planted!(|a, c, ldc| *c.add(4) = 0.0);
+    const WRITES_BEFORE: EntryFn = planted!(|a, c, ldc| *c.sub(2) = 0.0);
+    const WRITES_PAST_THE_END: EntryFn = planted!(|a, c, ldc| *c.add(3 * ldc + 8) = 0.0);
+    const READS_PAST_THE_END: EntryFn = planted!(|a, c, ldc| *c = a[a.len()]);
 
-    fn trespass(function: GemmFn<f32>) -> Trespass {
+    fn trespass(function: EntryFn) -> Trespass {
         match run(function) {
             Err(RunError::Trespass { what, .. }) => what,
             other => panic!("not a trespass: {other:?}"),

@@ -454,8 +454,8 @@ const BATCH: &str = "--batch 5";
 
 fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
     for (kernel, precision, name, entry) in [
-        ("tiled-32", "f32", "gemm_ex_batched", "tiled_32_batched"),
-        ("tiled-32", "f64", "gemm_ex_batched", "tiled_32_f64_batched"),
+        ("tiled-32", "f32", "gemm_ex_batched", "tiled_32"),
+        ("tiled-32", "f64", "gemm_ex_batched", "tiled_32_f64"),
     ] {
         let more = format!("{BATCH} --kernel {kernel} --dtype {precision} --padding 2 --beta 0.5");
         let (report, log) = report(EXACT, &format!("{more} --baseline cublas"));

@@ -25,6 +25,7 @@ mod assembly;
 mod body;
 mod calls;
 mod expression;
+pub(crate) mod fields;
 mod flow;
 mod function;
 mod instruction;

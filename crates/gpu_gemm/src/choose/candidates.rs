@@ -74,7 +74,7 @@ pub(super) fn is_usable(variant: &Variant, call: &Call, facts: &DeviceFacts) -> 
     let is_stream_k = variant.grid == Grid::StreamK;
     let runs_stream_k = || variants().any(|other| other.grid == Grid::StreamK && may_win(other));
     // One launch for many small products beats a better kernel for one after the other.
-    let is_for_batches = call.batch.count > 1 && variant.batched.is_some();
+    let is_for_batches = call.batch.count > 1 && variant.takes_batches();
     multiplies && may_win(variant) && (is_stream_k || is_for_batches || !runs_stream_k())
 }
 

@@ -55,9 +55,9 @@ pub fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
 
 /// The products of a batch that a launch computes together.
 fn together(panel: &Panel) -> u64 {
-    match panel.batched() {
-        Some(_) => panel.call().batch.count as u64,
-        None => 1,
+    match panel.is_one_launch() {
+        true => panel.call().batch.count as u64,
+        false => 1,
     }
 }
 

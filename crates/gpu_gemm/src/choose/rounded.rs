@@ -52,7 +52,7 @@ pub(super) fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
     if variant.grid != Grid::Persistent {
         return model::seconds(plan, facts);
     }
-    let of_one: f64 = match variant.splits_operands() {
+    let of_one: f64 = match variant.splits_operands {
         true => {
             let of_panels = plan.panels().iter().map(|panel| of_split(panel, facts));
             of_panels.sum()

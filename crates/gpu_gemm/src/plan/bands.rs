@@ -55,7 +55,7 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
     let (tile_m, tile_n) = (tile.m as usize, tile.n as usize);
     let most_x = MOST_CTAS_X as usize;
     // Split operands have rows twice as long.
-    let depth = match variant.splits_operands() {
+    let depth = match variant.splits_operands {
         true => shape.k.saturating_mul(2).saturating_add(128),
         false => shape.k,
     };
@@ -92,7 +92,7 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_kernels::spec::Block;
+    use gpu_kernels::spec::{Block, DataType};
 
     fn planned(m: usize, n: usize) -> Vec<Band> {
         planned_as(Grid::Tiles, m, n)
@@ -106,7 +106,7 @@ mod tests {
         let entry = gpu_kernels::naive::KERNEL.variants[0].entry;
         let (block, tile) = (Block { x: 8, y: 8 }, Tile { m: 16, n: 32, k: 1 });
         // SAFETY: it is never launched.
-        let mut variant = unsafe { Variant::new("", entry, block, tile) };
+        let mut variant = unsafe { Variant::new("", entry, DataType::F32, block, tile) };
         variant.grid = grid;
         bands(&variant, Shape { m, n, k: 1 })
     }

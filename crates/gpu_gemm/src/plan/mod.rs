@@ -101,7 +101,7 @@ impl Plan {
     /// kernel computes all of them in one launch.
     pub fn repeats(&self) -> usize {
         let count = self.call.batch.count;
-        let is_one_launch = self.panels.iter().all(|panel| panel.batched().is_some());
+        let is_one_launch = self.panels.iter().all(|panel| panel.is_one_launch());
         match is_one_launch {
             true => 1,
             false => count,

@@ -65,9 +65,9 @@ impl OperandCopy {
     }
 
     /// The scales of a split operand, one for each row of the copy.
-    pub(super) fn scales(&self) -> Argument {
+    pub(super) fn scales(&self) -> Address {
         let bytes = self.elements() * self.element.bytes();
-        Argument::Slice(self.view().address.after(bytes), self.target.0)
+        self.view().address.after(bytes)
     }
 
     /// The launch that splits the matrix at `source`.
@@ -87,9 +87,6 @@ impl OperandCopy {
                 self.source.0,
             ),
         };
-        let Argument::Slice(scales, _) = self.scales() else {
-            unreachable!("scales are a slice");
-        };
         Launch {
             kernel,
             // `bands` has refused more rows.
@@ -97,6 +94,7 @@ impl OperandCopy {
             products: 1,
             block: (block.0 as u32, block.1 as u32),
             dynamic_shared_bytes: 0,
+            element: self.element,
             arguments: vec![
                 Argument::Slice(source.address, source.extent),
                 Argument::Count(rows),
@@ -104,7 +102,7 @@ impl OperandCopy {
                 Argument::Count(source.leading),
                 Argument::Pointer(self.view().address),
                 Argument::Count(depth),
-                Argument::Pointer(scales),
+                Argument::Pointer(self.scales()),
             ],
             waits: Waits::ForTheStream,
         }
@@ -134,6 +132,7 @@ impl OperandCopy {
             products: 1,
             block: (transpose::BLOCK_X as u32, transpose::BLOCK_Y as u32),
             dynamic_shared_bytes: 0,
+            element: self.element,
             arguments: vec![
                 Argument::Slice(source.address, source.extent),
                 Argument::Count(self.source.0),
@@ -174,7 +173,7 @@ pub(super) fn copy(
         .any(|&(size, tile)| variant.exact_tiles && !size.is_multiple_of(tile as usize));
     let transposed = stored.major(factor) != layout.major;
     let is_misaligned = layout.alignment > 1 && !stored.aligned;
-    if variant.splits_operands() {
+    if variant.splits_operands {
         let [(mn, _), k] = match factor {
             Factor::A => sides,
             Factor::B => [sides[1], sides[0]],

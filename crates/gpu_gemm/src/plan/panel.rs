@@ -2,7 +2,7 @@
 
 use gpu_kernels::fix_up::{self, FIX_UP};
 use gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
-use gpu_kernels::spec::{ElementType, EntryPoint, Grid, Major, Rounding, Variant};
+use gpu_kernels::spec::{ElementType, Grid, Major, Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
 
 use super::bands::{MOST_CTAS_Z, TooLarge, bands};
@@ -64,9 +64,9 @@ impl Panel {
         };
         if variant.grid.is_stream_k() && !call.shape.is_empty() {
             // The products of a batch fill the GPU: no tile is split.
-            let decomposition = match panel.batched() {
-                Some(_) => Decomposition::DATA_PARALLEL,
-                None => decomposition,
+            let decomposition = match panel.is_one_launch() {
+                true => Decomposition::DATA_PARALLEL,
+                false => decomposition,
             };
             let rounds = variant.grid == Grid::PersistentStreamK
                 && decomposition.is_rounds(tiles(call.shape, variant.tile));
@@ -155,11 +155,11 @@ impl Panel {
         self.workspace_bytes
     }
 
-    /// The entry point that computes all products of a batch in one launch, if this is a batch and
-    /// there is one. Operand copies are made for one product after the other.
-    pub fn batched(&self) -> Option<EntryPoint> {
-        let is_batch = self.call.batch.count > 1 && self.copies().next().is_none();
-        self.variant.batched.filter(|_| is_batch)
+    /// Whether one launch computes all products of a batch. Operand copies are made for one product
+    /// after the other, and a tensor map describes the matrices of one.
+    pub fn is_one_launch(&self) -> bool {
+        let is_batch = self.call.batch.count > 1;
+        is_batch && self.copies().next().is_none() && self.variant.takes_batches()
     }
 
     fn tile_elements(&self) -> usize {
@@ -191,12 +191,11 @@ impl Panel {
                 let skipped = band.first_row.saturating_mul(a.leading);
                 let a = a.after(skipped, self.variant.types.a);
                 let arguments = self.gemm_arguments(band.rows, a, b, self.c(band.first_row));
-                self.add_launch(band.grid, arguments, Waits::ForTheStream, launches);
+                self.add_launches_of_batch(band.grid, arguments, Waits::ForTheStream, launches);
             }
             return Ok(());
         };
-        let mut arguments = self.gemm_arguments(self.call.shape.m, a, b, self.c(0));
-        arguments.push(Argument::Pointer(self.partials()));
+        let arguments = self.gemm_arguments(self.call.shape.m, a, b, self.c(0));
         let grid = (decomposition.ctas, decomposition.data_parallel_waves + 1);
         // A launch that follows another one of the same product begins early, and waits in the
         // kernel. So does a matrix-vector kernel after whatever else is on the stream: it saves
@@ -206,7 +205,7 @@ impl Panel {
             true => Waits::InTheKernel,
             false => Waits::ForTheStream,
         };
-        self.add_launch(grid, arguments, waits, launches);
+        self.add_launches_of_batch(grid, arguments, waits, launches);
         if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
             launches.push(self.fix_up_launch(&stream_k));
         }
@@ -241,9 +240,10 @@ impl Panel {
         }
     }
 
-    /// The parameters that all multiplying kernels share, for `rows` rows of C.
+    /// A [`Gemm`](gpu_kernels::gemm::Gemm), for `rows` rows of C.
     fn gemm_arguments(&self, rows: usize, a: View, b: View, c: Address) -> Vec<Argument> {
         let Shape { n, k, .. } = self.call.shape;
+        let [stride_a, stride_b, stride_c] = self.call.batch.strides;
         vec![
             Argument::Count(rows),
             Argument::Count(n),
@@ -256,28 +256,27 @@ impl Panel {
             Argument::Beta,
             Argument::Pointer(c),
             Argument::Count(self.call.ldc),
+            Argument::Count(stride_a),
+            Argument::Count(stride_b),
+            Argument::Count(stride_c),
+            Argument::Pointer(self.partials()),
         ]
     }
 
-    /// Adds a launch of the kernel for a product, or for all products of a batch where it has an
-    /// entry point for that.
-    fn add_launch(
+    /// Adds the launches of a kernel for all products of the batch, or for the first if the others
+    /// follow one by one. A grid has at most [`MOST_CTAS_Z`] CTAs along z, one for each product.
+    fn add_launches_of_batch(
         &self,
         grid: (u32, u32),
         arguments: Vec<Argument>,
         waits: Waits,
         launches: &mut Vec<Launch>,
     ) {
-        let launch = self.launch(grid, arguments, waits);
-        match self.batched() {
-            Some(entry) => self.add_batched_launches(entry, &launch, launches),
-            None => launches.push(launch),
+        let of_one = self.launch(grid, arguments, waits);
+        if !self.is_one_launch() {
+            launches.push(of_one);
+            return;
         }
-    }
-
-    /// Adds the launches of a kernel for all products of the batch: one, if a grid can have so many
-    /// CTAs along z. `of_one` is the launch for the first product.
-    fn add_batched_launches(&self, entry: EntryPoint, of_one: &Launch, launches: &mut Vec<Launch>) {
         let (batch, types) = (self.call.batch, self.variant.types);
         let [a, b, c] = batch.strides;
         let stride = |memory: Memory| match memory {
@@ -302,11 +301,8 @@ impl Panel {
                 other => other,
             });
             launches.push(Launch {
-                kernel: entry,
                 products: count as u32,
-                arguments: arguments
-                    .chain(batch.strides.map(Argument::Count))
-                    .collect(),
+                arguments: arguments.collect(),
                 ..of_one.clone()
             });
         }
@@ -337,37 +333,6 @@ impl Panel {
                 box_columns: BOX_ROW_BYTES / element.bytes(),
             })
         };
-        if variant.splits_operands() {
-            let split = |factor: Factor, rows: usize| {
-                // Without a depth nothing is split, and nothing is read.
-                let empty = Argument::Slice(Memory::Workspace.start(), 0);
-                let copy = self.copy_of(factor);
-                let view = copy.map(|copy| copy.view());
-                let view = view.unwrap_or_else(|| if factor == Factor::A { a } else { b });
-                let columns = copy.map_or(0, |copy| copy.view().leading);
-                let scales = copy.map_or(empty, |copy| copy.scales());
-                [map(view, ElementType::F16, (rows, columns), tile.m), scales]
-            };
-            let c = Argument::Pointer(self.c(0));
-            let arguments = [
-                &[m, n, k].map(Argument::Count)[..],
-                &[Argument::Alpha],
-                &split(Factor::A, m),
-                &split(Factor::B, n),
-                &[Argument::Beta, c, Argument::Count(self.call.ldc)],
-            ];
-            let ctas = self.tiles().min(self.ctas as usize) as u32;
-            launches.push(self.launch((ctas, 1), arguments.concat(), Waits::InTheKernel));
-            return Ok(());
-        }
-        let a = match variant.a.major {
-            Major::K => map(a, variant.types.a, (m, k), tile.m),
-            Major::Mn => map(a, variant.types.a, (k, m), tile.k),
-        };
-        let b = match variant.b.major {
-            Major::K => map(b, variant.types.b, (n, k), tile.n),
-            Major::Mn => map(b, variant.types.b, (k, n), tile.k),
-        };
         // Boxes of C are square.
         let rows_of_c = (BOX_ROW_BYTES / variant.types.c.bytes()) as u32;
         let c = View {
@@ -375,30 +340,58 @@ impl Panel {
             extent: 0,
             leading: self.call.ldc,
         };
+        let (a, b, scales) = match variant.splits_operands {
+            true => {
+                // Without a depth nothing is split, and nothing is read.
+                let split = |factor: Factor, stored: View, rows: usize| {
+                    let copy = self.copy_of(factor);
+                    let view = copy.map_or(stored, |copy| copy.view());
+                    let columns = copy.map_or(0, |copy| copy.view().leading);
+                    map(view, ElementType::F16, (rows, columns), tile.m)
+                };
+                let scales = [Factor::A, Factor::B].map(|factor| match self.copy_of(factor) {
+                    Some(copy) => Argument::Pointer(copy.scales()),
+                    None => Argument::Count(0),
+                });
+                (split(Factor::A, a, m), split(Factor::B, b, n), scales)
+            }
+            false => {
+                let a = match variant.a.major {
+                    Major::K => map(a, variant.types.a, (m, k), tile.m),
+                    Major::Mn => map(a, variant.types.a, (k, m), tile.k),
+                };
+                let b = match variant.b.major {
+                    Major::K => map(b, variant.types.b, (n, k), tile.n),
+                    Major::Mn => map(b, variant.types.b, (k, n), tile.k),
+                };
+                (a, b, [Argument::Count(0); 2])
+            }
+        };
+        let stream_k = self.stream_k();
+        // A `MappedBlock`.
         let mut arguments = vec![
+            a,
+            b,
+            map(c, variant.types.c, (m, n), rows_of_c),
             Argument::Count(m),
             Argument::Count(n),
             Argument::Count(k),
             Argument::Alpha,
-            a,
-            b,
-            Argument::Beta,
             Argument::Pointer(c.address),
             Argument::Count(self.call.ldc),
-            map(c, variant.types.c, (m, n), rows_of_c),
+            Argument::Beta,
+            Argument::Pointer(self.partials()),
+            Argument::Count(stream_k.map_or(0, |stream_k| stream_k.data_parallel_waves)),
         ];
-        if let Some(stream_k) = self.stream_k() {
-            arguments.push(Argument::Pointer(self.partials()));
-            arguments.push(Argument::Count(stream_k.data_parallel_waves));
-            let grid = (stream_k.ctas as u32, 1);
-            launches.push(self.launch(grid, arguments, Waits::InTheKernel));
-            if self.is_split {
-                launches.push(self.fix_up_launch(&stream_k));
-            }
-            return Ok(());
+        arguments.extend(scales);
+        let ctas = match stream_k {
+            Some(stream_k) => stream_k.ctas,
+            None => self.tiles().min(self.ctas as usize),
+        };
+        launches.push(self.launch((ctas as u32, 1), arguments, Waits::InTheKernel));
+        if let Some(stream_k) = stream_k.filter(|_| self.is_split) {
+            launches.push(self.fix_up_launch(&stream_k));
         }
-        let ctas = self.tiles().min(self.ctas as usize) as u32;
-        launches.push(self.launch((ctas, 1), arguments, Waits::InTheKernel));
         Ok(())
     }
 
@@ -410,6 +403,7 @@ impl Panel {
             products: 1,
             block: (variant.block.x, variant.block.y),
             dynamic_shared_bytes: variant.dynamic_shared_bytes(self.call.shape.k),
+            element: variant.types.a,
             arguments,
             waits,
         }
@@ -429,10 +423,11 @@ impl Panel {
             .div_ceil(fix_up::elements_of_block(groups));
         let [tile_m, tile_n, tile_k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
         let (waves, of_grid) = (stream_k.data_parallel_waves, stream_k.ctas);
+        // A `FixUp`.
         let arguments = [
             &[m, n, k].map(Argument::Count)[..],
-            &[Argument::Alpha, Argument::Beta],
-            &[Argument::Pointer(self.c(0)), Argument::Count(self.call.ldc)],
+            &[Argument::Alpha, Argument::Pointer(self.c(0))],
+            &[Argument::Count(self.call.ldc), Argument::Beta],
             &[Argument::Pointer(self.partials())],
             &[tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count),
         ];
@@ -446,6 +441,7 @@ impl Panel {
             products: 1,
             block: (fix_up::THREADS as u32, 1),
             dynamic_shared_bytes: 0,
+            element: self.variant.types.c,
             arguments: arguments.concat(),
             waits: Waits::InTheKernel,
         }

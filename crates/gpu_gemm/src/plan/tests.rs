@@ -1,6 +1,13 @@
 //! Tests of plans, with the kernels of the table.
 
+use std::mem::offset_of;
+
+use gpu_kernels::fix_up::FixUp;
+use gpu_kernels::gemm::Gemm;
+use gpu_kernels::mapped_gemm::MappedBlock;
 use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant};
+use gpu_kernels::split::Split;
+use gpu_kernels::transpose::Matrices;
 use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
@@ -154,6 +161,9 @@ fn the_arguments_of_a_launch_say_where_the_matrices_and_their_copies_lie() {
             Argument::Beta,
             Argument::Pointer(Memory::C.start()),
             Argument::Count(3000),
+            Argument::Count(0),
+            Argument::Count(0),
+            Argument::Count(0),
             Argument::Pointer(workspace.after(4 * 512 * 1024)),
         ]
     );
@@ -386,15 +396,11 @@ const NO: [Transpose; 2] = [Transpose::No; 2];
 #[test]
 fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
     let shape = Shape::new(130, 60, 36);
-    for (name, entry, grid, strides_at) in [
-        ("double-buffer-sn8", "double_buffer_sn8_batched", (1, 2), 11),
-        (
-            "async-pipeline-64x64-nn",
-            "async_pipeline_64x64_nn_batched",
-            (3, 1),
-            12,
-        ),
-        ("fp64-tensor", "fp64_tensor_batched", (1, 2), 11),
+    for (name, grid) in [
+        ("naive", (1, 33)),
+        ("double-buffer-sn8", (1, 2)),
+        ("async-pipeline-64x64-nn", (3, 1)),
+        ("fp64-tensor", (1, 2)),
     ] {
         let plan = batched(name, shape, NO, 7);
         let [launch] = plan.launches() else {
@@ -402,7 +408,7 @@ fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
         };
         assert_eq!(
             (launch.kernel.name, launch.grid, launch.products),
-            (entry, grid, 7)
+            (variant(name).entry.name, grid, 7)
         );
         assert_eq!((plan.repeats(), plan.workspace_bytes()), (1, 0));
         let [a, b, c] = [130 * 36, 36 * 60, 130 * 60];
@@ -414,23 +420,18 @@ fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
             launch.arguments[6],
             Argument::Slice(Memory::B.start(), 7 * b)
         );
-        assert_eq!(
-            launch.arguments[strides_at..],
-            [a, b, c].map(Argument::Count)
-        );
+        assert_eq!(launch.arguments[11..14], [a, b, c].map(Argument::Count));
         assert_eq!(launch.ctas(), 7 * u64::from(grid.0 * grid.1));
         // A single product is what it always was.
         let one = batched(name, shape, NO, 1);
-        assert_eq!(one.launches()[0].kernel.name, variant(name).entry.name);
         assert_eq!((one.launches()[0].products, one.repeats()), (1, 1));
     }
 }
 
 #[test]
-fn what_has_no_entry_point_for_batches_or_needs_copies_is_launched_for_each_product() {
+fn what_needs_copies_or_two_kernels_is_launched_for_each_product() {
     let shape = Shape::new(130, 261, 37);
     for (name, transposes) in [
-        ("naive", NO),
         ("async-pipeline", NO),
         ("double-buffer-sn8", [Transpose::Yes, Transpose::No]),
         // It leaves an N remainder to another kernel.
@@ -538,4 +539,50 @@ fn an_operand_that_all_products_share_is_no_longer_than_one() {
         plan.launches()[0].arguments[4],
         Argument::Slice(Memory::A.start(), 0)
     );
+}
+
+/// Plans list the fields of a block in the order of words: see `gemm_arguments` and its like.
+#[test]
+fn fields_of_argument_blocks_are_words_in_the_order_of_the_lists() {
+    macro_rules! words {
+        ($block:ty: $($field:ident),*) => {
+            [$(offset_of!($block, $field)),*].map(|byte| byte / 8)
+        };
+    }
+    macro_rules! of_gemm {
+        ($block:ty) => {
+            words!($block: m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, batch_strides, partials)
+        };
+    }
+    let expected = [0, 1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13, 16];
+    assert_eq!(of_gemm!(Gemm<'_, f32>), expected);
+    assert_eq!(of_gemm!(Gemm<'_, f64>), expected);
+    assert_eq!(of_gemm!(Gemm<'_, u16, u16, f32>), expected);
+    macro_rules! of_maps {
+        ($block:ty) => {
+            words!(
+                $block: a, b, c_boxes, m, n, k, alpha, c, ldc, beta, partials, data_parallel_waves,
+                a_scales, b_scales
+            )
+        };
+    }
+    let expected = [0, 16, 32, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58];
+    assert_eq!(of_maps!(MappedBlock), expected);
+    assert_eq!(of_maps!(MappedBlock<f64, f64>), expected);
+    let of_fix_up = words!(
+        FixUp<f32>: m, n, depth, alpha, c, ldc, beta, partials, tile_m, tile_n, tile_k, ctas,
+        data_parallel_waves, groups
+    );
+    assert!(of_fix_up.into_iter().eq(0..14));
+    let of_copy = words!(
+        Matrices<'_, u16>: source, rows, cols, leading, target, target_rows, target_leading
+    );
+    assert_eq!(of_copy, [0, 2, 3, 4, 5, 6, 7]);
+    let of_split = words!(Split<'_>: source, rows, depth, leading, target, target_depth, scales);
+    assert_eq!(of_split, [0, 2, 3, 4, 5, 6, 7]);
+    // A slice is its address and its length.
+    let slice: &[u16] = &[1, 2, 3];
+    // SAFETY: both are two words, of which each is a number.
+    let parts: [usize; 2] = unsafe { std::mem::transmute(slice) };
+    assert_eq!(parts, [slice.as_ptr() as usize, 3]);
 }

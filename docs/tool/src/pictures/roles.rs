@@ -71,7 +71,7 @@ pub fn draw(title: &str, variant: &Variant) -> Drawing {
     let (consumers, stores) = (1 + stages, 2 + stages);
     // Threads store from registers where the copy engine does not.
     let is_f64 = variant.types.c == ElementType::F64;
-    let engine_stores = !variant.splits_operands() && !is_alone && !is_f64;
+    let engine_stores = !variant.splits_operands && !is_alone && !is_f64;
     let (asks, multiplies) = match is_alone {
         true => ("one thread", "warpgroup"),
         false => ("producer", "consumers"),

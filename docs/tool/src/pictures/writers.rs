@@ -3,7 +3,8 @@
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use gpu_kernels::spec::{Function, Grid, Major, OperandLayout, Variant};
+use gpu_kernels::gemm::Gemm;
+use gpu_kernels::spec::{DataType, ElementType, Grid, Major, OperandLayout, Variant};
 
 /// For each element of a C of `rows x columns`, the thread of CTA (0, 0) that writes it, by its
 /// number in the CTA. Found by running the kernel in the simulator, where every thread gets its
@@ -18,13 +19,14 @@ pub fn writers(
     columns: usize,
 ) -> Result<Vec<Option<usize>>, String> {
     let elements = variant.block.threads() as usize * rows * columns;
-    let written: Vec<bool> = match variant.entry.function {
-        Function::GemmF32(_) | Function::StreamK(_) => {
+    let takes_slices = !variant.grid.is_persistent();
+    let written: Vec<bool> = match variant.types.data_type() {
+        DataType::F32 if takes_slices => {
             let mut results = vec![f32::NAN; elements];
             run(variant, rows, columns, Results::F32(&mut results))?;
             results.iter().map(|element| !element.is_nan()).collect()
         }
-        Function::GemmF64(_) => {
+        DataType::F64 if takes_slices => {
             let mut results = vec![f64::NAN; elements];
             run(variant, rows, columns, Results::F64(&mut results))?;
             results.iter().map(|element| !element.is_nan()).collect()
@@ -46,6 +48,30 @@ pub fn writers(
 enum Results<'a> {
     F32(&'a mut [f32]),
     F64(&'a mut [f64]),
+}
+
+/// A product with a compact C. A single CTA splits no tile, and needs no workspace.
+fn product<'a, T: From<u8>>(
+    (m, n, k): (usize, usize, usize),
+    (a, lda): (&'a [T], usize),
+    (b, ldb): (&'a [T], usize),
+    c: *mut T,
+) -> Gemm<'a, T> {
+    Gemm {
+        m,
+        n,
+        k,
+        alpha: T::from(1),
+        a,
+        lda,
+        b,
+        ldb,
+        beta: T::from(0),
+        c,
+        ldc: n,
+        batch_strides: [0; 3],
+        partials: null_mut(),
+    }
 }
 
 /// Multiplies matrices of ones with one CTA; K is 1, or BK for a kernel whose operands are aligned.
@@ -85,33 +111,16 @@ fn run(
             unsafe {
                 let own = thread * rows * columns * element_bytes;
                 let c = results.load(Relaxed).add(own);
-                match variant.entry.function {
-                    Function::GemmF32(function) => {
-                        let c = c.cast();
-                        function(rows, columns, k, 1.0, &a, k, &b, columns, 0.0, c, columns)
+                match variant.types.c {
+                    ElementType::F64 => {
+                        let gemm =
+                            product((rows, columns, k), (&a_f64, lda), (&b_f64, ldb), c.cast());
+                        (variant.entry.function)((&raw const gemm).cast())
                     }
-                    Function::GemmF64(function) => {
-                        let c = c.cast();
-                        function(
-                            rows, columns, k, 1.0, &a_f64, k, &b_f64, columns, 0.0, c, columns,
-                        )
+                    _ => {
+                        let gemm = product((rows, columns, k), (&a, lda), (&b, ldb), c.cast());
+                        (variant.entry.function)((&raw const gemm).cast())
                     }
-                    // A single CTA splits no tile, and needs no workspace.
-                    Function::StreamK(function) => function(
-                        rows,
-                        columns,
-                        k,
-                        1.0,
-                        &a,
-                        lda,
-                        &b,
-                        ldb,
-                        0.0,
-                        c.cast(),
-                        columns,
-                        null_mut(),
-                    ),
-                    _ => (),
                 }
             }
         })

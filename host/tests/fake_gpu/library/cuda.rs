@@ -450,8 +450,6 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     let name = function.name.clone();
     match name.as_str() {
         "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
- "tiled_32_batched" => multiply::<f32>(gpu, &name, &launch),
-        "tiled_32_f64_batched" => multiply::<f64>(gpu, &name, &launch),
         "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
         "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
@@ -475,8 +473,8 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
 /// Copies a matrix of elements of so many bytes, or its transpose, to rows of another length: those
 /// elements of `target` that `source` has.
 fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
-    // SAFETY: each parameter's address lies in its place, and all 8 are words.
-    let number = |index| unsafe { (*launch.parameters.add(index)).cast::<u64>().read() };
+    // SAFETY: the one parameter is an argument block of words.
+    let number = |index| unsafe { (*launch.parameters).cast::<u64>().add(index).read() };
     let [source, _, rows, columns, leading, target, _, target_leading] =
         [0, 1, 2, 3, 4, 5, 6, 7].map(number);
     let is_transposed = name == "transpose";
@@ -541,25 +539,25 @@ driver! {
     };
 }
 
-/// A kernel to which tensor maps describe A and B, as they are stored: `spec::MappedFn`.
+/// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`.
 fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let (stream, parameters) = (launch.stream, launch.parameters);
-    // SAFETY: each parameter's address lies in its place, and there are 10 parameters.
-    let at = |index| unsafe { *parameters.add(index) };
-    // SAFETY: the parameters are of these types.
+    // SAFETY: the one parameter is an argument block of words.
+    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
+    // SAFETY: its fields are of these types.
     let count = |index| unsafe { at(index).cast::<u64>().read() as usize };
     // SAFETY: the same.
     let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
     // SAFETY: the same; the map is one of `cuTensorMapEncodeTiled`'s, or zeros.
     let map = |index| unsafe { at(index).cast::<TensorMap>().read() };
-    let (m, n, k) = (count(0), count(1), count(2));
-    let (c, ldc) = (count(7) as u64, count(8));
+    let (m, n, k) = (count(48), count(49), count(50));
+    let (c, ldc) = (count(52) as u64, count(53));
     let of_map = |map: TensorMap| {
         let leading = map[1] as usize / size_of::<T::Input>();
         Matrix::row_major(map[0], leading)
     };
-    let (a, b) = (map(4), map(5));
-    if scalar(3) != T::Scalar::default() && m * n * k > 0 {
+    let (a, b) = (map(0), map(16));
+    if scalar(51) != T::Scalar::default() && m * n * k > 0 {
         let sizes = [a, b].map(|map| [map[2], map[3]].map(|size| size as usize));
         assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
     }
@@ -571,17 +569,17 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
         m,
         n,
         k,
-        alpha: scalar(3),
+        alpha: scalar(51),
         a: of_map(a),
         b: of_map(b),
-        beta: scalar(6),
+        beta: scalar(54),
         c: Matrix::row_major(c, ldc),
         is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
     };
     gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
 }
 
-/// A kernel with the parameters that every rung has: `spec::GemmFn`, a slice as two.
+/// A kernel that takes a `Gemm`.
 fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let &Launch {
         grid,
@@ -590,9 +588,9 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         parameters,
         ..
     } = launch;
-    // SAFETY: each parameter's address lies in its place, and there are 13 parameters.
-    let at = |index| unsafe { *parameters.add(index) };
-    // SAFETY: the parameters are of these types.
+    // SAFETY: the one parameter is an argument block of words.
+    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
+    // SAFETY: its fields are of these types.
     let number = |index| unsafe { at(index).cast::<u64>().read() };
     // SAFETY: the same.
     let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
@@ -601,10 +599,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
     let (a, lda) = (number(4), count(6));
     let (b, ldb) = (number(7), count(9));
     let (c, ldc) = (number(11), count(12));
-    let strides = match name.ends_with("_batched") {
-        true => [count(13), count(14), count(15)],
-        false => [0; 3],
-    };
+    let strides = [13, 14, 15].map(count);
     gpu.log(format_args!(
         "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
          c={c} ldc={ldc} adds={} context={}",

@@ -180,13 +180,43 @@ fn without_platforms(error: ClError) -> DeviceError {
 pub(super) struct Compiled {
     pub(super) kernel: Mutex<Kernel>,
     pub(super) source: &'static str,
-    /// The parameters behind those of the Rust function.
+    /// Its first parameters: the fields of the argument block that it reads.
+    pub(super) fields: Vec<Field>,
+    /// The parameters behind those.
     pub(super) has_dynamic_local: bool,
     pub(super) has_panic_record: bool,
     /// Local memory that is declared in the kernel.
     pub(super) local_bytes: usize,
     /// The most work-items of a work-group that runs it.
     pub(super) work_group: usize,
+}
+
+/// A parameter that is a field of the argument block.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    /// Where it begins in the block.
+    pub(super) byte: usize,
+    /// The size of a number; `None` is a pointer.
+    pub(super) bytes: Option<usize>,
+}
+
+impl Field {
+    /// The field that a parameter's name and type say, such as `ulong gemm_at_16`.
+    fn of(name: &str, ty: &str) -> Option<Field> {
+        let (_, place) = name.rsplit_once("_at_")?;
+        let digits = place.split('_').next()?;
+        let bytes = match ty {
+            pointer if pointer.ends_with('*') => None,
+            "uchar" | "char" => Some(1),
+            "ushort" | "short" | "half" => Some(2),
+            "uint" | "int" | "float" => Some(4),
+            _ => Some(8),
+        };
+        Some(Field {
+            byte: digits.parse().ok()?,
+            bytes,
+        })
+    }
 }
 
 /// What OpenCL needs to know where memory belongs and in which order things are done.
@@ -421,14 +451,17 @@ impl OpenClDevice {
         let failed = |error| DeviceError::opencl("Compiling a kernel by OpenCL", error);
         let made = Kernel::create(&program, entry).map_err(failed)?;
         let count = made.num_args().map_err(failed)?;
-        let names: Result<Vec<String>, ClError> =
-            (0..count).map(|index| made.get_arg_name(index)).collect();
-        let names = names.map_err(failed)?;
-        let has = |name: &str| {
-            names
-                .iter()
-                .any(|known| known.trim_end_matches('\0') == name)
-        };
+        let parameters: Result<Vec<(String, String)>, ClError> = (0..count)
+            .map(|index| Ok((made.get_arg_name(index)?, made.get_arg_type_name(index)?)))
+            .collect();
+        let parameters = parameters.map_err(failed)?;
+        let parameters = parameters
+            .iter()
+            .map(|(name, ty)| (name.trim_end_matches('\0'), ty.trim_end_matches('\0')));
+        let has = |wanted: &str| parameters.clone().any(|(name, _)| name == wanted);
+        let fields = parameters
+            .clone()
+            .filter_map(|(name, ty)| Field::of(name, ty));
         let local = made.get_local_mem_size(self.device.id()).map_err(failed)?;
         // What a kernel requires, it has: NVIDIA's compiler says 256 of any other.
         let required = made.get_compile_work_group_size(self.device.id());
@@ -436,6 +469,7 @@ impl OpenClDevice {
         let most = made.get_work_group_size(self.device.id()).map_err(failed)?;
         Ok(Compiled {
             source,
+            fields: fields.collect(),
             has_dynamic_local: has("dynamic_local"),
             has_panic_record: has("panic_record"),
             local_bytes: usize::try_from(local).unwrap_or(usize::MAX),

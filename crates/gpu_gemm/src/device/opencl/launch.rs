@@ -5,11 +5,11 @@ use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
 use opencl3::kernel::Kernel;
 use opencl3::types::cl_uint;
 
-use super::device::{Compiled, OpenClDevice, OpenClProperties, WorkGroup};
+use super::device::{Compiled, Field, OpenClDevice, OpenClProperties, WorkGroup};
 use super::memory::OpenClBuffer;
 use crate::backend::Backend;
 use crate::device::error::DeviceError;
-use crate::launch::{Argument, Bindings, Launch, Scalar};
+use crate::launch::{Bindings, Launch, Map, NO_MAP};
 
 impl Backend for OpenClDevice {
     /// Starts a launch, and waits for it if the kernel may panic: the record of a panic is read
@@ -85,24 +85,14 @@ impl OpenClDevice {
         compiled: &Compiled,
         record: Option<*mut u8>,
     ) -> Result<(), ClError> {
+        // Kernels that take a map have no text in OpenCL C.
+        let no_map = |_: &Map, _| Ok(NO_MAP);
+        let block = launch.block(bindings, no_map);
+        let block = block.map_err(|_| ClError(CL_INVALID_VALUE))?;
+        let words: Vec<u64> = block.words().collect();
         let mut parameters = Parameters { kernel, next: 0 };
-        for argument in &launch.arguments {
-            match *argument {
-                Argument::Count(count) => parameters.number(&(count as u64))?,
-                Argument::Alpha => parameters.scalar(bindings.alpha)?,
-                Argument::Beta => parameters.scalar(bindings.beta)?,
-                Argument::Slice(_, 0) => {
-                    parameters.pointer(std::ptr::null_mut())?;
-                    parameters.number(&0_u64)?;
-                }
-                Argument::Slice(address, length) => {
-                    parameters.pointer(bindings.pointer(address))?;
-                    parameters.number(&(length as u64))?;
-                }
-                Argument::Pointer(address) => parameters.pointer(bindings.pointer(address))?,
-                // Kernels that take one have no text in OpenCL C.
-                Argument::Map(_) => return Err(ClError(CL_INVALID_VALUE)),
-            }
+        for field in &compiled.fields {
+            parameters.field(field, &words)?;
         }
         if compiled.has_dynamic_local {
             // An argument in local memory is never empty.
@@ -141,17 +131,23 @@ struct Parameters<'k> {
 }
 
 impl Parameters<'_> {
+    /// A field of the argument block, at its place.
+    fn field(&mut self, field: &Field, words: &[u64]) -> Result<(), ClError> {
+        let word = words.get(field.byte / 8);
+        let word = word.copied().ok_or(ClError(CL_INVALID_VALUE))?;
+        let value = word >> (8 * (field.byte % 8));
+        match field.bytes {
+            None => self.pointer(std::ptr::with_exposed_provenance_mut(word as usize)),
+            Some(1) => self.number(&(value as u8)),
+            Some(2) => self.number(&(value as u16)),
+            Some(4) => self.number(&(value as u32)),
+            Some(_) => self.number(&value),
+        }
+    }
+
     fn number<T>(&mut self, value: &T) -> Result<(), ClError> {
         // SAFETY: the value is of the size that is given, which OpenCL checks.
         unsafe { self.kernel.set_arg(self.advance(), value) }
-    }
-
-    fn scalar(&mut self, scalar: Scalar) -> Result<(), ClError> {
-        match scalar {
-            Scalar::F32(value) => self.number(&value),
-            Scalar::F64(value) => self.number(&value),
-            Scalar::I32(value) => self.number(&value),
-        }
     }
 
     fn pointer(&mut self, pointer: *mut u8) -> Result<(), ClError> {

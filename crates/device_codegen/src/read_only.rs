@@ -1,0 +1,144 @@
+//! Read-only memory: what `__nvvm_read_only(pointer)` returns leads to memory that nothing writes
+//! while the kernel runs.
+//!
+//! ```text
+//!     %a = call ptr @__nvvm_read_only(ptr %p)
+//!     %at = getelementptr float, ptr %a, i64 %i
+//!     %x = load float, ptr %at, align 4              ; becomes !invariant.load
+//! ```
+//!
+//! libNVVM selects `ld.global.nc` for such a load, as it does by itself where a parameter of the
+//! kernel is a shared reference; a reference inside a parameter by value has no such property in
+//! LLVM.
+
+use std::collections::HashSet;
+
+use crate::intrinsics::READ_ONLY;
+use crate::ir::{
+    Attachments, CastOperation, Function, Instruction, LocalId, MetadataNode, Module, Operation,
+    Value,
+};
+
+/// The kind of metadata of a load whose memory nothing writes.
+const INVARIANT: &str = "invariant.load";
+
+/// Marks the loads of all functions.
+pub(crate) fn mark_loads(module: &mut Module) {
+    let node = module.next_metadata();
+    let mut is_used = false;
+    for function in module.functions.values_mut() {
+        let pointers = read_only_pointers(function);
+        let blocks = function.blocks.iter_mut();
+        for instruction in blocks.flat_map(|block| &mut block.instructions) {
+            is_used |= mark(instruction, &pointers, node);
+        }
+    }
+    if is_used {
+        let empty = MetadataNode {
+            distinct: false,
+            items: Vec::new(),
+        };
+        module.metadata.insert(node, empty);
+    }
+}
+
+fn mark(instruction: &mut Instruction, pointers: &HashSet<LocalId>, node: u32) -> bool {
+    let Operation::Load {
+        pointer,
+        volatile: false,
+        order: None,
+        ..
+    } = &instruction.operation
+    else {
+        return false;
+    };
+    let is_read_only = matches!(pointer.value, Value::Local(id) if pointers.contains(&id));
+    let is_marked = |metadata: &Attachments| metadata.iter().any(|(kind, _)| kind == INVARIANT);
+    if !is_read_only || is_marked(&instruction.metadata) {
+        return false;
+    }
+    instruction.metadata.push((INVARIANT.to_owned(), node));
+    true
+}
+
+/// The pointers into read-only memory: results of the calls, and what is computed from them alone.
+fn read_only_pointers(function: &Function) -> HashSet<LocalId> {
+    let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
+    let calls = instructions
+        .filter(|instruction| is_call(&instruction.operation))
+        .filter_map(|instruction| instruction.result);
+    pointers_from(function, calls.collect())
+}
+
+/// Whether all that is done with a pointer is to read memory that nothing writes.
+pub(crate) fn is_read_only(function: &Function, pointer: LocalId) -> bool {
+    let pointers = pointers_from(function, HashSet::from([pointer]));
+    let is_one = |value: &Value| matches!(value, Value::Local(id) if pointers.contains(id));
+    let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
+    instructions.all(|instruction| match &instruction.operation {
+        Operation::Load { pointer, .. } if is_one(&pointer.value) => {
+            let mut kinds = instruction.metadata.iter().map(|(kind, _)| kind);
+            kinds.any(|kind| kind == INVARIANT)
+        }
+        Operation::Store { pointer, value, .. } => !is_one(&pointer.value) && !is_one(&value.value),
+        Operation::Call(call) => !call.arguments.iter().any(is_one),
+        Operation::AtomicUpdate { pointer, .. } | Operation::CompareExchange { pointer, .. } => {
+            !is_one(&pointer.value)
+        }
+        _ => true,
+    })
+}
+
+/// These pointers, and those that are computed from them alone.
+fn pointers_from(function: &Function, roots: HashSet<LocalId>) -> HashSet<LocalId> {
+    if roots.is_empty() {
+        return roots;
+    }
+    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
+    // A phi may depend on itself, so assume all and take away those with another origin.
+    let mut pointers = roots;
+    pointers.extend(
+        instructions()
+            .filter(|instruction| !origins(&instruction.operation).is_empty())
+            .filter_map(|instruction| instruction.result),
+    );
+    loop {
+        let is_known = |value: &&Value| matches!(value, Value::Local(id) if pointers.contains(id));
+        let others: Vec<LocalId> = instructions()
+            .filter(|instruction| !origins(&instruction.operation).iter().all(is_known))
+            .filter_map(|instruction| instruction.result)
+            .filter(|id| pointers.contains(id))
+            .collect();
+        if others.is_empty() {
+            return pointers;
+        }
+        for other in others {
+            pointers.remove(&other);
+        }
+    }
+}
+
+fn is_call(operation: &Operation) -> bool {
+    match operation {
+        Operation::Call(call) => call.symbol().is_some_and(|symbol| **symbol == *READ_ONLY),
+        _ => false,
+    }
+}
+
+/// The pointers of which an operation makes a pointer into the same memory.
+fn origins(operation: &Operation) -> Vec<&Value> {
+    match operation {
+        Operation::ElementPointer { base, .. } => vec![&base.value],
+        Operation::Freeze(pointer) => vec![&pointer.value],
+        Operation::Cast {
+            operation: CastOperation::Bitcast,
+            from,
+            ..
+        } => vec![&from.value],
+        Operation::Select {
+            then, otherwise, ..
+        } => vec![then, otherwise],
+        Operation::Phi { incoming, .. } => incoming.iter().map(|(value, _)| value).collect(),
+        _ => Vec::new(),
+    }
+}
