@@ -11,6 +11,15 @@ pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
     unsafe { block.cast::<Gemm<'static, f32>>().read().of_cta() }
 }
 
+/// The number of that product in its batch.
+pub(crate) fn product(block: *const u8) -> usize {
+    // SAFETY: as above.
+    let batch = unsafe { block.cast::<Gemm<'static, f32>>().read() };
+    let bytes = gemm(block).c.addr() - batch.c.addr();
+    let stride = batch.batch_strides[2] * size_of::<f32>();
+    bytes.checked_div(stride).unwrap_or(0)
+}
+
 /// A kernel of f32 with one thread for all of a small C, called `planted`.
 pub(crate) fn kernel(function: EntryFn) -> Choice {
     named("planted", Tile { m: 64, n: 64, k: 1 }, function)
