@@ -228,7 +228,7 @@ impl<Input: Element, T: Element> Case<Input, T> {
         let bindings = memory.bindings(&self.problem);
         // SAFETY: the matrices are those of the plan's call, the workspace is as large as the
         // plan requires, and all of them outlive the launches.
-        unsafe { gpu_gemm::run(&Simulator::default(), plan, &bindings)? };
+        unsafe { gpu_gemm::run(&Simulator::default().observed(&|| ()), plan, &bindings)? };
         memory.check(self)?;
 
         let mut c = self.problem.c.clone();
@@ -360,8 +360,10 @@ fn is_stopped<Input: Element, T: Element>(variant: &'static Variant) -> Result<(
         let plan = Plan::new(variant, case.call(), Decomposition::DATA_PARALLEL)?;
         let mut memory = Memory::new(&case, &plan, variant.name)?;
         let bindings = memory.bindings(&case.problem);
+        let simulator = Simulator::default();
+        let simulator = simulator.observed(&|| ());
         // SAFETY: the memory is that of the plan's call; a launch is told of no more.
-        let run = |launch: &Launch| unsafe { Simulator::default().launch(launch, &bindings) };
+        let run = |launch: &Launch| unsafe { simulator.launch(launch, &bindings) };
         for launch in plan.launches() {
             if launch.kernel.name == variant.entry.name {
                 for shorter in with_a_shorter_slice(launch) {

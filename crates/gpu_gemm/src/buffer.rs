@@ -1,132 +1,124 @@
-//! Elements in the memory of a context: a GPU's, that of a device of OpenCL, or the host's for the
+//! Elements in the memory of a device: a GPU's, that of a device of OpenCL, or the host's for the
 //! simulator.
 
-use cust::memory::DeviceBuffer;
+use std::marker::PhantomData;
 
-use crate::device::opencl::OpenClBuffer;
+use crate::backend::{Allocated, Backend, Space, Way};
+use crate::device::DeviceError;
 use crate::launch::Element;
 
-/// The device that a matrix's memory belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    Gpu,
-    OpenCl,
-    Host,
+/// Elements in the memory of the device that made it.
+pub struct Buffer<T: Element> {
+    memory: Allocated,
+    length: usize,
+    space: Space,
+    elements: PhantomData<T>,
 }
-
-impl Space {
-    /// For messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Space::Gpu => "the GPU's",
-            Space::OpenCl => "the OpenCL device's",
-            Space::Host => "the host's",
-        }
-    }
-}
-
-/// Elements in the memory of the context that made it.
-pub struct Buffer<T: Element>(Elements<T>);
-
-enum Elements<T: Element> {
-    Gpu(DeviceBuffer<T>),
-    OpenCl(OpenClBuffer<T>),
-    /// It begins at a multiple of 256 bytes, as a GPU's allocations do, because kernels are
-    /// chosen by alignment.
-    Host {
-        storage: Vec<T>,
-        first: usize,
-        length: usize,
-    },
-}
-
-/// The alignment of every allocation, in bytes.
-const ALIGNMENT: usize = 256;
 
 impl<T: Element> Buffer<T> {
-    pub(crate) fn on_gpu(buffer: DeviceBuffer<T>) -> Self {
-        Buffer(Elements::Gpu(buffer))
-    }
-
-    pub(crate) fn on_opencl(buffer: OpenClBuffer<T>) -> Self {
-        Buffer(Elements::OpenCl(buffer))
-    }
-
-    pub(crate) fn on_host(elements: &[T]) -> Self {
-        let slack = ALIGNMENT / size_of::<T>();
-        let mut storage = vec![T::default(); elements.len() + slack];
-        let first = storage.as_ptr().align_offset(ALIGNMENT).min(slack);
-        storage[first..first + elements.len()].copy_from_slice(elements);
-        Buffer(Elements::Host {
-            storage,
-            first,
-            length: elements.len(),
+    /// Room for so many elements, whose values are left open. A GPU's context is current.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for them.
+    pub fn new(backend: &dyn Backend, length: usize) -> Result<Buffer<T>, DeviceError> {
+        Ok(Buffer {
+            memory: backend.allocate(length.saturating_mul(size_of::<T>()))?,
+            length,
+            space: backend.space(),
+            elements: PhantomData,
         })
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        match &self.0 {
-            Elements::Gpu(buffer) => buffer.len(),
-            Elements::OpenCl(buffer) => buffer.len(),
-            Elements::Host { length, .. } => *length,
-        }
+        self.length
     }
 
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.length == 0
     }
 
-    /// The GPU's memory, if the elements lie there.
-    pub fn as_device_buffer(&self) -> Option<&DeviceBuffer<T>> {
-        match &self.0 {
-            Elements::Gpu(buffer) => Some(buffer),
-            Elements::OpenCl(_) | Elements::Host { .. } => None,
+    /// The address of the first element, in the device's memory.
+    pub fn start(&self) -> *mut T {
+        self.memory.start().cast()
+    }
+
+    /// Copies elements to its own from number `first` on. `backend` made it, a GPU's context is
+    /// current, and nothing that was launched uses the buffer any longer.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    ///
+    /// # Panics
+    ///
+    /// If it has not so many.
+    pub fn write(
+        &mut self,
+        backend: &dyn Backend,
+        first: usize,
+        elements: &[T],
+    ) -> Result<(), DeviceError> {
+        self.check(backend, first, elements.len());
+        let to = self.start().wrapping_add(first).cast();
+        // SAFETY: both sides have so many elements, of which every pattern of bits is one.
+        unsafe {
+            backend.copy(
+                elements.as_ptr().cast(),
+                to,
+                size_of_val(elements),
+                Way::ToDevice,
+            )
         }
     }
 
-    /// The memory of a device of OpenCL, if the elements lie there.
-    pub fn as_opencl_buffer(&self) -> Option<&OpenClBuffer<T>> {
-        match &self.0 {
-            Elements::OpenCl(buffer) => Some(buffer),
-            Elements::Gpu(_) | Elements::Host { .. } => None,
-        }
+    /// Copies its elements from number `first` on, on the same conditions.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    ///
+    /// # Panics
+    ///
+    /// If it has not so many.
+    pub fn read(
+        &self,
+        backend: &dyn Backend,
+        first: usize,
+        length: usize,
+    ) -> Result<Vec<T>, DeviceError> {
+        self.check(backend, first, length);
+        let mut elements = vec![T::default(); length];
+        let from = self.start().wrapping_add(first).cast_const().cast();
+        let to = elements.as_mut_ptr().cast();
+        // SAFETY: as above.
+        unsafe { backend.copy(from, to, length * size_of::<T>(), Way::ToHost)? };
+        Ok(elements)
     }
 
-    /// The elements, if they lie in host memory.
-    pub fn as_slice(&self) -> Option<&[T]> {
-        match &self.0 {
-            Elements::Gpu(_) | Elements::OpenCl(_) => None,
-            Elements::Host {
-                storage,
-                first,
-                length,
-            } => Some(&storage[*first..*first + *length]),
+    /// A copy in memory of its own, on the same conditions.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for it, or the device fails.
+    pub fn duplicate(&self, backend: &dyn Backend) -> Result<Buffer<T>, DeviceError> {
+        let copy = Buffer::new(backend, self.length)?;
+        self.check(backend, 0, self.length);
+        let bytes = self.length * size_of::<T>();
+        // SAFETY: both have so many elements.
+        unsafe {
+            backend.copy(self.memory.start(), copy.memory.start(), bytes, Way::Within)?;
         }
+        Ok(copy)
+    }
+
+    fn check(&self, backend: &dyn Backend, first: usize, length: usize) {
+        assert!(backend.space() == self.space && first.saturating_add(length) <= self.length);
     }
 
     pub(crate) fn space(&self) -> Space {
-        match &self.0 {
-            Elements::Gpu(_) => Space::Gpu,
-            Elements::OpenCl(_) => Space::OpenCl,
-            Elements::Host { .. } => Space::Host,
-        }
-    }
-
-    pub(crate) fn start(&self) -> *const T {
-        match &self.0 {
-            Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr(),
-            Elements::OpenCl(buffer) => buffer.start(),
-            Elements::Host { storage, first, .. } => storage[*first..].as_ptr(),
-        }
-    }
-
-    pub(crate) fn start_mut(&mut self) -> *mut T {
-        match &mut self.0 {
-            Elements::Gpu(buffer) => buffer.as_device_ptr().as_ptr().cast_mut(),
-            Elements::OpenCl(buffer) => buffer.start(),
-            Elements::Host { storage, first, .. } => storage[*first..].as_mut_ptr(),
-        }
+        self.space
     }
 }

@@ -1,18 +1,18 @@
 //! A device, a stream and a workspace to multiply with, and the library call.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
 use gpu_kernels::spec::DataType;
 
-use crate::backend::run;
-use crate::buffer::{Buffer, Space};
+use crate::backend::{Backend, run};
+use crate::buffer::Buffer;
 use crate::call::{Batch, Call, Shape, Transpose};
 use crate::choose::{self, Chooser};
-use crate::device::cuda::status::during;
-use crate::device::opencl::OpenClBuffer;
-use crate::device::{CudaDevice, CudaStream, Device, DeviceError, OpenClDevice, Simulator};
-use crate::launch::{Bindings, Element, MultipliesInto, Scalar};
+use crate::device::{CudaDevice, CudaStream, Device, DeviceError};
+use crate::launch::{Element, MultipliesInto, Scalar};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
 use crate::product::{Product, Stored};
@@ -31,37 +31,12 @@ const SMALLEST: usize = 1 << 20;
 /// Products of one context share its workspace, so they run one after the other, in the order of
 /// the calls. To run products concurrently, create one context per stream.
 pub struct Context<'device> {
-    place: Place<'device>,
+    backend: Box<dyn Backend + 'device>,
     chooser: Chooser,
-    workspace: Workspace,
-}
-
-/// Memory for operand copies and partial sums. One thread at a time launches what uses it: it is
-/// not `Sync`, so neither is a context.
-struct Workspace {
-    /// Its bytes, stored as floats so that they are aligned.
-    memory: Buffer<f32>,
-    start: *mut u8,
-}
-
-impl Workspace {
-    fn new(mut memory: Buffer<f32>) -> Workspace {
-        Workspace {
-            start: memory.start_mut().cast(),
-            memory,
-        }
-    }
-}
-
-// SAFETY: the pointer leads into memory that moves along.
-unsafe impl Send for Workspace where Buffer<f32>: Send {}
-
-/// Where a context runs its products.
-#[derive(Clone, Copy)]
-enum Place<'device> {
-    Gpu(CudaStream<'device>),
-    OpenCl(&'device OpenClDevice),
-    Simulator(&'device Simulator),
+    /// Floats, so that they are aligned.
+    workspace: Buffer<f32>,
+    /// One thread at a time launches what uses the workspace.
+    not_sync: PhantomData<Cell<()>>,
 }
 
 impl<'device> Context<'device> {
@@ -79,13 +54,8 @@ impl<'device> Context<'device> {
         device: &'device Device,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        let place = match device {
-            Device::Simulator(simulator) => Place::Simulator(simulator),
-            Device::Cuda(device) => Place::Gpu(CudaStream::of(device)),
-            Device::OpenCl(device) => Place::OpenCl(device),
-            Device::Several(_) => return Err(DeviceError::SeveralForOne),
-        };
-        Context::at(place, Chooser::of(device).0, workspace_bytes)
+        let backend = device.as_backend(&|| ())?;
+        Context::at(backend, Chooser::of(device).0, workspace_bytes)
     }
 
     /// A context on a stream of this GPU that the caller owns.
@@ -98,20 +68,22 @@ impl<'device> Context<'device> {
         stream: &'device Stream,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        let place = Place::Gpu(CudaStream { device, stream });
-        Context::at(place, Chooser::of_gpu(device).0, workspace_bytes)
+        let backend = Box::new(CudaStream { device, stream });
+        Context::at(backend, Chooser::of_gpu(device).0, workspace_bytes)
     }
 
     fn at(
-        place: Place<'device>,
+        backend: Box<dyn Backend + 'device>,
         chooser: Chooser,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        place.enter()?;
+        backend.enter()?;
+        let floats = workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>());
         Ok(Context {
-            workspace: place.workspace(workspace_bytes.max(SMALLEST))?,
-            place,
+            workspace: Buffer::new(&*backend, floats)?,
+            backend,
             chooser,
+            not_sync: PhantomData,
         })
     }
 
@@ -143,7 +115,7 @@ impl<'device> Context<'device> {
 
     /// The size of the workspace in bytes.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspace.memory.len() * size_of::<f32>()
+        self.workspace.len() * size_of::<f32>()
     }
 
     /// Prepares for products of a shape, of matrices of `data_type`: makes the driver compile their
@@ -195,15 +167,12 @@ impl<'device> Context<'device> {
             return Ok(());
         };
         self.check(&plan)?;
-        self.place.enter()?;
-        match self.place {
-            Place::Gpu(CudaStream { device, .. }) => device.compile(&plan)?,
-            Place::OpenCl(device) => device.compile(&plan)?,
-            Place::Simulator(_) => {}
-        }
+        self.backend.enter()?;
+        self.backend.compile(&plan)?;
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;
-            self.workspace = self.place.workspace(plan.workspace_bytes())?;
+            let floats = plan.workspace_bytes().div_ceil(size_of::<f32>());
+            self.workspace = Buffer::new(&*self.backend, floats)?;
         }
         Ok(())
     }
@@ -214,13 +183,7 @@ impl<'device> Context<'device> {
     ///
     /// A kernel crashed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        match self.place {
-            Place::Gpu(CudaStream { stream, .. }) => {
-                stream.synchronize().map_err(during("Waiting for the GPU"))
-            }
-            Place::OpenCl(device) => device.synchronize(),
-            Place::Simulator(_) => Ok(()),
-        }
+        self.backend.synchronize()
     }
 
     /// Copies numbers to memory of the context's device.
@@ -229,12 +192,10 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them, or the GPU fails.
     pub fn upload<T: Element>(&self, numbers: &[T]) -> Result<Buffer<T>, DeviceError> {
-        self.place.enter()?;
-        match self.place {
-            Place::Gpu(CudaStream { device, .. }) => Ok(Buffer::on_gpu(device.upload(numbers)?)),
-            Place::OpenCl(device) => Ok(Buffer::on_opencl(OpenClBuffer::upload(device, numbers)?)),
-            Place::Simulator(_) => Ok(Buffer::on_host(numbers)),
-        }
+        self.backend.enter()?;
+        let mut buffer = Buffer::new(&*self.backend, numbers.len())?;
+        buffer.write(&*self.backend, 0, numbers)?;
+        Ok(buffer)
     }
 
     /// Copies numbers from memory of the context's device, after everything on the stream.
@@ -243,15 +204,9 @@ impl<'device> Context<'device> {
     ///
     /// The GPU fails.
     pub fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, DeviceError> {
-        self.place.enter()?;
+        self.backend.enter()?;
         self.synchronize()?;
-        if let Some(buffer) = buffer.as_opencl_buffer() {
-            return buffer.download();
-        }
-        match (self.place, buffer.as_device_buffer()) {
-            (Place::Gpu(CudaStream { device, .. }), Some(buffer)) => device.download(buffer),
-            _ => Ok(buffer.as_slice().unwrap_or_default().to_vec()),
-        }
+        buffer.read(&*self.backend, 0, buffer.len())
     }
 
     /// The plan that a call of this context on matrices of `data_type` runs.
@@ -302,51 +257,11 @@ impl<'device> Context<'device> {
             }
         };
         self.check(&plan)?;
-        let bindings = product.bindings(self.workspace.start);
+        let bindings = product.bindings(self.workspace.start().cast());
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and its users run one after the other.
-        unsafe { self.place.run(&plan, &bindings)? };
+        unsafe { run(&*self.backend, &plan, &bindings)? };
         Ok(())
-    }
-}
-
-impl Place<'_> {
-    fn space(self) -> Space {
-        match self {
-            Place::Gpu(_) => Space::Gpu,
-            Place::OpenCl(_) => Space::OpenCl,
-            Place::Simulator(_) => Space::Host,
-        }
-    }
-
-    fn enter(self) -> Result<(), DeviceError> {
-        match self {
-            Place::Gpu(CudaStream { device, .. }) => device.enter(),
-            Place::OpenCl(_) | Place::Simulator(_) => Ok(()),
-        }
-    }
-
-    fn workspace(self, bytes: usize) -> Result<Workspace, DeviceError> {
-        let elements = bytes.div_ceil(size_of::<f32>());
-        Ok(Workspace::new(match self {
-            Place::Gpu(CudaStream { device, .. }) => Buffer::on_gpu(device.allocate(elements)?),
-            Place::OpenCl(device) => Buffer::on_opencl(OpenClBuffer::allocate(device, elements)?),
-            Place::Simulator(_) => Buffer::on_host(&vec![f32::NAN; elements]),
-        }))
-    }
-
-    /// # Safety
-    ///
-    /// As for [`run()`].
-    unsafe fn run(self, plan: &Plan, bindings: &Bindings) -> Result<(), DeviceError> {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            match self {
-                Place::Gpu(stream) => run(&stream, plan, bindings),
-                Place::OpenCl(device) => run(device, plan, bindings),
-                Place::Simulator(simulator) => run(simulator, plan, bindings),
-            }
-        }
     }
 }
 
@@ -354,7 +269,7 @@ impl Drop for Context<'_> {
     /// Waits, so that no kernel loses its workspace while it runs.
     fn drop(&mut self) {
         // After a crash nothing can still be running.
-        let _ = self.place.enter().and_then(|()| self.synchronize());
+        let _ = self.backend.enter().and_then(|()| self.synchronize());
     }
 }
 
@@ -493,7 +408,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
         count: batch,
         stride,
     };
-    let space = context.place.space();
+    let space = context.backend.space();
     let of_a = stored('A', a.transpose.of((m, k)), lda, stride_a);
     let of_b = stored('B', b.transpose.of((k, n)), ldb, stride_b);
     let of_c = stored('C', (m, n), ldc, stride_c);
@@ -522,7 +437,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
             strides: [stride_a, stride_b, stride_c],
         },
     };
-    context.place.enter()?;
+    context.backend.enter()?;
     // SAFETY: the caller vouches for the matrices, whose extents have been checked.
     unsafe { context.enqueue(&product) }
 }
@@ -532,6 +447,7 @@ mod tests {
     use gpu_kernels::spec::ElementType;
 
     use super::*;
+    use crate::device::Simulator;
 
     #[test]
     fn a_context_splits_f32_or_rounds_it_to_tf32_only_where_that_is_allowed() {

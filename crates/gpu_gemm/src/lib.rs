@@ -63,7 +63,7 @@ pub use cuda_std::simulator;
 pub use gpu_kernels::spec::{DataType, ElementType, Variant};
 pub use gpu_kernels::{self, KERNELS};
 
-pub use backend::{Backend, run};
+pub use backend::{Allocated, Backend, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};

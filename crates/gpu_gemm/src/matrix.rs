@@ -7,7 +7,8 @@ use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
 use gpu_kernels::spec::{DataType, ElementType};
 use thiserror::Error;
 
-use crate::buffer::{Buffer, Space};
+use crate::backend::Space;
+use crate::buffer::Buffer;
 use crate::call::{Batch, Transpose, extent};
 use crate::device::DeviceError;
 use crate::launch::Element;
@@ -147,7 +148,7 @@ impl<T: Element> Output<'_, T> {
 
 impl<'a, T: Element> From<&'a mut Buffer<T>> for Output<'a, T> {
     fn from(buffer: &'a mut Buffer<T>) -> Self {
-        Output::new(buffer.start_mut(), buffer.len(), buffer.space())
+        Output::new(buffer.start(), buffer.len(), buffer.space())
     }
 }
 

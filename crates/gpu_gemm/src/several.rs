@@ -2,7 +2,7 @@
 
 use gpu_kernels::spec::DataType;
 
-use crate::buffer::Space;
+use crate::backend::Space;
 use crate::call::{Call, Shape, Transpose};
 use crate::choose::{Choice, Chooser};
 use crate::device::several::Devices;
@@ -105,12 +105,11 @@ impl Devices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::several::Member;
     use crate::device::{Device, Simulator};
     use crate::{Bf16, Context, F16, WORKSPACE};
 
     fn devices(count: usize) -> Devices {
-        let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
+        let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
         Devices::of(members.collect()).unwrap()
     }
 

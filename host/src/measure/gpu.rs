@@ -1,4 +1,5 @@
-//! Times on a GPU, from CUDA events.
+//! Times on a GPU, from CUDA events, and on a device of OpenCL, by the clock on the wall: not every
+//! such device has a clock of its own that is worth reading.
 //!
 //! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
 //!   ratios mean anything. The order changes from one repetition to the next: after a kernel
@@ -7,8 +8,8 @@
 //!   cores are among these.
 //! - Each launch gets different copies of the matrices from the launch before, together twice
 //!   the L2, so that no launch finds its operands there.
-//! - The host never waits between launches; what a run records is read when all have ended. A
-//!   run of a short kernel consists of as many launches as take a tenth of a millisecond, so
+//! - On a GPU the host never waits between launches; what a run records is read when all have ended.
+//!   A run of a short kernel consists of as many launches as take a tenth of a millisecond, so
 //!   that the gaps around events do not count, and the GPU does not begin before all of them are
 //!   queued (`Gate`): a call of cuBLAS takes the host longer than a small product takes the GPU.
 //! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
@@ -16,42 +17,71 @@
 //! - The GPU's state ([`GpuState`]) is read while it works on the timed launches: all of them are
 //!   queued by then, except those of cuBLAS on tensor cores, whose clock is another. These begin
 //!   after a launch that is not timed, so that the queue is never empty in a timed run.
+//! - By OpenCL the host waits at the end of a run, so that a run takes a millisecond at least.
 //! - A time that cannot be true is an error ([`Limits`]).
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use cust::event::{Event, EventFlags};
-use cust::memory::DeviceBuffer;
 use cust::stream::Stream;
 use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
 use gpu_gemm::{
-    Choice, CudaDevice, CudaStream, DeviceError, DeviceFacts, ElementType, Plan, PlanError,
+    Allocated, Backend, Choice, CudaDevice, CudaStream, DeviceError, ElementType, OpenClDevice,
+    Plan, PlanError,
 };
 use thiserror::Error;
 
-use super::copies::Copies;
+use super::copies::{Copies, Room};
 use super::cublas::{Cublas, CublasError, Precision, Product};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
-use crate::data::{Matrix, Number, Problem, ProblemError, by_inputs};
-use crate::run::{self, Placed, RunError};
+use crate::data::{Matrix, Number, Problem, ProblemError};
+use crate::run::{self, RunError};
 use crate::statistics;
 
-/// Default numbers of runs, before and during the timing.
-const RUNS: u32 = 20;
-const WARMUP: u32 = 3;
-/// Seconds that all runs of one contender may take by default.
-const BUDGET: f64 = 10.0;
+/// How often to run by default.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    runs: u32,
+    /// Seconds that all runs of one contender may take.
+    budget: f64,
+    /// Runs before the timed ones at most, of which a slow kernel gets one in so many of those that
+    /// the budget affords, and so many at least.
+    warmup: u32,
+    one_warmup_in: u32,
+    least_warmup: u32,
+    /// Seconds that a run lasts at least.
+    shortest_run: f64,
+}
+
+const ON_GPU: Pace = Pace {
+    runs: 20,
+    budget: 10.0,
+    warmup: 3,
+    one_warmup_in: 1,
+    least_warmup: 1,
+    shortest_run: 1e-4,
+};
+
+/// What proved the result has warmed up a kernel that takes long.
+const BY_OPENCL: Pace = Pace {
+    runs: 10,
+    budget: 3.0,
+    warmup: 3,
+    one_warmup_in: 10,
+    least_warmup: 0,
+    shortest_run: 1e-3,
+};
+
 /// Fewer runs than this give no meaningful median.
 const FEWEST_RUNS: u32 = 3;
-/// Seconds that a run lasts at least.
-const SHORTEST_RUN: f64 = 1e-4;
 /// Runs of each algorithm that a library proposes, to find the fastest.
 const TRIALS: u32 = 5;
 
@@ -154,38 +184,41 @@ impl Contender<'_> {
 
 /// A contender, ready to run.
 pub(super) struct Runner<'a, T: Number> {
-    device: &'a CudaDevice,
-    problem: &'a Problem<T>,
-    allocation: Allocation,
+    /// What it gets.
+    laid: &'a Laid<'a, T>,
     runs_apart: bool,
     work: Work<'a>,
 }
 
 enum Work<'a> {
-    Kernel(Plan),
+    Kernel(Box<Plan>),
     Cublas(Product<'a>),
 }
 
+/// A problem as it lies for some contenders, and its copies in the device's memory.
+struct Laid<'a, T: Number> {
+    allocation: Allocation,
+    problem: Cow<'a, Problem<T>>,
+    copies: Copies<T>,
+}
+
 impl<'a, T: Number> Runner<'a, T> {
-    /// `matrices` lie like all those that it will be launched on.
     fn new(
-        device: &'a CudaDevice,
+        backend: &dyn Backend,
         contender: &Contender<'a>,
-        problem: &'a Problem<T>,
-        matrices: &[Placed; 3],
+        laid: &'a Laid<'a, T>,
         runs_apart: bool,
     ) -> Result<Self, MeasureError> {
+        let (problem, matrices) = (&*laid.problem, &laid.copies.placed()[0]);
         let work = match contender {
             Contender::Kernel(choice) => {
-                let facts = DeviceFacts::of(device.properties());
-                Work::Kernel(choice.plan(run::call(problem, *matrices), &facts)?)
+                let plan = choice.plan(run::call(problem, *matrices), &backend.facts())?;
+                Work::Kernel(Box::new(plan))
             }
             Contender::Cublas(cublas) => Work::Cublas(cublas.product(problem, matrices)?),
         };
         Ok(Runner {
-            device,
-            problem,
-            allocation: contender.allocation(),
+            laid,
             runs_apart,
             work,
         })
@@ -212,28 +245,6 @@ impl<'a, T: Number> Runner<'a, T> {
             product.choose(algorithm);
         }
     }
-
-    fn launch(
-        &self,
-        matrices: &[Placed; 3],
-        workspace: &DeviceBuffer<u8>,
-    ) -> Result<(), MeasureError> {
-        let problem = self.problem;
-        match &self.work {
-            Work::Kernel(plan) => {
-                let workspace = workspace.as_device_ptr().as_ptr().cast_mut();
-                let bindings = run::bindings(problem, *matrices, workspace);
-                let stream = CudaStream::of(self.device);
-                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
-                // last wait, and lie like those that the plan was made for; the workspace
-                // outlives it, too, and is as large as any plan requires.
-                unsafe { gpu_gemm::run(&stream, plan, &bindings)? };
-            }
-            // SAFETY: as above.
-            Work::Cublas(product) => unsafe { product.launch(matrices)? },
-        }
-        Ok(())
-    }
 }
 
 /// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
@@ -251,15 +262,42 @@ pub fn measure<T: Number>(
     doing: &dyn Fn(String),
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
-    by_inputs!(
-        problem,
-        measure_as::<_, T>(device, contenders, problem, effort, doing, check)
-    )
+    device.enter()?;
+    let room = Room {
+        cache: device.properties().l2_bytes,
+        free: device.memory()?.0,
+        most: 1024,
+    };
+    let stream = CudaStream::of(device);
+    let on = (&stream as &dyn Backend, Some(device), ON_GPU);
+    measure_on(on, room, contenders, problem, effort, doing, check)
 }
 
-/// [`measure`], by the type in which kernels get A and B.
-fn measure_as<Input: Number, T: Number>(
-    device: &CudaDevice,
+/// The same on a device of OpenCL, without sustained launches.
+///
+/// # Errors
+///
+/// As for [`measure`].
+pub fn measure_by_opencl<T: Number>(
+    device: &OpenClDevice,
+    contenders: &[Contender<'_>],
+    problem: &Problem<T>,
+    effort: Effort,
+    check: &mut dyn FnMut(usize, Matrix<T>),
+) -> Result<Measured, MeasureError> {
+    let room = Room {
+        cache: device.properties().cache_bytes,
+        free: device.properties().memory_bytes,
+        // Some CPUs share a cache of hundreds of megabytes.
+        most: 8,
+    };
+    let on = (&device as &dyn Backend, None, BY_OPENCL);
+    measure_on(on, room, contenders, problem, effort, &|_| (), check)
+}
+
+fn measure_on<T: Number>(
+    (backend, gpu, pace): (&dyn Backend, Option<&CudaDevice>, Pace),
+    room: Room,
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
     effort: Effort,
@@ -267,42 +305,60 @@ fn measure_as<Input: Number, T: Number>(
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
     let began = Instant::now();
-    device.enter()?;
-    let allocations: Vec<Allocation> = contenders.iter().map(Contender::allocation).collect();
-    let copies = Copies::<Input, T>::new(device, &allocations, problem)?;
+    let allocations = [Allocation::AsGiven, Allocation::Pitched];
+    let is_taken = |allocation: &Allocation| {
+        let mut taken = contenders.iter().map(Contender::allocation);
+        taken.any(|taken| taken == *allocation)
+    };
+    let mut problems = Vec::new();
+    for allocation in allocations.into_iter().filter(is_taken) {
+        problems.push(match allocation {
+            Allocation::AsGiven => (allocation, Cow::Borrowed(problem)),
+            Allocation::Pitched => (allocation, Cow::Owned(run::pitched(problem)?)),
+        });
+    }
+    let largest = problems.iter().map(|(_, problem)| problem.bytes()).max();
+    let count = room.copies(problem.bytes(), largest.unwrap_or(0));
+    let mut laid = Vec::new();
+    for (allocation, problem) in problems {
+        laid.push(Laid {
+            allocation,
+            copies: Copies::new(backend, &problem, count)?,
+            problem,
+        });
+    }
     // Beside kernels on tensor cores it is what these are compared with.
     let has_apart = !contenders.iter().any(Contender::is_on_tensor_cores);
     let mut runners = Vec::new();
     for contender in contenders {
-        let matrices = &copies.matrices(contender.allocation())[0];
         let runs_apart = has_apart && contender.is_tf32_library();
-        let runner = Runner::new(device, contender, problem, matrices, runs_apart)?;
-        runners.push(runner);
+        let mut suits = laid.iter();
+        let laid = suits.find(|laid| laid.allocation == contender.allocation());
+        if let Some(laid) = laid {
+            runners.push(Runner::new(backend, contender, laid, runs_apart)?);
+        }
     }
     // One launch after the other: one workspace is enough for all.
-    let needed = runners
-        .iter()
-        .map(Runner::workspace_bytes)
-        .fold(1, usize::max);
-    let workspace = device.allocate(needed)?;
+    let needed = runners.iter().map(Runner::workspace_bytes).max();
     let bench = Bench {
-        device,
-        probe: Probe::new(device.properties().ordinal),
-        copies: &copies,
-        workspace: &workspace,
+        backend,
+        gpu,
+        pace,
+        probe: gpu.and_then(|gpu| Probe::new(gpu.properties().ordinal)),
+        workspace: backend.allocate(needed.unwrap_or(0).max(1))?,
         launches: Cell::new(0),
     };
     let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
     let result = bench.measure(runners, effort, (&names, doing), check);
-    let ended = device.stream().synchronize();
+    let ended = backend.synchronize();
     let measured = result?;
-    ended.map_err(during("Waiting for the GPU"))?;
-    let properties = device.properties();
+    ended?;
     for (index, contender) in contenders.iter().enumerate() {
+        let properties = gpu.map(CudaDevice::properties);
         let limits = Limits {
-            peak_flops_per_s: contender.peak(properties),
-            bandwidth_bytes_per_s: properties.bandwidth_bytes_per_s,
+            peak_flops_per_s: properties.and_then(|properties| contender.peak(properties)),
+            bandwidth_bytes_per_s: properties.map_or(0.0, |gpu| gpu.bandwidth_bytes_per_s),
             elapsed: began.elapsed(),
         };
         limits.check(contender.name(), problem, &measured.timings[index])?;
@@ -314,44 +370,67 @@ fn measure_as<Input: Number, T: Number>(
 }
 
 /// What launches of all contenders share.
-pub(super) struct Bench<'a, Input: Number, T: Number> {
-    pub device: &'a CudaDevice,
+pub(super) struct Bench<'a> {
+    backend: &'a dyn Backend,
+    pub gpu: Option<&'a CudaDevice>,
+    pace: Pace,
     pub probe: Option<Probe>,
-    copies: &'a Copies<Input, T>,
-    workspace: &'a DeviceBuffer<u8>,
+    workspace: Allocated,
     launches: Cell<usize>,
 }
 
-impl<Input: Number, T: Number> Bench<'_, Input, T> {
+impl Bench<'_> {
     /// Launches a contender on the copies that were not used for the longest time.
-    pub fn launch(&self, runner: &Runner<'_, T>) -> Result<(), MeasureError> {
+    pub fn launch<T: Number>(&self, runner: &Runner<'_, T>) -> Result<(), MeasureError> {
         self.launches.set(self.launches.get() + 1);
-        let matrices = self.copies.matrices(runner.allocation);
-        runner.launch(
-            &matrices[self.launches.get() % matrices.len()],
-            self.workspace,
-        )
+        let Laid {
+            problem, copies, ..
+        } = runner.laid;
+        let matrices = copies.placed();
+        let matrices = &matrices[self.launches.get() % matrices.len()];
+        match &runner.work {
+            Work::Kernel(plan) => {
+                let bindings = run::bindings(problem, *matrices, self.workspace.start());
+                // SAFETY: these are copies of the problem's matrices, which outlive `measure_on`'s
+                // last wait, and lie like those that the plan was made for; the workspace
+                // outlives it, too, and is as large as any plan requires.
+                unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
+            }
+            // SAFETY: as above.
+            Work::Cublas(product) => unsafe { product.launch(matrices)? },
+        }
+        Ok(())
     }
 
-    /// Launches it so often, between two events.
-    fn launch_timed(&self, runner: &Runner<'_, T>, launches: u32) -> Result<Span, MeasureError> {
-        let stream = self.device.stream();
-        let span = Span::new()?;
+    /// Launches it so often: on a GPU between two events, elsewhere to the end.
+    fn launch_timed<T: Number>(
+        &self,
+        runner: &Runner<'_, T>,
+        launches: u32,
+    ) -> Result<Span, MeasureError> {
+        let Some(gpu) = self.gpu else {
+            let start = Instant::now();
+            for _ in 0..launches {
+                self.launch(runner)?;
+            }
+            self.backend.synchronize()?;
+            return Ok(Span::Seconds(start.elapsed().as_secs_f64()));
+        };
+        let stream = gpu.stream();
+        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
+        let (start, end) = (event()?, event()?);
         let gate = (launches > 1).then(|| Gate::close(stream)).transpose()?;
-        span.begin(stream)?;
+        let record = |event: &Event| event.record(stream).map_err(during("Recording an event"));
+        record(&start)?;
         for _ in 0..launches {
             self.launch(runner)?;
         }
-        span.end(stream)?;
+        record(&end)?;
         drop(gate);
-        Ok(span)
+        Ok(Span::Events(start, end))
     }
 
-    fn wait(&self, what: &'static str) -> Result<(), DeviceError> {
-        self.device.stream().synchronize().map_err(during(what))
-    }
-
-    fn measure(
+    fn measure<T: Number>(
         &self,
         runners: Vec<Runner<'_, T>>,
         effort: Effort,
@@ -364,24 +443,24 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
             // The first launch loads code; the second is timed.
             self.launch(&runner)?;
             let span = self.launch_timed(&runner, 1)?;
-            self.wait("Waiting for the first launch")?;
-            plans.push((runner, Repeats::new(effort, span.seconds()?)));
+            self.backend.synchronize()?;
+            plans.push((runner, Repeats::new(self.pace, effort, span.seconds()?)));
         }
         let (timings, state) = self.in_turns(&plans)?;
         let mut sustained = Vec::new();
-        if let Some(seconds) = effort.sustained {
+        if let (Some(seconds), Some(gpu)) = (effort.sustained, self.gpu) {
             let runners: Vec<&Runner<'_, T>> = plans.iter().map(|(runner, _)| runner).collect();
             let medians: Vec<f64> = timings.iter().map(Timing::median).collect();
             let doing = |index: usize| doing(format!("{}: back to back", names[index]));
-            sustained = sustained::measure(self, &runners, &medians, seconds, &doing)?;
+            sustained = sustained::measure((self, gpu), &runners, &medians, seconds, &doing)?;
         }
         for (index, (runner, _)) in plans.iter().enumerate() {
-            let (allocation, c) = (runner.allocation, &runner.problem.c);
-            let next = (self.launches.get() + 1) % self.copies.matrices(allocation).len();
-            self.copies.write_c(allocation, next, c)?;
+            let (copies, c) = (&runner.laid.copies, &runner.laid.problem.c);
+            let next = (self.launches.get() + 1) % copies.placed().len();
+            copies.write_c(self.backend, next, c)?;
             self.launch(runner)?;
-            self.wait("Waiting for the launch after the timed ones")?;
-            check(index, self.copies.read_c(allocation, next, c)?);
+            self.backend.synchronize()?;
+            check(index, copies.read_c(self.backend, next, c)?);
         }
         Ok(Measured {
             timings,
@@ -392,7 +471,7 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
 
     /// Makes the fastest of the algorithms that a library proposes the one that is launched. One
     /// that does not run is left out.
-    fn choose_fastest(&self, runner: &mut Runner<'_, T>) -> Result<(), MeasureError> {
+    fn choose_fastest<T: Number>(&self, runner: &mut Runner<'_, T>) -> Result<(), MeasureError> {
         let algorithms = runner.algorithms();
         if algorithms == 1 {
             return Ok(());
@@ -404,21 +483,22 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
                 continue;
             }
             let span = self.launch_timed(runner, 1)?;
-            self.wait("Waiting for an algorithm of cublasLt")?;
+            self.backend.synchronize()?;
             fitting.push((algorithm, span.seconds()?, Vec::new()));
         }
         // In turns, so that they have the same clocks.
         for _ in 0..TRIALS {
             for (algorithm, seconds, spans) in &mut fitting {
                 runner.choose(*algorithm);
-                spans.push(self.launch_timed(runner, launches_per_run(*seconds))?);
+                spans.push(self.launch_timed(runner, self.pace.launches_per_run(*seconds))?);
             }
         }
-        self.wait("Waiting for the algorithms of cublasLt")?;
+        self.backend.synchronize()?;
         let mut fastest: Option<(usize, f64)> = None;
         for (algorithm, seconds, spans) in fitting {
             let times: Result<Vec<f64>, DeviceError> = spans.iter().map(Span::seconds).collect();
-            let median = statistics::median(&times?) / f64::from(launches_per_run(seconds));
+            let median =
+                statistics::median(&times?) / f64::from(self.pace.launches_per_run(seconds));
             if fastest.is_none_or(|(_, time)| median < time) {
                 fastest = Some((algorithm, median));
             }
@@ -429,7 +509,7 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
     }
 
     /// Times the contenders, alternating run by run, and says what the GPU did meanwhile.
-    fn in_turns(
+    fn in_turns<T: Number>(
         &self,
         plans: &[(Runner<'_, T>, Repeats)],
     ) -> Result<(Vec<Timing>, Option<GpuState>), MeasureError> {
@@ -456,7 +536,7 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
                 }
             }
         }
-        self.wait("Waiting for the timed launches")?;
+        self.backend.synchronize()?;
         let mut timings = Vec::new();
         for ((_, plan), spans) in plans.iter().zip(spans) {
             let mut samples = Vec::with_capacity(spans.len());
@@ -469,9 +549,11 @@ impl<Input: Number, T: Number> Bench<'_, Input, T> {
     }
 }
 
-/// How many launches make a run, if one takes `seconds`.
-fn launches_per_run(seconds: f64) -> u32 {
-    (SHORTEST_RUN / seconds.max(1e-6)).ceil() as u32
+impl Pace {
+    /// How many launches make a run, if one takes `seconds`.
+    fn launches_per_run(&self, seconds: f64) -> u32 {
+        (self.shortest_run / seconds.max(1e-6)).ceil() as u32
+    }
 }
 
 /// How often a contender runs.
@@ -484,16 +566,15 @@ struct Repeats {
 
 impl Repeats {
     /// For launches of about `seconds`.
-    fn new(effort: Effort, seconds: f64) -> Repeats {
+    fn new(pace: Pace, effort: Effort, seconds: f64) -> Repeats {
         // More than a u32 holds becomes the largest, even an infinity.
-        let affordable = (BUDGET / seconds) as u32;
+        let affordable = (pace.budget / seconds) as u32;
+        let warmup = (affordable / pace.one_warmup_in).max(pace.least_warmup);
+        let runs = pace.runs.min(affordable.max(FEWEST_RUNS));
         Repeats {
-            warmup: effort.warmup.unwrap_or(WARMUP.min(affordable.max(1))),
-            runs: effort
-                .runs
-                .unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)))
-                .max(1),
-            launches_per_run: launches_per_run(seconds),
+            warmup: effort.warmup.unwrap_or(pace.warmup.min(warmup)),
+            runs: effort.runs.unwrap_or(runs).max(1),
+            launches_per_run: pace.launches_per_run(seconds),
         }
     }
 }
@@ -516,40 +597,22 @@ impl Gate {
     }
 }
 
-/// Two events around some launches.
-struct Span {
-    start: Event,
-    end: Event,
+/// How long some launches took.
+enum Span {
+    /// Between two events, once both have happened.
+    Events(Event, Event),
+    Seconds(f64),
 }
 
 impl Span {
-    fn new() -> Result<Span, DeviceError> {
-        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
-        Ok(Span {
-            start: event()?,
-            end: event()?,
-        })
-    }
-
-    fn begin(&self, stream: &Stream) -> Result<(), DeviceError> {
-        self.start
-            .record(stream)
-            .map_err(during("Recording an event"))
-    }
-
-    fn end(&self, stream: &Stream) -> Result<(), DeviceError> {
-        self.end
-            .record(stream)
-            .map_err(during("Recording an event"))
-    }
-
-    /// Once both events have happened.
     fn seconds(&self) -> Result<f64, DeviceError> {
-        let milliseconds = self
-            .end
-            .elapsed_time_f32(&self.start)
-            .map_err(during("Reading a time"))?;
-        Ok(f64::from(milliseconds) / 1e3)
+        match self {
+            Span::Seconds(seconds) => Ok(*seconds),
+            Span::Events(start, end) => {
+                let milliseconds = end.elapsed_time_f32(start);
+                Ok(f64::from(milliseconds.map_err(during("Reading a time"))?) / 1e3)
+            }
+        }
     }
 }
 
@@ -557,31 +620,32 @@ impl Span {
 mod tests {
     use super::*;
 
-    const DEFAULT: Effort = Effort {
-        runs: None,
-        warmup: None,
-        sustained: None,
-    };
-
-    #[test]
-    fn a_short_kernel_is_launched_many_times_a_run() {
-        let plan = Repeats::new(DEFAULT, 1e-5);
-        assert_eq!((plan.runs, plan.warmup, plan.launches_per_run), (20, 3, 10));
+    /// Warm-up, runs and launches of each, for launches of so many seconds.
+    fn repeats(pace: Pace, seconds: f64) -> (u32, u32, u32) {
+        let Repeats {
+            warmup,
+            runs,
+            launches_per_run,
+        } = Repeats::new(pace, Effort::default(), seconds);
+        (warmup, runs, launches_per_run)
     }
 
     #[test]
-    fn a_slow_kernel_runs_less_often_and_never_less_than_thrice() {
-        let plan = |seconds| Repeats::new(DEFAULT, seconds);
-        assert_eq!((plan(1.0).runs, plan(1.0).warmup), (10, 3));
-        assert_eq!((plan(60.0).runs, plan(60.0).warmup), (3, 1));
-        assert_eq!(plan(60.0).launches_per_run, 1);
-    }
-
-    #[test]
-    fn launches_too_short_for_the_clock_run_as_often_as_those_of_a_microsecond() {
-        let plan = Repeats::new(DEFAULT, 0.0);
-        assert_eq!(plan, Repeats::new(DEFAULT, 1e-6));
-        assert_eq!((plan.runs, plan.warmup), (20, 3));
+    fn a_short_kernel_is_launched_many_times_a_run_and_a_slow_one_runs_less_often() {
+        for (seconds, expected) in [(1e-5, (3, 20, 10)), (1.0, (3, 10, 1)), (60.0, (1, 3, 1))] {
+            assert_eq!(repeats(ON_GPU, seconds), expected, "{seconds}");
+        }
+        // Too short for the clock.
+        assert_eq!(repeats(ON_GPU, 0.0), repeats(ON_GPU, 1e-6));
+        for (seconds, expected) in [
+            (1e-5, (3, 10, 100)),
+            (0.1, (3, 10, 1)),
+            (0.2, (1, 10, 1)),
+            (0.5, (0, 6, 1)),
+            (10.0, (0, 3, 1)),
+        ] {
+            assert_eq!(repeats(BY_OPENCL, seconds), expected, "{seconds}");
+        }
     }
 
     #[test]
@@ -592,7 +656,7 @@ mod tests {
                 warmup: Some(0),
                 sustained: None,
             };
-            let plan = Repeats::new(asked, 100.0);
+            let plan = Repeats::new(ON_GPU, asked, 100.0);
             assert_eq!((plan.runs, plan.warmup), (done, 0));
         }
     }

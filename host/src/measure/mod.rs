@@ -1,6 +1,6 @@
 //! How long kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU ([`gpu`]) and by OpenCL ([`opencl`]) several contenders alternate, on a GPU with cuBLAS
+//! On a GPU and by OpenCL ([`gpu`]) several contenders alternate, on a GPU with cuBLAS
 //! and cublasLt ([`cublas`]) among them; on several devices ([`several`]), on the simulator and on
 //! the CPU, they run one after the other, timed by the wall clock. [`sustained`] has a GPU's speed
 //! at its power limit.
@@ -11,7 +11,6 @@ pub mod gpu;
 mod library;
 pub mod limits;
 pub mod nvml;
-pub mod opencl;
 mod places;
 pub mod several;
 pub mod sustained;

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use cust::event::{Event, EventFlags, EventStatus};
-use gpu_gemm::DeviceError;
 use gpu_gemm::device::cuda::status::during;
+use gpu_gemm::{CudaDevice, DeviceError};
 
 use super::gpu::{Bench, MeasureError, Runner};
 use super::timing::{Timing, turns};
@@ -55,8 +55,8 @@ impl Sustained {
 
 /// Runs each contender for `seconds`, a second at a time. `medians` are the seconds of one launch;
 /// `doing` is told whose turn it is.
-pub(super) fn measure<Input: Number, T: Number>(
-    bench: &Bench<'_, Input, T>,
+pub(super) fn measure<T: Number>(
+    on: (&Bench<'_>, &CudaDevice),
     runners: &[&Runner<'_, T>],
     medians: &[f64],
     seconds: u32,
@@ -65,7 +65,7 @@ pub(super) fn measure<Input: Number, T: Number>(
     let mut all: Vec<Vec<Turn>> = runners.iter().map(|_| Vec::new()).collect();
     for index in turns(&vec![seconds; runners.len()]) {
         doing(index);
-        all[index].push(turn(bench, runners[index], medians[index])?);
+        all[index].push(turn(on, runners[index], medians[index])?);
     }
     Ok(all.iter().map(|turns| summary(turns)).collect())
 }
@@ -88,15 +88,15 @@ struct Sample {
 }
 
 /// A second of launches, or as long as the third batch takes.
-fn turn<Input: Number, T: Number>(
-    bench: &Bench<'_, Input, T>,
+fn turn<T: Number>(
+    (bench, gpu): (&Bench<'_>, &CudaDevice),
     runner: &Runner<'_, T>,
     seconds_per_launch: f64,
 ) -> Result<Turn, MeasureError> {
     let launches = (BATCH / seconds_per_launch.max(1e-6)).ceil() as u64;
     let mark = || -> Result<Event, DeviceError> {
         let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
-        let recorded = event.record(bench.device.stream());
+        let recorded = event.record(gpu.stream());
         recorded.map_err(during("Recording an event"))?;
         Ok(event)
     };

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, CudaDevice, Device, Devices, OpenClDevice};
+use gpu_gemm::{Choice, Device, Devices};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -17,7 +17,7 @@ use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
 use crate::measure::sustained::Sustained;
-use crate::measure::{self, Effort, Timing, opencl, several};
+use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::run;
@@ -72,11 +72,6 @@ pub(super) fn time<T: Element>(
             }
             Ok(Compared::default())
         }
-        Device::OpenCl(device) => {
-            let mut kernels: Vec<_> = kernels.collect();
-            time_by_opencl(machine, device, effort, judge, &mut kernels, progress)?;
-            Ok(Compared::default())
-        }
         Device::Several(devices) => {
             for (choice, candidate) in kernels {
                 let task = (request, judge, progress);
@@ -85,10 +80,10 @@ pub(super) fn time<T: Element>(
             progress.step();
             Ok(Compared::default())
         }
-        Device::Cuda(device) => {
+        Device::Cuda(_) | Device::OpenCl(_) => {
             let mut kernels: Vec<_> = kernels.collect();
             let task = (request, judge, progress);
-            time_on_gpu(machine, device, task, yardsticks, &mut kernels)
+            time_in_turns(machine, task, yardsticks, &mut kernels)
         }
     }
 }
@@ -243,12 +238,11 @@ fn check_timed<T: Element>(
     }
 }
 
-/// Times GPU kernels, alternating with each other and with the yardsticks, whose times it returns,
-/// with what the GPU did. cublasLt is left out where it proposes no algorithm, unless it alone was
-/// asked for.
-fn time_on_gpu<T: Element>(
+/// Times kernels on a GPU or by OpenCL, alternating with each other and with the yardsticks, whose
+/// times it returns, with what the GPU did. cublasLt is left out where it proposes no algorithm,
+/// unless it alone was asked for.
+fn time_in_turns<T: Element>(
     machine: Machine<'_>,
-    device: &CudaDevice,
     (request, judge, progress): (&Request, &Judge<T>, &Progress),
     yardsticks: &[Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
@@ -256,12 +250,12 @@ fn time_on_gpu<T: Element>(
     progress.doing("timing".to_string());
     let task = (request.effort, judge, progress);
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
-    let compared = match time_beside(machine, device, task, &all, kernels) {
+    let compared = match time_beside(machine, task, &all, kernels) {
         Err(EvaluateError::Cublas(CublasError::NoAlgorithm))
             if request.baseline != Baseline::CublasLt =>
         {
             let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
-            time_beside(machine, device, task, &others, kernels)
+            time_beside(machine, task, &others, kernels)
         }
         other => other,
     };
@@ -269,10 +263,9 @@ fn time_on_gpu<T: Element>(
     compared
 }
 
-/// [`time_on_gpu`], with these yardsticks.
+/// [`time_in_turns`], with these yardsticks.
 fn time_beside<T: Element>(
     machine: Machine<'_>,
-    device: &CudaDevice,
     (effort, judge, progress): (Effort, &Judge<T>, &Progress),
     able: &[&Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
@@ -308,7 +301,15 @@ fn time_beside<T: Element>(
     };
     let doing = |what| progress.doing(what);
     let problem = &judge.problem;
-    let mut measured = gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?;
+    let mut measured = match machine.device {
+        Device::Cuda(device) => {
+            gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?
+        }
+        Device::OpenCl(device) => {
+            gpu::measure_by_opencl(device, &contenders, problem, effort, &mut check)?
+        }
+        Device::Simulator(_) | Device::Several(_) => return Ok(Compared::default()),
+    };
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
             name: yardstick.name().to_string(),
@@ -334,29 +335,6 @@ fn time_beside<T: Element>(
         yardsticks: yardsticks.collect(),
         state: measured.state,
     })
-}
-
-/// Times kernels by OpenCL.
-fn time_by_opencl<T: Element>(
-    machine: Machine<'_>,
-    device: &OpenClDevice,
-    effort: Effort,
-    judge: &Judge<T>,
-    kernels: &mut [(Choice, &mut Candidate)],
-    progress: &Progress,
-) -> Result<(), EvaluateError> {
-    if kernels.is_empty() {
-        return Ok(());
-    }
-    progress.doing("timing".to_string());
-    let choices: Vec<Choice> = kernels.iter().map(|(choice, _)| *choice).collect();
-    let mut check = |index: usize, c: Matrix<T>| check_timed(machine, judge, kernels[index].1, &c);
-    let timings = opencl::measure(device, &choices, &judge.problem, effort, &mut check)?;
-    progress.step();
-    for ((_, candidate), timing) in kernels.iter_mut().zip(timings) {
-        candidate.timing = Some(timing).filter(|_| candidate.is_right());
-    }
-    Ok(())
 }
 
 /// Compares a library's C as that of a kernel, on tensor cores with what these may round.

@@ -6,7 +6,10 @@
 //!             ^ the matrix's buffer                              ^ its end
 //! ```
 
+use gpu_gemm::{Backend, Buffer, DeviceError};
+
 use super::error::Trespass;
+use super::layout::Placed;
 use crate::data::{Matrix, Number};
 
 /// Elements of a guard band: a multiple of every vector access's width, and wider than a row of
@@ -75,6 +78,76 @@ pub fn check_padding<T: Number>(before: &Matrix<T>, after: &[T]) -> Result<(), T
     match before.first_padding_difference(after) {
         None => Ok(()),
         Some(index) => Err(Trespass::Padding { index }),
+    }
+}
+
+/// The outcome of a check: an outer error where the device failed, an inner one where the kernel
+/// did.
+pub(super) type Checked<R> = Result<Result<R, Trespass>, DeviceError>;
+
+/// A copy of a matrix's buffer in the memory of a device, between guard bands.
+pub(super) struct Guarded<T: Number> {
+    storage: Buffer<T>,
+    /// Elements between the bands.
+    length: usize,
+}
+
+impl<T: Number> Guarded<T> {
+    pub fn upload(backend: &dyn Backend, matrix: &Matrix<T>) -> Result<Self, DeviceError> {
+        let buffer = matrix.buffer();
+        let length = buffer.len();
+        let mut storage = Buffer::new(backend, length + 2 * GUARD)?;
+        let band = [T::POISON; GUARD];
+        storage.write(backend, 0, &band)?;
+        storage.write(backend, GUARD, buffer)?;
+        storage.write(backend, GUARD + length, &band)?;
+        Ok(Guarded { storage, length })
+    }
+
+    /// The copy of `matrix`, for a kernel.
+    pub fn placed(&self, matrix: &Matrix<T>) -> Placed {
+        Placed::of(&self.storage, GUARD, matrix)
+    }
+
+    /// Checks that a kernel left this copy of `matrix`, and the bands, unchanged.
+    pub fn check_unchanged(
+        &self,
+        backend: &dyn Backend,
+        name: char,
+        matrix: &Matrix<T>,
+    ) -> Checked<()> {
+        // Piece by piece: a matrix may be larger than the free part of the host's memory.
+        const PIECE: usize = 1 << 24;
+        for (index, before) in matrix.buffer().chunks(PIECE).enumerate() {
+            let first = index * PIECE;
+            let after = self.storage.read(backend, GUARD + first, before.len())?;
+            if let Err(what) = check_input(name, before, &after, first) {
+                return Ok(Err(what));
+            }
+        }
+        self.check_bands(backend, name)
+    }
+
+    /// What a kernel made of this copy of `matrix`; everything around it must be unchanged.
+    pub fn result(
+        &self,
+        backend: &dyn Backend,
+        name: char,
+        matrix: &Matrix<T>,
+    ) -> Checked<Matrix<T>> {
+        let buffer = self.storage.read(backend, GUARD, self.length)?;
+        if let Err(what) = check_padding(matrix, &buffer) {
+            return Ok(Err(what));
+        }
+        let bands = self.check_bands(backend, name)?;
+        Ok(bands.map(|()| matrix.with_buffer(buffer)))
+    }
+
+    /// Checks the bands of `name`.
+    pub fn check_bands(&self, backend: &dyn Backend, name: char) -> Checked<()> {
+        let before = self.storage.read(backend, 0, GUARD)?;
+        let after = self.storage.read(backend, GUARD + self.length, GUARD)?;
+        Ok(check_bands(name, &before, &after))
     }
 }
 

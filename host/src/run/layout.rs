@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use gpu_gemm::{Batch, Bindings, Call, Operand, Shape};
+use gpu_gemm::{Batch, Bindings, Buffer, Call, ElementType, Operand, Shape};
 
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
 
 /// The result of a kernel.
 #[derive(Debug)]
@@ -22,6 +22,17 @@ pub(crate) struct Placed {
     pub start: *mut u8,
     /// Elements from the start of a row to the start of the next.
     pub leading: usize,
+}
+
+impl Placed {
+    /// `matrix`, its buffer copied to element `first` of a device's.
+    pub(crate) fn of<T: Number>(buffer: &Buffer<T>, first: usize, matrix: &Matrix<T>) -> Placed {
+        let offset = first + matrix.placement().offset;
+        Placed {
+            start: buffer.start().wrapping_add(offset).cast(),
+            leading: matrix.leading(),
+        }
+    }
 }
 
 /// The call of `problem`, its matrices A, B and C, as kernels get them, placed so.
@@ -69,4 +80,38 @@ pub(crate) fn bindings<T: Number>(
         c: c.start,
         workspace,
     }
+}
+
+/// Bytes that the start of each row of a pitched matrix is a multiple of: what `cuMemAllocPitch`
+/// takes on every GPU so far.
+const PITCH_BYTES: usize = 512;
+
+/// A copy of the problem whose rows begin at such multiples.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub(crate) fn pitched<T: Number>(problem: &Problem<T>) -> Result<Problem<T>, ProblemError> {
+    let shape = problem.shape();
+    let [a, b] = problem.transposes;
+    // Padding goes with a matrix when it is transposed.
+    let pitch = |columns: usize, element: ElementType| {
+        columns.next_multiple_of(PITCH_BYTES / element.bytes()) - columns
+    };
+    let padding = [
+        pitch(a.of((shape.m, shape.k)).1, problem.inputs),
+        pitch(b.of((shape.k, shape.n)).1, problem.inputs),
+        pitch(shape.n, T::TYPE),
+    ];
+    problem.moved_to(Layout::padded(shape, padding, [0; 3]))
+}
+
+/// A result of such a copy, or of the problem itself, as its own `c` lies.
+pub(crate) fn as_given<T: Number>(c: &Matrix<T>, result: Matrix<T>) -> Matrix<T> {
+    if result.placement() == c.placement() {
+        return result;
+    }
+    let mut given = c.clone();
+    given.set_rows(0, &result);
+    given
 }

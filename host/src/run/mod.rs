@@ -2,32 +2,24 @@
 //! it must not is an error.
 
 pub mod error;
-mod gpu;
 pub mod guard;
 mod layout;
-mod opencl;
-mod pitch;
-mod pitched;
 pub mod several;
-mod simulated;
-mod simulator;
-mod uploaded;
 
-use gpu_gemm::{Choice, Device};
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Backend, Choice, Device, Space};
 
 pub use error::{RunError, Trespass};
+use guard::Guarded;
 pub use layout::Run;
-pub(crate) use layout::{Placed, bindings, call};
-pub(crate) use pitch::Rows;
-pub(crate) use pitched::{as_given, pitched};
-pub(crate) use uploaded::placed_at;
+pub(crate) use layout::{Placed, as_given, bindings, call, pitched};
 
-use crate::data::{Number, Problem};
+use crate::data::{Matrix, Number, Problem, by_inputs};
 
 /// Runs the chosen kernel on `problem` and returns C. Each buffer lies between guard bands; what
 /// the kernel wrote into them, into A, into B or between the rows of C is an error. An empty C
-/// launches nothing. `cta_done` is called after each CTA where that can be seen: on the
-/// simulator, from any thread; by OpenCL it is called once.
+/// launches nothing. `cta_done` is called after each CTA on the simulator, from any thread, and
+/// once on any other device.
 ///
 /// # Errors
 ///
@@ -50,14 +42,149 @@ pub fn run<T: Number>(
     if let Some(error) = device.lacks_tensor_cores(choice.variant) {
         return Err(error.into());
     }
-    match device {
-        Device::Simulator(simulator) => simulator::run(simulator, choice, problem, cta_done),
-        Device::Cuda(device) => gpu::run(device, choice, problem),
-        Device::Several(devices) => several::run(devices, Some(choice), problem, cta_done),
-        Device::OpenCl(device) => {
-            let run = opencl::run(device, choice, problem)?;
-            cta_done();
-            Ok(run)
+    if let Device::Several(devices) = device {
+        return several::run(devices, Some(choice), problem, cta_done);
+    }
+    let backend = &*device.as_backend(cta_done)?;
+    let run = match choice.variant.allocation {
+        Allocation::AsGiven => by_inputs!(problem, run_on::<_, T>(backend, choice, problem))?,
+        Allocation::Pitched => {
+            let pitched = pitched(problem)?;
+            let run = by_inputs!(pitched, run_on::<_, T>(backend, choice, &pitched))?;
+            Run {
+                c: as_given(&problem.c, run.c),
+                ..run
+            }
         }
+    };
+    if backend.space() != Space::Host {
+        cta_done();
+    }
+    Ok(run)
+}
+
+/// Runs it on copies of the problem's matrices as they lie.
+fn run_on<Input: Number, T: Number>(
+    backend: &dyn Backend,
+    choice: Choice,
+    problem: &Problem<T>,
+) -> Result<Run<T>, RunError> {
+    backend.enter()?;
+    let stored = problem.stored_as::<Input>()?;
+    let a = Guarded::upload(backend, &stored.a)?;
+    let b = Guarded::upload(backend, &stored.b)?;
+    let c = Guarded::upload(backend, stored.c)?;
+    let placed = [a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)];
+    let plan = choice.plan(call(problem, placed), &backend.facts())?;
+    let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
+    let workspace = Guarded::upload(backend, &poison)?;
+    // Everything is compiled before the clock starts.
+    backend.compile(&plan)?;
+    let kernel = choice.variant.name;
+    let bindings = bindings(problem, placed, workspace.placed(&poison).start);
+    // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that of
+    // this problem.
+    let time = backend.time(kernel, &mut || unsafe {
+        gpu_gemm::run(backend, &plan, &bindings)
+    })?;
+
+    let trespass = |what| RunError::Trespass {
+        kernel: kernel.to_string(),
+        what,
+    };
+    workspace.check_bands(backend, 'W')?.map_err(trespass)?;
+    let checked = a.check_unchanged(backend, 'A', &stored.a)?;
+    checked.map_err(trespass)?;
+    let checked = b.check_unchanged(backend, 'B', &stored.b)?;
+    checked.map_err(trespass)?;
+    let c = c.result(backend, 'C', stored.c)?.map_err(trespass)?;
+    Ok(Run { c, time })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run as run_by, *};
+    use crate::data::{Data, Layout};
+    use crate::planted;
+    use gpu_gemm::gpu_kernels::spec::EntryFn;
+    use gpu_gemm::{Shape, Simulator};
+
+    fn simulator() -> Device {
+        Device::Simulator(Simulator::default())
+    }
+
+    /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.
+    fn run(function: EntryFn) -> Result<Run<f32>, RunError> {
+        let shape = Shape::new(3, 4, 5);
+        let layout = Layout::padded(shape, [1; 3], [1; 3]);
+        let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 1.0).unwrap();
+        let choice = planted::kernel(function);
+        run_by(&simulator(), choice, &problem, &|| ())
+    }
+
+    macro_rules! planted {
+        (|$a:ident, $c:ident, $ldc:ident| $body:expr) => {
+            |block| {
+                let gemm = planted::gemm(block);
+                let ($a, $c, $ldc) = (gemm.a, gemm.c, gemm.ldc);
+                let shape = (gemm.m, gemm.n, gemm.k);
+                assert_eq!((shape, gemm.lda, gemm.ldb, $ldc), ((3, 4, 5), 6, 5, 5));
+                assert_eq!(($a.len(), gemm.b.len()), (2 * 6 + 5, 4 * 5 + 4));
+                // SAFETY: each planted kernel stays inside C's guard bands.
+                unsafe { $body }
+            }
+        };
+    }
+
+    const WRITES_INSIDE: EntryFn = planted!(|a, c, ldc| *c.add(2 * ldc + 3) = a[0]);
+    const WRITES_PADDING: EntryFn = planted!(|a, c, ldc| *c.add(4) = 0.0);
+    const WRITES_BEFORE: EntryFn = planted!(|a, c, ldc| *c.sub(2) = 0.0);
+    const WRITES_PAST_THE_END: EntryFn = planted!(|a, c, ldc| *c.add(3 * ldc + 8) = 0.0);
+    const READS_PAST_THE_END: EntryFn = planted!(|a, c, ldc| *c = a[a.len()]);
+
+    fn trespass(function: EntryFn) -> Trespass {
+        match run(function) {
+            Err(RunError::Trespass { what, .. }) => what,
+            other => panic!("not a trespass: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_kernel_gets_the_arguments_of_the_problem_and_its_c_comes_back() {
+        let c = run(WRITES_INSIDE).unwrap().c;
+        assert!(c.row(2)[3].abs() <= 1.0);
+    }
+
+    #[test]
+    fn writes_outside_of_c_are_caught() {
+        assert_eq!(trespass(WRITES_PADDING), Trespass::Padding { index: 1 + 4 });
+        let guard = |distance| Trespass::Guard {
+            matrix: 'C',
+            distance,
+        };
+        assert_eq!(trespass(WRITES_BEFORE), guard(-1));
+        assert_eq!(trespass(WRITES_PAST_THE_END), guard(8));
+    }
+
+    #[test]
+    fn an_index_out_of_bounds_names_the_kernel() {
+        let message = run(READS_PAST_THE_END).unwrap_err().to_string();
+        assert!(
+            message.contains("`planted`") && message.contains("out of bounds"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_kernel_of_another_type_is_refused() {
+        let shape = Shape::cube(1);
+        let problem =
+            Problem::<i32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1, 1).unwrap();
+        let choice = planted::kernel(WRITES_INSIDE);
+        let error = run_by(&simulator(), choice, &problem, &|| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Kernel `planted` does not multiply i32; it multiplies f32."
+        );
     }
 }

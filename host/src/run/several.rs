@@ -91,14 +91,13 @@ mod tests {
     use crate::data::{Data, Layout, Random};
     use crate::planted;
     use crate::verify::{self, Coverage, small_integers};
-    use gpu_gemm::device::several::Member;
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Device, DeviceChoice, ElementType, Shape, Simulator, Transpose};
 
     fn simulators(count: usize) -> Devices {
-        let members = (0..count).map(|_| Member::Simulator(Simulator::default()));
+        let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
         Devices::of(members.collect()).unwrap()
     }
 

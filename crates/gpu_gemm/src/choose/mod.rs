@@ -76,10 +76,9 @@ impl Chooser {
     /// A chooser for a device, or for the first of several. It uses what was tuned for the device
     /// if that is usable; otherwise a sentence says why not.
     pub fn of(device: &Device) -> (Chooser, Option<String>) {
-        match device {
-            Device::Simulator(_) | Device::OpenCl(_) => (Chooser::untuned(device.facts()), None),
-            Device::Cuda(device) => Chooser::of_gpu(device),
-            Device::Several(devices) => Chooser::of_several(devices, 0),
+        match device.gpu() {
+            Some(gpu) => Chooser::of_gpu(gpu),
+            None => (Chooser::untuned(device.facts()), None),
         }
     }
 

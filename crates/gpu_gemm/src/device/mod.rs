@@ -17,8 +17,8 @@ pub use several::Devices;
 pub use simulator::Simulator;
 
 use gpu_kernels::spec::Variant;
-use several::Member;
 
+use crate::backend::Backend;
 use crate::gpu::DeviceFacts;
 
 /// The device to open, as `--device` spells it.
@@ -185,13 +185,27 @@ impl Device {
         for (index, choice) in choices.iter().enumerate() {
             let opened = Device::open(choice.clone());
             let named = |error| DeviceError::of_device(index, choice.to_string(), error);
-            members.push(match opened.map_err(named)?.device {
-                Device::Simulator(simulator) => Member::Simulator(simulator),
-                Device::Cuda(gpu) => Member::Cuda(gpu),
-                Device::OpenCl(_) | Device::Several(_) => return Err(DeviceError::NotJoined),
-            });
+            members.push(opened.map_err(named)?.device);
         }
         Ok(Device::Several(Box::new(Devices::of(members)?)))
+    }
+
+    /// What allocates, copies and launches on it; a GPU on its own stream. `cta_done` is called
+    /// after each CTA on the simulator, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// There are several.
+    pub fn as_backend<'a>(
+        &'a self,
+        cta_done: &'a (dyn Fn() + Sync),
+    ) -> Result<Box<dyn Backend + 'a>, DeviceError> {
+        match self {
+            Device::Simulator(simulator) => Ok(Box::new(simulator.observed(cta_done))),
+            Device::Cuda(device) => Ok(Box::new(CudaStream::of(device))),
+            Device::OpenCl(device) => Ok(Box::new(&**device)),
+            Device::Several(_) => Err(DeviceError::SeveralForOne),
+        }
     }
 
     /// The GPU; of several, the first. `None` for other devices.
@@ -244,10 +258,10 @@ impl Device {
     /// What plans and predictions need to know about it; of several devices, about the first.
     pub fn facts(&self) -> DeviceFacts {
         match self {
+            Device::Several(devices) => devices.facts(0),
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
-            Device::OpenCl(device) => device.facts(),
-            Device::Several(devices) => devices.facts(0),
+            Device::OpenCl(device) => (&**device).facts(),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use cuda_std::simulator::{self, Report};
 
 use super::error::DeviceError;
-use crate::backend::Backend;
+use crate::backend::{Allocated, Backend, Space, Way};
+use crate::gpu::DeviceFacts;
 use crate::launch::{Argument, Bindings, Launch, NO_MAP};
 
 /// A change to how a launch is simulated.
@@ -63,7 +64,7 @@ impl Simulator {
     }
 
     /// The simulator as a backend that calls `cta_done` after each CTA, from any thread.
-    pub fn observed<'a>(&'a self, cta_done: &'a (dyn Fn() + Sync)) -> impl Backend + 'a {
+    pub fn observed<'a>(&'a self, cta_done: &'a (dyn Fn() + Sync)) -> Observed<'a> {
         Observed {
             simulator: self,
             cta_done,
@@ -71,19 +72,57 @@ impl Simulator {
     }
 }
 
-impl Backend for Simulator {
-    unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
-        // SAFETY: as the caller vouches.
-        unsafe { self.observed(&|| ()).launch(launch, bindings) }
-    }
-}
-
-struct Observed<'a> {
+/// A simulator that somebody watches.
+pub struct Observed<'a> {
     simulator: &'a Simulator,
     cta_done: &'a (dyn Fn() + Sync),
 }
 
+/// Memory of the simulated GPU: kernels are chosen by alignment, and a GPU's allocations begin at
+/// multiples of 256 bytes.
+#[derive(Clone)]
+#[repr(align(256))]
+struct Line {
+    _bytes: [u8; 256],
+}
+
 impl Backend for Observed<'_> {
+    fn facts(&self) -> DeviceFacts {
+        DeviceFacts::simulator()
+    }
+
+    fn space(&self) -> Space {
+        Space::Host
+    }
+
+    /// They hold NaNs.
+    fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
+        let mut lines = vec![
+            Line {
+                _bytes: [0xff; 256]
+            };
+            bytes.div_ceil(size_of::<Line>())
+        ];
+        Ok(Allocated::new(lines.as_mut_ptr().cast(), lines))
+    }
+
+    unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        _: Way,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        Ok(())
+    }
+
+    /// Nothing runs any longer when a launch returns.
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let kernel = launch.kernel;
         let block = launch.block(bindings, |map, address| {

@@ -241,17 +241,6 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Waits for everything on the device's own stream.
-    ///
-    /// # Errors
-    ///
-    /// A kernel crashed.
-    pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.stream
-            .synchronize()
-            .map_err(during("Waiting for the GPU"))
-    }
-
     /// Allocates `length` elements with unspecified contents. The device's context is current.
     ///
     /// # Errors
@@ -265,38 +254,8 @@ impl CudaDevice {
         })
     }
 
-    /// Copies numbers to newly allocated memory of the GPU. The device's context is current.
-    ///
-    /// # Errors
-    ///
-    /// There is not enough memory for them, or the GPU fails.
-    pub fn upload<T: Plain>(&self, numbers: &[T]) -> Result<DeviceBuffer<T>, DeviceError> {
-        let buffer = self.allocate(numbers.len())?;
-        buffer
-            .index(0..numbers.len())
-            .copy_from(numbers)
-            .map_err(during("Copying to the GPU"))?;
-        Ok(buffer)
-    }
-
-    /// Copies numbers from the GPU. The device's context is current.
-    ///
-    /// # Errors
-    ///
-    /// The GPU fails.
-    pub fn download<T: Plain + Default>(
-        &self,
-        buffer: &DeviceBuffer<T>,
-    ) -> Result<Vec<T>, DeviceError> {
-        let mut numbers = vec![T::default(); buffer.len()];
-        buffer
-            .copy_to(&mut numbers[..])
-            .map_err(during("Copying from the GPU"))?;
-        Ok(numbers)
-    }
-
     /// The error for a failed allocation of so many bytes.
-    pub fn out_of_memory(&self, bytes: usize) -> DeviceError {
+    fn out_of_memory(&self, bytes: usize) -> DeviceError {
         let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
         DeviceError::OutOfMemory { bytes, free, total }
     }

@@ -1,19 +1,26 @@
 //! Launches on a stream of a GPU.
 
 use std::ffi::c_void;
+use std::time::Duration;
 
 use cuda_std::tma::TensorMap;
 
 use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
-use cust::sys::{CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel};
+use cust::sys::{
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel,
+    cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+};
 
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
-use crate::backend::Backend;
+use crate::backend::{Allocated, Backend, Space, Way};
 use crate::device::error::DeviceError;
+use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP, Waits};
+use crate::plan::Plan;
 
 /// The first architecture on which a launch may begin early: ten times the compute capability.
 const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
@@ -36,6 +43,87 @@ impl<'a> CudaStream<'a> {
 }
 
 impl Backend for CudaStream<'_> {
+    fn facts(&self) -> DeviceFacts {
+        DeviceFacts::of(self.device.properties())
+    }
+
+    fn space(&self) -> Space {
+        Space::Gpu
+    }
+
+    fn enter(&self) -> Result<(), DeviceError> {
+        self.device.enter()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
+        let memory = self.device.allocate::<u8>(bytes.max(1))?;
+        let start = memory.as_device_ptr().as_ptr().cast_mut();
+        Ok(Allocated::new(start, memory))
+    }
+
+    unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        way: Way,
+    ) -> Result<(), DeviceError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (source, target) = (from as CUdeviceptr, to as CUdeviceptr);
+        // SAFETY: as the caller vouches.
+        let (status, doing) = unsafe {
+            match way {
+                Way::ToDevice => (
+                    cuMemcpyHtoD_v2(target, from.cast(), bytes),
+                    "Copying to the GPU",
+                ),
+                Way::ToHost => (
+                    cuMemcpyDtoH_v2(to.cast(), source, bytes),
+                    "Copying from the GPU",
+                ),
+                Way::Within => (
+                    cuMemcpyDtoD_v2(target, source, bytes),
+                    "Copying within the GPU",
+                ),
+            }
+        };
+        checked(status as u32).map_err(during(doing))
+    }
+
+    fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
+        self.device.compile(plan)
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.stream
+            .synchronize()
+            .map_err(during("Waiting for the GPU"))
+    }
+
+    /// By events of the stream.
+    fn time(
+        &self,
+        kernel: &str,
+        launch: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Duration, DeviceError> {
+        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
+        let (start, end) = (event()?, event()?);
+        let recorded = start.record(self.stream);
+        recorded.map_err(during("Recording an event"))?;
+        let launched = launch();
+        let recorded = end.record(self.stream);
+        self.stream
+            .synchronize()
+            .map_err(self.device.after(kernel))?;
+        launched?;
+        recorded.map_err(during("Recording an event"))?;
+        let milliseconds = end.elapsed_time_f32(&start);
+        let milliseconds = milliseconds.map_err(during("Reading a time"))?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+    }
+
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let function = self.device.function(launch.kernel.name)?;
         let block = launch.block(bindings, |map, address| self.encoded(map, address))?;

@@ -1,7 +1,6 @@
 //! A device of OpenCL, with its kernels compiled as they are first needed.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,8 +17,6 @@ use gpu_kernels::spec::Variant;
 
 use super::source::{self, Absent};
 use crate::device::error::DeviceError;
-use crate::gpu::DeviceFacts;
-use crate::plan::Plan;
 
 /// What PoCL calls itself.
 const POCL: &str = "Portable Computing Language";
@@ -230,10 +227,6 @@ impl Session {
         self.context.get()
     }
 
-    pub(super) fn opened(&self) -> &Context {
-        &self.context
-    }
-
     pub(super) fn queue(&self) -> &CommandQueue {
         &self.queue
     }
@@ -304,16 +297,7 @@ impl OpenClDevice {
         &self.properties
     }
 
-    /// What plans need to know. On PoCL one CTA has all tiles of a stream-K kernel, so that no tile
-    /// is split: it miscompiles the kernel that adds the segments.
-    pub fn facts(&self) -> DeviceFacts {
-        DeviceFacts::opencl(match self.is_pocl() {
-            true => 1,
-            false => self.properties.compute_units,
-        })
-    }
-
-    fn is_pocl(&self) -> bool {
+    pub(super) fn is_pocl(&self) -> bool {
         self.properties.platform == POCL
     }
 
@@ -323,22 +307,6 @@ impl OpenClDevice {
 
     pub(super) fn queue(&self) -> &CommandQueue {
         self.session.queue()
-    }
-
-    /// The `cl_command_queue` that everything runs on, for other libraries. It lives as long as the
-    /// device.
-    pub fn queue_handle(&self) -> *mut c_void {
-        self.queue().get()
-    }
-
-    /// Waits for all that has been launched.
-    ///
-    /// # Errors
-    ///
-    /// The device fails.
-    pub fn synchronize(&self) -> Result<(), DeviceError> {
-        let finished = self.queue().finish();
-        finished.map_err(|error| DeviceError::opencl("Waiting for the OpenCL device", error))
     }
 
     /// Why a kernel cannot run on this device, as far as that is known before it is compiled.
@@ -354,18 +322,6 @@ impl OpenClDevice {
             local_bytes: variant.static_shared_bytes as usize,
         };
         self.properties.no_room(variant.entry.name, group)
-    }
-
-    /// Compiles the kernels of a plan that have not been compiled.
-    ///
-    /// # Errors
-    ///
-    /// A kernel cannot run on this device.
-    pub fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
-        for launch in plan.launches() {
-            self.compiled(launch.kernel.name)?;
-        }
-        Ok(())
     }
 
     pub(super) fn compiled(&self, entry: &'static str) -> Result<Arc<Compiled>, DeviceError> {
@@ -476,14 +432,6 @@ impl OpenClDevice {
             work_group: most.max(required),
             kernel: Mutex::new(made),
         })
-    }
-
-    /// The error for a failed allocation of so many bytes.
-    pub(super) fn out_of_memory(&self, bytes: usize) -> DeviceError {
-        DeviceError::OpenClOutOfMemory {
-            bytes,
-            total: self.properties.memory_bytes,
-        }
     }
 }
 

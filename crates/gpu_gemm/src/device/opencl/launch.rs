@@ -6,19 +6,65 @@ use opencl3::kernel::Kernel;
 use opencl3::types::cl_uint;
 
 use super::device::{Compiled, Field, OpenClDevice, OpenClProperties, WorkGroup};
-use super::memory::OpenClBuffer;
-use crate::backend::Backend;
+use crate::backend::{Allocated, Backend, Space, Way};
+use crate::buffer::Buffer;
 use crate::device::error::DeviceError;
+use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP};
+use crate::plan::Plan;
 
-impl Backend for OpenClDevice {
+impl Backend for &OpenClDevice {
+    /// On PoCL one CTA has all tiles of a stream-K kernel, so that no tile is split: it miscompiles
+    /// the kernel that adds the segments.
+    fn facts(&self) -> DeviceFacts {
+        DeviceFacts::opencl(match self.is_pocl() {
+            true => 1,
+            false => self.properties().compute_units,
+        })
+    }
+
+    fn space(&self) -> Space {
+        Space::OpenCl
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
+        self.room(bytes)
+    }
+
+    unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        way: Way,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.copy_bytes(from, to, bytes, way) }
+    }
+
+    fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
+        for launch in plan.launches() {
+            self.compiled(launch.kernel.name)?;
+        }
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        let finished = self.queue().finish();
+        finished.map_err(|error| DeviceError::opencl("Waiting for the OpenCL device", error))
+    }
+
     /// Starts a launch, and waits for it if the kernel may panic: the record of a panic is read
     /// then.
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
         let compiled = self.compiled(launch.kernel.name)?;
         self.check(launch, &compiled)?;
         let record = match compiled.has_panic_record {
-            true => Some(OpenClBuffer::upload(self, &[0_u32; panic_record::WORDS])?),
+            true => {
+                let mut record = Buffer::<i32>::new(self, panic_record::WORDS)?;
+                record.write(self, 0, &[0; panic_record::WORDS])?;
+                Some(record)
+            }
             false => None,
         };
         let record_start = record.as_ref().map(|record| record.start().cast::<u8>());
@@ -26,7 +72,9 @@ impl Backend for OpenClDevice {
         unsafe { self.start(launch, bindings, &compiled, record_start)? };
         let Some(record) = record else { return Ok(()) };
         self.synchronize()?;
-        match panic_record::read(compiled.source, &record.download()?) {
+        let words = record.read(self, 0, panic_record::WORDS)?;
+        let words: Vec<u32> = words.into_iter().map(i32::cast_unsigned).collect();
+        match panic_record::read(compiled.source, &words) {
             None => Ok(()),
             Some(panic) => Err(DeviceError::OpenClPanic {
                 kernel: launch.kernel.name.to_owned(),

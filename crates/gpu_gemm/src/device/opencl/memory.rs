@@ -9,138 +9,86 @@ use opencl3::memory::{CL_MEM_READ_WRITE, svm_alloc, svm_free};
 use opencl3::types::CL_BLOCKING;
 
 use super::device::{OpenClDevice, Session};
+use crate::backend::{Allocated, Way};
 use crate::device::error::DeviceError;
-use crate::launch::Plain;
 
-/// Bytes that every buffer starts at a multiple of at least: the widest vector of OpenCL C.
+/// Bytes that every allocation starts at a multiple of at least: the widest vector of OpenCL C.
 const ALIGNMENT: u32 = 128;
 
-/// Elements in a device's memory.
-pub struct OpenClBuffer<T> {
+/// Memory of a device.
+struct Shared {
+    /// Memory may outlive the device.
     session: Arc<Session>,
-    start: NonNull<T>,
-    length: usize,
+    start: NonNull<c_void>,
 }
 
 // SAFETY: it owns its memory, and OpenCL lets any thread use a context and a queue.
-unsafe impl<T: Send> Send for OpenClBuffer<T> {}
+unsafe impl Send for Shared {}
+// SAFETY: as above; nothing is done through a shared one.
+unsafe impl Sync for Shared {}
 
-// SAFETY: as above; a shared buffer is only read.
-unsafe impl<T: Sync> Sync for OpenClBuffer<T> {}
-
-impl<T: Plain + Default> OpenClBuffer<T> {
-    /// Room for so many elements, whose values are left open.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for them.
-    pub fn allocate(device: &OpenClDevice, length: usize) -> Result<OpenClBuffer<T>, DeviceError> {
-        let bytes = length.saturating_mul(size_of::<T>());
-        let out_of_memory = || device.out_of_memory(bytes);
-        if bytes > device.properties().memory_bytes {
-            return Err(out_of_memory());
-        }
-        // No allocation of OpenCL is empty.
-        let bytes = bytes.max(size_of::<T>());
-        // SAFETY: the flags are those of plain SVM, which the device has: it would not have been
-        // opened otherwise.
-        let start = unsafe {
-            let context = device.session().context();
-            svm_alloc(context, CL_MEM_READ_WRITE, bytes, ALIGNMENT)
-        };
-        let start = start.ok().and_then(|start| NonNull::new(start.cast()));
-        Ok(OpenClBuffer {
-            session: device.session().clone(),
-            start: start.ok_or_else(out_of_memory)?,
-            length,
-        })
-    }
-
-    /// A copy of these elements.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for them, or the device fails.
-    pub fn upload(device: &OpenClDevice, elements: &[T]) -> Result<OpenClBuffer<T>, DeviceError> {
-        let buffer = OpenClBuffer::allocate(device, elements.len())?;
-        buffer.write(elements)?;
-        Ok(buffer)
-    }
-
-    /// Writes all elements.
-    ///
-    /// # Errors
-    ///
-    /// The device fails.
-    ///
-    /// # Panics
-    ///
-    /// There are more or fewer of them than it was allocated for.
-    pub fn write(&self, elements: &[T]) -> Result<(), DeviceError> {
-        assert_eq!(elements.len(), self.length);
-        let to = self.start.as_ptr().cast();
-        let from = elements.as_ptr().cast();
-        self.copy(to, from, "Copying to the OpenCL device")
-    }
-
-    /// All elements.
-    ///
-    /// # Errors
-    ///
-    /// The device fails.
-    pub fn download(&self) -> Result<Vec<T>, DeviceError> {
-        let mut elements = vec![T::default(); self.length];
-        let to = elements.as_mut_ptr().cast();
-        let from = self.start.as_ptr().cast_const().cast();
-        self.copy(to, from, "Copying from the OpenCL device")?;
-        Ok(elements)
-    }
-
-    fn copy(
-        &self,
-        to: *mut c_void,
-        from: *const c_void,
-        doing: &'static str,
-    ) -> Result<(), DeviceError> {
-        let bytes = self.length * size_of::<T>();
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: one side is this buffer, the other has as many elements, of which every pattern
-        // of bits is one; the call returns when the copy has been made.
-        let copied = unsafe {
-            self.session
-                .queue()
-                .enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
-        };
-        copied
-            .map(drop)
-            .map_err(|error| DeviceError::opencl(doing, error))
-    }
-
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether it has no elements.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// The address of the first element, for a launch.
-    pub fn start(&self) -> *mut T {
-        self.start.as_ptr()
-    }
-}
-
-impl<T> Drop for OpenClBuffer<T> {
+impl Drop for Shared {
     fn drop(&mut self) {
         // If the device fails, there is nobody to tell.
         let _ = self.session.queue().finish();
         let context = self.session.context();
         // SAFETY: it was allocated in this context, and nothing that was started uses it any
         // longer.
-        let _ = unsafe { svm_free(context, self.start.as_ptr().cast()) };
+        let _ = unsafe { svm_free(context, self.start.as_ptr()) };
+    }
+}
+
+impl OpenClDevice {
+    /// So many bytes, whose values are left open.
+    pub(super) fn room(&self, bytes: usize) -> Result<Allocated, DeviceError> {
+        let out_of_memory = || DeviceError::OpenClOutOfMemory {
+            bytes,
+            total: self.properties().memory_bytes,
+        };
+        if bytes > self.properties().memory_bytes {
+            return Err(out_of_memory());
+        }
+        // No allocation of OpenCL is empty. SAFETY: the flags are those of plain SVM, which the
+        // device has: it would not have been opened otherwise.
+        let start = unsafe {
+            let context = self.session().context();
+            svm_alloc(context, CL_MEM_READ_WRITE, bytes.max(1), ALIGNMENT)
+        };
+        let start = start.ok().and_then(NonNull::new);
+        let shared = Shared {
+            session: self.session().clone(),
+            start: start.ok_or_else(out_of_memory)?,
+        };
+        Ok(Allocated::new(shared.start.as_ptr().cast(), shared))
+    }
+
+    /// Copies between memory of the device and of the host.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Backend::copy`](crate::Backend::copy).
+    pub(super) unsafe fn copy_bytes(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        way: Way,
+    ) -> Result<(), DeviceError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (from, to) = (from.cast(), to.cast());
+        // SAFETY: as the caller vouches; the call returns when the copy has been made.
+        let copied = unsafe {
+            let queue = self.session().queue();
+            queue.enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
+        };
+        let doing = match way {
+            Way::ToHost => "Copying from the OpenCL device",
+            Way::ToDevice | Way::Within => "Copying to the OpenCL device",
+        };
+        copied
+            .map(drop)
+            .map_err(|error| DeviceError::opencl(doing, error))
     }
 }

@@ -4,9 +4,6 @@
 mod device;
 mod launch;
 mod memory;
-mod plain;
 pub mod source;
 
 pub use device::{OpenClDevice, OpenClProperties, probe};
-pub use memory::OpenClBuffer;
-pub use plain::OpenClMemory;

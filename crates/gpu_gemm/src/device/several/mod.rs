@@ -35,11 +35,11 @@ use std::time::Duration;
 
 use cust::stream::{Stream, StreamFlags};
 
+use super::Device;
 use super::cuda::staged::Stage;
 use super::cuda::status::during;
 use super::cuda::{CudaDevice, Link, Staging};
 use super::error::DeviceError;
-use super::simulator::Simulator;
 use crate::call::{Call, Shape, Transpose};
 use crate::gpu::DeviceFacts;
 use crate::launch::{Element, Scalar};
@@ -58,12 +58,6 @@ pub struct Devices {
     /// How panels travel between GPUs; of all pairs, the slowest way.
     link: Option<Link>,
     staging: Staging,
-}
-
-/// A device that can be one of several.
-pub enum Member {
-    Simulator(Simulator),
-    Cuda(Box<CudaDevice>),
 }
 
 /// Where a matrix lies before the product; C also after it.
@@ -103,17 +97,18 @@ impl Devices {
     /// # Errors
     ///
     /// There is none, they are not of one kind, or the driver fails.
-    pub fn of(members: Vec<Member>) -> Result<Devices, DeviceError> {
-        let staging = Staging::of(members.len());
-        let mut parts = Vec::with_capacity(members.len());
-        for device in members {
+    pub fn of(devices: Vec<Device>) -> Result<Devices, DeviceError> {
+        let staging = Staging::of(devices.len());
+        let mut parts = Vec::with_capacity(devices.len());
+        for device in devices {
             let copies = match &device {
-                Member::Simulator(_) => None,
-                Member::Cuda(gpu) => {
+                Device::Simulator(_) => None,
+                Device::Cuda(gpu) => {
                     gpu.enter()?;
                     let stream = Stream::new(StreamFlags::DEFAULT, None);
                     Some(stream.map_err(during("Making a stream"))?)
                 }
+                Device::OpenCl(_) | Device::Several(_) => return Err(DeviceError::NotJoined),
             };
             parts.push(Part {
                 copies,
@@ -173,18 +168,12 @@ impl Devices {
     ///
     /// If there are fewer.
     pub fn facts(&self, index: usize) -> DeviceFacts {
-        match self.gpu(index) {
-            Some(gpu) => DeviceFacts::of(gpu.properties()),
-            None => DeviceFacts::simulator(),
-        }
+        self.parts[index].device.facts()
     }
 
     /// All of them, and how panels travel between them.
     pub fn description(&self) -> String {
-        let names = self.parts.iter().map(|part| match &part.device {
-            Member::Simulator(simulator) => simulator.description(),
-            Member::Cuda(gpu) => gpu.properties().to_string(),
-        });
+        let names = self.parts.iter().map(|part| part.device.description());
         let names: Vec<String> = names.collect();
         let count = self.count();
         let link = self.link_description();

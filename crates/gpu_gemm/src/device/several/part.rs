@@ -6,13 +6,13 @@ use cust::context::CurrentContext;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamWaitEventFlags};
 
-use super::Member;
 use super::product::Step;
 use crate::backend::run;
 use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::device::cuda::CudaDevice;
 use crate::device::cuda::staged::Stage;
 use crate::device::cuda::status::during;
-use crate::device::cuda::{CudaDevice, CudaStream};
 use crate::device::error::DeviceError;
 use crate::launch::Element;
 
@@ -22,15 +22,12 @@ pub(super) struct Part {
     /// buffers.
     pub(super) copies: Option<Stream>,
     pub(super) stage: Mutex<Stage>,
-    pub(super) device: Member,
+    pub(super) device: Device,
 }
 
 impl Part {
     pub(super) fn gpu(&self) -> Option<&CudaDevice> {
-        match &self.device {
-            Member::Cuda(gpu) => Some(gpu),
-            Member::Simulator(_) => None,
-        }
+        self.device.gpu()
     }
 
     /// As `--device` spells it.
@@ -42,16 +39,10 @@ impl Part {
     }
 
     /// Elements in the device's memory, whose content does not matter.
-    pub(super) fn allocate<T: Element>(&self, length: usize) -> Result<Allocation<T>, DeviceError> {
-        let length = length.max(1);
-        let buffer = match self.gpu() {
-            Some(gpu) => {
-                gpu.enter()?;
-                Buffer::on_gpu(gpu.allocate(length)?)
-            }
-            None => Buffer::on_host(&vec![T::default(); length]),
-        };
-        Ok(Allocation::new(buffer))
+    pub(super) fn allocate<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        let backend = self.device.as_backend(&|| ())?;
+        backend.enter()?;
+        Buffer::new(&*backend, length.max(1))
     }
 
     /// Makes the device's context current.
@@ -126,17 +117,12 @@ impl Part {
         step: &Step,
         cta_done: &(dyn Fn() + Sync),
     ) -> Result<(), DeviceError> {
-        self.enter()?;
-        let (plan, bindings) = (&step.plan, &step.bindings);
+        let backend = self.device.as_backend(cta_done)?;
+        backend.enter()?;
         // SAFETY: the panels, the block of C and the workspace lie in memory of this product that
         // outlives `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the
         // stream waits for them. Blocks of one device run one after the other, on one workspace.
-        unsafe {
-            match &self.device {
-                Member::Simulator(simulator) => run(&simulator.observed(cta_done), plan, bindings),
-                Member::Cuda(gpu) => run(&CudaStream::of(gpu), plan, bindings),
-            }
-        }
+        unsafe { run(&*backend, &step.plan, &step.bindings) }
     }
 }
 
@@ -144,21 +130,5 @@ impl Drop for Part {
     /// Page-locked memory is freed in the context that it was allocated in.
     fn drop(&mut self) {
         let _ = self.enter();
-    }
-}
-
-/// Memory of a device.
-pub(super) struct Allocation<T: Element> {
-    pub(super) start: *mut T,
-    /// Keeps it.
-    _buffer: Buffer<T>,
-}
-
-impl<T: Element> Allocation<T> {
-    fn new(mut buffer: Buffer<T>) -> Allocation<T> {
-        Allocation {
-            start: buffer.start_mut(),
-            _buffer: buffer,
-        }
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use gpu_kernels::spec::DataType;
 
 use super::located::Located;
-use super::part::Allocation;
 use super::{Devices, Planner, Start};
+use crate::buffer::Buffer;
 use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::device::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
@@ -24,14 +24,14 @@ pub struct Product<'devices, T: Element, C: Element> {
     pub(super) alpha: Scalar,
     pub(super) beta: Scalar,
     /// The panels, one a device, or all of A, or of B, on the first.
-    pub(super) a: Vec<Allocation<T>>,
-    pub(super) b: Vec<Allocation<T>>,
+    pub(super) a: Vec<Buffer<T>>,
+    pub(super) b: Vec<Buffer<T>>,
     /// The blocks, one a device; if C starts on the first device, its own is all of C.
-    pub(super) c: Vec<Allocation<C>>,
+    pub(super) c: Vec<Buffer<C>>,
     /// For each device the panels that it receives.
-    pub(super) received: Vec<BTreeMap<Panel, Allocation<T>>>,
+    pub(super) received: Vec<BTreeMap<Panel, Buffer<T>>>,
     /// What each device launches, with the memory for it.
-    pub(super) work: Vec<(Vec<Step>, Allocation<f64>)>,
+    pub(super) work: Vec<(Vec<Step>, Buffer<f64>)>,
 }
 
 /// A block of C, the panels for it, and its launches.
@@ -152,13 +152,13 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                 device: index,
                 start: memory
                     .get(index)
-                    .map_or(std::ptr::null_mut(), |memory| memory.start),
+                    .map_or(std::ptr::null_mut(), Buffer::start),
                 size,
                 leading: size.1.max(1),
             },
             Start::First => Located {
                 device: 0,
-                start: memory[0].start,
+                start: memory[0].start(),
                 size: whole,
                 leading: whole.1.max(1),
             }
@@ -174,7 +174,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                 let size = self.size(panel);
                 Located {
                     device,
-                    start: memory.start,
+                    start: memory.start(),
                     size,
                     leading: size.1.max(1),
                 }
@@ -190,7 +190,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         let (rows, columns) = self.split.block_of_c(device);
         Located {
             device,
-            start: self.c[device].start,
+            start: self.c[device].start(),
             size: (rows.len(), columns.len()),
             leading: columns.len().max(1),
         }
@@ -202,7 +202,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         let (rows, columns) = self.split.block_of_c(device);
         let whole = Located {
             device: 0,
-            start: self.c[0].start,
+            start: self.c[0].start(),
             size: (m, n),
             leading: n.max(1),
         };
@@ -284,7 +284,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
             let words = most.unwrap_or(0).div_ceil(size_of::<f64>());
             let workspace = part.allocate::<f64>(words).map_err(&named)?;
             for step in &mut steps {
-                step.bindings.workspace = workspace.start.cast();
+                step.bindings.workspace = workspace.start().cast();
                 if let Some(gpu) = part.gpu() {
                     gpu.compile(&step.plan).map_err(&named)?;
                 }
