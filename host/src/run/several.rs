@@ -90,10 +90,9 @@ mod tests {
     use super::*;
     use crate::data::{Data, Layout, Random};
     use crate::planted;
-    use crate::verify::{self, Coverage, small_integers};
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
-    use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
+    use gpu_gemm::gpu_kernels::spec::EntryFn;
     use gpu_gemm::{Device, DeviceChoice, ElementType, Shape, Simulator, Transpose};
 
     fn simulators(count: usize) -> Devices {
@@ -205,46 +204,6 @@ mod tests {
     }
 
     #[test]
-    fn what_suits_each_part_is_right_for_every_type() {
-        fn check<T: Random>(inputs: ElementType) {
-            let shape = Shape::new(150, 37, 40);
-            let data = small_integers::<T>(shape.k).unwrap();
-            let problem = problem::<T>(shape, data, [2, 1]).with_inputs(inputs);
-            for count in [1, 2, 4] {
-                let (c, _) = multiplied(count, None, &problem, [Start::Spread; 3]);
-                let tile = Tile { m: 8, n: 8, k: 8 };
-                verify::exact(&problem, &c, tile, Coverage::Full).unwrap();
-            }
-        }
-        check::<f32>(ElementType::F32);
-        check::<f64>(ElementType::F64);
-        check::<i32>(ElementType::I32);
-        check::<f32>(ElementType::Bf16);
-        check::<f32>(ElementType::F16);
-    }
-
-    #[test]
-    fn a_product_runs_again_from_the_c_that_it_is_given() {
-        let problem = problem::<f32>(Shape::new(20, 30, 10), Data::Uniform, [1, 1]);
-        let (devices, stored) = (simulators(2), problem.stored().unwrap());
-        let starts = [Start::Spread; 3];
-        let mut product = product(&devices, 2, NAIVE(), &problem, &stored, starts).unwrap();
-        let mut hashes = Vec::new();
-        for _ in 0..2 {
-            let c = &problem.c;
-            product.write_c(c.elements(), c.leading()).unwrap();
-            product.multiply(&|| ()).unwrap();
-            hashes.push(gathered(&product, &problem).unwrap().hash_of_bits());
-        }
-        assert_eq!(hashes[0], hashes[1]);
-        product.multiply(&|| ()).unwrap();
-        assert_ne!(
-            gathered(&product, &problem).unwrap().hash_of_bits(),
-            hashes[0]
-        );
-    }
-
-    #[test]
     fn the_device_that_fails_is_named() {
         // Of 5 rows the second device has 3.
         const FAILS_ON_THREE_ROWS: EntryFn = |block| {
@@ -260,15 +219,5 @@ mod tests {
                 && message.contains("three rows"),
             "{message}"
         );
-    }
-
-    #[test]
-    fn devices_that_are_joined_are_of_one_kind() {
-        assert!(Devices::of(Vec::new()).is_err());
-        let open = |text: &str| Device::open(text.parse().unwrap());
-        let two = open("sim+sim").unwrap().device;
-        assert_eq!(two.backend(), "simulator");
-        assert!(two.description().starts_with("2 times simulator on "));
-        assert!(two.gpu().is_none());
     }
 }

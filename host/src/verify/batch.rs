@@ -157,21 +157,4 @@ mod tests {
             "in each of 4 products (figures of the worst): of 1"
         );
     }
-
-    #[test]
-    fn a_result_of_fewer_products_is_refused() {
-        let (problem, _) = multiplied(3, Data::Normal);
-        let (_, two) = multiplied(2, Data::Normal);
-        let refused = exact(&problem, &two).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            "The result cannot be proven: it is 6 x 4, but must be 9 x 4."
-        );
-        // A batch is no single product.
-        let whole = verify::exact(&problem, &problem.c, TILE, Coverage::Full);
-        assert!(
-            matches!(whole, Err(Failure::WrongShape { .. })),
-            "{whole:?}"
-        );
-    }
 }

@@ -296,10 +296,6 @@ mod tests {
         checker(Some(Data::Uniform), ErrorModel::Elementwise)
     }
 
-    fn without_alarm() -> Checker {
-        checker(None, ErrorModel::Tf32)
-    }
-
     /// An element in row `row` that is off by so many units, where `limit` raise the alarm.
     fn found(row: usize, units: f64, limit: f64) -> Found {
         Found {
@@ -329,33 +325,6 @@ mod tests {
     }
 
     #[test]
-    fn of_elements_that_are_equally_bad_the_first_is_named() {
-        for (units, limit) in [(3.0, 0.0), (3.0, 32.0), (0.0, 32.0)] {
-            let worst = found(1, units, limit).and(found(2, units, limit));
-            assert_eq!(worst.at.0, 1, "{units} {limit}");
-        }
-    }
-
-    /// The alarm of the first takes the place of none.
-    #[test]
-    fn an_element_without_an_error_is_found_where_there_is_none_yet() {
-        for limit in [0.5, 32.0] {
-            assert_eq!(Found::default().and(found(2, 0.0, limit)).at.0, 2);
-        }
-    }
-
-    #[test]
-    fn an_element_has_a_limit_only_where_there_is_an_alarm() {
-        let expected = Expected {
-            want: 1.0,
-            magnitude: 2.0,
-        };
-        let limit_of = |checker: Checker| checker.check(0, 0, 1f32, expected).unwrap().limit;
-        assert_eq!(limit_of(with_alarm()), 32.0);
-        assert_eq!(limit_of(without_alarm()), 0.0);
-    }
-
-    #[test]
     fn only_terms_that_add_up_to_more_than_the_largest_number_overflow() {
         let largest = f64::from(f32::MAX);
         let failure = |magnitude| {
@@ -368,99 +337,5 @@ mod tests {
         assert!(matches!(failure(largest), Err(Failure::Element(_))));
         let beyond = failure(largest.next_up());
         assert!(matches!(beyond, Err(Failure::Overflow { .. })));
-    }
-
-    /// Four elements of 2^126, which together are 2^128.
-    #[test]
-    fn sums_that_overflow_along_rows_alone_or_columns_alone_are_counted() {
-        let clause = |shape: Shape| {
-            let matrix = |rows, columns, element: f32| {
-                Matrix::from_elements(rows, columns, |_, _| element).unwrap()
-            };
-            let (a, b) = (
-                matrix(shape.m, 1, 2f32.powi(63)),
-                matrix(1, shape.n, 2f32.powi(63)),
-            );
-            let c = matrix(shape.m, shape.n, 0.0);
-            let problem = Problem::new(1.0, 0.0, a, b, c).unwrap();
-            let right = matrix(shape.m, shape.n, 2f32.powi(126));
-            let checker = Checker::new(&problem, None, ErrorModel::Elementwise).unwrap();
-            checker
-                .check_sums(&problem, &Sums::of(&right, 1), 1)
-                .unwrap()
-        };
-        assert_eq!(
-            clause(Shape::new(1, 4, 1)),
-            "the sums of 0 of 1 row and 4 of 4 columns (the others overflow or are not finite)"
-        );
-        assert_eq!(
-            clause(Shape::new(4, 1, 1)),
-            "the sums of 4 of 4 rows and 0 of 1 column (the others overflow or are not finite)"
-        );
-        assert_eq!(
-            clause(Shape::new(1, 3, 1)),
-            "the sums of every row and column"
-        );
-    }
-
-    /// What is said of so many elements.
-    fn said(checker: &Checker, count: usize, nan: usize, infinite: usize) -> String {
-        let found = Found {
-            at: (1, 2),
-            err: 1.5e-7,
-            bound: 2.25e-6,
-            units: 1.5,
-            limit: 32.0,
-            nan,
-            infinite,
-            ..Found::default()
-        };
-        checker.statement("these", count, found)
-    }
-
-    #[test]
-    fn a_statement_says_how_large_errors_are_and_may_be() {
-        let within = "these within the bound of rounding (largest error 1.50e-7 of 2.25e-6 allowed";
-        for count in [0, 1, 2] {
-            assert_eq!(
-                said(&with_alarm(), count, 0, 0),
-                format!("{within}, 1.5 units of rounding, alarm at 32.0)")
-            );
-            assert_eq!(said(&without_alarm(), count, 0, 0), format!("{within})"));
-        }
-    }
-
-    #[test]
-    fn a_statement_counts_what_is_not_finite() {
-        let within = said(&without_alarm(), 4, 0, 0);
-        for (nan, infinite, are) in [
-            (1, 0, "1 is NaN"),
-            (2, 0, "2 are NaN"),
-            (0, 1, "1 is infinite"),
-            (0, 3, "3 are infinite"),
-            (1, 1, "2 are NaN (1) or infinite (1)"),
-            (2, 1, "3 are NaN (2) or infinite (1)"),
-        ] {
-            assert_eq!(
-                said(&without_alarm(), 4, nan, infinite),
-                format!("{within}, of which {are}, as in the reference")
-            );
-        }
-    }
-
-    #[test]
-    fn a_statement_of_elements_none_of_which_is_finite_says_so() {
-        for (nan, infinite, are) in [
-            (1, 0, "is NaN"),
-            (0, 1, "is infinite"),
-            (2, 0, "are NaN"),
-            (0, 2, "are infinite"),
-            (1, 2, "are NaN (1) or infinite (2)"),
-        ] {
-            assert_eq!(
-                said(&with_alarm(), nan + infinite, nan, infinite),
-                format!("these {are}, as in the reference")
-            );
-        }
     }
 }

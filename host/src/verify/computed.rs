@@ -10,7 +10,7 @@ use super::compensated::{Sum, is_as_fine_as_f64};
 use super::outcome::{Failure, check_each};
 use super::reference::Expected;
 use super::signed_sums::{self, RowSums};
-use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
+use crate::data::{Matrix, Number, Placement, Problem, ProblemError};
 use crate::parallel;
 
 /// Vectors of signs.
@@ -31,34 +31,16 @@ pub struct ComputedReference {
 /// There is no memory for them.
 pub fn operands<T: Number>(problem: &Problem<T>) -> Result<Problem<f64>, ProblemError> {
     let shape = problem.shape();
-    let layout = Layout::compact(shape);
-    let converted = |matrix: &Matrix<T>, placement| {
-        Matrix::from_rows(
-            matrix.rows(),
-            matrix.columns(),
-            placement,
-            |row, elements| {
-                for (element, source) in elements.iter_mut().zip(matrix.row(row)) {
-                    *element = source.to_f64();
-                }
-            },
-        )
-    };
-    let a = converted(&problem.a, layout.a)?;
-    let b = converted(&problem.b, layout.b)?;
-    let c = Matrix::from_rows(shape.m, shape.n, layout.c, |_, _| ())?;
+    let (a, b) = (problem.a.converted()?, problem.b.converted()?);
+    let compact = Placement::compact(shape.n);
+    let c = Matrix::from_rows(shape.m, shape.n, compact, |_, _| ())?;
     Problem::new(1.0, 0.0, a, b, c)
 }
 
 /// Makes |A| and |B| of A and B.
 pub fn make_magnitudes(operands: &mut Problem<f64>) {
-    for matrix in [&mut operands.a, &mut operands.b] {
-        parallel::pieces(matrix.elements_mut(), 1 << 16, |_, elements| {
-            for element in elements {
-                *element = element.abs();
-            }
-        });
-    }
+    operands.a.replace_each(f64::abs);
+    operands.b.replace_each(f64::abs);
 }
 
 /// Of what a product is.
@@ -219,7 +201,7 @@ mod tests {
     use gpu_gemm::{Choice, Device, DeviceChoice, ElementType, Shape};
 
     use super::*;
-    use crate::data::Data;
+    use crate::data::{Data, Layout};
     use crate::run::run;
     use crate::verify::{ErrorModel, proven_by};
 
@@ -353,26 +335,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn results_of_f64_are_compared_with_it() {
-        let (problem, [product, rounded, magnitude]) = computed_f64(Data::Normal);
-        let reference = ComputedReference::checked(&problem, product, magnitude, 1);
-        let reference = reference.unwrap().unwrap();
-        let judge = |got: &Matrix<f64>| {
-            let model = ErrorModel::Elementwise;
-            proven_by(&problem, got, &reference, Data::Normal, model)
-        };
-        // As the kernel that rounds at each step computes it.
-        let right = Matrix::from_elements(35, 33, |row, col| {
-            -1.5 * rounded.row(row)[col] + 0.5 * problem.c.row(row)[col]
-        });
-        let right = right.unwrap();
-        assert_eq!(judge(&right).unwrap().gate, "proven");
-        let mut coarse = right.clone();
-        coarse.row_mut(3)[4] = f64::from(coarse.row(3)[4] as f32);
-        assert!(judge(&coarse).is_err());
-    }
-
     fn matrix<T: Number>(rows: usize, elements: &[T]) -> Matrix<T> {
         let columns = elements.len() / rows;
         Matrix::from_elements(rows, columns, |row, col| elements[row * columns + col]).unwrap()
@@ -410,55 +372,6 @@ mod tests {
     /// [`check_rounded_once`] of a row.
     fn rounded_once(problem: &Problem<f64>, got: &[f64]) -> Result<bool, Failure> {
         check_rounded_once(problem, &matrix(1, got), 1)
-    }
-
-    /// 10 (n + k + 4) (n + 1) times the smallest number.
-    #[test]
-    fn a_row_that_is_rounded_once_may_be_off_by_what_underflows_and_no_more() {
-        for (a, b, multiple) in [
-            (&[0.0, 0.0][..], &[1.0, 1.0][..], 140),
-            (&[0.0][..], &[1.0, 1.0, 1.0][..], 320),
-        ] {
-            let problem = row_times(a, b);
-            let check = |multiple| {
-                let mut got = vec![0.0; problem.shape().n];
-                got[0] = f64::from_bits(multiple);
-                rounded_once(&problem, &got)
-            };
-            assert_eq!(check(multiple), Ok(true));
-            assert_eq!(check(multiple + 1), Err(wrong(0)));
-        }
-    }
-
-    /// Half of f64's epsilon.
-    const U: f64 = 0.5 * f64::EPSILON;
-
-    /// 3 * 2 - 3 * 2: the sum of magnitudes is 12, and gamma is 2 (1 + 2 + 4) U.
-    #[test]
-    fn a_row_whose_terms_cancel_may_be_off_by_4_gamma_squared_of_their_magnitudes_and_no_more() {
-        let problem = row_times(&[3.0, -3.0], &[2.0, 2.0]);
-        let multiple = f64::from(4 * 14 * 14 * 12);
-        for sign in [1.0, -1.0] {
-            let check = |multiple: f64| rounded_once(&problem, &[sign * multiple * U * U]);
-            assert_eq!(check(multiple), Ok(true));
-            assert_eq!(check(multiple + 1.0), Err(wrong(0)));
-        }
-    }
-
-    /// Five times U, and 807 times U^2, worked out in fractions: of the bound's terms,
-    /// U (1 + 28 U) (1 - 5 U) + 4 (14 U)^2 + 4 U. An element of another column is this second part,
-    /// with which the first adds up without rounding.
-    #[test]
-    fn a_row_may_be_off_by_what_rounding_its_elements_and_their_difference_takes_and_no_more() {
-        let problem = row_times(&[1.0], &[1.0]);
-        assert_eq!(rounded_once(&problem, &[1.0 - 5.0 * U]), Ok(true));
-        assert_eq!(rounded_once(&problem, &[1.0 - 6.0 * U]), Err(wrong(0)));
-        let problem = row_times(&[1.0], &[1.0, 0.0]);
-        for sign in [1.0, -1.0] {
-            let check = |part: f64| rounded_once(&problem, &[1.0 - 5.0 * U, sign * part * U * U]);
-            assert_eq!(check(800.0), Ok(true));
-            assert_eq!(check(824.0), Err(wrong(0)));
-        }
     }
 
     #[test]

@@ -295,41 +295,4 @@ mod tests {
         }
         assert!(judge_exact(&problem, &Summary::default(), TILE, 3).is_err());
     }
-
-    /// What refuses a summary of the right result without its last row, and without a sample.
-    fn lacks_a_part<T: crate::data::Random>(
-        data: Data,
-        summary: impl Fn(&Matrix<T>) -> Summary,
-        judge: impl Fn(&Problem<T>, &Summary) -> Result<Proof, Failure>,
-    ) -> [String; 2] {
-        let shape = Shape::new(6, 7, 5);
-        let (one, zero) = (T::from_integer(1), T::default());
-        let problem =
-            Problem::<T>::random(shape, Layout::compact(shape), data, 1, one, zero).unwrap();
-        let right = right(&problem);
-        let mut low = summary(&right);
-        low.words.truncate(low.words.len() / 6 * 5);
-        let mut few = summary(&right);
-        few.numbers.pop();
-        [low, few].map(|lacking| judge(&problem, &lacking).unwrap_err().to_string())
-    }
-
-    #[test]
-    fn a_summary_that_lacks_a_row_or_a_sample_is_refused() {
-        let exact = exact_data::<f32>(5).unwrap();
-        let of_floats = lacks_a_part::<f32>(
-            exact,
-            |c| Summary::exact(c, TILE, 3),
-            |problem, summary| judge_exact(problem, summary, TILE, 3),
-        );
-        let model = ErrorModel::Elementwise;
-        let of_integers = lacks_a_part::<i32>(
-            Data::Normal,
-            |c| Summary::general(c, TILE, 3),
-            |problem, summary| judge_general(problem, summary, TILE, Data::Normal, 3, model),
-        );
-        for refusal in of_floats.into_iter().chain(of_integers) {
-            assert!(refusal.contains("another size"), "{refusal}");
-        }
-    }
 }

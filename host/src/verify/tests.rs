@@ -204,22 +204,6 @@ fn freivalds_refuses_what_is_no_integer_even_where_zero_is_right() {
     }
 }
 
-#[test]
-fn exact_refuses_swapped_elements_and_rows() {
-    let (problem, right) = small_integers(1.0, 0.0);
-    let mut swapped = right.clone();
-    let row = swapped.row_mut(5);
-    let other = (1..53).find(|&col| row[col] != row[0]).unwrap();
-    row.swap(0, other);
-    let mut rows = right.clone();
-    rows.row_mut(3).copy_from_slice(right.row(4));
-    rows.row_mut(4).copy_from_slice(right.row(3));
-    for coverage in BOTH {
-        assert_eq!(place(exact(&problem, &swapped, TILE, coverage)).0, 5);
-        assert_eq!(place(exact(&problem, &rows, TILE, coverage)).0, 3);
-    }
-}
-
 /// The result of a kernel that drops the last term of one sum of 16384.
 fn dropped_term(data: Data) -> (Problem<f32>, Matrix<f32>) {
     let shape = Shape::new(2, 3, 16384);
@@ -381,27 +365,6 @@ fn exact_refuses_inputs_of_reduced_precision() {
     }
 }
 
-#[test]
-fn exact_refuses_f64_that_was_added_up_in_f32() {
-    for k in [1, 64, 600] {
-        let shape = Shape::new(7, 9, k);
-        let problem = problem::<f64>(shape, exact_data::<f64>(k).unwrap(), 1.0, 0.0);
-        let right = multiplied(&problem);
-        exact(&problem, &right, TILE, Coverage::Full).unwrap();
-        let mut wrong = right.clone();
-        for row in 0..shape.m {
-            for col in 0..shape.n {
-                let products = (0..k).map(|l| problem.a.row(row)[l] * problem.b.row(l)[col]);
-                let sum = products.fold(0f32, |sum, product| sum + product as f32);
-                wrong.row_mut(row)[col] = sum.into();
-            }
-        }
-        for coverage in BOTH {
-            place(exact(&problem, &wrong, TILE, coverage));
-        }
-    }
-}
-
 /// What no sample shows: the last column, two errors that add up to zero, an error of the highest
 /// bit alone.
 #[test]
@@ -520,24 +483,6 @@ fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
     let some = statement(&problem);
     let expected = "and the sums of 98 of 100 rows and 0 of 20 columns (the others overflow or are not finite) within";
     assert!(some.contains(expected), "{some}");
-}
-
-#[test]
-fn strassen_is_not_proven_where_infinities_nans_or_overflows_may_spread() {
-    let model = ErrorModel::Strassen { cutoff: 2 };
-    for value in [f32::NAN, f32::INFINITY, 1e38] {
-        let mut problem = problem::<f32>(Shape::cube(6), Data::Uniform, 1.0, 0.0);
-        problem.a.row_mut(5)[5] = value;
-        let checked = |model| {
-            let right = multiplied(&problem);
-            proven_as(&problem, &right, TILE, None::<Data>, Coverage::Full, model)
-        };
-        checked(ErrorModel::Elementwise).unwrap();
-        assert!(
-            matches!(checked(model), Err(Failure::Unprovable(_))),
-            "{value}"
-        );
-    }
 }
 
 #[test]
@@ -754,15 +699,6 @@ fn degenerate_shapes_are_proven_too() {
 }
 
 #[test]
-fn large_shapes_are_sampled_and_small_ones_compared_in_full() {
-    assert_eq!(Coverage::of(Shape::cube(1024), 1), Coverage::Full);
-    assert_eq!(Coverage::of(Shape::cube(4096), 1), SAMPLED);
-    let wide = Shape::new(1, 1 << 20, 1 << 10);
-    assert_eq!(Coverage::of(wide, 1), SAMPLED);
-    assert_eq!(Coverage::of(Shape::cube(usize::MAX), 1), SAMPLED);
-}
-
-#[test]
 fn a_mismatch_is_a_sentence() {
     let mismatch = Mismatch {
         row: 3,
@@ -828,22 +764,6 @@ fn what_is_compared_in_full_has_matrices_of_2_to_the_25_elements_at_most() {
     }
 }
 
-#[test]
-fn exact_says_how_far_off_an_integer_is() {
-    let (problem, right) = small_integers(1.0, 0.0);
-    let want = f64::from(right.row(4)[5]);
-    let wrong = with(&right, (4, 5), |element| element - 3.0);
-    let expected = Failure::Element(Mismatch {
-        row: 4,
-        col: 5,
-        got: want - 3.0,
-        want,
-        err: 3.0,
-        bound: 0.0,
-    });
-    assert_eq!(exact(&problem, &wrong, TILE, Coverage::Full), Err(expected));
-}
-
 /// A column of `a` times a row of `b`, added up over `k`, and a C.
 fn outer(k: usize, (a, b, c): (f32, f32, f32), (alpha, beta): (f32, f32)) -> Problem<f32> {
     let matrix = |rows, columns, element| Matrix::from_elements(rows, columns, |_, _| element);
@@ -869,16 +789,6 @@ fn the_largest_integer_of_a_result_is_what_its_terms_add_up_to() {
     problem.b.row_mut(199)[2] = 4.0;
     problem.b.row_mut(130)[0] = 9.0;
     assert_eq!(require_exact_sums(&problem), Ok(198.0 + 20.0 + 9.0));
-}
-
-#[test]
-fn the_largest_integer_of_an_empty_result_is_zero_whatever_beta() {
-    let empty = || Matrix::from_elements(0, 3, |_, _| 0f32).unwrap();
-    let b = Matrix::from_elements(0, 3, |_, _| 0f32).unwrap();
-    let a = Matrix::from_elements(0, 0, |_, _| 0f32).unwrap();
-    let problem = Problem::new(1.0, 2f32.powi(30), a, b, empty()).unwrap();
-    assert_eq!(require_exact_sums(&problem), Ok(0.0));
-    exact(&problem, &empty(), TILE, Coverage::Full).unwrap();
 }
 
 #[test]

@@ -119,20 +119,6 @@ pub fn without_peer_access_panels_travel_through_the_host_and_the_report_says_so
     );
 }
 
-pub fn what_is_wrong_only_while_it_is_timed_has_no_times() {
-    // Two products of four launches each are proven before.
-    let ran = multiply("gpus=2 wrong_kernel_from=9", "cuda:0+1", "--format json");
-    assert_eq!(ran.ended.code, Some(1), "{}", ran.ended.err);
-    let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
-    let record = &report["results"][0];
-    assert_eq!(record["proven"], false);
-    let why = "The result was right, but that of a launch like the timed ones is not: C[";
-    assert_contains(record["verification"].as_str().unwrap(), &[why]);
-    for figure in ["time_median_s", "flops_per_s", "several"] {
-        assert_eq!(record[figure], Value::Null, "{figure}");
-    }
-}
-
 pub fn a_failure_names_the_gpu() {
     // The first of the second GPU's allocations, and the last launches of a product, which are
     // the second GPU's.
@@ -345,64 +331,6 @@ pub fn a_benchmark_of_several_starts_has_the_rows_of_each_beside_each_other() {
             assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
         }
     }
-    // Each row has its own in an earlier benchmark, also of one start alone.
-    let earlier = ran.folder.path().join("r.json");
-    let compared = |start: &str| {
-        let more = format!(
-            "--device cuda:0+1 --start {start} --json r.json --compare {}",
-            earlier.display()
-        );
-        let again = host(&format!("{EXACT} waits=0 gpus=2"), &line(&more));
-        let text = std::fs::read_to_string(again.folder.path().join("r.json")).unwrap();
-        let results: Results = serde_json::from_str(&text).unwrap();
-        let rows = results
-            .comparison
-            .iter()
-            .filter(|one| one.kernel == "naive");
-        let rows = rows.map(|one| (one.device_label.clone(), one.earlier_time_median_s));
-        rows.collect::<Vec<_>>()
-    };
-    let time = |at: usize, start: &str| {
-        let mut rows = results.sizes[at].results.iter();
-        let title = format!("naive ({start})");
-        let row = rows.find(|record| record.title() == title);
-        row.and_then(|record| record.time_median_s).unwrap()
-    };
-    let alone = [0, 1].map(|at| (None, time(at, "first-b")));
-    assert_eq!(compared("first-b"), alone);
-    let label = |at, start: &str| (Some(start.to_string()), time(at, start));
-    let both = [0, 1].map(|at| ["host", "spread"].map(|start| label(at, start)));
-    assert_eq!(compared("host,spread"), both.concat());
-    for (more, part) in [
-        (
-            "--device cuda --start spread",
-            "--start goes with several devices",
-        ),
-        (
-            "--device cuda:0+1 --start first,first",
-            "`--start` names `first` twice",
-        ),
-        (
-            "--device cuda:0+1,sim+sim --start first,spread",
-            "name one start or one device",
-        ),
-        (
-            "--device cuda:0+1 --start first,spread --preset shapes",
-            "`--preset` has a table for one start",
-        ),
-    ] {
-        let more = match more.contains("--preset") {
-            true => format!("bench {more}"),
-            false => line(more),
-        };
-        let refused = host("gpus=2", &more).ended.refused(2);
-        assert_contains(&refused, &[part]);
-    }
-    let refused = multiply("gpus=2", "cuda:0+1", "--start first,host");
-    assert_contains(
-        &refused.ended.refused(2),
-        &["only `bench` times several: name one"],
-    );
 }
 
 pub fn timed_products_start_where_they_are_told_to() {

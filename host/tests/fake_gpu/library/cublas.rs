@@ -65,83 +65,6 @@ extern "C" fn cublasSetStream_v2(handle: usize, stream: usize) -> u32 {
     with_handle(handle, |handle| handle.stream = stream)
 }
 
-/// The arguments of all these functions.
-struct Arguments<T: Element> {
-    name: &'static str,
-    handle: usize,
-    transposes: [i32; 2],
-    shape: [i32; 3],
-    alpha: *const T::Scalar,
-    beta: *const T::Scalar,
-    /// Addresses of A, B and C, their leading dimensions, and their strides.
-    starts: [u64; 3],
-    leading: [i32; 3],
-    strides: [i64; 3],
-    products: i32,
-    compute: i32,
-    /// Nanoseconds.
-    time: u64,
-}
-
-impl<T: Element> Arguments<T> {
-    fn run(self, round: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
-        let [m, n, k] = self.shape;
-        let scalars = [self.alpha, self.beta];
-        let gemm = product::<T, _>(self.transposes, self.shape, scalars, self.starts, self.leading);
-        let Some(gemm) = gemm else {
-            return INVALID_VALUE;
-        };
-        let ([a, b, c], [lda, ldb, ldc]) = (self.starts, self.leading);
-        let (name, products) = (self.name, self.products);
-        let description = format!(
-            "name={name} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc} products={products}"
-        );
-        let strides = self.strides.map(|stride| stride as usize);
-        let batch = (gemm, products as usize, strides);
-        let description = format!("{description} mode={}", self.compute);
-        cublas(|gpu| multiply(gpu, self.handle, batch, (&description, self.time), round))
-    }
-}
-
-/// The product of column-major matrices, with alpha and beta as `scalars`; `None` if there are no
-/// matrices of these dimensions and leading dimensions.
-fn product<T: Element, N: TryInto<usize>>(
-    [transpose_a, transpose_b]: [i32; 2],
-    shape: [N; 3],
-    [alpha, beta]: [*const T::Scalar; 2],
-    starts: [u64; 3],
-    leading: [N; 3],
-) -> Option<Gemm<T>> {
-    let [m, n, k] = sizes(shape)?;
-    let leading = sizes(leading)?;
-    let rows = |transpose, rows, columns| match transpose {
-        0 => rows,
-        1 => columns,
-        other => panic!("operation {other} is not known"),
-    };
-    let rows_stored: [usize; 3] = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
-    if leading.iter().zip(rows_stored).any(|(leading, rows)| *leading < rows.max(1)) {
-        return None;
-    }
-    let matrix = |index: usize, transpose| match transpose {
-        0 => Matrix::column_major(starts[index], leading[index]),
-        _ => Matrix::row_major(starts[index], leading[index]),
-    };
-    Some(Gemm {
-        m,
-        n,
-        k,
-        // SAFETY: the functions' documentation asks for scalars that can be read.
-        alpha: unsafe { alpha.read() },
-        a: matrix(0, transpose_a),
-        b: matrix(1, transpose_b),
-        // SAFETY: the same.
-        beta: unsafe { beta.read() },
-        c: matrix(2, 0),
-        is_wrong: false,
-    })
-}
-
 /// None if one is negative.
 fn sizes<N: TryInto<usize>>(numbers: [N; 3]) -> Option<[usize; 3]> {
     let [one, two, three] = numbers.map(|number| number.try_into().ok());
@@ -185,36 +108,70 @@ impl Product {
             time = gpu.setting(setting) * times;
             Ok(())
         });
-        macro_rules! run {
-            ($type:ty, $scalar:ty, $round:expr) => {{
-                let [alpha, beta] = self.scalars.map(std::ptr::with_exposed_provenance::<$scalar>);
-                Arguments::<$type> {
-                    name: self.name,
-                    handle: self.handle,
-                    transposes: self.transposes,
-                    shape: self.shape,
-                    alpha,
-                    beta,
-                    starts: self.starts,
-                    leading: self.leading,
-                    strides: self.strides,
-                    products: self.products,
-                    compute: self.compute,
-                    time,
-                }
-                .run($round)
-            }};
-        }
         match (self.types, self.compute) {
-            ([F32, F32, F32], COMPUTE_F32) => run!(f32, f32, |element| element),
-            ([F32, F32, F32], COMPUTE_TF32) => run!(f32, f32, to_tf32),
-            ([F64, F64, F64], COMPUTE_F64) => run!(f64, f64, |element| element),
-            ([F16, F16, F16], COMPUTE_F32) => run!(gemm::F16, f32, |element| element),
-            ([BF16, BF16, BF16], COMPUTE_F32) => run!(gemm::Bf16, f32, |element| element),
-            ([F16, F16, F32], COMPUTE_F32) => run!(gemm::Of<gemm::F16>, f32, |element| element),
-            ([BF16, BF16, F32], COMPUTE_F32) => run!(gemm::Of<gemm::Bf16>, f32, |element| element),
+            ([F32, F32, F32], COMPUTE_F32) => self.multiply::<f32>(time, |element| element),
+            ([F32, F32, F32], COMPUTE_TF32) => self.multiply::<f32>(time, to_tf32),
+            ([F64, F64, F64], COMPUTE_F64) => self.multiply::<f64>(time, |element| element),
+            ([F16, F16, F16], COMPUTE_F32) => self.multiply::<gemm::F16>(time, |element| element),
+            ([BF16, BF16, BF16], COMPUTE_F32) => self.multiply::<gemm::Bf16>(time, |element| element),
+            ([F16, F16, F32], COMPUTE_F32) => self.multiply::<gemm::Of<gemm::F16>>(time, |element| element),
+            ([BF16, BF16, F32], COMPUTE_F32) => self.multiply::<gemm::Of<gemm::Bf16>>(time, |element| element),
             _ => INVALID_VALUE,
         }
+    }
+
+    fn multiply<T: Element>(self, time: u64, round: impl Fn(T::Input) -> T::Input + Copy) -> u32 {
+        let (Some([m, n, k]), Some(leading)) = (sizes(self.shape), sizes(self.leading)) else {
+            return INVALID_VALUE;
+        };
+        let [transpose_a, transpose_b] = self.transposes;
+        let rows = |transpose, rows, columns| match transpose {
+            0 => rows,
+            1 => columns,
+            other => panic!("operation {other} is not known"),
+        };
+        let stored: [usize; 3] = [rows(transpose_a, m, k), rows(transpose_b, k, n), m];
+        if leading.iter().zip(stored).any(|(leading, rows)| *leading < rows.max(1)) {
+            return INVALID_VALUE;
+        }
+        let matrix = |index: usize, transpose| match transpose {
+            0 => Matrix::column_major(self.starts[index], leading[index]),
+            _ => Matrix::row_major(self.starts[index], leading[index]),
+        };
+        // SAFETY: the functions' documentation asks for scalars that can be read.
+        let [alpha, beta] = self.scalars.map(|address| unsafe {
+            std::ptr::with_exposed_provenance::<T::Scalar>(address).read()
+        });
+        let [a, b, c] = self.starts;
+        let [lda, ldb, ldc] = leading;
+        let Product { name, handle, products, compute, .. } = self;
+        cublas(|gpu| {
+            gpu.status("cublas")?;
+            gpu.cublas_launches += 1;
+            let first = Gemm::<T> {
+                m,
+                n,
+                k,
+                alpha,
+                a: matrix(0, transpose_a),
+                b: matrix(1, transpose_b),
+                beta,
+                c: matrix(2, 0),
+                is_wrong: gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches),
+            };
+            let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
+            let stream = known.stream;
+            let is_first = !std::mem::replace(&mut known.has_run, true);
+            gpu.log(format_args!(
+                "cublas name={name} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} c={c} ldc={ldc} \
+                 products={products} mode={compute} stream={stream}"
+            ));
+            gpu.run_pending();
+            let strides = self.strides.map(|stride| stride as usize);
+            first.batch(products as usize, strides).for_each(|gemm| gemm.compute(gpu, round));
+            gpu.work(stream, time, is_first);
+            Ok(())
+        })
     }
 }
 
@@ -305,26 +262,6 @@ extern "C" fn cublasGemmStridedBatchedEx(
 /// The nearest number with 10 bits of mantissa.
 fn to_tf32(element: f32) -> f32 {
     f32::from_bits((element.to_bits() + (1 << 12)) & !((1 << 13) - 1))
-}
-
-fn multiply<T: Element>(
-    gpu: &mut Gpu,
-    handle: usize,
-    (mut first, products, strides): (Gemm<T>, usize, [usize; 3]),
-    (description, time): (&str, u64),
-    round: impl Fn(T::Input) -> T::Input + Copy,
-) -> Outcome {
-    gpu.status("cublas")?;
-    gpu.cublas_launches += 1;
-    first.is_wrong = gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches);
-    let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
-    let stream = known.stream;
-    let is_first = !std::mem::replace(&mut known.has_run, true);
-    gpu.log(format_args!("cublas {description} stream={stream}"));
-    gpu.run_pending();
-    first.batch(products, strides).for_each(|gemm| gemm.compute(gpu, round));
-    gpu.work(stream, time, is_first);
-    Ok(())
 }
 
 /// A description of cublasLt's, of any kind: its attributes by number, and how it was made.
