@@ -82,8 +82,8 @@ impl Rung {
     }
 
     /// Runs it on `problem`, a GPU kernel on `device` and a CPU rung by `team`, and returns C.
-    /// `step` is called after each CTA on the simulator, from any thread, and after a run of a
-    /// CPU rung.
+    /// `step` is called after each CTA on the simulator, from any thread, and after a run on
+    /// anything else.
     ///
     /// # Errors
     ///
@@ -97,7 +97,9 @@ impl Rung {
     ) -> Result<Run<T>, RunError> {
         match self {
             Rung::Auto(_) if let Device::Several(devices) = device => {
-                several::run(devices, None, problem, step)
+                let run = several::run(devices, None, problem);
+                step();
+                run
             }
             Rung::Gpu(choice) | Rung::Auto(choice) => run(device, choice, problem, step),
             Rung::Cpu(algorithm) => {

@@ -77,4 +77,5 @@ pub use half::{Bf16, F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};
+pub use product::{Product, Stored};
 pub use split::Split;

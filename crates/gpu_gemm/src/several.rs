@@ -204,31 +204,6 @@ mod tests {
         assert_eq!(refused(3, 0, Shape::new(0, 2, 3)), Ok(()));
     }
 
-    /// Prepares a product of 8 x 8 x 8 elements in bf16.
-    fn prepares(plan: &crate::device::several::Planner<'_>) {
-        let product = (Shape::cube(8), [Transpose::No; 2]);
-        let scalars = (1.0f32.scalar(), 0.0f32.scalar());
-        let _ = devices(1).streamed::<Bf16, Bf16>(product, 1, scalars, plan);
-    }
-
-    #[test]
-    #[should_panic(expected = "a plan for these types")]
-    fn a_plan_for_a_larger_type_of_c_is_refused() {
-        let types = <Bf16 as MultipliesInto<f32>>::DATA_TYPE;
-        prepares(&devices(1).planner(None, types));
-    }
-
-    #[test]
-    #[should_panic(expected = "a plan for this call")]
-    fn a_plan_of_a_larger_product_is_refused() {
-        let devices = devices(1);
-        let planner = devices.planner(None, <Bf16 as MultipliesInto<Bf16>>::DATA_TYPE);
-        prepares(&|device, call| {
-            let shape = Shape::cube(16);
-            planner(device, Call { shape, ..call })
-        });
-    }
-
     #[test]
     fn a_context_is_for_one_device_and_says_what_several_are_for() {
         let several = Device::Several(Box::new(devices(2)));

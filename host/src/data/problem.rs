@@ -126,13 +126,6 @@ macro_rules! by_inputs {
 }
 pub(crate) use by_inputs;
 
-impl<T: Number> Stored<'_, T> {
-    /// A, B and C.
-    pub fn each(&self) -> [&Matrix<T>; 3] {
-        [&self.a, &self.b, self.c]
-    }
-}
-
 impl<T: Number> Problem<T> {
     /// Builds a problem from its parts.
     ///

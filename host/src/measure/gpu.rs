@@ -212,7 +212,8 @@ impl<'a, T: Number> Runner<'a, T> {
         let (problem, matrices) = (&*laid.problem, &laid.copies.placed()[0]);
         let work = match contender {
             Contender::Kernel(choice) => {
-                let plan = choice.plan(run::call(problem, *matrices), &backend.facts())?;
+                let plan =
+                    choice.plan(run::product(problem, *matrices).call(), &backend.facts())?;
                 Work::Kernel(Box::new(plan))
             }
             Contender::Cublas(cublas) => Work::Cublas(cublas.product(problem, matrices)?),
@@ -390,7 +391,7 @@ impl Bench<'_> {
         let matrices = &matrices[self.launches.get() % matrices.len()];
         match &runner.work {
             Work::Kernel(plan) => {
-                let bindings = run::bindings(problem, *matrices, self.workspace.start());
+                let bindings = run::product(problem, *matrices).bindings(self.workspace.start());
                 // SAFETY: these are copies of the problem's matrices, which outlive `measure_on`'s
                 // last wait, and lie like those that the plan was made for; the workspace
                 // outlives it, too, and is as large as any plan requires.

@@ -125,7 +125,7 @@ fn times<Input: Number, T: Number>(
             if reads_c {
                 product.write_c(problem.c.elements(), problem.c.leading())?;
             }
-            Ok(product.multiply(&|| ())?)
+            Ok(product.multiply()?)
         };
         let timed = timed(devices, effort, run)?;
         let c = gathered(&product, problem)?;

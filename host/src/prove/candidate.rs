@@ -75,15 +75,8 @@ impl Candidate {
         let name = self.rung.name();
         progress.doing(format!("{name}: running"));
         let Machine { device, team } = machine;
-        let run = match device {
-            // Parts have CTAs of their own, which nobody has counted: a run is a step.
-            Device::Several(_) if self.rung.choice().is_some() => {
-                let run = self.rung.run(device, team, problem, &|| ())?;
-                progress.step();
-                run
-            }
-            _ => self.rung.run(device, team, problem, &|| progress.step())?,
-        };
+        let step = || progress.step();
+        let run = self.rung.run(device, team, problem, &step)?;
         self.time = run.time;
         progress.doing(format!("{name}: checking"));
         Ok(run.c)

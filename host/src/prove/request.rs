@@ -126,15 +126,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_default_a_request_is_for_the_plain_product_and_its_own_yardstick() {
-        let request = Request::new(Vec::new(), DataType::F32, Shape::new(2, 3, 4), 1);
-        assert_eq!((request.alpha, request.beta), (1.0, 0.0));
-        assert_eq!(request.layout(), Layout::compact(request.shape));
-        assert_eq!(request.baseline, Baseline::Auto);
-        assert!(!request.tensor_cores);
-    }
-
-    #[test]
     fn padding_is_between_rows_and_not_before_the_first() {
         let shape = Shape::new(2, 3, 4);
         let request = Request {

@@ -20,7 +20,6 @@ use crate::measure::sustained::Sustained;
 use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::Several;
-use crate::run::run;
 use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Errors, Failure, Proof};
 
@@ -60,15 +59,15 @@ pub(super) fn time<T: Element>(
     }
     let effort = request.effort;
     for candidate in native {
-        time_native(machine, effort, judge, candidate, progress)?;
+        time_by_clock(machine, effort, judge, candidate, progress)?;
     }
     let kernels = kernels
         .into_iter()
         .filter_map(|candidate| Some((candidate.rung.choice()?, candidate)));
     match machine.device {
         Device::Simulator(_) => {
-            for (choice, candidate) in kernels {
-                time_simulated(machine, effort, judge, choice, candidate, progress)?;
+            for (_, candidate) in kernels {
+                time_by_clock(machine, effort, judge, candidate, progress)?;
             }
             Ok(Compared::default())
         }
@@ -88,45 +87,38 @@ pub(super) fn time<T: Element>(
     }
 }
 
-/// Times a CPU rung by the clock on the wall.
-fn time_native<T: Element>(
+/// Times a CPU rung, or a kernel on the simulator, by the clock on the wall.
+fn time_by_clock<T: Element>(
     machine: Machine<'_>,
     effort: Effort,
     judge: &Judge<T>,
     candidate: &mut Candidate,
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
-    let rung = candidate.rung;
+    let (rung, is_native) = (candidate.rung, candidate.rung.choice().is_none());
     progress.doing(format!("{}: timing", rung.name()));
-    let mut steps = measure::most_cpu_runs(effort);
-    let mut timed = Timed::new(Duration::ZERO);
-    let timing = measure::on_cpu(effort, candidate.time, || {
+    let mut steps = match is_native {
+        true => measure::most_cpu_runs(effort),
+        false => 0,
+    };
+    let before = if is_native {
+        Duration::ZERO
+    } else {
+        candidate.time
+    };
+    let mut timed = Timed::new(before);
+    let run = || {
         steps = steps.saturating_sub(1);
         let step = || progress.step();
         let run = rung.run(machine.device, machine.team, &judge.problem, &step)?;
         Ok(timed.keep(run.c, run.time))
-    })?;
+    };
+    let timing = match is_native {
+        true => measure::on_cpu(effort, candidate.time, run)?,
+        false => measure::on_simulator(effort, candidate.time, run)?,
+    };
     // The runs that were announced, and would have taken too long.
     (0..steps).for_each(|_| progress.step());
-    timed.accept(machine, judge, candidate, timing)
-}
-
-/// Times a kernel on the simulator.
-fn time_simulated<T: Element>(
-    machine: Machine<'_>,
-    effort: Effort,
-    judge: &Judge<T>,
-    choice: Choice,
-    candidate: &mut Candidate,
-    progress: &Progress,
-) -> Result<(), EvaluateError> {
-    progress.doing(format!("{}: timing", choice.variant.name));
-    let mut timed = Timed::new(candidate.time);
-    let timing = measure::on_simulator(effort, candidate.time, || {
-        let step = || progress.step();
-        let run = run(machine.device, choice, &judge.problem, &step)?;
-        Ok(timed.keep(run.c, run.time))
-    })?;
     timed.accept(machine, judge, candidate, timing)
 }
 
@@ -378,7 +370,7 @@ mod tests {
             candidate.time = Duration::from_secs(seconds);
             let progress = Progress::start(0);
             let (judge, effort) = (judge.unwrap(), request.effort);
-            time_native(machine, effort, &judge, &mut candidate, &progress).unwrap();
+            time_by_clock(machine, effort, &judge, &mut candidate, &progress).unwrap();
             assert_eq!(candidate.timing.unwrap().runs(), runs);
             assert_eq!(progress.steps_done(), 10);
         }

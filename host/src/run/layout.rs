@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpu_gemm::{Batch, Bindings, Buffer, Call, ElementType, Operand, Shape};
+use gpu_gemm::{Batch, Buffer, ElementType, Product, Shape, Stored, Transpose};
 
 use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
 
@@ -35,12 +35,8 @@ impl Placed {
     }
 }
 
-/// The call of `problem`, its matrices A, B and C, as kernels get them, placed so.
-pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> Call {
-    let operand = |placed: Placed, transpose| {
-        let address = placed.start as usize;
-        Operand::at(address, placed.leading, problem.inputs, transpose)
-    };
+/// The product of `problem`, its matrices A, B and C, as kernels get them, placed so.
+pub(crate) fn product<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> Product {
     let [transpose_a, transpose_b] = problem.transposes;
     let shape = problem.shape();
     let rows = [
@@ -49,36 +45,26 @@ pub(crate) fn call<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -> C
         shape.m,
     ];
     let leading = [a.leading, b.leading, c.leading];
-    let batch = Batch {
-        count: problem.batch,
-        strides: [0, 1, 2].map(|index| rows[index] * leading[index]),
+    let stored = |placed: Placed, transpose| Stored {
+        start: placed.start,
+        leading: placed.leading,
+        transpose,
     };
-    let call = Call {
+    Product {
+        data_type: problem.data_type(),
         shape: match problem.alpha == T::default() {
             true => Shape { k: 0, ..shape },
             false => shape,
         },
-        a: operand(a, transpose_a),
-        b: operand(b, transpose_b),
-        ldc: c.leading,
-        batch: Batch::ONE,
-    };
-    call.batched(batch, problem.inputs)
-}
-
-/// What its launches leave open.
-pub(crate) fn bindings<T: Number>(
-    problem: &Problem<T>,
-    [a, b, c]: [Placed; 3],
-    workspace: *mut u8,
-) -> Bindings {
-    Bindings {
         alpha: problem.alpha.scalar(),
         beta: problem.beta.scalar(),
-        a: a.start,
-        b: b.start,
-        c: c.start,
-        workspace,
+        a: stored(a, transpose_a),
+        b: stored(b, transpose_b),
+        c: stored(c, Transpose::No),
+        batch: Batch {
+            count: problem.batch,
+            strides: [0, 1, 2].map(|index| rows[index] * leading[index]),
+        },
     }
 }
 

@@ -12,14 +12,14 @@ use gpu_gemm::{Backend, Choice, Device, Space};
 pub use error::{RunError, Trespass};
 use guard::Guarded;
 pub use layout::Run;
-pub(crate) use layout::{Placed, as_given, bindings, call, pitched};
+pub(crate) use layout::{Placed, as_given, pitched, product};
 
 use crate::data::{Matrix, Number, Problem, by_inputs};
 
 /// Runs the chosen kernel on `problem` and returns C. Each buffer lies between guard bands; what
 /// the kernel wrote into them, into A, into B or between the rows of C is an error. An empty C
 /// launches nothing. `cta_done` is called after each CTA on the simulator, from any thread, and
-/// once on any other device.
+/// once on any other device and on several.
 ///
 /// # Errors
 ///
@@ -43,7 +43,9 @@ pub fn run<T: Number>(
         return Err(error.into());
     }
     if let Device::Several(devices) = device {
-        return several::run(devices, Some(choice), problem, cta_done);
+        let run = several::run(devices, Some(choice), problem)?;
+        cta_done();
+        return Ok(run);
     }
     let backend = &*device.as_backend(cta_done)?;
     let run = match choice.variant.allocation {
@@ -75,13 +77,14 @@ fn run_on<Input: Number, T: Number>(
     let b = Guarded::upload(backend, &stored.b)?;
     let c = Guarded::upload(backend, stored.c)?;
     let placed = [a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)];
-    let plan = choice.plan(call(problem, placed), &backend.facts())?;
+    let product = product(problem, placed);
+    let plan = choice.plan(product.call(), &backend.facts())?;
     let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
     let workspace = Guarded::upload(backend, &poison)?;
     // Everything is compiled before the clock starts.
     backend.compile(&plan)?;
     let kernel = choice.variant.name;
-    let bindings = bindings(problem, placed, workspace.placed(&poison).start);
+    let bindings = product.bindings(workspace.placed(&poison).start);
     // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that of
     // this problem.
     let time = backend.time(kernel, &mut || unsafe {

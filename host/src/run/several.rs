@@ -8,7 +8,7 @@ use super::layout::Run;
 use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 
 /// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's
-/// matrices. `cta_done` is called after each CTA on simulators.
+/// matrices.
 ///
 /// # Errors
 ///
@@ -17,21 +17,19 @@ pub fn run<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
     problem: &Problem<T>,
-    cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    by_inputs!(problem, run_as::<_, T>(devices, choice, problem, cta_done))
+    by_inputs!(problem, run_as::<_, T>(devices, choice, problem))
 }
 
 fn run_as<Input: Number, T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
     problem: &Problem<T>,
-    cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
     let stored = problem.stored_as::<Input>()?;
     let spread = [Start::Spread; 3];
     let mut product = product(devices, devices.count(), choice, problem, &stored, spread)?;
-    let time = product.multiply(cta_done)?.time;
+    let time = product.multiply()?.time;
     let c = gathered(&product, problem)?;
     Ok(Run { c, time })
 }
@@ -129,7 +127,7 @@ mod tests {
         let devices = simulators(count);
         let product = product(&devices, count, choice, problem, &stored, starts);
         let mut product = product.unwrap();
-        let received = product.multiply(&|| ()).unwrap().received;
+        let received = product.multiply().unwrap().received;
         (gathered(&product, problem).unwrap(), received)
     }
 
@@ -212,7 +210,7 @@ mod tests {
         };
         let planted = planted::kernel(FAILS_ON_THREE_ROWS);
         let problem = problem::<f32>(Shape::new(5, 4, 4), Data::Uniform, [1, 0]);
-        let error = run(&simulators(2), Some(planted), &problem, &|| ()).unwrap_err();
+        let error = run(&simulators(2), Some(planted), &problem).unwrap_err();
         let message = error.to_string();
         assert!(
             message.starts_with("Device 1 (sim) of several, counted from 0: Kernel `planted`")

@@ -196,7 +196,7 @@ pub fn matrices_that_start_on_the_first_gpu_travel_from_it_and_back() {
             let (stored, count) = (problem.stored().unwrap(), devices.count());
             let product = product(&devices, count, Some(choice), &problem, &stored, starts);
             let mut product = product.unwrap();
-            product.multiply(&|| ()).unwrap();
+            product.multiply().unwrap();
             let c = gathered(&product, &problem).unwrap();
             let exact = verify::exact(&problem, &c, choice.variant.tile, Coverage::Full);
             exact.unwrap_or_else(|failure| panic!("{name}, {starts:?}: {failure}"));
@@ -274,7 +274,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
             let (stored, choice) = (problem.stored().unwrap(), Some(choice));
             let product = self::product(&devices, count, choice, &problem, &stored, starts);
             let mut product = product.unwrap();
-            product.multiply(&|| ()).unwrap();
+            product.multiply().unwrap();
             let c = gathered(&product, &problem).unwrap();
             let tile = naive::KERNEL.variants[0].tile;
             verify::exact(&problem, &c, tile, Coverage::Full).unwrap();

@@ -354,19 +354,6 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_a_gpu_is_not_sent_to_the_simulator() {
-        let errors = [DeviceError::NoDriver, DeviceError::NoDevice];
-        for error in errors.map(|error| error.to_string()) {
-            assert!(error.contains("--device sim"), "{error}");
-            let for_gpus = DeviceError::without_simulator(&error);
-            assert!(
-                !for_gpus.contains("sim") && for_gpus.ends_with('.'),
-                "{for_gpus}"
-            );
-        }
-    }
-
-    #[test]
     fn a_crash_says_what_panicked_and_that_the_context_is_lost() {
         let crash = |panic| DeviceError::Crashed {
             kernel: "tiled-16".into(),

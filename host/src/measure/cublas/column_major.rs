@@ -73,7 +73,7 @@ impl ColumnMajor {
 mod tests {
     use super::*;
     use crate::data::{Data, Layout, Matrix, Problem};
-    use crate::run::call;
+    use crate::run;
     use crate::verify::{self, Coverage};
     use gpu_gemm::gpu_kernels::spec::Tile;
 
@@ -136,7 +136,7 @@ mod tests {
                 leading: layout.c.leading,
             };
             let matrices = [read(&stored.a), read(&stored.b), c];
-            let of_call = call(&problem, matrices).batch;
+            let of_call = run::product(&problem, matrices).batch;
             let product = ColumnMajor::new(shape, problem.transposes, &matrices, of_call).unwrap();
             let [a, b, c] = matrices.map(|placed| placed.start.cast::<f32>());
             // SAFETY: the matrices are those of the problem.

@@ -21,7 +21,7 @@ use self::lt::{Lt, LtProduct};
 use super::library::{Loaded, Unusable};
 use super::places::Places;
 use crate::data::{Number, Problem};
-use crate::run::{Placed, call};
+use crate::run::{self, Placed};
 
 /// Why cuBLAS cannot be measured.
 #[derive(Debug, Error, PartialEq)]
@@ -358,7 +358,7 @@ impl<'device> Cublas<'device> {
         problem: &Problem<T>,
         matrices: &[Placed; 3],
     ) -> Result<Product<'a>, CublasError> {
-        let batch = call(problem, *matrices).batch;
+        let batch = run::product(problem, *matrices).batch;
         let product = ColumnMajor::new(problem.shape(), problem.transposes, matrices, batch)?;
         let scalars = match (problem.alpha.scalar(), problem.beta.scalar()) {
             (Scalar::F32(alpha), Scalar::F32(beta)) => Scalars::Single([alpha, beta]),

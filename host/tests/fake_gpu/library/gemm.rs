@@ -72,15 +72,6 @@ impl<T: Element> Gemm<T> {
 
     /// Computes it, of A's and B's elements after `round`.
     pub fn compute(&self, gpu: &Gpu, round: impl Fn(T::Input) -> T::Input) {
-        self.compute_in(|start, bytes| gpu.memory(start, bytes), round);
-    }
-
-    /// The same in memory that `place` finds by its address and bytes.
-    pub fn compute_in(
-        &self,
-        place: impl Fn(u64, usize) -> *mut u8,
-        round: impl Fn(T::Input) -> T::Input,
-    ) {
         // As BLAS has it: what a zero scalar makes irrelevant is not read.
         let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let (m, n) = (self.m, self.n);
@@ -90,7 +81,7 @@ impl<T: Element> Gemm<T> {
         let located = |matrix: Matrix, size, element_bytes: usize| {
             match matrix.extent(size) * element_bytes {
                 0 => std::ptr::null_mut(),
-                bytes => place(matrix.start, bytes),
+                bytes => gpu.memory(matrix.start, bytes),
             }
         };
         let a = located(self.a, (m, k), size_of::<T::Input>()).cast::<T::Input>();

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use crate::call::Transpose;
 use crate::device::cuda::staged::{Direction, Transfer};
 use crate::launch::Element;
+use crate::product::Stored;
 
 /// A matrix, or a panel of one, in the memory of a device, as it is stored.
 #[derive(Clone, Copy)]
@@ -22,6 +24,15 @@ impl<T: Element> Located<T> {
 
     pub(super) fn bytes(&self) -> usize {
         self.size.0 * self.size.1 * size_of::<T>()
+    }
+
+    /// The same for a product.
+    pub(super) fn stored(self, transpose: Transpose) -> Stored {
+        Stored {
+            start: self.start.cast(),
+            leading: self.leading,
+            transpose,
+        }
     }
 
     /// The part that begins at this row and column, as stored.

@@ -15,14 +15,14 @@ use crate::split::Panel;
 
 impl<T: Element, C: Element> Product<'_, T, C> {
     /// Runs the product, and waits for it. It may run again: then it starts from the C that it
-    /// left. `cta_done` is called after each CTA on a simulator, from any thread.
+    /// left.
     ///
     /// # Errors
     ///
     /// A device fails; it is named.
-    pub fn multiply(&mut self, cta_done: &(dyn Fn() + Sync)) -> Result<Done, DeviceError> {
+    pub fn multiply(&mut self) -> Result<Done, DeviceError> {
         let began = Instant::now();
-        let enqueued = self.enqueue(cta_done);
+        let enqueued = self.enqueue();
         // Whatever happened, nothing may lose its memory while it is used.
         let ended = self.finish_all();
         let time = began.elapsed();
@@ -59,7 +59,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
 
     /// Starts everything, on all devices in turn: what is launched is short beside what it
     /// computes. Returns the bytes that each device receives.
-    fn enqueue(&self, cta_done: &(dyn Fn() + Sync)) -> Result<Vec<usize>, DeviceError> {
+    fn enqueue(&self) -> Result<Vec<usize>, DeviceError> {
         let count = self.split.devices();
         let mut received = vec![0; count];
         let mut arrived: Vec<Vec<Panel>> = vec![Vec::new(); count];
@@ -79,7 +79,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                 let Some(step) = self.work[device].0.get(index) else {
                     continue;
                 };
-                let bytes = self.multiply_block(device, step, &mut arrived[device], cta_done);
+                let bytes = self.multiply_block(device, step, &mut arrived[device]);
                 received[device] += bytes.map_err(self.devices.named(device))?;
             }
         }
@@ -103,7 +103,6 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         device: usize,
         step: &Step,
         arrived: &mut Vec<Panel>,
-        cta_done: &(dyn Fn() + Sync),
     ) -> Result<usize, DeviceError> {
         let part = &self.devices.parts[device];
         let mut received = 0;
@@ -117,7 +116,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
             arrived.push(panel);
             received += origin.bytes();
         }
-        part.launch(step, cta_done)?;
+        part.launch(step)?;
         Ok(received)
     }
 

@@ -112,12 +112,8 @@ impl Part {
     }
 
     /// Runs the launches of a step, or starts them.
-    pub(super) fn launch(
-        &self,
-        step: &Step,
-        cta_done: &(dyn Fn() + Sync),
-    ) -> Result<(), DeviceError> {
-        let backend = self.device.as_backend(cta_done)?;
+    pub(super) fn launch(&self, step: &Step) -> Result<(), DeviceError> {
+        let backend = self.device.as_backend(&|| ())?;
         backend.enter()?;
         // SAFETY: the panels, the block of C and the workspace lie in memory of this product that
         // outlives `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the

@@ -8,7 +8,7 @@ use gpu_kernels::spec::DataType;
 use super::located::Located;
 use super::{Devices, Planner, Start};
 use crate::buffer::Buffer;
-use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
+use crate::call::{Batch, Shape, Transpose};
 use crate::device::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::Plan;
@@ -240,25 +240,24 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                     block.columns.start - columns.start,
                 );
                 let c = c.part(first, (block.rows.len(), block.columns.len()));
-                let operand = |located: Located<T>, factor: Factor| {
-                    let transpose = self.transposes[factor as usize];
-                    Operand::at(located.start as usize, located.leading, T::TYPE, transpose)
-                };
-                let call = Call {
+                let block = crate::product::Product {
+                    data_type: DataType {
+                        inputs: T::TYPE,
+                        c: C::TYPE,
+                    },
                     shape: Shape::new(c.size.0, c.size.1, self.split.shape().k),
-                    a: operand(a, Factor::A),
-                    b: operand(b, Factor::B),
-                    ldc: c.leading,
+                    alpha: self.alpha,
+                    beta: self.beta,
+                    a: a.stored(self.transposes[0]),
+                    b: b.stored(self.transposes[1]),
+                    c: c.stored(Transpose::No),
                     batch: Batch::ONE,
                 };
+                let call = block.call();
                 let plan = plan(device, call).map_err(|error| named(error.into()))?;
-                let types = DataType {
-                    inputs: T::TYPE,
-                    c: C::TYPE,
-                };
                 assert_eq!(
                     plan.variant().types.data_type(),
-                    types,
+                    block.data_type,
                     "a plan for these types"
                 );
                 assert_eq!(*plan.call(), call, "a plan for this call");
@@ -269,14 +268,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
                 steps.push(Step {
                     panels,
                     plan,
-                    bindings: Bindings {
-                        alpha: self.alpha,
-                        beta: self.beta,
-                        a: a.start.cast(),
-                        b: b.start.cast(),
-                        c: c.start.cast(),
-                        workspace: std::ptr::null_mut(),
-                    },
+                    bindings: block.bindings(std::ptr::null_mut()),
                 });
             }
             let most = steps.iter().map(|step| step.plan.workspace_bytes()).max();
@@ -285,9 +277,8 @@ impl<T: Element, C: Element> Product<'_, T, C> {
             let workspace = part.allocate::<f64>(words).map_err(&named)?;
             for step in &mut steps {
                 step.bindings.workspace = workspace.start().cast();
-                if let Some(gpu) = part.gpu() {
-                    gpu.compile(&step.plan).map_err(&named)?;
-                }
+                let backend = part.device.as_backend(&|| ())?;
+                backend.compile(&step.plan).map_err(&named)?;
             }
             self.work.push((steps, workspace));
         }

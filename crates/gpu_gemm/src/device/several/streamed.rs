@@ -126,7 +126,7 @@ impl<T: Element, C: Element> Streamed<'_, T, C> {
                     true => product.synchronize()?,
                     false => product.write_c(c, ldc)?,
                 }
-                let received = product.multiply(&|| ())?.received;
+                let received = product.multiply()?.received;
                 product.read_c(c, ldc)?;
                 received
             }
@@ -284,7 +284,7 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         arrived: &mut Vec<Panel>,
     ) -> Result<usize, DeviceError> {
         let step = &self.work[device].0[launched.len()];
-        let received = self.multiply_block(device, step, arrived, &|| ());
+        let received = self.multiply_block(device, step, arrived);
         let received = received.map_err(self.devices.named(device))?;
         let ended = self.devices.parts[device].after_launches();
         let ended = ended.map_err(self.devices.named(device))?;
