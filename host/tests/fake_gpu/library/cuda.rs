@@ -76,11 +76,6 @@ driver! {
         put(total, all)
     };
     fn cuMemAlloc_v2(start: *mut u64, bytes: usize) |gpu| put(start, gpu.allocate(bytes)?);
-    fn cuMemAllocPitch_v2(start: *mut u64, pitch: *mut usize, width: usize, height: usize, _access: u32) |gpu| {
-        let row = width.next_multiple_of(512);
-        put(pitch, row)?;
-        put(start, gpu.allocate(row * height)?)
-    };
     fn cuMemFree_v2(start: u64) |gpu| gpu.free(start);
     fn cuMemAllocHost_v2(start: *mut *mut u8, bytes: usize) |gpu| {
         // It is small, and lives as long as the program.
