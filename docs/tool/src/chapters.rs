@@ -47,6 +47,11 @@ pub fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// A text without its blocks of code.
+pub fn prose(text: &str) -> String {
+    text.split("\n```").step_by(2).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

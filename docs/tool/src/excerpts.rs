@@ -1,55 +1,35 @@
-//! Items of a Rust file, shown by mdBook's `{{#include}}` with their current line numbers.
+//! Pieces of source files, copied into the pages: a forge shows them, too.
 //!
-//! So a chapter always shows the current code, and the code needs no markers for the book.
+//! A piece is named by text of its own, not by line numbers, so that an edit above it changes
+//! nothing.
 
 use crate::repository::{at_root, read};
 
-/// Code that includes the items, given as `gpu-kernels/src/tiled.rs: fn multiply; fn tiled_16`.
+/// A code block with a whole file, given as `template/build.rs`, or with some of its items:
+/// `gpu-kernels/src/tiled.rs: fn multiply; while k0 < depth { .. }`.
 ///
 /// # Errors
 ///
 /// There is no such file, or not exactly one such item.
 pub fn quote(arguments: &str) -> Result<String, String> {
-    let (file, items) = arguments
-        .split_once(": ")
-        .ok_or_else(|| format!("`source {arguments}` is not `source FILE: ITEM; ITEM`"))?;
-    let text = read(&at_root(file))?;
-    let includes: Result<Vec<String>, String> = items
-        .split("; ")
-        .map(|item| {
-            let (first, last) = lines(&text, item).map_err(|why| format!("{file}: {why}"))?;
-            Ok(format!("{{{{#include ../../{file}:{first}:{last}}}}}\n"))
-        })
-        .collect();
-    Ok(format!("\n```rust\n{}```\n", includes?.join("\n")))
-}
-
-/// Lines of a file themselves, for a page that mdBook does not make, given as
-/// `gpu-kernels/src/tiled.rs: while k0 < depth { .. }`: from the line that begins so to the one
-/// after it that closes it.
-///
-/// # Errors
-///
-/// There is no such file, or not exactly one such line.
-pub fn excerpt(arguments: &str) -> Result<String, String> {
-    let (file, first) = arguments
-        .split_once(": ")
-        .and_then(|(file, lines)| Some((file, lines.strip_suffix(" .. }")?)))
-        .ok_or_else(|| format!("`excerpt {arguments}` is not `excerpt FILE: FIRST LINE .. }}`"))?;
-    let text = read(&at_root(file))?;
-    let lines: Vec<&str> = text.lines().collect();
-    let mut starts = (0..lines.len()).filter(|&line| lines[line].trim() == first);
-    let (Some(start), None) = (starts.next(), starts.next()) else {
-        return Err(format!("{file}: `{first}` is there not exactly once"));
+    let (file, items) = match arguments.split_once(": ") {
+        Some((file, items)) => (file, Some(items)),
+        None => (arguments, None),
     };
-    let indent = indentation(lines[start]);
-    let length = lines[start..]
-        .iter()
-        .position(|line| indentation(line) == indent && line.trim() == "}")
-        .ok_or_else(|| format!("{file}: `{first}` has no end"))?;
-    let shown = lines[start..=start + length].iter();
-    let shown: Vec<&str> = shown.map(|line| line.get(indent..).unwrap_or("")).collect();
-    Ok(format!("\n```rust\n{}\n```\n", shown.join("\n")))
+    let text = read(&at_root(file))?;
+    let language = match file.ends_with(".toml") {
+        true => "toml",
+        false => "rust",
+    };
+    let code = match items {
+        None => text,
+        Some(items) => {
+            let piece = |item| piece(&text, item).map_err(|why| format!("{file}: {why}"));
+            let pieces: Result<Vec<String>, String> = items.split("; ").map(piece).collect();
+            pieces?.join("\n")
+        }
+    };
+    Ok(format!("\n```{language}\n{code}```\n"))
 }
 
 /// Checks that code in a sentence, given with its backticks, is a line of the file.
@@ -66,32 +46,35 @@ pub fn line(file: &str, code: &str) -> Result<(), String> {
     }
 }
 
-/// The first and last line of an item, counted from 1, with the comments and attributes above it
-/// and a macro around it. `item` is its beginning, such as `fn multiply` or `kernel!`. The text
-/// must be formatted by rustfmt.
-fn lines(text: &str, item: &str) -> Result<(usize, usize), String> {
+/// An item, given by its beginning, such as `fn multiply` or `kernel!`, with the comments and
+/// attributes above it and a macro around it; or, given as `FIRST LINE .. }`, the lines from that
+/// one to the one that closes it. The text must be formatted by rustfmt.
+fn piece(text: &str, item: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut found = (0..lines.len()).filter(|&line| begins(lines[line], item));
-    let (Some(start), None) = (found.next(), found.next()) else {
+    let first_line = item.strip_suffix(" .. }");
+    let is_start = |line: &&str| match first_line {
+        Some(first) => line.trim() == first,
+        None => begins(line, item),
+    };
+    let mut starts = (0..lines.len()).filter(|&line| is_start(&lines[line]));
+    let (Some(start), None) = (starts.next(), starts.next()) else {
         return Err(format!("`{item}` is there not exactly once"));
     };
-    let above = |line: &&str| {
+    let is_above = |line: &&&str| {
         let line = line.trim_start();
-        line.starts_with("//") || line.starts_with("#[")
+        first_line.is_none() && (line.starts_with("//") || line.starts_with("#["))
     };
-    let first = start
-        - lines[..start]
-            .iter()
-            .rev()
-            .take_while(|line| above(line))
-            .count();
+    let first = start - lines[..start].iter().rev().take_while(is_above).count();
     let indent = indentation(lines[first]);
-    let ends = |line: &&str| indentation(line) == indent && (line.ends_with([';', '}']));
+    let is_end = |line: &&str| indentation(line) == indent && line.ends_with([';', '}']);
     let length = lines[start..]
         .iter()
-        .position(ends)
+        .position(is_end)
         .ok_or_else(|| format!("`{item}` has no end"))?;
-    Ok((first + 1, start + length + 1))
+    let shown = lines[first..=start + length].iter();
+    Ok(shown
+        .map(|line| format!("{}\n", line.get(indent..).unwrap_or("")))
+        .collect())
 }
 
 /// Whether a line is the head of an item: `item` after words such as `pub` and `unsafe`, and not
@@ -115,39 +98,22 @@ fn indentation(line: &str) -> usize {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "//! File.\n\n/// Size.\nconst SIZE: usize = 4;\n\ngemm_kernel! {\n    fn entry(x: f32) {\n        body::<SIZE>(x)\n    }\n}\n\n/// Body.\n#[inline]\nunsafe fn body<const N: usize>(\n    x: f32,\n) {\n    if x {\n    }\n}\n\nimpl X {\n    /// Part.\n    pub fn part(&self) {\n        0\n    }\n}\n\n// Why.\nkernel! {\n    name: x,\n}\n";
+    const TEXT: &str = "//! File.\n\n/// Size.\nconst SIZE: usize = 4;\n\n/// Body.\n#[inline]\nunsafe fn body<const N: usize>(\n    x: f32,\n) {\n    if x {\n    }\n}\n\nimpl X {\n    /// Part.\n    pub fn part(&self) {\n        while x {\n            0\n        }\n    }\n}\n";
 
     #[test]
-    fn an_item_has_its_comments_with_it() {
-        assert_eq!(lines(TEXT, "const SIZE"), Ok((3, 4)));
-        assert_eq!(lines(TEXT, "fn entry"), Ok((7, 9)));
-        assert_eq!(lines(TEXT, "fn body"), Ok((12, 19)));
-        assert_eq!(lines(TEXT, "fn part"), Ok((22, 25)));
-        assert_eq!(lines(TEXT, "impl X"), Ok((21, 26)));
-        assert_eq!(lines(TEXT, "kernel!"), Ok((28, 31)));
+    fn an_item_has_its_comments_with_it_and_no_indentation() {
+        let of = |item| piece(TEXT, item).unwrap();
+        assert_eq!(of("const SIZE"), "/// Size.\nconst SIZE: usize = 4;\n");
+        assert!(of("fn body").starts_with("/// Body.\n#[inline]\nunsafe fn body"));
+        assert!(of("fn body").ends_with("    }\n}\n"));
+        assert!(of("fn part").starts_with("/// Part.\npub fn part(&self) {\n    while x {\n"));
+        assert_eq!(of("while x { .. }"), "while x {\n    0\n}\n");
     }
 
     #[test]
-    fn code_that_an_exercise_edits_is_a_line_of_the_file() {
-        let file = "docs/tool/src/excerpts.rs";
-        assert_eq!(line(file, "`use super::*;`"), Ok(()));
-        assert!(line(file, "`use super::none;`").is_err());
-    }
-
-    #[test]
-    fn an_excerpt_ends_where_its_first_line_is_closed() {
-        let of = |first| excerpt(&format!("docs/tool/src/excerpts.rs: {first}"));
-        assert_eq!(
-            of("fn indentation(line: &str) -> usize { .. }"),
-            Ok("\n```rust\nfn indentation(line: &str) -> usize {\n    line.len() - line.trim_start().len()\n}\n```\n".to_string())
-        );
-        assert!(of("fn nowhere() { .. }").is_err());
-        assert!(of("use super::*;").is_err());
-    }
-
-    #[test]
-    fn a_name_that_is_not_there_or_only_part_of_one_is_refused() {
-        assert!(lines(TEXT, "fn bod").is_err());
-        assert!(lines(TEXT, "fn missing").is_err());
+    fn what_is_not_there_or_only_part_of_a_name_is_refused() {
+        for item in ["fn bod", "fn missing", "fn missing { .. }", "while { .. }"] {
+            assert!(piece(TEXT, item).is_err(), "{item}");
+        }
     }
 }

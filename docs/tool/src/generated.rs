@@ -3,15 +3,14 @@
 
 use std::fs;
 
-use gpu_kernels::KERNELS;
 use host::listing::record;
 
 use crate::chapters::{self, Chapter};
 use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
-    by_opencl, divided, excerpts, figures, halves, ideas, ladder, listings, machine_code,
-    many_ranks, odd, overviews, pictures, plots, stalls, trace, traffic,
+    by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
+    overviews, plots, stalls, traffic,
 };
 
 /// The command that writes every generated file.
@@ -94,7 +93,7 @@ impl Generated {
     }
 }
 
-/// Every generated file: pictures, chapters, README, plots. A chapter that shows compiled kernels
+/// Every generated file: chapters, README, plots. A chapter that shows compiled kernels
 /// is listed twice.
 ///
 /// # Errors
@@ -106,16 +105,6 @@ pub fn all() -> Result<Vec<Generated>, String> {
     all.push(Generated::new(path, Origin::Build, |old| {
         Ok(machine_code::count()?.unwrap_or_else(|| old.to_string()))
     }));
-    for &kernel in KERNELS {
-        let path = format!("{}/pictures/{}.svg", chapters::FOLDER, kernel.name);
-        all.push(Generated::new(path, Origin::Sources, |_| {
-            pictures::of(kernel)
-        }));
-    }
-    for (name, make) in pictures::IDEAS {
-        let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
-        all.push(Generated::new(path, Origin::Sources, move |_| make()));
-    }
     for Chapter { file, text, .. } in chapters::all()? {
         let path = format!("{}/{file}", chapters::FOLDER);
         all.push(page(path.clone(), Origin::Sources));
@@ -158,7 +147,6 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "waits" => stalls::waits(part.arguments).map(Some),
         "stalls" => stalls::all().map(Some),
         "profiled" => stalls::figure(part.arguments).map(Some),
-        "trace" => Ok(Some(trace::table())),
         "line" => excerpts::line(part.arguments, part.old).map(|()| None),
         "measured" => figures::table(part.arguments).map(Some),
         "chosen" => figures::chosen(part.arguments).map(Some),
@@ -168,11 +156,8 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "by-opencl" => by_opencl::table(part.arguments).map(Some),
         "divided" => divided::table().map(Some),
         "halves" => halves::table(part.arguments).map(Some),
-        "odd" => odd::table().map(Some),
-        "ideas" => ideas::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),
-        "excerpt" => excerpts::excerpt(part.arguments).map(Some),
         "steps" => overviews::steps().map(Some),
         "ladder" => Ok(Some(overviews::ladder())),
         "overview" => overviews::overview().map(Some),

@@ -1,6 +1,6 @@
 //! What the book in `docs/` and the README show of the code and of the measurements.
 //!
-//! `cargo run -p book` writes it all: pictures, excerpts, listings, tables and figures.
+//! `cargo run -p book` writes it all: pieces of source files, listings, tables, figures and plots.
 //! `cargo test -p book` only compares, and also checks the book's links and commands, and that
 //! every kernel has a chapter.
 //!
@@ -19,22 +19,17 @@
 //! | `measured KERNEL` | a table of a kernel's figures | `figures.rs` |
 //! | `chosen KERNEL` | a table of the shapes for which `auto` chose it | `figures.rs` |
 //! | `traffic KERNEL` | launch shape and memory traffic of its variants | `traffic.rs` |
-//! | `source FILE: ITEM; ITEM` | items of a Rust file | `excerpts.rs` |
+//! | `source FILE: ITEM; ITEM` | items of a source file, or all of it | `excerpts.rs` |
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
 //! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
 //! | `waits KERNEL OTHER`, `profiled VARIANT WHAT`, `stalls` | why warps wait, from a profile | `stalls.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
-//! | `trace` | a tiled product by hand | `trace.rs` |
-//! | `excerpt FILE: FIRST LINE .. }` | lines of a Rust file, for the README | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
 //! | `divided` | products in rounds and divided, beside cuBLAS | `divided.rs` |
 //! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
-//! | `odd` | how long it takes to check odd shapes | `odd.rs` |
-//! | `ideas RUNG` | what each of its ideas gains | `ideas.rs` |
 //! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
 //!
-//! `parts.rs` finds such parts, `generated.rs` lists the files that have them, and `pictures/`
-//! draws.
+//! `parts.rs` finds such parts, and `generated.rs` lists the files that have them.
 
 mod by_opencl;
 pub mod chapters;
@@ -43,21 +38,17 @@ mod excerpts;
 mod figures;
 pub mod generated;
 mod halves;
-mod ideas;
 mod ladder;
 mod listings;
 mod machine_code;
 mod many_ranks;
 mod measured;
-mod odd;
 mod overviews;
 mod parts;
-mod pictures;
 mod plots;
 mod regimes;
 pub mod repository;
 pub mod stalls;
-mod trace;
 mod traffic;
 
 pub use listings::why_absent;

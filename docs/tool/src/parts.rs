@@ -23,15 +23,13 @@ const INLINE: [&str; 7] = [
 ];
 
 /// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 25] = [
+const BLOCKS: [&str; 21] = [
     "by-opencl",
     "divided",
     "halves",
-    "ideas",
     "many-ranks",
     "idea",
     "steps",
-    "excerpt",
     "measured",
     "chosen",
     "traffic",
@@ -43,12 +41,10 @@ const BLOCKS: [&str; 25] = [
     "ladder",
     "overview",
     "report",
-    "odd",
     "law",
     "occupancy",
     "waits",
     "stalls",
-    "trace",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is
