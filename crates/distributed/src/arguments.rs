@@ -8,7 +8,6 @@ use gpu_gemm::{DeviceChoice, Shape};
 use host::cli::matrices::{MatrixArguments, ProblemArguments};
 use host::cli::native::NativeArguments;
 use host::cli::sizes::size;
-use host::report::Format;
 
 use crate::comm::LARGEST;
 use crate::layout::{Layout, layouts};
@@ -55,8 +54,10 @@ pub struct Arguments {
     #[arg(long, value_parser = panel)]
     pub panel: Option<usize>,
 
-    #[command(flatten)]
-    pub scaling: ScalingArguments,
+    /// Numbers of ranks to measure, such as `1,2,4`: each on the first ranks of the job, while the
+    /// others sleep [default: all ranks of the job]
+    #[arg(long, value_name = "RANKS", value_delimiter = ',', value_parser = ranks)]
+    pub scaling: Vec<usize>,
 
     #[command(flatten)]
     pub native: NativeArguments,
@@ -81,8 +82,9 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    #[command(flatten)]
-    pub proof: ProofArguments,
+    /// Where C is proven right [default: `gathered`, unless it does not fit into rank 0's memory]
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub proof: Option<ProofPlace>,
 
     #[command(flatten)]
     pub files: FileArguments,
@@ -104,18 +106,11 @@ pub struct Arguments {
     pub plant_on_rank: Option<usize>,
 }
 
-/// Where C is proven right.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Proof")]
-pub struct ProofArguments {
-    /// Where C is proven right [default: `gathered`, unless it does not fit into rank 0's memory]
-    #[arg(long, value_name = "WHERE", value_enum)]
-    pub proof: Option<ProofPlace>,
-
-    /// The largest C that is gathered where `--proof` does not say it, in GiB [default: what rank
-    /// 0's memory holds]
-    #[arg(long, value_name = "GIB", value_parser = not_negative, conflicts_with = "proof")]
-    pub gather_limit: Option<f64>,
+/// The values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
 }
 
 /// The values of `--proof`.
@@ -127,21 +122,6 @@ pub enum ProofPlace {
     Distributed,
 }
 
-/// On how many ranks.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Scaling")]
-pub struct ScalingArguments {
-    /// Numbers of ranks to measure, such as `1,2,4`: each on the first ranks of the job, while the
-    /// others sleep [default: all ranks of the job]
-    #[arg(long, value_name = "RANKS", value_delimiter = ',', value_parser = ranks)]
-    pub scaling: Vec<usize>,
-
-    /// Measure weak scaling, too: m, n and k grow with the cube root of the number of ranks, so
-    /// that each has as many flops
-    #[arg(long, requires = "scaling")]
-    pub weak: bool,
-}
-
 /// Files besides the matrices.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
@@ -150,7 +130,8 @@ pub struct FileArguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write plots to this folder: time by layout, the split of time, strong and weak scaling
+    /// Write plots to this folder: time by layout, the split of time and strong scaling; or what is
+    /// predicted
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
 }
@@ -161,7 +142,7 @@ pub struct FileArguments {
 pub struct ModelArguments {
     /// Only predict: time and memory of every layout on 1 to 65536 ranks. What is not given of the
     /// machine is measured: messages between two ranks, and products while all multiply
-    #[arg(long, conflicts_with_all = ["layout", "shapes", "scaling", "runs", "format", "json", "plots", "out", "show"])]
+    #[arg(long, conflicts_with_all = ["layout", "shapes", "scaling", "runs", "format", "json", "out", "show"])]
     pub predict: bool,
 
     /// Latency of a message, in microseconds
@@ -235,13 +216,6 @@ fn ranks(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "a number of ranks is at least 1".to_string())
 }
 
-fn not_negative(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| "it must be a number, 0 or above".to_string())
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
@@ -285,7 +259,6 @@ mod tests {
             "--panel 2147483648",
             "--predict --layout all",
             "--predict --json report.json",
-            "--weak",
             "--latency 3",
             "--predict --latency -3",
             "--runs 0",

@@ -5,12 +5,11 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 
-use crate::comm::{Ranks, abort, host_name, rank_of_all};
+use crate::comm::{Ranks, abort, host_name};
 
 /// Makes a panic of any thread of this rank end the job. Without it the unwinding rank would wait
 /// for messages under way, and the others for it.
 pub fn end_the_job_on_panic() {
-    let (rank, size) = rank_of_all();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let payload = info.payload();
         let why = payload
@@ -19,24 +18,20 @@ pub fn end_the_job_on_panic() {
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("a panic without a message");
         let place = info.location().map(|place| format!(" at {place}"));
-        say(
-            rank,
-            size,
-            &format!("panicked{}: {why}", place.unwrap_or_default()),
-        );
+        say(&format!("panicked{}: {why}", place.unwrap_or_default()));
         abort()
     }));
 }
 
 /// Ends the job because this rank cannot do its part.
 pub fn end_the_job(why: impl std::fmt::Display) -> ! {
-    let (rank, size) = rank_of_all();
-    say(rank, size, &format!("failed: {why}"));
+    say(&format!("failed: {why}"));
     abort()
 }
 
-fn say(rank: usize, size: usize, what: &str) {
-    let host = host_name();
+fn say(what: &str) {
+    let (all, host) = (Ranks::all(), host_name());
+    let (rank, size) = (all.rank(), all.size());
     say_line(&format!("error: rank {rank} of {size} (on {host}) {what}"));
 }
 

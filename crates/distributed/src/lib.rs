@@ -16,7 +16,7 @@
 //! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory C stays |
 //! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
 //! | [`evaluate`] | proves and times layouts on some ranks |
-//! | [`record`], [`plots`] | what was found, as tables, JSON, CSV and plots |
+//! | [`record`], [`plots`] | what was found, as tables, JSON and plots |
 //! | [`aligned`] | memory that starts where vectors should |
 //! | [`faults`] | a rank that fails ends the job |
 //! | [`program`] | the command line |
@@ -27,7 +27,6 @@ pub mod clock;
 pub mod comm;
 pub mod evaluate;
 pub mod faults;
-mod filled;
 pub mod layout;
 pub mod local;
 pub mod model;
@@ -39,9 +38,9 @@ pub mod share_out;
 mod table;
 pub mod volume;
 
+use std::collections::TryReserveError;
+
 use comm::Transmissible;
-pub use filled::OutOfMemory;
-use filled::filled;
 use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};
 use host::cpu::{Functions, Team, view::View, view::ViewMut};
 
@@ -59,13 +58,12 @@ pub trait Element: host::rung::Element + Transmissible {
     /// The function of a CPU rung, if it multiplies this type into such sums.
     fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<Self>>;
 
-    /// Each sum rounded to an element, by at most so many threads; in the same memory where that is
-    /// the same type.
+    /// Each sum rounded to an element; in the same memory where that is the same type.
     ///
     /// # Errors
     ///
     /// There is no memory for elements of another type.
-    fn rounded(sums: Vec<Self::Sum>, threads: usize) -> Result<Vec<Self>, OutOfMemory>;
+    fn rounded(sums: Vec<Self::Sum>) -> Result<Vec<Self>, TryReserveError>;
 
     /// The same number, as a sum.
     fn as_sum(self) -> Self::Sum;
@@ -86,7 +84,7 @@ macro_rules! sums_of_the_same_type {
                 <$number as host::cpu::CpuNumber>::multiply(functions)
             }
 
-            fn rounded(sums: Vec<$number>, _: usize) -> Result<Vec<$number>, OutOfMemory> {
+            fn rounded(sums: Vec<$number>) -> Result<Vec<$number>, TryReserveError> {
                 Ok(sums)
             }
 
@@ -108,10 +106,11 @@ macro_rules! sums_of_f32 {
                 None
             }
 
-            fn rounded(sums: Vec<f32>, threads: usize) -> Result<Vec<$number>, OutOfMemory> {
-                filled(sums.len(), threads, |range| {
-                    sums[range].iter().copied().map($number::from_f32)
-                })
+            fn rounded(sums: Vec<f32>) -> Result<Vec<$number>, TryReserveError> {
+                let mut rounded = Vec::new();
+                rounded.try_reserve_exact(sums.len())?;
+                rounded.extend(sums.into_iter().map($number::from_f32));
+                Ok(rounded)
             }
 
             fn as_sum(self) -> f32 {

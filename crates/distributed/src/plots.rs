@@ -5,12 +5,11 @@
 //! | `mpi-times.svg` | time against the number of ranks, a line for each layout (the report's figure 15) |
 //! | `mpi-split.svg` | where that time goes: a bar for each layout and number of ranks |
 //! | `mpi-strong.svg` | speed-up against one rank, at one size |
-//! | `mpi-weak.svg` | efficiency where the size grows with the ranks |
-//!
-//! The book has the second and the third, and [`extrapolation`] of what the model predicts.
+//! | `mpi-predicted.svg` | what the model predicts, of `--predict` |
 //!
 //! A plot for which nothing was measured is not written.
 
+use std::io::Write;
 use std::path::Path;
 
 use gpu_gemm::Shape;
@@ -29,7 +28,7 @@ use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
 use crate::model::Machine;
 use crate::predict::{Prediction, Question, RANKS};
-use crate::record::{Record, Report, Scaling};
+use crate::record::{Record, Report};
 
 const HEIGHT: f64 = 380.0;
 /// From the edge of a plot to the label of a line, and the marker between.
@@ -58,7 +57,7 @@ pub enum PlotError {
     Write(String, std::io::Error),
 }
 
-/// Writes the plots that there is something to show in.
+/// Writes the plots of a report that there is something to show in.
 ///
 /// # Errors
 ///
@@ -68,33 +67,39 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
         ("mpi-times.svg", times(report)),
         ("mpi-split.svg", split(report)),
         ("mpi-strong.svg", strong(report)),
-        ("mpi-weak.svg", weak(report)),
     ] {
         if let Some(plot) = plot {
-            let path = folder.join(name);
-            let mut output = Output::open(&path)?;
-            std::io::Write::write_all(&mut output, plot.as_bytes())
-                .map_err(|error| PlotError::Write(path.display().to_string(), error))?;
-            output.commit()?;
+            write_file(&folder.join(name), &plot)?;
         }
     }
     Ok(())
 }
 
-/// The timed records of one scaling, of the largest shape: the report has one plot for each.
-fn timed(report: &Report, scaling: Scaling) -> Vec<&Record> {
-    let is_timed = |record: &&Record| record.scaling == scaling && record.time_median_s.is_some();
-    let records: Vec<&Record> = report.records.iter().filter(is_timed).collect();
+/// Writes the plot of what the model predicts.
+///
+/// # Errors
+///
+/// As [`write`].
+pub fn write_prediction(question: &Question, folder: &Path) -> Result<(), PlotError> {
+    write_file(&folder.join("mpi-predicted.svg"), &extrapolation(question))
+}
+
+fn write_file(path: &Path, plot: &str) -> Result<(), PlotError> {
+    let mut output = Output::open(path)?;
+    let written = output.write_all(plot.as_bytes());
+    written.map_err(|error| PlotError::Write(path.display().to_string(), error))?;
+    Ok(output.commit()?)
+}
+
+/// The timed records of the largest shape.
+fn timed(report: &Report) -> Vec<&Record> {
+    let is_timed = |record: &&Record| record.whole.median_s.is_some();
+    let mut records: Vec<&Record> = report.records.iter().filter(is_timed).collect();
     let flops = |record: &&&Record| record.shape().flops();
     let larger = |one: &&&Record, other: &&&Record| flops(one).total_cmp(&flops(other));
     let largest = records.iter().max_by(larger).map(|record| record.shape());
-    match scaling {
-        Scaling::Weak => records,
-        Scaling::Strong => records
-            .into_iter()
-            .filter(|record| Some(record.shape()) == largest)
-            .collect(),
-    }
+    records.retain(|record| Some(record.shape()) == largest);
+    records
 }
 
 /// One layout's points: numbers of ranks and values.
@@ -148,7 +153,7 @@ fn notes(report: &Report, record: &Record) -> Vec<String> {
         report
             .records
             .iter()
-            .map(|record| record.times_s.len())
+            .map(|record| record.whole.times_s.len())
             .filter(|runs| *runs > 0)
             .min()
             .unwrap_or(0)
@@ -162,7 +167,7 @@ fn of_shape(record: &Record) -> String {
 
 /// What the model predicts from one rank to 65,536: a line for each layout, from A and B on rank 0
 /// to C on rank 0, and one for SUMMA without these two ways.
-pub fn extrapolation(question: &Question) -> String {
+fn extrapolation(question: &Question) -> String {
     let mut lines: Vec<Line> = Vec::new();
     for layout in layouts::<f32>() {
         lines.push(predicted(question, layout.name(), layout, |prediction| {
@@ -238,23 +243,23 @@ fn predicted(
 }
 
 fn times(report: &Report) -> Option<String> {
-    let records = timed(report, Scaling::Strong);
+    let records = timed(report);
     let first = records.first()?;
     let title = format!("Time of {} against the number of ranks", of_shape(first));
-    let slowest = records.iter().filter_map(|record| record.time_median_s);
+    let slowest = records.iter().filter_map(|record| record.whole.median_s);
     let (unit, name) = match slowest.fold(0.0, f64::max) {
         1.0.. => (1.0, "s"),
         _ => (1e-3, "ms"),
     };
-    let lines = lines(&records, |record| Some(record.time_median_s? / unit));
+    let lines = lines(&records, |record| Some(record.whole.median_s? / unit));
     chart(&title, &notes(report, first), &lines, name, None)
 }
 
 /// Speed-up against one rank, if more were measured.
-pub fn strong(report: &Report) -> Option<String> {
-    let records = timed(report, Scaling::Strong);
+fn strong(report: &Report) -> Option<String> {
+    let records = timed(report);
     let first = records.first()?;
-    let lines = lines(&records, |record| record.speedup);
+    let lines = lines(&records, |record| record.whole.speedup);
     if lines.iter().all(|line| line.points.len() < 2) {
         return None;
     }
@@ -268,25 +273,6 @@ pub fn strong(report: &Report) -> Option<String> {
         &notes(report, first),
         &lines,
         "times as fast",
-        Some(&ideal),
-    )
-}
-
-/// Efficiency against one rank, if that was measured.
-fn weak(report: &Report) -> Option<String> {
-    let records = timed(report, Scaling::Weak);
-    let first = records.iter().min_by_key(|record| record.ranks)?;
-    let lines = lines(&records, |record| record.efficiency);
-    let title = format!(
-        "Weak scaling: efficiency, with the flops of {} a rank",
-        of_shape(first)
-    );
-    let ideal = |_| 1.0;
-    chart(
-        &title,
-        &notes(report, first),
-        &lines,
-        "of one rank's speed, a rank",
         Some(&ideal),
     )
 }
@@ -400,8 +386,8 @@ fn draw(chart: &Chart<'_>) -> String {
 
 /// A bar for each layout and number of ranks: the phases of the slowest rank in each, one after
 /// the other.
-pub fn split(report: &Report) -> Option<String> {
-    let records = timed(report, Scaling::Strong);
+fn split(report: &Report) -> Option<String> {
+    let records = timed(report);
     let first = records.first()?;
     let title = format!("Where the time of {} goes", of_shape(first));
     let mut notes = notes(report, first);
@@ -423,7 +409,7 @@ pub fn split(report: &Report) -> Option<String> {
         let longest = busy.max_by(|one, other| one.total().total_cmp(&other.total()));
         longest.unwrap_or_default()
     };
-    let whole = |record: &Record| record.time_median_s.unwrap_or_default();
+    let whole = |record: &Record| record.whole.median_s.unwrap_or_default();
     let longest = records
         .iter()
         .map(|record| shown(record).total().max(whole(record)))
@@ -472,58 +458,46 @@ pub fn split(report: &Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tests::plain;
+    use crate::record::Timing;
 
-    fn report() -> Report {
-        let record = |layout: &str, ranks: usize, scaling, size| Record {
+    #[test]
+    fn plots_show_the_largest_shape_and_speed_ups_only_where_there_are_some() {
+        let record = |layout: &str, ranks: usize, size, speedup| Record {
             layout: layout.to_string(),
             ranks,
-            scaling,
             m: size,
             n: size,
             k: size,
-            times_s: vec![0.5; 3],
-            time_median_s: Some(1.0 / ranks as f64),
-            speedup: Some(ranks as f64 * 0.9),
-            efficiency: Some(0.9),
-            slowest: Times::from_array([0.1, 0.2, 0.0, 7.0, 0.05]),
+            whole: Timing {
+                median_s: Some(1.0 / ranks as f64),
+                speedup,
+                ..Timing::default()
+            },
             ..Record::default()
         };
-        let records = [1, 2, 4].into_iter().flat_map(|ranks| {
-            ["summa", "scatter-rows"]
+        let report = |speedup: fn(usize) -> Option<f64>| Report {
+            records: [("summa", 100), ("summa", 50), ("scatter-rows", 100)]
                 .into_iter()
-                .flat_map(move |layout| {
-                    [
-                        record(layout, ranks, Scaling::Strong, 100),
-                        record(layout, ranks, Scaling::Strong, 50),
-                        record(layout, ranks, Scaling::Weak, 100 * ranks),
-                    ]
+                .flat_map(|(layout, size)| {
+                    [1, 2, 4].map(|ranks| record(layout, ranks, size, speedup(ranks)))
                 })
-        });
-        Report {
-            records: records.collect(),
+                .collect(),
             ..Report::default()
-        }
-    }
-
-    #[test]
-    fn every_plot_is_written_if_there_is_something_to_show() {
-        let report = report();
+        };
+        let compared = report(|ranks| Some(ranks as f64));
+        assert_eq!(timed(&compared).len(), 6);
         for (plot, parts) in [
-            (times(&report), ["Time of 100 x 100 x 100", "summa"]),
-            (split(&report), ["scatter-rows, 4", "collect"]),
-            (strong(&report), ["Strong scaling", "times as fast"]),
-            (weak(&report), ["Weak scaling", "scatter-rows"]),
+            (times(&compared), ["Time of 100 x 100 x 100", "summa"]),
+            (split(&compared), ["scatter-rows, 4", "collect"]),
+            (strong(&compared), ["Strong scaling", "times as fast"]),
         ] {
             let plot = plot.unwrap();
             assert!(parts.iter().all(|part| plot.contains(part)), "{plot}");
             assert!(!plot.contains("NaN"), "{plot}");
         }
-        let empty = Report::default();
-        assert!(
-            [times, split, strong, weak]
-                .iter()
-                .all(|plot| plot(&empty).is_none())
-        );
+        assert!(strong(&report(|_| None)).is_none());
+        assert!(times(&Report::default()).is_none());
     }
 
     #[test]
@@ -532,7 +506,7 @@ mod tests {
             shape: Shape::cube(1 << 12),
             data_type: gpu_gemm::DataType::F32,
             panel: 256,
-            machine: crate::predict::CLUSTER,
+            machine: plain(),
             memory_bytes,
         };
         let marks = |plot: &str| plot.matches("<polygon").count();
@@ -543,31 +517,5 @@ mod tests {
         );
         assert!(marks(&all) > marks(&some) && marks(&some) > 6);
         assert!(some.contains("summa, resident") && !some.contains("NaN"));
-    }
-
-    #[test]
-    fn the_plots_of_strong_scaling_have_the_largest_shape_alone() {
-        let records = report();
-        let shown = timed(&records, Scaling::Strong);
-        assert_eq!(shown.len(), 6);
-        assert!(shown.iter().all(|record| record.m == 100));
-        // Another of as many flops would have other points on the same lines.
-        let [mut one, mut other] = [0, 1].map(|_| report().records[0].clone());
-        (one.m, other.n) = (50, 50);
-        let both = Report {
-            records: vec![one, other],
-            ..Report::default()
-        };
-        assert_eq!(timed(&both, Scaling::Strong).len(), 1);
-    }
-
-    #[test]
-    fn without_a_speed_on_one_rank_there_are_no_plots_of_scaling() {
-        let mut report = report();
-        for record in &mut report.records {
-            (record.speedup, record.efficiency) = (None, None);
-        }
-        assert!(strong(&report).is_none() && weak(&report).is_none());
-        assert!(times(&report).is_some());
     }
 }

@@ -13,13 +13,6 @@ use crate::model::{Bytes, Case, Machine};
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];
 
-/// The cluster of the book's chapter: 2 µs, 10 GB/s and 1 TFLOP/s a rank.
-pub const CLUSTER: Machine = Machine {
-    latency_s: 2e-6,
-    bytes_per_s: 1e10,
-    flops_per_s: 1e12,
-};
-
 /// What is asked of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
@@ -164,6 +157,13 @@ const GIB: f64 = (1 << 30) as f64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The cluster of the book's chapter: 2 µs, 10 GB/s and 1 TFLOP/s a rank.
+    const CLUSTER: Machine = Machine {
+        latency_s: 2e-6,
+        bytes_per_s: 1e10,
+        flops_per_s: 1e12,
+    };
 
     /// 16 GiB a rank.
     fn cluster(size: usize) -> Question {

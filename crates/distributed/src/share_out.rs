@@ -32,9 +32,14 @@ pub struct Block {
 }
 
 impl Block {
-    /// Whether it has no elements.
+    /// How many elements it has.
+    pub fn elements(&self) -> u64 {
+        (self.rows.len() * self.columns.len()) as u64
+    }
+
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() || self.columns.is_empty()
+        self.elements() == 0
     }
 }
 

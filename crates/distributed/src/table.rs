@@ -1,34 +1,22 @@
-//! The report for people, and as CSV.
+//! The report for people.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use gpu_gemm::text::plural;
-use host::report::{Format, duration, new_table, or_dash, percent, speed};
-use serde::Serialize;
+use host::report::{duration, new_table, or_dash, percent, speed};
 
 use crate::clock::Times;
-use crate::record::{Record, Report, Scaling};
+use crate::record::{Record, Report, Timing};
 
 /// Ranks that get a line of their own; of more only the slowest times are shown.
 const RANKS_SHOWN: usize = 16;
 
-impl Report {
-    /// Writes the report.
-    ///
-    /// # Errors
-    ///
-    /// Writing fails.
-    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            Format::Table => write_table(self, out),
-            Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(self)?),
-            Format::Csv => write_csv(self, out),
-        }
-    }
-}
-
-fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the report as tables.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "mpi     {}", report.mpi)?;
     writeln!(
         out,
@@ -63,19 +51,44 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             plural(first.threads, "thread")
         )?;
     }
-    let columns: [Column; 6] = [
-        ("time", |record| or_dash(record.time_median_s.map(duration))),
-        ("speed", |record| or_dash(record.flops_per_s.map(speed))),
-        ("speed-up", |record| or_dash(record.speedup.map(ratio))),
-        ("efficiency", |record| {
-            or_dash(record.efficiency.map(percent))
-        }),
-        ("sent", |record| bytes(record.sent_bytes)),
-        ("result", |record| verdict(record).to_string()),
-    ];
-    let table = table_of(report.records.iter(), &columns);
+    let mut table = new_table();
+    let of = ["layout", "shape", "ranks"];
+    let speeds = ["speed", "speed-up", "efficiency"];
+    table.set_header(
+        of.into_iter()
+            .chain(["time"])
+            .chain(speeds)
+            .chain(["sent", "result"]),
+    );
+    for record in &report.records {
+        let mut row = first_cells(record);
+        row.push(or_dash(record.whole.median_s.map(duration)));
+        row.extend(speed_cells(&record.whole));
+        row.extend([bytes(record.sent_bytes), verdict(record).to_string()]);
+        table.add_row(row);
+    }
     writeln!(out, "\n{table}")?;
-    write_resident(report, out)?;
+    let mut table = new_table();
+    table.set_header(of.into_iter().chain(["time", "the model"]).chain(speeds));
+    let mut is_timed = false;
+    for record in &report.records {
+        let Some(median) = record.resident.median_s else {
+            continue;
+        };
+        is_timed = true;
+        let mut row = first_cells(record);
+        let predicted = record.predicted.map(|times| duration(times.resident()));
+        row.extend([duration(median), or_dash(predicted)]);
+        row.extend(speed_cells(&record.resident));
+        table.add_row(row);
+    }
+    if is_timed {
+        writeln!(
+            out,
+            "\nResident, with A and B where the layout needs them and C where it is computed (compute \
+             and wait, of the rank that takes the longest):\n\n{table}"
+        )?;
+    }
     for record in &report.records {
         write_record(record, out)?;
     }
@@ -85,86 +98,28 @@ fn write_table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The same without what is distributed and collected.
-fn write_resident(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let timed = report.records.iter();
-    let timed: Vec<&Record> = timed
-        .filter(|record| record.resident_median_s.is_some())
-        .collect();
-    if timed.is_empty() {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "\nResident, with A and B where the layout needs them and C where it is computed (compute \
-         and wait, of the rank that takes the longest):\n"
-    )?;
-    let columns: [Column; 5] = [
-        ("time", |record| {
-            or_dash(record.resident_median_s.map(duration))
-        }),
-        ("the model", |record| {
-            or_dash(
-                record
-                    .predicted
-                    .map(|predicted| duration(predicted.resident())),
-            )
-        }),
-        ("speed", |record| {
-            or_dash(record.resident_flops_per_s.map(speed))
-        }),
-        ("speed-up", |record| {
-            or_dash(record.resident_speedup.map(ratio))
-        }),
-        ("efficiency", |record| {
-            or_dash(record.resident_efficiency.map(percent))
-        }),
-    ];
-    let table = table_of(timed.into_iter(), &columns);
-    writeln!(out, "{table}")
+/// What a row is of.
+fn first_cells(record: &Record) -> Vec<String> {
+    let Record { layout, ranks, .. } = record;
+    let ranks = match record.grid {
+        Some(grid) if grid.ranks() == *ranks => format!("{ranks} ({grid})"),
+        Some(grid) => format!("{ranks} ({grid} and a master)"),
+        None => ranks.to_string(),
+    };
+    vec![layout.clone(), shape(record), ranks]
 }
 
-/// A column: its header, and what it says of a record.
-type Column = (&'static str, fn(&Record) -> String);
-
-/// A row a record: what it is of, and these columns.
-fn table_of<'r>(
-    records: impl Iterator<Item = &'r Record>,
-    columns: &[Column],
-) -> impl fmt::Display {
-    let of: [Column; 3] = [
-        ("layout", |record| record.layout.clone()),
-        ("shape", shape),
-        ("ranks", ranks),
-    ];
-    let columns = || of.iter().chain(columns);
-    let mut table = new_table();
-    table.set_header(columns().map(|(header, _)| *header));
-    for record in records {
-        table.add_row(columns().map(|(_, cell)| cell(record)));
-    }
-    table
-}
-
-/// Such as 1.95, of a speed-up.
-fn ratio(speedup: f64) -> String {
-    format!("{speedup:.2}")
+fn speed_cells(timing: &Timing) -> [String; 3] {
+    [
+        or_dash(timing.flops_per_s.map(speed)),
+        or_dash(timing.speedup.map(|ratio| format!("{ratio:.2}"))),
+        or_dash(timing.efficiency.map(percent)),
+    ]
 }
 
 fn shape(record: &Record) -> String {
     let Record { m, n, k, .. } = record;
-    match record.scaling {
-        Scaling::Strong => format!("{m} x {n} x {k}"),
-        Scaling::Weak => format!("{m} x {n} x {k} (weak)"),
-    }
-}
-
-fn ranks(record: &Record) -> String {
-    match record.grid {
-        Some(grid) if grid.ranks() == record.ranks => format!("{} ({grid})", record.ranks),
-        Some(grid) => format!("{} ({grid} and a master)", record.ranks),
-        None => record.ranks.to_string(),
-    }
+    format!("{m} x {n} x {k}")
 }
 
 fn verdict(record: &Record) -> &'static str {
@@ -194,7 +149,7 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "    {}", numbers.join(" "))?;
         }
     }
-    if record.times_s.is_empty() {
+    if record.whole.times_s.is_empty() {
         return Ok(());
     }
     let mut table = new_table();
@@ -210,48 +165,31 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
         "formula",
         "messages",
     ]);
-    let times = |times: Times| times.to_array().map(duration);
-    for (rank, of_rank) in record.per_rank.iter().enumerate().take(RANKS_SHOWN) {
-        let [distribute, compute, wait, idle, collect] = times(of_rank.times);
-        let (sent, formula) = (of_rank.sent.total(), of_rank.formula.total());
-        table.add_row([
-            rank.to_string(),
-            format!("{} x {}", of_rank.rows, of_rank.columns),
-            distribute,
-            compute,
-            wait,
-            idle,
-            collect,
-            sent.elements.to_string(),
-            formula.elements.to_string(),
-            sent.messages.to_string(),
-        ]);
-    }
-    let mut add = |name: &str, of: Times| {
-        let [distribute, compute, wait, idle, collect] = times(of);
-        let dash = || "-".to_string();
-        table.add_row([
-            name.to_string(),
-            dash(),
-            distribute,
-            compute,
-            wait,
-            idle,
-            collect,
-            dash(),
-            dash(),
-            dash(),
-        ]);
+    let mut add = |name: String, block: String, times: Times, sent: [String; 3]| {
+        let times = times.to_array().map(duration);
+        table.add_row([name, block].into_iter().chain(times).chain(sent));
     };
-    add("slowest", record.slowest);
-    if let Some(predicted) = record.predicted {
-        add("model", predicted);
+    for (rank, of_rank) in record.per_rank.iter().enumerate().take(RANKS_SHOWN) {
+        let (sent, formula) = (of_rank.sent.total(), of_rank.formula.total());
+        let block = format!("{} x {}", of_rank.rows, of_rank.columns);
+        let sent = [sent.elements, formula.elements, sent.messages].map(|one| one.to_string());
+        add(rank.to_string(), block, of_rank.times, sent);
+    }
+    let of_all = [
+        ("slowest", Some(record.slowest)),
+        ("model", record.predicted),
+    ];
+    for (name, times) in of_all {
+        if let Some(times) = times {
+            let dashes = [(); 3].map(|()| "-".to_string());
+            add(name.to_string(), "-".to_string(), times, dashes);
+        }
     }
     writeln!(out, "\n{table}")?;
     if let (Some(machine), Some(predicted), Some(median), Some(error)) = (
         &record.machine,
         record.predicted,
-        record.time_median_s,
+        record.whole.median_s,
         record.model_error(),
     ) {
         let network = match record.ranks {
@@ -286,92 +224,6 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A line of CSV: a record less its lists.
-#[derive(Serialize)]
-struct Line<'a> {
-    layout: &'a str,
-    kernel: &'a str,
-    dtype: &'a str,
-    m: usize,
-    n: usize,
-    k: usize,
-    ranks: usize,
-    grid_rows: usize,
-    grid_columns: usize,
-    scaling: Scaling,
-    threads: usize,
-    panel: usize,
-    proven: bool,
-    time_median_s: Option<f64>,
-    flops_per_s: Option<f64>,
-    speedup: Option<f64>,
-    efficiency: Option<f64>,
-    resident_median_s: Option<f64>,
-    resident_flops_per_s: Option<f64>,
-    resident_speedup: Option<f64>,
-    resident_efficiency: Option<f64>,
-    distribute_s: f64,
-    compute_s: f64,
-    wait_s: f64,
-    idle_s: f64,
-    collect_s: f64,
-    predicted_s: Option<f64>,
-    predicted_resident_s: Option<f64>,
-    predicted_distribute_s: Option<f64>,
-    predicted_compute_s: Option<f64>,
-    predicted_wait_s: Option<f64>,
-    predicted_collect_s: Option<f64>,
-    sent_bytes: u64,
-    formula_bytes: u64,
-    verification: &'a str,
-}
-
-fn write_csv(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for record in &report.records {
-        let predicted = |of: &dyn Fn(Times) -> f64| record.predicted.map(of);
-        let line = Line {
-            layout: &record.layout,
-            kernel: &record.kernel,
-            dtype: &record.dtype,
-            m: record.m,
-            n: record.n,
-            k: record.k,
-            ranks: record.ranks,
-            grid_rows: record.grid.map_or(0, |grid| grid.rows),
-            grid_columns: record.grid.map_or(0, |grid| grid.columns),
-            scaling: record.scaling,
-            threads: record.threads,
-            panel: record.panel,
-            proven: record.proven,
-            time_median_s: record.time_median_s,
-            flops_per_s: record.flops_per_s,
-            speedup: record.speedup,
-            efficiency: record.efficiency,
-            resident_median_s: record.resident_median_s,
-            resident_flops_per_s: record.resident_flops_per_s,
-            resident_speedup: record.resident_speedup,
-            resident_efficiency: record.resident_efficiency,
-            distribute_s: record.slowest.distribute_s,
-            compute_s: record.slowest.compute_s,
-            wait_s: record.slowest.wait_s,
-            idle_s: record.slowest.idle_s,
-            collect_s: record.slowest.collect_s,
-            predicted_s: predicted(&|times| times.total()),
-            predicted_resident_s: predicted(&|times| times.resident()),
-            predicted_distribute_s: predicted(&|times| times.distribute_s),
-            predicted_compute_s: predicted(&|times| times.compute_s),
-            predicted_wait_s: predicted(&|times| times.wait_s),
-            predicted_collect_s: predicted(&|times| times.collect_s),
-            sent_bytes: record.sent_bytes,
-            formula_bytes: record.formula_bytes,
-            verification: &record.verification,
-        };
-        writer.serialize(line).map_err(io::Error::other)?;
-    }
-    writer.flush()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,9 +255,12 @@ mod tests {
         let record = Record {
             layout: "summa".to_string(),
             ranks: 2,
-            resident_median_s: Some(0.25),
-            resident_speedup: Some(1.97),
-            resident_efficiency: Some(0.985),
+            resident: Timing {
+                median_s: Some(0.25),
+                speedup: Some(1.97),
+                efficiency: Some(0.985),
+                ..Timing::default()
+            },
             predicted: Some(Times::from_array([1.0, 0.125, 0.0625, 1.0, 1.0])),
             ..Record::default()
         };
@@ -414,29 +269,11 @@ mod tests {
             ..Report::default()
         };
         let mut out = Vec::new();
-        report.write(Format::Table, &mut out).unwrap();
+        write(&report, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let (_, resident) = text.split_once("Resident, with A and B").expect(&text);
         for part in ["250.0 ms", "187.5 ms", "1.97", "98.5 %"] {
             assert!(resident.contains(part), "no `{part}` in {resident}");
         }
-    }
-
-    #[test]
-    fn csv_has_a_line_a_record_and_dashes_nothing() {
-        let report = Report {
-            records: vec![Record::default(); 2],
-            ..Report::default()
-        };
-        let mut out = Vec::new();
-        report.write(Format::Csv, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3);
-        assert!(
-            lines[0].starts_with("layout,kernel,dtype,m,n,k,ranks,"),
-            "{text}"
-        );
-        assert_eq!(lines[1].split(',').count(), lines[0].split(',').count());
     }
 }

@@ -48,7 +48,7 @@ mod parts;
 mod plots;
 mod regimes;
 pub mod repository;
-pub mod stalls;
+mod stalls;
 mod traffic;
 
 pub use listings::why_absent;

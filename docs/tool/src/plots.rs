@@ -8,7 +8,6 @@ use host::rung::AUTO;
 
 use crate::figures::MAIN_SIZE;
 use crate::machine_code;
-use crate::many_ranks;
 use crate::measured::{h200, h200_shapes};
 use crate::overviews::climbing;
 use crate::regimes;
@@ -17,16 +16,13 @@ use crate::regimes;
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 9] = [
+pub const ALL: [(&str, Draw); 6] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(plots::speed(&h200()?))),
     ("roofline", || Ok(plots::roofline(&at_main_size()?))),
     ("regimes", regimes::plot),
     ("shapes", || Ok(bars::ratios(&h200_shapes()?))),
-    ("mpi-split", many_ranks::split),
-    ("mpi-strong", many_ranks::strong),
-    ("mpi-predicted", many_ranks::predicted),
 ];
 
 /// The results at the size that most chapters quote, where all kernels were measured.

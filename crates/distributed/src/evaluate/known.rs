@@ -1,6 +1,8 @@
-//! The problems that rank 0 knows, and how results are proven right.
+//! The problems that rank 0 knows, and how results are proven right: C, or if it is not gathered,
+//! what each rank says of its block. Then only vectors travel.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
@@ -12,12 +14,14 @@ use host::progress::Progress;
 use host::prove::{EvaluateError, compute_reference, small_integer};
 use host::source::Source;
 use host::verify::computed::ComputedReference;
+use host::verify::summary::{Summary, judge_exact, judge_general};
 use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
 use thiserror::Error;
 
 use super::Request;
 use crate::Element;
 use crate::layout::LayoutError;
+use crate::share_out::Block;
 
 /// How results round, of A and B in `T`. Whatever a kernel carries along within a panel, panels are
 /// added plainly.
@@ -38,34 +42,42 @@ pub(super) fn error_model<T: Element>() -> ErrorModel {
 pub(super) enum KnownError {
     #[error(transparent)]
     Wrong(#[from] Failure),
+    #[error(
+        "rank {rank}, whose block begins at C[{row}][{column}] and is judged by its sums: {why}"
+    )]
+    WrongBlock {
+        rank: usize,
+        row: usize,
+        column: usize,
+        why: Failure,
+    },
     #[error(transparent)]
     NoReference(#[from] EvaluateError),
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
 }
 
-/// A and B as ranks multiply them, in `T`: copies, where a problem has them in another type, that
-/// of C.
-pub(super) struct Inputs<T> {
+/// A problem of a C in `C`, and A and B as ranks multiply them, in `T`: copies, where the problem has
+/// them in another type, that of C.
+struct Posed<T, C> {
+    /// If C is not gathered, it has no columns here.
+    problem: Problem<C>,
     copies: Option<[Matrix<T>; 2]>,
 }
 
-impl<T: Number> Inputs<T> {
-    pub fn of<C: Number>(a: &Matrix<C>, b: &Matrix<C>) -> Result<Self, ProblemError> {
+impl<T: Element, C: Element> Posed<T, C> {
+    fn new(problem: Problem<C>) -> Result<Self, ProblemError> {
         let copies = match T::TYPE == C::TYPE {
             true => None,
-            false => Some([a.converted()?, b.converted()?]),
+            false => Some([problem.a.converted()?, problem.b.converted()?]),
         };
-        Ok(Inputs { copies })
+        Ok(Posed { problem, copies })
     }
 
-    /// Of the matrices that these are `of`.
-    pub fn views<'a, C: Number>(
-        &'a self,
-        a: &'a Matrix<C>,
-        b: &'a Matrix<C>,
-    ) -> (View<'a, T>, View<'a, T>) {
+    fn operands(&self) -> (View<'_, T>, View<'_, T>) {
         let [a, b] = match &self.copies {
             Some(copies) => copies.each_ref(),
-            None => [a, b].map(|matrix| {
+            None => [&self.problem.a, &self.problem.b].map(|matrix| {
                 let matrix: &dyn Any = matrix;
                 matrix
                     .downcast_ref()
@@ -81,33 +93,6 @@ fn view<T: Number>(matrix: &Matrix<T>) -> View<'_, T> {
     View::new(matrix.elements(), rows, columns, matrix.leading())
 }
 
-/// A problem of a C in `C`, and A and B as ranks multiply them.
-struct Posed<T, C> {
-    problem: Problem<C>,
-    inputs: Inputs<T>,
-}
-
-impl<T: Element, C: Element> Posed<T, C> {
-    fn new(problem: Problem<C>) -> Result<Self, ProblemError> {
-        let inputs = Inputs::of(&problem.a, &problem.b)?;
-        Ok(Posed { problem, inputs })
-    }
-}
-
-/// The problems of one shape, and what is known to be right.
-pub(super) struct Known<T, C: Element> {
-    pub shape: Shape,
-    exact: Option<Posed<T, C>>,
-    asked: Posed<T, C>,
-    data: Option<Data>,
-    coverage: Coverage,
-    /// Of each gate's problem, once it was needed, where elements have fewer bits than their sums:
-    /// rows cannot be checked by their sums then.
-    references: HashMap<Gate, ComputedReference>,
-    /// By the bits of C: those that passed a gate already need not pass it again.
-    passed: HashMap<(Gate, u64), Proof>,
-}
-
 /// Integers of which no sum rounds, if there are any: of A and B in `T` and a C of `C`.
 pub(super) fn exact_data<T: Element, C: Element>(shape: Shape) -> Option<Data> {
     error_model::<T>().exact_data_of::<C>(T::TYPE, shape)
@@ -119,91 +104,206 @@ pub(super) enum Gate {
     General,
 }
 
+/// The problems of one shape, and what is known to be right.
+pub(super) struct Known<T, C: Element> {
+    pub shape: Shape,
+    exact: Option<Posed<T, C>>,
+    asked: Posed<T, C>,
+    data: Option<Data>,
+    seed: u64,
+    coverage: Coverage,
+    /// Of each gate's problem, once it was needed, where elements have fewer bits than their sums:
+    /// rows cannot be checked by their sums then.
+    references: HashMap<Gate, ComputedReference>,
+    /// By the bits of C: those that passed a gate already need not pass it again.
+    passed: HashMap<(Gate, u64), Proof>,
+}
+
 impl<T: Element, C: Element> Known<T, C> {
+    /// Fills or reads the matrices: a C only if it is gathered.
     pub(super) fn new(
+        gathers: bool,
         request: &Request,
         shape: Shape,
         source: &Source,
     ) -> Result<Self, EvaluateError> {
-        memory::check_padded(shape, request.padding, size_of::<C>())?;
+        // Without C, the matrices are of two problems, whose C has no elements.
+        let shapes = match gathers {
+            true => [shape; 2],
+            false => [Shape { n: 0, ..shape }, Shape { m: 0, ..shape }],
+        };
+        for shape in shapes {
+            memory::check_padded(shape, request.padding, size_of::<C>())?;
+        }
+        let filled = |fill: &dyn Fn(Shape) -> Result<Problem<C>, EvaluateError>| {
+            let mut problem = fill(shapes[0])?;
+            if !gathers {
+                problem.b = fill(shapes[1])?.b;
+            }
+            Ok::<_, EvaluateError>(Posed::new(problem)?)
+        };
+        let storage = request.storage();
+        let exact = exact_data::<T, C>(shape).map(|data| {
+            let scalars = [request.alpha, request.beta].map(scalar_of_integers);
+            filled(&|shape| {
+                let (layout, [alpha, beta]) = (storage.layout(shape), scalars);
+                let (types, seed) = (T::TYPE, request.seed);
+                let scalars = (alpha, beta);
+                Ok(Problem::random_batch_of(
+                    types, 1, shape, layout, data, seed, scalars,
+                )?)
+            })
+        });
         let scalars = (
             scalar("alpha", request.alpha)?,
             scalar("beta", request.beta)?,
         );
-        let storage = request.storage();
-        let layout = storage.layout(shape);
-        let [alpha, beta] = [request.alpha, request.beta].map(scalar_of_integers);
-        let exact = exact_data::<T, C>(shape)
-            .map(|data| {
-                let (seed, scalars) = (request.seed, (alpha, beta));
-                let problem =
-                    Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, scalars);
-                Posed::new(problem?)
-            })
-            .transpose()?;
-        let (asked, data) = source.problem_of(T::TYPE, shape, storage, request.seed, scalars)?;
-        let asked = Posed::new(asked)?;
+        let data = Cell::new(None);
+        let asked = filled(&|shape| {
+            let found = source.problem_of(T::TYPE, shape, storage, request.seed, scalars)?;
+            data.set(found.1);
+            Ok(found.0)
+        })?;
         Ok(Known {
             shape,
-            exact,
+            exact: exact.transpose()?,
             asked,
-            data,
+            data: data.get(),
+            seed: request.seed,
             coverage: Coverage::of(shape, request.seed),
             references: HashMap::new(),
             passed: HashMap::new(),
         })
     }
 
+    fn posed(&self, gate: Gate) -> &Posed<T, C> {
+        match (gate, &self.exact) {
+            (Gate::Exact, Some(exact)) => exact,
+            _ => &self.asked,
+        }
+    }
+
+    pub(super) fn problem(&self, gate: Gate) -> &Problem<C> {
+        &self.posed(gate).problem
+    }
+
+    /// A and B as ranks multiply them.
+    pub(super) fn operands(&self, gate: Gate) -> (View<'_, T>, View<'_, T>) {
+        self.posed(gate).operands()
+    }
+
+    /// Whether the gate's problem is of integers of which no sum rounds.
+    fn is_exact(&self, gate: Gate) -> bool {
+        gate == Gate::Exact && self.exact.is_some()
+    }
+
+    /// Judges a C that was gathered.
     pub(super) fn judge(
         &mut self,
         gate: Gate,
         c: &Matrix<C>,
         tile: Tile,
         device: &Device,
-    ) -> Result<Proof, KnownError> {
+    ) -> Result<String, KnownError> {
         let key = (gate, c.hash_of_bits());
         if let Some(proof) = self.passed.get(&key) {
-            return Ok(proof.clone());
+            return Ok(format!("{}: {}", proof.gate, proof.statement));
         }
         let (data, model) = (self.data, error_model::<T>());
-        let (problem, is_exact) = match (gate, &self.exact) {
-            (Gate::Exact, Some(exact)) => (&exact.problem, true),
-            (Gate::Exact, None) | (Gate::General, _) => (&self.asked.problem, false),
-        };
         let by_reference = verify::rounds_sums::<C>() && self.coverage != Coverage::Full;
         let storage = Storage::default();
         let fits = memory::check_stored(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);
         if is_missing && fits && device.gpu().is_some() {
+            let problem = self.problem(gate);
             let computed = compute_reference(device, problem, 1, &Progress::start(0))?;
             self.references.extend(computed?.map(|found| (gate, found)));
         }
-        let proof = match (is_exact, self.references.get(&gate)) {
+        let problem = self.problem(gate);
+        let proof = match (self.is_exact(gate), self.references.get(&gate)) {
             (true, Some(reference)) => verify::exact_by(problem, c, reference),
             (false, Some(reference)) => verify::proven_by(problem, c, reference, data, model),
             (true, None) if by_reference => verify::exact(problem, c, tile, Coverage::Full),
             (true, None) => verify::exact(problem, c, tile, self.coverage),
             (false, None) => verify::general(problem, c, tile, data, self.coverage, model),
         }?;
-        self.passed.insert(key, proof.clone());
-        Ok(proof)
+        let statement = format!("{}: {}", proof.gate, proof.statement);
+        self.passed.insert(key, proof);
+        Ok(statement)
     }
 
-    pub(super) fn problem(&self, gate: Gate) -> Option<&Problem<C>> {
-        Some(&self.posed(gate)?.problem)
-    }
-
-    /// A and B as ranks multiply them.
-    pub(super) fn operands(&self, gate: Gate) -> Option<(View<'_, T>, View<'_, T>)> {
-        let Posed { problem, inputs } = self.posed(gate)?;
-        Some(inputs.views(&problem.a, &problem.b))
-    }
-
-    fn posed(&self, gate: Gate) -> Option<&Posed<T, C>> {
-        match gate {
-            Gate::Exact => self.exact.as_ref(),
-            Gate::General => Some(&self.asked),
+    /// Judges the blocks of all ranks by what each says of its own. Returns what was shown.
+    pub(super) fn judge_blocks(
+        &self,
+        gate: Gate,
+        blocks: &[Block],
+        summaries: &[Summary],
+        tile: Tile,
+    ) -> Result<String, KnownError> {
+        let mut proofs = Vec::new();
+        for (rank, (block, summary)) in blocks.iter().zip(summaries).enumerate() {
+            if block.is_empty() {
+                continue;
+            }
+            let problem = self.problem_of(gate, block)?;
+            let proof = match self.is_exact(gate) {
+                true => judge_exact(&problem, summary, tile, self.seed),
+                false => {
+                    let model = error_model::<T>();
+                    judge_general(&problem, summary, tile, self.data, self.seed, model)
+                }
+            };
+            proofs.push(proof.map_err(|why| KnownError::WrongBlock {
+                rank,
+                row: block.rows.start,
+                column: block.columns.start,
+                why,
+            })?);
         }
+        let share = |proof: &Proof| proof.largest_error / proof.bound.max(f64::MIN_POSITIVE);
+        let which = match proofs.len() {
+            1 => "the one block, where it lies",
+            _ => "each block, where it lies, and of the worst",
+        };
+        let worst = proofs
+            .iter()
+            .max_by(|one, other| share(one).total_cmp(&share(other)));
+        Ok(match worst {
+            None => "there is no element to be wrong".to_string(),
+            Some(worst) => format!("{}: {which}: {}", worst.gate, worst.statement),
+        })
+    }
+
+    /// The product of a block's rows of A and columns of B.
+    fn problem_of(&self, gate: Gate, block: &Block) -> Result<Problem<C>, ProblemError> {
+        let Problem { alpha, a, b, .. } = self.problem(gate);
+        let Block { rows, columns } = block;
+        let compact = Placement::compact;
+        let of_a = Matrix::from_rows(rows.len(), a.columns(), compact(a.columns()), |row, to| {
+            to.copy_from_slice(a.row(rows.start + row));
+        })?;
+        let width = columns.len();
+        let of_b = Matrix::from_rows(b.rows(), width, compact(width), |row, to| {
+            to.copy_from_slice(&b.row(row)[columns.clone()]);
+        })?;
+        let c = Matrix::from_rows(rows.len(), width, compact(width), |_, _| ())?;
+        Problem::new(*alpha, C::default(), of_a, of_b, c)
+    }
+}
+
+/// What a rank says of its block: all ranks the same way.
+pub(super) fn summary<T: Element, C: Element>(
+    gate: Gate,
+    shape: Shape,
+    block: &Matrix<C>,
+    tile: Tile,
+    seed: u64,
+) -> Summary {
+    let is_exact = exact_data::<T, C>(shape).is_some();
+    match (block.rows() * block.columns(), gate) {
+        (0, _) => Summary::default(),
+        (_, Gate::Exact) if is_exact => Summary::exact(block, tile, seed),
+        _ => Summary::general(block, tile, seed),
     }
 }
 
@@ -224,27 +324,36 @@ pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
 }
 
 /// `alpha * product + beta * C`, computed in the type of sums and rounded once to that of C; in the
-/// memory of the product where that is the same.
+/// memory of the product where that is the same. Without a `C`, nothing is added.
 pub(super) fn finished<C: Element>(
-    problem: &Problem<C>,
+    alpha: C,
     mut product: Vec<C::Sum>,
-    threads: usize,
+    (rows, columns): (usize, usize),
+    added: Option<(C, &Matrix<C>)>,
 ) -> Result<Matrix<C>, LayoutError> {
-    let Shape { m, n, .. } = problem.shape();
-    let (alpha, beta) = (problem.alpha.as_sum(), problem.beta.as_sum());
-    if alpha != C::Sum::from_integer(1) || beta != C::Sum::default() {
-        let mut row_of_c = vec![C::Sum::default(); n];
-        for (row, sums) in product.chunks_mut(n.max(1)).enumerate() {
-            for (sum, element) in row_of_c.iter_mut().zip(problem.c.row(row)) {
-                *sum = element.as_sum();
+    let (alpha, zero) = (alpha.as_sum(), C::Sum::default());
+    let beta = added.map_or(zero, |(beta, _)| beta.as_sum());
+    if alpha != C::Sum::from_integer(1) || beta != zero {
+        let mut row_of_c = vec![zero; columns];
+        for (row, sums) in product.chunks_mut(columns.max(1)).enumerate() {
+            if let Some((_, c)) = added {
+                for (sum, element) in row_of_c.iter_mut().zip(c.row(row)) {
+                    *sum = element.as_sum();
+                }
             }
-            let of_row = ViewMut::new(&mut row_of_c, 1, n, n);
-            cpu::scale_and_add(alpha, View::new(sums, 1, n, n), beta, of_row);
+            let of_row = ViewMut::new(&mut row_of_c, 1, columns, columns);
+            cpu::scale_and_add(alpha, View::new(sums, 1, columns, columns), beta, of_row);
             sums.copy_from_slice(&row_of_c);
         }
     }
-    let elements = C::rounded(product, threads)?;
-    Ok(Matrix::new(elements, m, n, Placement::compact(n))?)
+    let count = product.len();
+    let elements = C::rounded(product).map_err(|_| LayoutError::OutOfMemory(count))?;
+    Ok(Matrix::new(
+        elements,
+        rows,
+        columns,
+        Placement::compact(columns),
+    )?)
 }
 
 #[cfg(test)]
@@ -266,48 +375,46 @@ mod tests {
 
     #[test]
     fn alpha_and_beta_are_applied_to_the_c_that_was_there() {
-        let matrix =
-            |elements: &[i32]| Matrix::new(elements.to_vec(), 1, 2, Placement::compact(2)).unwrap();
-        let ones = Matrix::new(vec![1, 1], 2, 1, Placement::compact(1)).unwrap();
         let padded = Placement {
             offset: 1,
             leading: 3,
         };
         let c = Matrix::new(vec![-1, 100, 200, -1, 300, 400], 2, 2, padded).unwrap();
-        let problem = Problem::new(2, 3, ones, matrix(&[5, 7]), c).unwrap();
         let product = vec![5, 7, 5, 7];
         let start = product.as_ptr();
-        let c = finished(&problem, product, 1).unwrap();
+        let c = finished(2, product, (2, 2), Some((3, &c))).unwrap();
         assert_eq!([c.row(0), c.row(1)], [[310, 614], [910, 1214]]);
         assert_eq!(c.buffer().as_ptr(), start, "no second C");
     }
 
     #[test]
     fn a_sum_is_rounded_once_after_alpha_and_beta() {
-        let matrix = |elements: &[f64], rows, columns| {
-            let elements = elements
-                .iter()
-                .map(|element| Bf16::from_f64(*element))
-                .collect();
-            Matrix::new(elements, rows, columns, Placement::compact(columns)).unwrap()
-        };
-        let (three, one) = (Bf16::from_f64(3.0), Bf16::from_f64(1.0));
-        let factor = matrix(&[1.0], 1, 1);
-        let problem =
-            Problem::new(three, one, factor.clone(), factor, matrix(&[-768.0], 1, 1)).unwrap();
+        let [three, one, c] = [3.0, 1.0, -768.0].map(Bf16::from_f64);
+        let c = Matrix::new(vec![c], 1, 1, Placement::compact(1)).unwrap();
         // As bf16, 257 is 256, and 3 of these are C.
-        let c = finished(&problem, vec![257.0_f32], 1).unwrap();
+        let c = finished(three, vec![257.0_f32], (1, 1), Some((one, &c))).unwrap();
         assert_eq!(c.row(0)[0].to_f64(), 3.0);
     }
 
     #[test]
     fn ranks_get_a_and_b_in_their_own_type_and_copies_only_of_another_one() {
-        let of_c = Matrix::new(vec![1.5_f32, -2.0], 1, 2, Placement::compact(2)).unwrap();
-        let same = Inputs::<f32>::of(&of_c, &of_c).unwrap();
-        let (a, _) = same.views(&of_c, &of_c);
-        assert_eq!(a.elements().as_ptr(), of_c.elements().as_ptr());
-        let other = Inputs::<Bf16>::of(&of_c, &of_c).unwrap();
-        let (_, b) = other.views(&of_c, &of_c);
-        assert_eq!(b.row(0), [1.5, -2.0].map(Bf16::from_f64));
+        let matrix = |rows, columns| {
+            Matrix::new(
+                vec![1.5_f32, -2.0],
+                rows,
+                columns,
+                Placement::compact(columns),
+            )
+            .unwrap()
+        };
+        let c = Matrix::new(vec![0.0], 1, 1, Placement::compact(1)).unwrap();
+        let problem = Problem::new(1.0, 0.0, matrix(1, 2), matrix(2, 1), c).unwrap();
+        let same = Posed::<f32, f32>::new(problem.clone()).unwrap();
+        let (a, _) = same.operands();
+        let of_problem = same.problem.a.elements();
+        assert_eq!(a.elements().as_ptr(), of_problem.as_ptr());
+        let other = Posed::<Bf16, f32>::new(problem).unwrap();
+        let (_, b) = other.operands();
+        assert_eq!([b.row(0)[0], b.row(1)[0]], [1.5, -2.0].map(Bf16::from_f64));
     }
 }

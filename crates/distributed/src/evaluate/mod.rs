@@ -3,11 +3,9 @@
 //!
 //! As for one machine, a result passes two gates ([`host::verify`]): exact on integers, and within
 //! the bound of rounding on the data that was asked for. What is timed is compared with what was
-//! proven, bit for bit. A C that fits no
-//! single rank stays where it is computed: each rank says its sums, and rank 0 judges these
-//! (`apart.rs`).
+//! proven, bit for bit. A C that fits no single rank stays where it is computed: each rank says its
+//! sums, and rank 0 judges these.
 
-mod apart;
 mod known;
 
 use std::cell::Cell;
@@ -15,19 +13,16 @@ use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{DataType, Device, Shape};
-use host::data::{Matrix, Number, Placement, Storage};
+use host::data::{Matrix, Number, Storage};
 use host::memory;
-use host::prove::EvaluateError;
 use host::report::Corner;
 use host::rung::Rung;
 use host::select::Asked;
 use host::source::Source;
-use host::statistics;
 use host::verify::Failure;
 use host::verify::summary::Summary;
 
-use apart::Apart;
-use known::{Gate, Known, exact_data, finished, scalar_of_integers};
+use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary};
 
 use crate::Element;
 use crate::clock::{Clock, Phase, Times};
@@ -37,7 +32,7 @@ use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
 use crate::local::gpu::{Gpu, all_have_one};
 use crate::local::{LocalProduct, Place, local_product};
 use crate::model::{self, Bytes, Case, Machine};
-use crate::record::{self, RankRecord, Record, Scaling};
+use crate::record::{self, RankRecord, Record, Timing};
 use crate::volume::Sent;
 
 /// What to do: the same on all ranks.
@@ -81,9 +76,8 @@ pub enum Proof {
     Gathered,
     /// By what each rank says of its block, which stays where it is.
     Distributed,
-    /// The first, unless C has more bytes than this; or, without a limit, unless it does not fit
-    /// into the memory of rank 0.
-    BySize(Option<u64>),
+    /// The first, unless C does not fit into the memory of rank 0.
+    BySize,
 }
 
 impl Proof {
@@ -92,11 +86,7 @@ impl Proof {
         match self {
             Proof::Gathered => true,
             Proof::Distributed => false,
-            Proof::BySize(None) => memory::check_padded(shape, padding, element_bytes).is_ok(),
-            Proof::BySize(Some(limit)) => {
-                let bytes = shape.m as u128 * shape.n as u128 * element_bytes as u128;
-                bytes <= u128::from(limit)
-            }
+            Proof::BySize => memory::check_padded(shape, padding, element_bytes).is_ok(),
         }
     }
 }
@@ -106,7 +96,6 @@ impl Proof {
 pub struct Task {
     pub shape: Shape,
     pub ranks: usize,
-    pub scaling: Scaling,
 }
 
 /// Timed runs by default, and the seconds that they may take.
@@ -145,7 +134,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     let machine = machine.unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
-    let mut known: Option<Knowledge<T, C>> = None;
+    let mut known: Option<Known<T, C>> = None;
     for task in &request.tasks {
         let is_in = world.rank() < task.ranks;
         let group = world.split(is_in.then_some(0));
@@ -157,10 +146,10 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
             let mut gathers = [u8::from(gathers)];
             group.from_first(&mut gathers);
             let gathers = gathers == [1];
-            let is_other = |known: &Knowledge<T, C>| known.shape() != task.shape;
+            let is_other = |known: &Known<T, C>| known.shape != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
-                let new = Knowledge::new(gathers, request, task.shape, source);
+                let new = Known::new(gathers, request, task.shape, source);
                 known = Some(new.unwrap_or_else(|error| end_the_job(error)));
             }
             let evaluation = Evaluation {
@@ -203,33 +192,6 @@ struct Evaluation<'a, T: Element> {
     data: String,
 }
 
-/// What rank 0 knows of a shape.
-enum Knowledge<T: Element, C: Element> {
-    Gathered(Box<Known<T, C>>),
-    Apart(Box<Apart<T, C>>),
-}
-
-impl<T: Element, C: Element> Knowledge<T, C> {
-    fn new(
-        gathers: bool,
-        request: &Request,
-        shape: Shape,
-        source: &Source,
-    ) -> Result<Self, EvaluateError> {
-        Ok(match gathers {
-            true => Knowledge::Gathered(Box::new(Known::new(request, shape, source)?)),
-            false => Knowledge::Apart(Box::new(Apart::new(request, shape, source)?)),
-        })
-    }
-
-    fn shape(&self) -> Shape {
-        match self {
-            Knowledge::Gathered(known) => known.shape,
-            Knowledge::Apart(known) => known.shape,
-        }
-    }
-}
-
 /// One run, as a rank sees it.
 struct Run<C> {
     /// All of it on rank 0, or each rank's block.
@@ -261,7 +223,7 @@ impl<T: Element> Evaluation<'_, T> {
     /// The records on rank 0, and nothing on the others.
     fn evaluate<C: Element<Sum = T::Sum>>(
         &self,
-        known: &mut Option<Knowledge<T, C>>,
+        known: &mut Option<Known<T, C>>,
     ) -> (Vec<Record>, Option<Matrix<C>>) {
         let asked = |layout: &&dyn Multiply<T>| self.request.layouts.contains(&layout.name());
         let mut records = Vec::new();
@@ -278,7 +240,7 @@ impl<T: Element> Evaluation<'_, T> {
     fn evaluate_layout<C: Element<Sum = T::Sum>>(
         &self,
         layout: &dyn Multiply<T>,
-        known: &mut Option<Knowledge<T, C>>,
+        known: &mut Option<Known<T, C>>,
     ) -> (Option<Record>, Option<Matrix<C>>) {
         let mut statements = Vec::new();
         let mut proven = true;
@@ -353,31 +315,27 @@ impl<T: Element> Evaluation<'_, T> {
     /// What rank 0 makes of the C that it has; nothing on the others.
     fn judge_gathered<C: Element>(
         &self,
-        known: &mut Option<Knowledge<T, C>>,
+        known: &mut Option<Known<T, C>>,
         gate: Gate,
         run: &Run<C>,
     ) -> Option<Result<String, String>> {
-        let (Some(Knowledge::Gathered(known)), Some(c)) = (known, &run.c) else {
-            return None;
-        };
-        Some(match known.judge(gate, c, self.tile(), self.device) {
-            Ok(proof) => Ok(format!("{}: {}", proof.gate, proof.statement)),
-            Err(failure) => Err(failure.to_string()),
-        })
+        let (known, c) = known.as_mut().zip(run.c.as_ref())?;
+        let judged = known.judge(gate, c, self.tile(), self.device);
+        Some(judged.map_err(|failure| failure.to_string()))
     }
 
     /// What rank 0 makes of what all ranks say of their blocks; nothing on the others.
     fn judge_blocks<C: Element>(
         &self,
         layout: &dyn Multiply<T>,
-        known: &Option<Knowledge<T, C>>,
+        known: &Option<Known<T, C>>,
         gate: Gate,
         run: &Run<C>,
     ) -> Option<Result<String, String>> {
         let block = run.c.as_ref()?;
         let seed = self.request.seed;
-        let own = apart::summary::<T, C>(gate, self.task.shape, block, self.tile(), seed);
-        let Some(Knowledge::Apart(known)) = known else {
+        let own = summary::<T, C>(gate, self.task.shape, block, self.tile(), seed);
+        let Some(known) = known else {
             self.group.tell_first(&own.words);
             self.group.tell_first(&own.numbers);
             return None;
@@ -390,7 +348,7 @@ impl<T: Element> Evaluation<'_, T> {
             });
         }
         let blocks = layout.blocks(&self.case());
-        let judged = known.judge(gate, &blocks, &summaries, self.tile());
+        let judged = known.judge_blocks(gate, &blocks, &summaries, self.tile());
         Some(judged.map_err(|failure| failure.to_string()))
     }
 
@@ -429,21 +387,13 @@ impl<T: Element> Evaluation<'_, T> {
     fn run<C: Element<Sum = T::Sum>>(
         &self,
         layout: &dyn Multiply<T>,
-        known: Option<&Knowledge<T, C>>,
+        known: Option<&Known<T, C>>,
         gate: Gate,
     ) -> Run<C> {
         let case = self.case();
         let clock = Clock::default();
         let sent = Cell::default();
-        let problem = match known {
-            Some(Knowledge::Gathered(known)) => known.problem(gate),
-            _ => None,
-        };
-        let operands = match known {
-            Some(Knowledge::Apart(known)) => Some(known.operands(gate)),
-            Some(Knowledge::Gathered(known)) => known.operands(gate),
-            None => None,
-        };
+        let operands = known.map(|known| known.operands(gate));
         // Alpha may be 0.
         let operands = operands.map(|(a, b)| {
             let Shape { m, n, k } = case.shape;
@@ -464,12 +414,14 @@ impl<T: Element> Evaluation<'_, T> {
         let product = layout
             .multiply(&job)
             .unwrap_or_else(|error| end_the_job(error));
-        let threads = job.threads();
-        let c = clock.time(Phase::Collect, || match self.gathers {
-            true => problem
-                .zip(product)
-                .map(|(problem, product)| finished(problem, product, threads)),
-            false => product.map(|product| self.finished_block(layout, gate, product, threads)),
+        let c = clock.time(Phase::Collect, || match (self.gathers, known) {
+            (true, Some(known)) => product.map(|product| {
+                let (problem, Shape { m, n, .. }) = (known.problem(gate), self.task.shape);
+                let added = Some((problem.beta, &problem.c));
+                finished(problem.alpha, product, (m, n), added)
+            }),
+            (true, None) => None,
+            (false, _) => product.map(|product| self.finished_block(layout, gate, product)),
         });
         let wall_s = started.elapsed().as_secs_f64();
         let c = c.transpose().unwrap_or_else(|error| end_the_job(error));
@@ -491,7 +443,6 @@ impl<T: Element> Evaluation<'_, T> {
         layout: &dyn Multiply<T>,
         gate: Gate,
         mut product: Vec<T::Sum>,
-        threads: usize,
     ) -> Result<Matrix<C>, LayoutError> {
         let rank = self.group.rank();
         let block = &layout.blocks(&self.case())[rank];
@@ -500,30 +451,25 @@ impl<T: Element> Evaluation<'_, T> {
             // Rank 0 has rejected invalid scalars.
             Gate::General => C::from_scalar(self.request.alpha).unwrap_or_default(),
         };
-        let (alpha, one) = (alpha.as_sum(), T::Sum::from_integer(1));
-        if alpha != one {
-            for element in &mut product {
-                *element = alpha.times_plus(*element, T::Sum::default());
-            }
-        }
         if self.request.planted_on == Some(rank) {
-            let middle = product.len() / 2;
+            let (middle, one) = (product.len() / 2, T::Sum::from_integer(1));
             if let Some(element) = product.get_mut(middle) {
                 *element = one.times_plus(*element, one);
             }
         }
-        let (rows, columns) = (block.rows.len(), block.columns.len());
-        let elements = C::rounded(product, threads)?;
-        let placement = Placement::compact(columns);
-        Ok(Matrix::new(elements, rows, columns, placement)?)
+        let size = (block.rows.len(), block.columns.len());
+        finished(alpha, product, size, None)
     }
 
     fn record<C: Element>(&self, layout: &dyn Multiply<T>, runs: &[Run<C>]) -> Record {
         let (request, case) = (self.request, self.case());
         let Shape { m, n, k } = self.task.shape;
-        let times_s: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
-        let median = (!times_s.is_empty()).then(|| statistics::median(&times_s));
-        let typical = median.and_then(|median| {
+        let flops = case.shape.flops();
+        let whole = Timing::new(runs.iter().map(|run| run.wall_s).collect(), flops);
+        let resident = |run: &Run<C>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
+        let of_resident = runs.iter().filter(|_| layout.is_resident());
+        let resident = Timing::new(of_resident.map(resident).collect(), flops);
+        let typical = whole.median_s.and_then(|median| {
             let distance = |run: &&Run<C>| (run.wall_s - median).abs();
             runs.iter()
                 .min_by(|one, other| distance(one).total_cmp(&distance(other)))
@@ -544,13 +490,6 @@ impl<T: Element> Evaluation<'_, T> {
             let of_rank = |rank| sent(rank).bytes(Bytes::of::<T>());
             per_rank.iter().map(of_rank).sum::<u64>()
         };
-        let flops = case.shape.flops();
-        let speed = |seconds: f64| (flops > 0.0 && seconds > 0.0).then(|| flops / seconds);
-        let resident = |run: &Run<C>| run.times.iter().map(Times::resident).fold(0.0, f64::max);
-        let of_resident = runs.iter().filter(|_| layout.is_resident());
-        let resident_times_s: Vec<f64> = of_resident.map(resident).collect();
-        let resident_median =
-            (!resident_times_s.is_empty()).then(|| statistics::median(&resident_times_s));
         Record {
             layout: layout.name().to_string(),
             kernel: request.kernel.clone(),
@@ -563,21 +502,12 @@ impl<T: Element> Evaluation<'_, T> {
             seed: request.seed,
             data: self.data.clone(),
             ranks: self.task.ranks,
-            scaling: self.task.scaling,
             grid: Some(layout.grid(&case)),
             threads: self.threads,
             panel: case.panel,
             gathered: self.gathers,
-            time_median_s: median,
-            flops_per_s: median.and_then(speed),
-            times_s,
-            resident_median_s: resident_median,
-            resident_flops_per_s: resident_median.and_then(speed),
-            resident_times_s,
-            slowest_of_runs: runs
-                .iter()
-                .map(|run| slowest(run.times.iter().copied()))
-                .collect(),
+            whole,
+            resident,
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
             predicted: Some(layout.cost(&case, &self.machine, Bytes::of::<T>())),
             machine: Some(self.machine),

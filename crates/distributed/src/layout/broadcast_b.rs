@@ -27,17 +27,18 @@
 //!
 //! Ranks without rows take part in the broadcasts, too: a broadcast is one call of all of them.
 
-use super::broadcasts::{Distribution, STAGES, elements};
-use super::{Job, Layout, LayoutError, Multiply};
-use crate::Element;
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
+use super::broadcasts::{Distribution, OfPanels};
+use crate::model::Case;
 use crate::share_out::{Grid, Shares};
-use crate::volume::Sent;
 
 /// See the module.
 pub struct BroadcastB;
 
-impl BroadcastB {
+impl OfPanels for BroadcastB {
+    const NAME: &'static str = "broadcast-b";
+    const IDEA: &'static str =
+        "B is on rank 0 alone, and its columns are broadcast to the ranks that have rows of A";
+
     fn distribution(case: &Case) -> Distribution {
         let grid = Grid::column(case.ranks);
         Distribution {
@@ -48,58 +49,12 @@ impl BroadcastB {
     }
 }
 
-impl Layout for BroadcastB {
-    fn name(&self) -> &'static str {
-        "broadcast-b"
-    }
-
-    fn idea(&self) -> &'static str {
-        "B is on rank 0 alone, and its columns are broadcast to the ranks that have rows of A"
-    }
-
-    fn grid(&self, case: &Case) -> Grid {
-        BroadcastB::distribution(case).grid
-    }
-
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
-        BroadcastB::distribution(case).sent(case, rank)
-    }
-
-    fn memory(&self, case: &Case) -> Memory {
-        let [n, k] = [case.shape.n, case.shape.k].map(|size| size as u64);
-        let stages = STAGES as u64 * (case.panel as u64).min(n);
-        // Of the others, rank 1 has the most rows.
-        let of_rank_1 = || {
-            let (of_a, _) = BroadcastB::distribution(case).held(case, 1);
-            Elements {
-                inputs: elements(&of_a) + k * stages,
-                sums: elements(&self.grid(case).block(case.shape, 1)),
-            }
-        };
-        Memory {
-            first: Elements::all(case.shape),
-            others: match case.ranks {
-                1 => Elements::default(),
-                _ => of_rank_1(),
-            },
-        }
-    }
-
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        BroadcastB::distribution(case).cost(case, machine, bytes)
-    }
-}
-
-impl<T: Element> Multiply<T> for BroadcastB {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        BroadcastB::distribution(&job.case).multiply(job)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
     use crate::model::tests::plain;
+    use crate::model::{Bytes, Elements};
     use crate::volume::Volume;
     use gpu_gemm::Shape;
 

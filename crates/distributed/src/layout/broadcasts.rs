@@ -14,25 +14,24 @@
 use std::ops::Range;
 
 use gpu_gemm::Shape;
-use host::cpu::view::{View, ViewMut};
+use host::cpu::view::View;
 
-use super::product::{Product, collected};
-use super::scatter_rows::collecting;
-use super::{Job, LayoutError};
+use super::product::{Product, distribute};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::comm::{Broadcasting, Panel, Ranks};
+use crate::comm::{Panel, Ranks, UnderWay};
 use crate::local::gpu::Addend;
-use crate::model::{Bytes, Case, Cost, Machine, not_hidden};
+use crate::model::{Bytes, Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, Shares, panels};
-use crate::volume::{Sent, Volume};
+use crate::volume::Volume;
 
 /// Panels that travel or are multiplied at a time.
 pub(super) const STAGES: usize = 2;
 
 /// Who holds which part of A and of B while panels of them are broadcast.
 #[derive(Clone, Copy)]
-pub(super) struct Distribution {
+pub struct Distribution {
     pub grid: Grid,
     /// How the columns of A lie along a row of the grid, if panels are cut along k. If they are
     /// columns of B, each rank holds its rows of A.
@@ -71,7 +70,7 @@ impl Cut {
 
 impl Distribution {
     /// What a panel is of B. Of A it is columns, or all.
-    pub fn cut_of_b(&self) -> Cut {
+    pub(super) fn cut_of_b(&self) -> Cut {
         match self.along_row {
             Some(_) => Cut::Rows,
             None => Cut::Columns,
@@ -103,17 +102,8 @@ impl Distribution {
         (of_a, Block { rows, columns })
     }
 
-    /// What rank 0 multiplies of a panel.
-    pub fn product(&self, case: &Case, panel: &Range<usize>) -> Shape {
-        let block = self.grid.block(case.shape, 0);
-        let (rows, columns) = (block.rows.len(), block.columns.len());
-        match self.along_row {
-            Some(_) => Shape::new(rows, columns, panel.len()),
-            None => Shape::new(rows, panel.len(), case.shape.k),
-        }
-    }
-
-    pub fn sent(&self, case: &Case, rank: usize) -> Sent {
+    /// What is sent before the product, and beside it.
+    pub fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
         let grid = self.grid;
         let panels = self.panels(case);
         let (of_a, of_b) = self.held(case, rank);
@@ -121,7 +111,7 @@ impl Distribution {
         let distribute = match rank {
             0 => (1..case.ranks).fold(Volume::default(), |sum, rank| {
                 let (of_a, of_b) = self.held(case, rank);
-                sum + Volume::of(1, elements(&of_a) + elements(&of_b))
+                sum + Volume::of(1, of_a.elements() + of_b.elements())
             }),
             _ => Volume::default(),
         };
@@ -130,21 +120,39 @@ impl Distribution {
             broadcast(&panels, &of_a, &own, grid.columns - 1)
         });
         let own = self.along_column.held_by(row);
-        Sent {
-            distribute,
-            multiply: along_row.unwrap_or_default()
-                + broadcast(&panels, &of_b, &own, grid.rows - 1),
-            collect: collected(case, grid, rank),
+        let along_column = broadcast(&panels, &of_b, &own, grid.rows - 1);
+        (distribute, along_row.unwrap_or_default() + along_column)
+    }
+
+    /// A rank besides rank 0 holds its blocks, and two panels of what others have.
+    pub fn memory(&self, case: &Case) -> Memory {
+        let Shape { n, k, .. } = case.shape;
+        let of_rank_1 = || {
+            let (of_a, of_b) = self.held(case, 1);
+            let c = self.grid.block(case.shape, 1);
+            let panels = match self.along_row {
+                Some(_) => case.panel.min(k) * (c.rows.len() + c.columns.len()),
+                None => case.panel.min(n) * k,
+            };
+            Elements {
+                inputs: of_a.elements() + of_b.elements() + (STAGES * panels) as u64,
+                sums: c.elements(),
+            }
+        };
+        Memory {
+            first: Elements::all(case.shape),
+            others: match case.ranks {
+                1 => Elements::default(),
+                _ => of_rank_1(),
+            },
         }
     }
 
-    /// What it should take.
-    pub fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+    /// The first panel, and what the product does not hide of the others.
+    pub fn waiting(&self, case: &Case, machine: &Machine, bytes: Bytes, compute_s: f64) -> f64 {
         let grid = self.grid;
         let panels = self.panels(case);
         let block = grid.block(case.shape, 0);
-        let products = panels.iter().map(|panel| self.product(case, panel));
-        let compute_s = products.map(|product| machine.multiplying(product)).sum();
         let one = |side, elements| machine.broadcasting(elements, side, bytes.inputs);
         let travelling = |panel: &Range<usize>| match self.along_row {
             Some(_) => {
@@ -155,13 +163,7 @@ impl Distribution {
         };
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
-        Cost {
-            distribute_s: machine.sending(self.sent(case, 0).distribute, bytes.inputs),
-            compute_s,
-            wait_s: first + not_hidden(others, compute_s),
-            collect_s: collecting(case, grid, machine, bytes),
-            ..Cost::default()
-        }
+        first + not_hidden(others, compute_s)
     }
 
     /// [`super::Multiply::multiply`].
@@ -170,103 +172,64 @@ impl Distribution {
         job: &Job<'_, T>,
     ) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         let mut product = Product::new(job, self.grid)?;
-        let blocks = distribute(job, self)?;
-        let (of_a, of_b) = match (&blocks, job.operands) {
-            (Some(held), _) => (held.of_a.view(), held.of_b.view()),
-            (None, Some((a, b))) => {
-                let (of_a, of_b) = self.held(&job.case, 0);
-                (
-                    a.part(of_a.rows, of_a.columns),
-                    b.part(of_b.rows, of_b.columns),
-                )
-            }
-            (None, None) => unreachable!("rank 0 has operands, and every other its blocks"),
-        };
+        let held = distribute(job, |rank| self.held(&job.case, rank))?;
+        let (of_a, of_b) = held.views();
         multiply_panels(job, self, of_a, of_b, &mut product)?;
         product.collect(job)
     }
 }
 
-pub(super) fn elements(block: &Block) -> u64 {
-    (block.rows.len() * block.columns.len()) as u64
+/// A layout whose panels are broadcast, by how it is distributed.
+pub trait OfPanels: Sync {
+    const NAME: &'static str;
+    const IDEA: &'static str;
+
+    fn distribution(case: &Case) -> Distribution;
+}
+
+impl<L: OfPanels> Layout for L {
+    fn name(&self) -> &'static str {
+        L::NAME
+    }
+
+    fn idea(&self) -> &'static str {
+        L::IDEA
+    }
+
+    fn grid(&self, case: &Case) -> Grid {
+        L::distribution(case).grid
+    }
+
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
+        L::distribution(case).inputs_sent(case, rank)
+    }
+
+    fn memory(&self, case: &Case) -> Memory {
+        L::distribution(case).memory(case)
+    }
+
+    fn waiting(&self, case: &Case, machine: &Machine, bytes: Bytes, compute_s: f64) -> f64 {
+        L::distribution(case).waiting(case, machine, bytes, compute_s)
+    }
+}
+
+impl<L: OfPanels, T: Element> Multiply<T> for L {
+    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
+        L::distribution(&job.case).multiply(job)
+    }
 }
 
 /// What a rank broadcasts of its block: it goes to `others`, in as many messages as its share has
 /// panels.
 fn broadcast(panels: &[Range<usize>], block: &Block, own: &Range<usize>, others: usize) -> Volume {
     let own = panels.iter().filter(|panel| own.contains(&panel.start));
-    match elements(block) {
+    match block.elements() {
         0 => Volume::default(),
         elements => Volume {
             elements: elements * others as u64,
             messages: (own.count() * others) as u64,
         },
     }
-}
-
-/// A block that came from rank 0.
-struct Held<T> {
-    elements: Vec<T>,
-    rows: usize,
-    columns: usize,
-}
-
-/// Those of one rank.
-struct HeldBlocks<T> {
-    of_a: Held<T>,
-    of_b: Held<T>,
-}
-
-impl<T: Element> Held<T> {
-    fn new(job: &Job<'_, T>, block: &Block) -> Result<Self, LayoutError> {
-        let (rows, columns) = (block.rows.len(), block.columns.len());
-        Ok(Held {
-            elements: job.zeros(rows * columns)?,
-            rows,
-            columns,
-        })
-    }
-
-    fn view(&self) -> View<'_, T> {
-        View::new(&self.elements, self.rows, self.columns, self.columns)
-    }
-
-    fn view_mut(&mut self) -> ViewMut<'_, T> {
-        ViewMut::new(&mut self.elements, self.rows, self.columns, self.columns)
-    }
-}
-
-/// Rank 0 gives each other rank its blocks of A and B; its own stay where they are.
-fn distribute<T: Element>(
-    job: &Job<'_, T>,
-    distribution: &Distribution,
-) -> Result<Option<HeldBlocks<T>>, LayoutError> {
-    let blocks = match job.operands {
-        Some((a, b)) => {
-            let parts = |rank| {
-                let (of_a, of_b) = distribution.held(&job.case, rank);
-                let of_a = a.part(of_a.rows, of_a.columns);
-                let of_b = b.part(of_b.rows, of_b.columns);
-                (rank, vec![of_a, of_b])
-            };
-            let outgoing: Vec<_> = (1..distribution.grid.ranks()).map(parts).collect();
-            job.clock.time(Phase::Distribute, || {
-                job.ranks.exchange(&outgoing, Vec::new())
-            });
-            None
-        }
-        None => {
-            let (of_a, of_b) = distribution.held(&job.case, job.ranks.rank());
-            let (mut of_a, mut of_b) = (Held::new(job, &of_a)?, Held::new(job, &of_b)?);
-            let parts = vec![of_a.view_mut(), of_b.view_mut()];
-            job.clock.time(Phase::Distribute, || {
-                job.ranks.exchange(&[], vec![(0, parts)])
-            });
-            Some(HeldBlocks { of_a, of_b })
-        }
-    };
-    job.sent_in(Phase::Distribute);
-    Ok(blocks)
 }
 
 /// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
@@ -309,7 +272,7 @@ impl<'a, T: Element> Line<'a, T> {
     }
 
     /// Starts the broadcast of a panel.
-    fn start(&mut self, panel: &Range<usize>) -> Broadcasting<'a, T> {
+    fn start(&mut self, panel: &Range<usize>) -> UnderWay<Panel<'a, T>> {
         let block = (self.block.rows(), self.block.columns());
         let root = self.shares.owner(panel.start);
         let part = match root == self.ranks.rank() {
@@ -357,7 +320,7 @@ fn multiply_panels<T: Element>(
         };
         let (a, b) = job.clock.time(Phase::Wait, || {
             let (a, b) = next.take().unwrap_or_else(|| start(panel));
-            let panels_here = (a.map(Broadcasting::wait), b.wait());
+            let panels_here = (a.map(UnderWay::wait), b.wait());
             next = panels.get(index + 1).map(&mut start);
             panels_here
         });
@@ -374,9 +337,9 @@ fn multiply_panels<T: Element>(
         product.add(job, Phase::Wait, addend, || {
             if let Some((a, b)) = &mut next {
                 if let Some(a) = a {
-                    a.test();
+                    a.progress();
                 }
-                b.test();
+                b.progress();
             }
         })?;
         if let (Some(along_row), Some(a)) = (&mut along_row, a) {

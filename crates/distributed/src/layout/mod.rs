@@ -34,12 +34,11 @@ use thiserror::Error;
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
-use crate::filled::{OutOfMemory, zeros};
 use crate::local::gpu::{Addend, Gpu};
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Bytes, Case, Cost, Machine, Memory};
+use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid};
-use crate::volume::Sent;
+use crate::volume::{Sent, Volume};
 
 /// A way to share out a product. All of it is a pure function of shape and rank count.
 pub trait Layout: Sync {
@@ -51,6 +50,9 @@ pub trait Layout: Sync {
 
     /// How the ranks that compute are arranged.
     fn grid(&self, case: &Case) -> Grid;
+
+    /// What a rank sends of A and B: before anything is multiplied, and beside the product.
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume);
 
     /// The block of C that each rank computes: together they are all of C, once.
     fn blocks(&self, case: &Case) -> Vec<Block> {
@@ -65,14 +67,78 @@ pub trait Layout: Sync {
         true
     }
 
-    /// What a rank sends.
-    fn sent(&self, case: &Case, rank: usize) -> Sent;
+    /// All that a rank sends: if C is collected, its block of C at the end.
+    fn sent(&self, case: &Case, rank: usize) -> Sent {
+        let (distribute, multiply) = self.inputs_sent(case, rank);
+        let collect = match rank > 0 && case.gathers {
+            true => Volume::of(1, self.blocks(case)[rank].elements()),
+            false => Volume::default(),
+        };
+        Sent {
+            distribute,
+            multiply,
+            collect,
+        }
+    }
 
-    /// What ranks need memory for.
-    fn memory(&self, case: &Case) -> Memory;
+    /// What ranks need memory for: rank 0 for all, another for its rows of A, columns of B and block
+    /// of C.
+    fn memory(&self, case: &Case) -> Memory {
+        let others = self.blocks(case).split_off(1);
+        let largest = others.iter().max_by_key(|block| block.elements());
+        let of_other = |block: &Block| Elements {
+            inputs: case.shape.k as u64 * (block.rows.len() + block.columns.len()) as u64,
+            sums: block.elements(),
+        };
+        Memory {
+            first: Elements::all(case.shape),
+            others: largest.map_or(Elements::default(), of_other),
+        }
+    }
+
+    /// How long ranks wait for parts of A and B beside a product that takes so long.
+    fn waiting(&self, _: &Case, _: &Machine, _: Bytes, _compute_s: f64) -> f64 {
+        0.0
+    }
 
     /// What it should take, with elements of so many bytes.
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost;
+    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
+        let Shape { m, n, k } = case.shape;
+        let blocks = self.blocks(case);
+        let largest = blocks.iter().max_by_key(|block| block.elements());
+        let of_block = |block: &Block| Shape::new(block.rows.len(), block.columns.len(), k);
+        let compute_s = largest.map_or(0.0, |block| machine.multiplying(of_block(block)));
+        let collected = match case.gathers {
+            true => Volume {
+                elements: (m * n) as u64 - blocks[0].elements(),
+                messages: case.ranks as u64 - 1,
+            },
+            false => Volume::default(),
+        };
+        let (distributed, _) = self.inputs_sent(case, 0);
+        Cost {
+            distribute_s: machine.sending(distributed, bytes.inputs),
+            compute_s,
+            wait_s: self.waiting(case, machine, bytes, compute_s),
+            collect_s: machine.sending(collected, bytes.sums),
+            ..Cost::default()
+        }
+    }
+}
+
+/// What rank 0 sends of `depth` columns of A and as many rows of B: to each other rank of a grid that
+/// has elements of C its rows of A and columns of B, in one message.
+fn scattered(case: &Case, grid: Grid, depth: usize) -> Volume {
+    let Shape { m, n, .. } = case.shape;
+    let (p, q) = (m.min(grid.rows), n.min(grid.columns));
+    if p * q == 0 || depth == 0 {
+        return Volume::default();
+    }
+    let own = grid.block(case.shape, 0);
+    Volume {
+        elements: (depth * (q * m + p * n - own.rows.len() - own.columns.len())) as u64,
+        messages: (p * q - 1) as u64,
+    }
 }
 
 /// A layout at work.
@@ -92,8 +158,8 @@ pub trait Multiply<T: Element>: Layout {
 pub enum LayoutError {
     #[error(transparent)]
     Local(#[from] LocalError),
-    #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
+    #[error("There is no memory for a part of {0} elements.")]
+    OutOfMemory(usize),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -115,15 +181,15 @@ pub struct Job<'a, T: Element> {
 }
 
 impl<T: Element> Job<'_, T> {
-    /// Threads that fill large vectors.
-    pub fn threads(&self) -> usize {
-        self.gpu.map_or(1, |gpu| gpu.copy_threads)
-    }
-
     /// So many zeros. That the system finds memory for them is time, too.
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
-        let zeros = || zeros(elements, self.threads());
-        Ok(self.clock.time(Phase::Distribute, zeros)?)
+        self.clock.time(Phase::Distribute, || {
+            let mut zeros = Vec::new();
+            let enough = zeros.try_reserve_exact(elements);
+            enough.map_err(|_| LayoutError::OutOfMemory(elements))?;
+            zeros.resize(elements, N::default());
+            Ok(zeros)
+        })
     }
 
     /// `C = A * B`, all at once, for a C of zeros.
@@ -160,14 +226,19 @@ impl<T: Element> Job<'_, T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T::Sum>,
+        mut c: ViewMut<'_, T::Sum>,
         mut progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
-        in_strips(self.local.rows_of_a_strip(), a, c, |a, c| {
-            self.add_product(a, b, c)?;
+        let rows = c.rows();
+        let strip = self.local.rows_of_a_strip().unwrap_or(rows).max(1);
+        for start in (0..rows).step_by(strip) {
+            let of_strip = start..rows.min(start + strip);
+            let (this, below) = c.split_rows(of_strip.len());
+            c = below;
+            self.add_product(a.part(of_strip, 0..a.columns()), b, this)?;
             self.clock.time(Phase::Wait, &mut progress);
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// Notes what was sent since the last call as sent in this phase.
@@ -181,24 +252,6 @@ impl<T: Element> Job<'_, T> {
         *of_phase += self.ranks.take_sent();
         self.sent.set(sent);
     }
-}
-
-/// Hands strips of `strip` rows of A and of C to `work`, or all rows at once.
-fn in_strips<T, S, E>(
-    strip: Option<usize>,
-    a: View<'_, T>,
-    mut c: ViewMut<'_, S>,
-    mut work: impl FnMut(View<'_, T>, ViewMut<'_, S>) -> Result<(), E>,
-) -> Result<(), E> {
-    let rows = c.rows();
-    let strip = strip.unwrap_or(rows).max(1);
-    for start in (0..rows).step_by(strip) {
-        let of_strip = start..rows.min(start + strip);
-        let (this, below) = c.split_rows(of_strip.len());
-        c = below;
-        work(a.part(of_strip, 0..a.columns()), this)?;
-    }
-    Ok(())
 }
 
 /// The width of panels: as asked, or else what is good for most products. A CPU multiplies 256

@@ -20,21 +20,20 @@
 //! call on both sides, and between two calls lies a strip.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::marker::PhantomData;
+use std::ops::{Add, Range};
 
-use gpu_gemm::Shape;
 use host::cpu::view::View;
 
-use super::product::{Product, collected};
-use super::scatter_rows::{collecting, scattered};
-use super::{Job, Layout, LayoutError, Multiply};
+use super::product::Product;
+use super::{Job, Layout, LayoutError, Multiply, scattered};
 use crate::Element;
 use crate::clock::Phase;
-use crate::comm::{Incoming, Outgoing, OutgoingCopy};
+use crate::comm::UnderWay;
 use crate::local::gpu::Addend;
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory, not_hidden};
+use crate::model::{Bytes, Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
-use crate::volume::{Sent, Volume};
+use crate::volume::Volume;
 
 /// See the module.
 pub struct Overlapped;
@@ -46,26 +45,6 @@ const AHEAD: usize = 2;
 
 fn panels_of(case: &Case) -> Vec<Range<usize>> {
     panels(case.shape.k, case.panel, &[])
-}
-
-/// The same elements, those of A apart from those of B.
-fn in_two_messages(volume: Volume) -> Volume {
-    Volume {
-        messages: 2 * volume.messages,
-        ..volume
-    }
-}
-
-/// What rank 0 sends of the first panel, and of all others.
-fn first_and_others(case: &Case) -> (Volume, Volume) {
-    let mut volumes = panels_of(case)
-        .into_iter()
-        .map(|panel| in_two_messages(scattered(case, panel.len())));
-    let first = volumes.next().unwrap_or_default();
-    (
-        first,
-        volumes.fold(Volume::default(), |sum, volume| sum + volume),
-    )
 }
 
 impl Layout for Overlapped {
@@ -86,15 +65,21 @@ impl Layout for Overlapped {
         false
     }
 
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
-        let (distribute, multiply) = match rank {
-            0 => first_and_others(case),
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
+        let mut volumes = panels_of(case).into_iter().map(|panel| {
+            let volume = scattered(case, self.grid(case), panel.len());
+            // Those of A and of B apart.
+            Volume {
+                messages: 2 * volume.messages,
+                ..volume
+            }
+        });
+        match rank {
+            0 => {
+                let first = volumes.next().unwrap_or_default();
+                (first, volumes.fold(Volume::default(), Add::add))
+            }
             _ => Default::default(),
-        };
-        Sent {
-            distribute,
-            multiply,
-            collect: collected(case, self.grid(case), rank),
         }
     }
 
@@ -118,19 +103,9 @@ impl Layout for Overlapped {
         }
     }
 
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        let (first, others) = first_and_others(case);
-        let compute_s = machine.multiplying(Shape {
-            m: largest_share(case.shape.m, case.ranks),
-            ..case.shape
-        });
-        Cost {
-            distribute_s: machine.sending(first, bytes.inputs),
-            compute_s,
-            wait_s: not_hidden(machine.sending(others, bytes.inputs), compute_s),
-            collect_s: collecting(case, self.grid(case), machine, bytes),
-            ..Cost::default()
-        }
+    fn waiting(&self, case: &Case, machine: &Machine, bytes: Bytes, compute_s: f64) -> f64 {
+        let (_, others) = self.inputs_sent(case, 0);
+        not_hidden(machine.sending(others, bytes.inputs), compute_s)
     }
 }
 
@@ -145,11 +120,8 @@ impl<T: Element> Multiply<T> for Overlapped {
     }
 }
 
-/// A panel on its way to one rank.
-struct UnderWay<'a, T> {
-    of_a: OutgoingCopy<T>,
-    of_b: Outgoing<'a, T>,
-}
+/// A panel on its way to one rank: a copy of A's part, and B's where it lies.
+type Sent<'a, T> = (UnderWay<Vec<T>>, UnderWay<PhantomData<&'a [T]>>);
 
 /// Rank 0 sends panels some ahead of its own product.
 fn first_rank<T: Element>(
@@ -176,10 +148,8 @@ fn first_rank<T: Element>(
             let of_a = a.part(block.rows.clone(), panel.clone());
             let of_b = b.part(panel.clone(), 0..b.columns());
             let buffer = free.pop().expect("a buffer for each panel under way");
-            UnderWay {
-                of_a: job.ranks.start_send_of_copy(of_a, buffer, rank),
-                of_b: job.ranks.start_send(&[of_b], rank),
-            }
+            let of_a = job.ranks.start_send_of_copy(of_a, buffer, rank);
+            (of_a, job.ranks.start_send(&[of_b], rank))
         };
         others().map(send).collect::<Vec<_>>()
     };
@@ -195,8 +165,8 @@ fn first_rank<T: Element>(
     for (index, panel) in panels.iter().enumerate() {
         job.clock.time(Phase::Wait, || {
             while under_way.len() > AHEAD {
-                let arrived: Vec<UnderWay<'_, T>> = under_way.pop_front().unwrap_or_default();
-                free.extend(arrived.into_iter().map(|sent| sent.of_a.wait()));
+                let arrived: Vec<Sent<'_, T>> = under_way.pop_front().unwrap_or_default();
+                free.extend(arrived.into_iter().map(|(of_a, _)| of_a.wait()));
             }
             let next = ahead.by_ref().take(if index == 0 { AHEAD } else { 1 });
             under_way.extend(next.map(|panel| start(panel, &mut free)));
@@ -205,9 +175,9 @@ fn first_rank<T: Element>(
         let of_a = a.part(blocks[0].rows.clone(), panel.clone());
         let of_b = b.part(panel.clone(), 0..b.columns());
         product.add(job, Phase::Wait, Addend::whole(of_a, of_b), || {
-            for sent in under_way.iter_mut().flatten() {
-                sent.of_a.test();
-                sent.of_b.test();
+            for (of_a, of_b) in under_way.iter_mut().flatten() {
+                of_a.progress();
+                of_b.progress();
             }
         })?;
     }
@@ -239,7 +209,7 @@ fn other_rank<T: Element>(
             job.ranks.start_receive(of_b, panel.len(), n, 0),
         ]
     };
-    let mut next: Option<[Incoming<T>; 2]> = None;
+    let mut next: Option<[UnderWay<Vec<T>>; 2]> = None;
     for (index, panel) in panels.iter().enumerate() {
         let phase = match index {
             0 => Phase::Distribute,
@@ -247,7 +217,7 @@ fn other_rank<T: Element>(
         };
         let [of_a, of_b] = job.clock.time(phase, || {
             let this = next.take().unwrap_or_else(|| receive(panel, &mut free));
-            this.map(Incoming::wait)
+            this.map(UnderWay::wait)
         });
         next = job.clock.time(Phase::Wait, || {
             panels.get(index + 1).map(|panel| receive(panel, &mut free))
@@ -255,9 +225,7 @@ fn other_rank<T: Element>(
         let a = View::new(&of_a, rows, panel.len(), panel.len());
         let b = View::new(&of_b, panel.len(), n, n);
         product.add(job, Phase::Wait, Addend::whole(a, b), || {
-            next.iter_mut().flatten().for_each(|part| {
-                part.test();
-            });
+            next.iter_mut().flatten().for_each(UnderWay::progress);
         })?;
         free.push([of_a, of_b]);
     }

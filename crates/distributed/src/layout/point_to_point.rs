@@ -14,15 +14,14 @@
 //! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others'
 //! B.
 
-use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::model::{Bytes, Case, Cost, Machine, Memory};
-use crate::share_out::{Block, Grid, largest_share, share};
-use crate::volume::{Sent, Volume};
+use crate::model::Case;
+use crate::share_out::{Block, Grid, share};
+use crate::volume::Volume;
 
 /// See the module.
 pub struct PointToPoint;
@@ -63,54 +62,18 @@ impl Layout for PointToPoint {
         (0..case.ranks).map(block).collect()
     }
 
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
         let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
-        let workers = workers(case.ranks);
-        if case.ranks == 1 || n == 0 {
-            return Sent::default();
-        }
-        if let Some(worker) = rank.checked_sub(1) {
-            let rows = match case.gathers {
-                true => share(case.shape.m, workers, worker).len() as u64,
-                false => 0,
-            };
-            return Sent {
-                collect: Volume::of(1, rows * n),
-                ..Sent::default()
-            };
+        if rank > 0 || case.ranks == 1 || n == 0 {
+            return Default::default();
         }
         // Those that have rows.
-        let busy = m.min(workers as u64);
+        let busy = m.min(workers(case.ranks) as u64);
         let of_a = Volume {
             elements: m * k,
             messages: if k > 0 { busy } else { 0 },
         };
-        Sent {
-            distribute: of_a + Volume::of(busy, k * n),
-            ..Sent::default()
-        }
-    }
-
-    fn memory(&self, case: &Case) -> Memory {
-        super::scatter_rows::memory_by_rows(case, workers(case.ranks))
-    }
-
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        let shape = case.shape;
-        let rows = largest_share(shape.m, workers(case.ranks));
-        let collected = match (case.ranks, case.gathers) {
-            (1, _) | (_, false) => Volume::default(),
-            (ranks, true) => Volume {
-                elements: (shape.m * shape.n) as u64,
-                messages: ranks as u64 - 1,
-            },
-        };
-        Cost {
-            distribute_s: machine.sending(self.sent(case, 0).distribute, bytes.inputs),
-            compute_s: machine.multiplying(Shape { m: rows, ..shape }),
-            collect_s: machine.sending(collected, bytes.sums),
-            ..Cost::default()
-        }
+        (of_a + Volume::of(busy, k * n), Volume::default())
     }
 }
 

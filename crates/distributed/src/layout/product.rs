@@ -9,9 +9,7 @@ use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
 use crate::local::gpu::{Addend, BlockOfC};
-use crate::model::Case;
 use crate::share_out::{Block, Grid};
-use crate::volume::Volume;
 use gpu_gemm::Shape;
 
 /// C of a job whose ranks form a grid, whose first rank is rank 0.
@@ -137,15 +135,6 @@ impl<'j, T: Element> Product<'j, T> {
     }
 }
 
-/// What [`Product::collect`] sends from a rank.
-pub(super) fn collected(case: &Case, grid: Grid, rank: usize) -> Volume {
-    let block = grid.block(case.shape, rank);
-    match rank > 0 && case.gathers {
-        true => Volume::of(1, (block.rows.len() * block.columns.len()) as u64),
-        false => Volume::default(),
-    }
-}
-
 /// The blocks of C, in the order of ranks.
 fn cut<T>(c: ViewMut<'_, T>, grid: Grid) -> Vec<ViewMut<'_, T>> {
     let shape = Shape::new(c.rows(), c.columns(), 0);
@@ -163,4 +152,99 @@ fn cut<T>(c: ViewMut<'_, T>, grid: Grid) -> Vec<ViewMut<'_, T>> {
         }
     }
     blocks
+}
+
+/// A rank's blocks of A and B: those of rank 0 where they lie, another's as they came.
+pub(super) enum Held<'a, T> {
+    Own(View<'a, T>, View<'a, T>),
+    Received([(Vec<T>, Block); 2]),
+}
+
+impl<T> Held<'_, T> {
+    pub fn views(&self) -> (View<'_, T>, View<'_, T>) {
+        match self {
+            Held::Own(a, b) => (*a, *b),
+            Held::Received(blocks) => {
+                let [a, b] = blocks.each_ref().map(|(elements, block)| {
+                    let (rows, columns) = (block.rows.len(), block.columns.len());
+                    View::new(elements, rows, columns, columns)
+                });
+                (a, b)
+            }
+        }
+    }
+}
+
+/// One collective from rank 0 gives each rank its blocks of A and B, which `held` says.
+pub(super) fn distribute<'a, T: Element>(
+    job: &Job<'a, T>,
+    held: impl Fn(usize) -> (Block, Block),
+) -> Result<Held<'a, T>, LayoutError> {
+    let held = match job.operands {
+        Some((a, b)) => {
+            let parts = |rank| {
+                let (of_a, of_b) = held(rank);
+                let a = a.part(of_a.rows, of_a.columns);
+                (a, b.part(of_b.rows, of_b.columns))
+            };
+            let message = |rank| {
+                let (a, b) = parts(rank);
+                (rank, vec![a, b])
+            };
+            let outgoing: Vec<_> = (1..job.case.ranks).map(message).collect();
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&outgoing, Vec::new())
+            });
+            let (a, b) = parts(0);
+            Held::Own(a, b)
+        }
+        None => {
+            let (of_a, of_b) = held(job.ranks.rank());
+            let room = |block: &Block| job.zeros(block.elements() as usize);
+            let mut blocks = [(room(&of_a)?, of_a), (room(&of_b)?, of_b)];
+            let parts = blocks
+                .iter_mut()
+                .map(|(elements, block)| {
+                    let (rows, columns) = (block.rows.len(), block.columns.len());
+                    ViewMut::new(elements, rows, columns, columns)
+                })
+                .collect();
+            job.clock.time(Phase::Distribute, || {
+                job.ranks.exchange(&[], vec![(0, parts)])
+            });
+            Held::Received(blocks)
+        }
+    };
+    job.sent_in(Phase::Distribute);
+    Ok(held)
+}
+
+/// Each rank of a grid gets the rows of A and the columns of B that its block of C needs, and
+/// multiplies them.
+pub(super) fn scatter_and_multiply<T: Element>(
+    grid: Grid,
+    job: &Job<'_, T>,
+) -> Result<Option<Vec<T::Sum>>, LayoutError> {
+    let Shape { k, .. } = job.case.shape;
+    let mut product = Product::new(job, grid)?;
+    let held = distribute(job, |rank| {
+        let Block { rows, columns } = grid.block(job.case.shape, rank);
+        // A rank without elements of C needs none of A and B.
+        let depth = match rows.is_empty() || columns.is_empty() {
+            true => 0..0,
+            false => 0..k,
+        };
+        let of_a = Block {
+            rows,
+            columns: depth.clone(),
+        };
+        let of_b = Block {
+            rows: depth,
+            columns,
+        };
+        (of_a, of_b)
+    })?;
+    let (a, b) = held.views();
+    product.compute(job, a, b)?;
+    product.collect(job)
 }

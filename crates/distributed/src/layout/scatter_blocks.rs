@@ -14,33 +14,15 @@
 //! Columns of B lie apart in its rows: they travel by an MPI vector type, and arrive as a compact
 //! matrix.
 
-use gpu_gemm::Shape;
-
-use super::product::collected;
-use super::scatter_rows::{collecting, scatter_and_multiply};
-use super::{Job, Layout, LayoutError, Multiply};
+use super::product::scatter_and_multiply;
+use super::{Job, Layout, LayoutError, Multiply, scattered};
 use crate::Element;
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
+use crate::model::Case;
 use crate::share_out::Grid;
-use crate::volume::{Sent, Volume};
+use crate::volume::Volume;
 
 /// See the module.
 pub struct ScatterBlocks;
-
-/// What rank 0 sends: to each rank of the grid with a block of C its rows of A and columns of B.
-fn scattered(case: &Case, grid: Grid) -> Volume {
-    let [m, n, k] = [case.shape.m, case.shape.n, case.shape.k].map(|size| size as u64);
-    // Those that have elements of C.
-    let (p, q) = (m.min(grid.rows as u64), n.min(grid.columns as u64));
-    if p * q == 0 || k == 0 {
-        return Volume::default();
-    }
-    let own = grid.block(case.shape, 0);
-    Volume {
-        elements: k * (q * m + p * n - own.rows.len() as u64 - own.columns.len() as u64),
-        messages: p * q - 1,
-    }
-}
 
 impl Layout for ScatterBlocks {
     fn name(&self) -> &'static str {
@@ -55,43 +37,13 @@ impl Layout for ScatterBlocks {
         Grid::of(case.ranks, case.shape)
     }
 
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
-        let grid = self.grid(case);
-        Sent {
-            distribute: match rank {
-                0 => scattered(case, grid),
-                _ => Volume::default(),
-            },
-            collect: collected(case, grid, rank),
-            ..Sent::default()
-        }
-    }
-
-    fn memory(&self, case: &Case) -> Memory {
-        let k = case.shape.k as u64;
-        let block = self.grid(case).block(case.shape, 0);
-        let (rows, columns) = (block.rows.len() as u64, block.columns.len() as u64);
-        Memory {
-            first: Elements::all(case.shape),
-            others: match case.ranks {
-                1 => Elements::default(),
-                _ => Elements {
-                    inputs: rows * k + k * columns,
-                    sums: rows * columns,
-                },
-            },
-        }
-    }
-
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        let grid = self.grid(case);
-        let block = grid.block(case.shape, 0);
-        let (rows, columns) = (block.rows.len(), block.columns.len());
-        Cost {
-            distribute_s: machine.sending(scattered(case, grid), bytes.inputs),
-            compute_s: machine.multiplying(Shape::new(rows, columns, case.shape.k)),
-            collect_s: collecting(case, grid, machine, bytes),
-            ..Cost::default()
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
+        match rank {
+            0 => (
+                scattered(case, self.grid(case), case.shape.k),
+                Volume::default(),
+            ),
+            _ => Default::default(),
         }
     }
 }
@@ -105,6 +57,7 @@ impl<T: Element> Multiply<T> for ScatterBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_gemm::Shape;
 
     #[test]
     fn the_formula_of_the_report_holds_for_even_shares() {

@@ -22,17 +22,18 @@
 //! Here rank 0 has A and B, so it distributes blocks first, M K + K N elements, and collects C; in
 //! programs that use SUMMA they are where they are, and stay there.
 
-use super::broadcasts::{Distribution, STAGES, elements};
-use super::{Job, Layout, LayoutError, Multiply};
-use crate::Element;
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
+use super::broadcasts::{Distribution, OfPanels};
+use crate::model::Case;
 use crate::share_out::{Grid, Shares};
-use crate::volume::Sent;
 
 /// See the module.
 pub struct Summa;
 
-impl Summa {
+impl OfPanels for Summa {
+    const NAME: &'static str = "summa";
+    const IDEA: &'static str =
+        "ranks hold blocks; panels are broadcast along rows and columns of a grid";
+
     fn distribution(case: &Case) -> Distribution {
         let grid = Grid::of(case.ranks, case.shape);
         Distribution {
@@ -43,55 +44,11 @@ impl Summa {
     }
 }
 
-impl Layout for Summa {
-    fn name(&self) -> &'static str {
-        "summa"
-    }
-
-    fn idea(&self) -> &'static str {
-        "ranks hold blocks; panels are broadcast along rows and columns of a grid"
-    }
-
-    fn grid(&self, case: &Case) -> Grid {
-        Summa::distribution(case).grid
-    }
-
-    fn sent(&self, case: &Case, rank: usize) -> Sent {
-        Summa::distribution(case).sent(case, rank)
-    }
-
-    fn memory(&self, case: &Case) -> Memory {
-        let k = case.shape.k as u64;
-        let c = self.grid(case).block(case.shape, 0);
-        let (of_a, of_b) = Summa::distribution(case).held(case, 0);
-        let sides = (c.rows.len() + c.columns.len()) as u64;
-        let stages = ((STAGES * case.panel) as u64).min(k);
-        Memory {
-            first: Elements::all(case.shape),
-            others: match case.ranks {
-                1 => Elements::default(),
-                _ => Elements {
-                    inputs: elements(&of_a) + elements(&of_b) + stages * sides,
-                    sums: elements(&c),
-                },
-            },
-        }
-    }
-
-    fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
-        Summa::distribution(case).cost(case, machine, bytes)
-    }
-}
-
-impl<T: Element> Multiply<T> for Summa {
-    fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        Summa::distribution(&job.case).multiply(job)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
+    use crate::model::Elements;
     use gpu_gemm::Shape;
 
     #[test]

@@ -36,7 +36,7 @@ use host::select::Asked;
 use super::{LocalError, Place};
 use crate::Element;
 use crate::clock::{Clock, Phase};
-use crate::comm::{Ranks, ranks_on_these_cores};
+use crate::comm::Ranks;
 
 /// The GPU that a rank multiplies on.
 pub struct Gpu {
@@ -44,8 +44,6 @@ pub struct Gpu {
     copies: Stream,
     /// Between the GPU and memory of the host that is not page-locked.
     stage: RefCell<Stage>,
-    /// Threads that copy between these.
-    pub copy_threads: usize,
     /// Memory that nobody uses at the moment.
     free: RefCell<Vec<DeviceBuffer<u8>>>,
     plans: RefCell<HashMap<(DataType, Call), Rc<Plan>>>,
@@ -68,7 +66,7 @@ impl Gpu {
     /// The driver fails.
     pub fn of(place: &Place, asked: Asked) -> Result<Option<Gpu>, DeviceError> {
         // All ranks ask MPI, those without a GPU as well.
-        let staging = Staging::of(ranks_on_these_cores());
+        let staging = Staging::of(Ranks::on_this_host().on_these_cores());
         let device = match &*place.device {
             Device::Cuda(device) if !asked.is_native() => device,
             _ => return Ok(None),
@@ -78,7 +76,6 @@ impl Gpu {
         Ok(Some(Gpu {
             copies: copies.map_err(during("Making a stream"))?,
             stage: RefCell::new(Stage::new(staging)),
-            copy_threads: staging.threads,
             free: RefCell::default(),
             plans: RefCell::default(),
             asked,

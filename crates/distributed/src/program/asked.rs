@@ -12,7 +12,6 @@ use crate::Element;
 use crate::arguments::{Arguments, ProofPlace};
 use crate::comm::{LARGEST, Ranks};
 use crate::evaluate::{Proof, Request, Task};
-use crate::record::Scaling;
 
 /// m, n and k where nothing says what they are.
 const SIZE: usize = 1024;
@@ -109,7 +108,7 @@ pub(super) fn request(
         [] => vec![agreed.shape],
         shapes => each_once(shapes.iter().map(|shape| shape.0)),
     };
-    let counts = match &arguments.scaling.scaling[..] {
+    let counts = match &arguments.scaling[..] {
         [] => vec![world.size()],
         counts => each_once(counts.iter().copied()),
     };
@@ -119,30 +118,9 @@ pub(super) fn request(
             "--scaling asks for {many} ranks, but the job has {size}; start it with `mpirun -n {many}`."
         )));
     }
-    if arguments.scaling.weak && agreed.are_files {
-        return Err(usage(
-            "--weak needs matrices of other sizes than those of the files; leave it out.",
-        ));
-    }
-    if arguments.scaling.weak && shapes.len() > 1 {
-        return Err(usage(
-            "--weak grows one shape with the number of ranks, but --shapes names several; name one.",
-        ));
-    }
     let mut tasks = Vec::new();
     for &shape in &shapes {
-        tasks.extend(counts.iter().map(|&ranks| Task {
-            shape,
-            ranks,
-            scaling: Scaling::Strong,
-        }));
-        if arguments.scaling.weak {
-            tasks.extend(counts.iter().map(|&ranks| Task {
-                shape: Scaling::Weak.shape(shape, ranks),
-                ranks,
-                scaling: Scaling::Weak,
-            }));
-        }
+        tasks.extend(counts.iter().map(|&ranks| Task { shape, ranks }));
     }
     let sizes = |task: &Task| [task.shape.m, task.shape.n, task.shape.k];
     let largest = tasks.iter().flat_map(sizes).max().unwrap_or(0);
@@ -228,10 +206,9 @@ fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Proof, Stop> {
         ),
     ];
     let why = needs_c.into_iter().find(|(needs, _)| *needs);
-    let limit = arguments.proof.gather_limit;
     let data_type = agreed.matrices.data_type;
     let is_rounded = data_type != of_ranks(data_type);
-    match (arguments.proof.proof, why) {
+    match (arguments.proof, why) {
         (Some(ProofPlace::Distributed), Some((_, why))) => Err(usage(format!(
             "--proof distributed leaves C where it is computed, but {why}; leave one of them out."
         ))),
@@ -243,30 +220,7 @@ fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Proof, Stop> {
             of_ranks(data_type),
         ))),
         (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
-        (None, Some((_, why))) if limit.is_some() => Err(usage(format!(
-            "--gather-limit leaves a larger C where it is computed, but {why}; leave one of them out."
-        ))),
-        (None, None) if is_rounded && limit.is_some() => Err(usage(format!(
-            "--gather-limit leaves a larger C where it is computed, but one that is rounded to {} is \
-             always gathered. Leave it out, or keep C as ranks compute it, with --dtype {}.",
-            data_type.c,
-            of_ranks(data_type),
-        ))),
-        (Some(ProofPlace::Gathered), _) | (None, Some(_)) => Ok(Proof::Gathered),
-        // There is no other for it.
-        (None, None) if is_rounded => Ok(Proof::Gathered),
-        (None, None) => Ok(Proof::BySize(
-            limit.map(|gibibytes| (gibibytes * f64::from(1 << 30)) as u64),
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_named_twice_is_measured_once() {
-        assert_eq!(each_once([2, 1, 2, 4, 1].into_iter()), [2, 1, 4]);
+        (None, None) if !is_rounded => Ok(Proof::BySize),
+        _ => Ok(Proof::Gathered),
     }
 }

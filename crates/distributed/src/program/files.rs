@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use host::cli::exit::{FAILED, PROVEN, Stop, failed};
 use host::data::Matrix;
@@ -12,6 +13,13 @@ use crate::Element;
 use crate::arguments::Arguments;
 use crate::plots;
 use crate::record::Report;
+
+/// Makes the folder that plots are written to.
+pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
+    let made = fs::create_dir_all(folder);
+    let name = folder.display();
+    made.map_err(|error| failed(format!("The folder `{name}` cannot be made: {error}.")))
+}
 
 /// What the report goes to besides the terminal.
 #[derive(Default)]
@@ -29,12 +37,7 @@ impl Files {
                 .map_err(failed)
         };
         if let Some(folder) = &arguments.files.plots {
-            fs::create_dir_all(folder).map_err(|error| {
-                failed(format!(
-                    "The folder `{}` cannot be made: {error}.",
-                    folder.display()
-                ))
-            })?;
+            make_folder(folder)?;
         }
         Ok(Files {
             c: open(&arguments.matrices.out)?,
@@ -75,7 +78,7 @@ impl Files {
         }
         if let Some(mut output) = self.json.take() {
             let path = output.path().display().to_string();
-            let written = report.write(host::report::Format::Json, &mut output);
+            let written = report.write_json(&mut output);
             written.map_err(|error| failed(format!("`{path}` cannot be written: {error}.")))?;
             output.commit().map_err(failed)?;
         }

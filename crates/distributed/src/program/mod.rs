@@ -15,18 +15,18 @@ use std::process::ExitCode;
 use clap::Parser;
 use gpu_gemm::{Bf16, DataType, Device, ElementType, F16};
 use host::bench::Provenance;
-use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, finish, note, usage};
+use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
 use host::cpu;
 use host::memory;
 use host::output;
 
 use asked::{agreed, request, settings};
-use files::Files;
+use files::{Files, make_folder};
 use place::{hosts, place};
 
 use crate::Element;
-use crate::arguments::{Arguments, ModelArguments};
+use crate::arguments::{Arguments, Format, ModelArguments};
 use crate::comm::{self, Ranks};
 use crate::evaluate::{Request, evaluate};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
@@ -34,8 +34,10 @@ use crate::layout::panel;
 use crate::local::gpu::Gpu;
 use crate::local::{Place, local_product};
 use crate::model::{self, Machine};
+use crate::plots;
 use crate::predict::Question;
 use crate::record::Report;
+use crate::table;
 
 /// Runs this process as one rank of the job that `mpirun` started, or as the only one.
 pub fn main() -> ExitCode {
@@ -50,13 +52,13 @@ pub fn main() -> ExitCode {
             unsafe { std::env::set_var(VARIABLE, threads) };
         }
     }
-    let alone_because = comm::alone_because();
-    let Some(job) = comm::start() else {
+    let is_launched = comm::is_launched();
+    let Some(_job) = comm::start() else {
         eprintln!("error: MPI has been initialized already, so this process cannot be a rank.");
         return ExitCode::from(FAILED);
     };
     end_the_job_on_panic();
-    let world = job.ranks();
+    let world = Ranks::all();
     let command: Vec<String> = command
         .iter()
         .skip(1)
@@ -70,7 +72,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(USAGE);
     }
     let code = match arguments {
-        Ok(arguments) => run(&world, &arguments, alone_because),
+        Ok(arguments) => run(&world, &arguments, is_launched),
         Err(error) if is_first => {
             // Nobody may be there to read it: the exit code still says it.
             let _ = error.print();
@@ -82,7 +84,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(if is_first { code } else { PROVEN })
 }
 
-fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 {
+fn run(world: &Ranks, arguments: &Arguments, is_launched: bool) -> u8 {
     if arguments.show_ranks {
         let host = comm::host_name();
         let (rank, size, process) = (world.rank(), world.size(), std::process::id());
@@ -115,7 +117,8 @@ fn run(world: &Ranks, arguments: &Arguments, alone_because: Option<&str>) -> u8 
             note(&mut notes, text);
         }
         // A prediction from a description needs no other rank.
-        if let Some(text) = alone_because.filter(|_| !arguments.model.predict) {
+        if !is_launched && !arguments.model.predict {
+            let text = "started without mpirun, this is the only rank; `mpirun -n 4 gemm-mpi ...` starts four.";
             note(&mut notes, text);
         }
         if let Some(text) = &matrices.note {
@@ -175,7 +178,7 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
         return PROVEN;
     }
     let mut report = Report {
-        schema: 3,
+        schema: 4,
         provenance: Some(Provenance::now()),
         mpi: comm::library(),
         ranks: world.size(),
@@ -194,10 +197,14 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
         .out
         .as_deref()
         .is_some_and(output::is_stdout);
-    // There the report would follow the bytes of C.
+    let write = |out: &mut dyn io::Write| match arguments.format {
+        Format::Table => table::write(&report, out),
+        Format::Json => report.write_json(out),
+    };
+    // On standard output the report would follow the bytes of C.
     let written = match on_stdout {
-        true => report.write(arguments.format, &mut io::stderr()),
-        false => report.write(arguments.format, &mut io::stdout().lock()),
+        true => write(&mut io::stderr()),
+        false => write(&mut io::stdout().lock()),
     };
     finish(written, &mut io::stderr(), code)
 }
@@ -264,9 +271,12 @@ fn predict<T: Element>(
         machine,
         memory_bytes: memory.map_or(of_rank, |gibibytes| gibibytes * f64::from(1 << 30)),
     };
-    finish(
-        question.write(&mut io::stdout().lock()),
-        &mut io::stderr(),
-        PROVEN,
-    )
+    if let Some(folder) = &arguments.files.plots
+        && let Err(error) = make_folder(folder)
+            .and_then(|()| plots::write_prediction(&question, folder).map_err(failed))
+    {
+        return error.tell(&mut io::stderr());
+    }
+    let written = question.write(&mut io::stdout().lock());
+    finish(written, &mut io::stderr(), PROVEN)
 }

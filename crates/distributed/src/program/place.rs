@@ -13,7 +13,7 @@ use host::prove::NATIVE;
 
 use super::asked::settings;
 use crate::arguments::Arguments;
-use crate::comm::{Ranks, host_name, rank_on_host};
+use crate::comm::{Ranks, host_name};
 use crate::evaluate::Request;
 use crate::local::Place;
 
@@ -66,7 +66,8 @@ fn open_device(choice: DeviceChoice) -> Result<Opened, DeviceError> {
         return Device::open(choice);
     }
     // All ranks ask MPI, those that find no GPU as well.
-    let (rank, ranks) = rank_on_host();
+    let on_host = Ranks::on_this_host();
+    let (rank, ranks) = (on_host.rank(), on_host.size());
     let gpus = driver::probe().map_or(0, |gpus| gpus.len());
     if gpus == 0 {
         return Device::open(choice);

@@ -74,17 +74,6 @@ pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
     }
 }
 
-pub fn a_c_beyond_the_limit_is_not_gathered() {
-    // 10 KiB: 8580 bytes of C are gathered, 16384 are not.
-    let arguments = "--layout summa,point-to-point --shapes 33x65x17,64x64x17 --gather-limit 0.00000954 \
-                     --runs 1 --format json";
-    let report = end(job(3, arguments)).report();
-    for record in records(&report) {
-        assert_eq!(record["proven"], true, "{}", said(record));
-        assert_eq!(record["gathered"], record["m"] == 33, "{record}");
-    }
-}
-
 pub fn what_needs_all_of_c_is_refused_beside_it() {
     for option in ["--beta 1", "--show 3", "--out c.npy"] {
         let ended = end(job(2, &format!("--size 8 --proof distributed {option}")));

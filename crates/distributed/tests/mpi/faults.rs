@@ -61,18 +61,6 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ("--m 3000000000", "more than MPI can count"),
         ("--batch 2", "leave --batch out"),
         (
-            "--weak --scaling 1 --shapes 8x8x8,9x9x9",
-            "--shapes names several",
-        ),
-        (
-            "--gather-limit 1 --beta 1",
-            "--gather-limit leaves a larger C where it is computed, but a beta",
-        ),
-        (
-            "--gather-limit 1 --dtype f16 --kernel auto",
-            "keep C as ranks compute it, with --dtype f16-f32.",
-        ),
-        (
             "--layout all --out c.npy",
             "--out takes one C, but 6 are computed",
         ),

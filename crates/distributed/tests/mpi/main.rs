@@ -36,7 +36,6 @@ fn main() -> ExitCode {
         apart::blocks_are_proven_where_they_lie_and_c_does_not_travel,
         apart::blocks_of_a_c_of_f32_are_proven_where_they_lie,
         apart::a_wrong_element_in_any_ranks_block_is_noticed,
-        apart::a_c_beyond_the_limit_is_not_gathered,
         apart::what_needs_all_of_c_is_refused_beside_it,
         sent::the_formulas_are_what_is_counted_for_every_layout_rank_and_phase,
         sent::the_formulas_are_what_mpi_itself_counts,

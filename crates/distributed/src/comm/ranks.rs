@@ -1,53 +1,38 @@
 //! Ranks of a job that `mpirun` started, over an MPI library.
 
 use std::cell::Cell;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fmt::Display;
+use std::fs;
+use std::marker::PhantomData;
 use std::ptr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mpi::Rank;
-use mpi::Threading;
-pub use mpi::datatype::Equivalence;
+use mpi::datatype::Equivalence;
 use mpi::environment::{self, Universe};
 use mpi::ffi::{self, MPI_Datatype};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{AsRaw, Communicator, CommunicatorCollectives, Destination, Root, Source};
+use mpi::{Rank, Threading};
 
 use host::cpu::view::{View, ViewMut};
 
 use super::Transmissible;
 use super::message::Message;
-use super::pending::{Broadcasting, Incoming, Outgoing, OutgoingCopy, Panel};
+use super::under_way::{Panel, Request, UnderWay};
 use crate::volume::Volume;
 
-/// Why this process is the only rank, if nobody started it as one of several; to be asked before
-/// MPI starts.
-pub fn alone_because() -> Option<&'static str> {
+/// Whether a launcher started this process; to be asked before MPI starts.
+pub fn is_launched() -> bool {
     // Of Open MPI, of launchers that speak PMI (MPICH, Intel MPI, Slurm), and of PMIx.
     let launchers = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"];
-    let is_launched = launchers
-        .iter()
-        .any(|variable| std::env::var_os(variable).is_some());
-    (!is_launched).then_some(
-        "started without mpirun, this is the only rank; `mpirun -n 4 gemm-mpi ...` starts four.",
-    )
+    let is_there = |variable: &&str| std::env::var_os(variable).is_some();
+    launchers.iter().any(is_there)
 }
 
-/// MPI, from its start to its end.
-pub struct Job(Universe);
-
-/// Starts MPI; `None` if something else has.
-pub fn start() -> Option<Job> {
-    let (universe, _) = environment::initialize_with_threading(Threading::Funneled)?;
-    Some(Job(universe))
-}
-
-impl Job {
-    /// All ranks.
-    pub fn ranks(&self) -> Ranks {
-        Ranks::new(self.0.world())
-    }
+/// Starts MPI, which ends when the result is dropped; `None` if something else has started it.
+pub fn start() -> Option<Universe> {
+    Some(environment::initialize_with_threading(Threading::Funneled)?.0)
 }
 
 /// The library and its version.
@@ -61,50 +46,6 @@ pub fn host_name() -> String {
     environment::processor_name().unwrap_or_default()
 }
 
-/// This process's number among all, and how many there are.
-pub fn rank_of_all() -> (usize, usize) {
-    number_and_size(&SimpleCommunicator::world())
-}
-
-/// The same among those on this host. All ranks must call it.
-pub fn rank_on_host() -> (usize, usize) {
-    number_and_size(&SimpleCommunicator::world().split_shared(0))
-}
-
-/// How many ranks of this host may run on the same cores as this one, itself among them. All ranks
-/// must call it.
-pub fn ranks_on_these_cores() -> usize {
-    let here = SimpleCommunicator::world().split_shared(0);
-    let own = allowed_cores();
-    let mut all = vec![0_u64; here.size() as usize];
-    here.all_gather_into(&own, &mut all);
-    all.iter().filter(|cores| **cores == own).count()
-}
-
-/// A number for the cores that this process may run on, such as those that `mpirun` binds it to.
-fn allowed_cores() -> u64 {
-    // SAFETY: the set is plain bits, of which the call writes at most as many as it is told.
-    let (set, status) = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let status = libc::sched_getaffinity(0, size_of_val(&set), &mut set);
-        (set, status)
-    };
-    // More cores than the set has bits for: all alike.
-    if status != 0 {
-        return 0;
-    }
-    let mut hasher = DefaultHasher::new();
-    for core in 0..libc::CPU_SETSIZE as usize {
-        // SAFETY: the set has so many bits.
-        unsafe { libc::CPU_ISSET(core, &set) }.hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-fn number_and_size(communicator: &SimpleCommunicator) -> (usize, usize) {
-    (communicator.rank() as usize, communicator.size() as usize)
-}
-
 /// Ends all ranks.
 pub fn abort() -> ! {
     SimpleCommunicator::world().abort(1)
@@ -112,6 +53,11 @@ pub fn abort() -> ! {
 
 /// How long a rank that has nothing to do sleeps between looks: waiting inside MPI takes a core.
 const NAP: Duration = Duration::from_millis(2);
+
+/// Elements of matrices have one tag: MPI keeps messages between two ranks in order.
+const TAG: i32 = 1;
+/// What is no element has another.
+const TAG_OF_WORDS: i32 = 2;
 
 /// A group of ranks, and what this one has sent to others.
 pub struct Ranks {
@@ -126,6 +72,16 @@ impl Ranks {
             communicator,
             sent: Rc::default(),
         }
+    }
+
+    /// All ranks of the job.
+    pub fn all() -> Ranks {
+        Ranks::new(SimpleCommunicator::world())
+    }
+
+    /// Those on this host. All ranks must call it.
+    pub fn on_this_host() -> Ranks {
+        Ranks::new(SimpleCommunicator::world().split_shared(0))
     }
 
     /// This one's number.
@@ -149,55 +105,24 @@ impl Ranks {
     }
 
     /// The ranks that give the same `color`, in the order of their ranks here; none for those
-    /// without one. What is sent among them is counted here, too.
+    /// without one. What is sent among them is counted here, too. All ranks must call it.
     pub fn split(&self, color: Option<usize>) -> Option<Ranks> {
-        let color = match color {
-            Some(color) => Color::with_value(color as i32),
-            None => Color::undefined(),
-        };
-        let communicator = self.communicator.split_by_color(color)?;
+        let color = color.map_or(Color::undefined(), |color| Color::with_value(color as i32));
         Some(Ranks {
-            communicator,
+            communicator: self.communicator.split_by_color(color)?,
             sent: self.sent.clone(),
         })
     }
 
     /// Sends parts as one message, and returns when their buffers can be used again.
     pub fn send<T: Transmissible>(&self, parts: &[View<'_, T>], to: usize) {
-        let Some(message) = Message::reading(parts) else {
-            return;
-        };
-        self.count(message.elements, 1);
-        // SAFETY: the datatype describes elements that are borrowed until this returns.
-        unsafe {
-            ffi::MPI_Send(
-                ptr::null(), // MPI_BOTTOM
-                1,
-                message.datatype.as_raw(),
-                to as Rank,
-                TAG,
-                self.communicator.as_raw(),
-            )
-        };
+        self.start_send(parts, to).wait();
     }
 
     /// Receives what [`Ranks::send`] sent, into parts of the same sizes.
     pub fn receive<T: Transmissible>(&self, mut parts: Vec<ViewMut<'_, T>>, from: usize) {
-        let Some(message) = Message::writing(&mut parts) else {
-            return;
-        };
-        // SAFETY: as above, and the borrow is exclusive.
-        unsafe {
-            ffi::MPI_Recv(
-                ptr::null_mut(),
-                1,
-                message.datatype.as_raw(),
-                from as Rank,
-                TAG,
-                self.communicator.as_raw(),
-                ffi::RSMPI_STATUS_IGNORE,
-            )
-        };
+        let message = Message::writing(&mut parts);
+        UnderWay::new(self.receiving(message, from), parts).wait();
     }
 
     /// One collective in which each rank sends parts to some ranks and receives some: all must
@@ -236,31 +161,53 @@ impl Ranks {
     }
 
     /// Starts to send parts as one message.
+    fn sending<T: Transmissible>(&self, parts: &[View<'_, T>], to: usize) -> Request {
+        let message = Message::reading(parts);
+        if let Some(message) = &message {
+            self.count(message.elements, 1);
+        }
+        Request::start(message, |datatype, request| {
+            // SAFETY: the datatype describes elements that the caller keeps until the request is
+            // complete.
+            unsafe {
+                ffi::MPI_Isend(
+                    ptr::null(), // MPI_BOTTOM
+                    1,
+                    datatype,
+                    to as Rank,
+                    TAG,
+                    self.communicator.as_raw(),
+                    request,
+                )
+            };
+        })
+    }
+
+    /// Starts to receive a message. The caller keeps its elements until the request is complete.
+    fn receiving(&self, message: Option<Message>, from: usize) -> Request {
+        Request::start(message, |datatype, request| {
+            // SAFETY: as above; the elements are borrowed exclusively.
+            unsafe {
+                ffi::MPI_Irecv(
+                    ptr::null_mut(),
+                    1,
+                    datatype,
+                    from as Rank,
+                    TAG,
+                    self.communicator.as_raw(),
+                    request,
+                )
+            };
+        })
+    }
+
+    /// Starts to send parts as one message.
     pub(crate) fn start_send<'a, T: Transmissible>(
         &self,
         parts: &[View<'a, T>],
         to: usize,
-    ) -> Outgoing<'a, T> {
-        let Some(message) = Message::reading(parts) else {
-            return Outgoing::new(Request::complete());
-        };
-        self.count(message.elements, 1);
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        // SAFETY: the datatype describes elements that stay borrowed until the request, and with
-        // it the datatype, is dropped.
-        unsafe {
-            ffi::MPI_Isend(
-                ptr::null(),
-                1,
-                message.datatype.as_raw(),
-                to as Rank,
-                TAG,
-                self.communicator.as_raw(),
-                &mut request,
-            )
-        };
-        Outgoing::new(Request::new(request, Some(message)))
+    ) -> UnderWay<PhantomData<&'a [T]>> {
+        UnderWay::new(self.sending(parts, to), PhantomData)
     }
 
     /// Starts to send a part as one message whose elements lie together: a copy in `buffer`.
@@ -273,15 +220,15 @@ impl Ranks {
         part: View<'_, T>,
         mut buffer: Vec<T>,
         to: usize,
-    ) -> OutgoingCopy<T> {
+    ) -> UnderWay<Vec<T>> {
         let (rows, columns) = (part.rows(), part.columns());
         let mut below = ViewMut::new(&mut buffer, rows, columns, columns);
         for row in 0..rows {
             below.row_mut(row).copy_from_slice(part.row(row));
         }
         let copy = View::new(&buffer, rows, columns, columns);
-        let request = self.start_send(&[copy], to).into_request();
-        OutgoingCopy::new(request, buffer)
+        let request = self.sending(&[copy], to);
+        UnderWay::new(request, buffer)
     }
 
     /// Starts to receive a compact matrix.
@@ -295,27 +242,10 @@ impl Ranks {
         rows: usize,
         columns: usize,
         from: usize,
-    ) -> Incoming<T> {
+    ) -> UnderWay<Vec<T>> {
         let matrix = ViewMut::new(&mut buffer, rows, columns, columns);
-        let Some(message) = Message::writing(&mut [matrix]) else {
-            return Incoming::new(Request::complete(), buffer);
-        };
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        // SAFETY: the elements are in a buffer on the heap that the result owns, and hands out or
-        // frees only after the request is complete.
-        unsafe {
-            ffi::MPI_Irecv(
-                ptr::null_mut(),
-                1,
-                message.datatype.as_raw(),
-                from as Rank,
-                TAG,
-                self.communicator.as_raw(),
-                &mut request,
-            )
-        };
-        Incoming::new(Request::new(request, Some(message)), buffer)
+        let message = Message::writing(&mut [matrix]);
+        UnderWay::new(self.receiving(message, from), buffer)
     }
 
     /// Starts a broadcast from `root`, whose panel is its own, to all ranks, whose panels are
@@ -328,7 +258,7 @@ impl Ranks {
         &self,
         root: usize,
         mut panel: Panel<'a, T>,
-    ) -> Broadcasting<'a, T> {
+    ) -> UnderWay<Panel<'a, T>> {
         let message = match &mut panel {
             Panel::Own(view) => Message::reading(&[*view]),
             Panel::Copy {
@@ -338,27 +268,25 @@ impl Ranks {
             } => Message::writing(&mut [ViewMut::new(buffer, *rows, *columns, *columns)]),
         };
         let others = self.size() as u64 - 1;
-        let Some(message) = message.filter(|_| others > 0) else {
-            return Broadcasting::new(Request::complete(), panel);
-        };
-        if let Panel::Own(_) = panel {
+        let message = message.filter(|_| others > 0);
+        if let (Some(message), Panel::Own(_)) = (&message, &panel) {
             self.count(others * message.elements, others);
         }
-        // SAFETY: a constant of the library.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        // SAFETY: the elements stay borrowed, or in a buffer on the heap that the result owns,
-        // until the request is complete. The root's are only read.
-        unsafe {
-            ffi::MPI_Ibcast(
-                ptr::null_mut(),
-                1,
-                message.datatype.as_raw(),
-                root as Rank,
-                self.communicator.as_raw(),
-                &mut request,
-            )
-        };
-        Broadcasting::new(Request::new(request, Some(message)), panel)
+        let request = Request::start(message, |datatype, request| {
+            // SAFETY: the elements stay borrowed, or in a buffer on the heap that the result owns,
+            // until the request is complete. The root's are only read.
+            unsafe {
+                ffi::MPI_Ibcast(
+                    ptr::null_mut(),
+                    1,
+                    datatype,
+                    root as Rank,
+                    self.communicator.as_raw(),
+                    request,
+                )
+            };
+        });
+        UnderWay::new(request, panel)
     }
 
     /// Waits for all ranks, as fast as MPI can.
@@ -399,61 +327,41 @@ impl Ranks {
     pub fn from_first<T: Equivalence>(&self, values: &mut [T]) {
         self.communicator.process_at_rank(0).broadcast_into(values);
     }
-}
 
-/// A request, with the datatype that it uses. It is complete when this is gone.
-pub(crate) struct Request {
-    request: ffi::MPI_Request,
-    /// `None` where nothing travels.
-    _message: Option<Message>,
-}
-
-impl Request {
-    fn new(request: ffi::MPI_Request, message: Option<Message>) -> Request {
-        Request {
-            request,
-            _message: message,
-        }
-    }
-
-    /// Of nothing.
-    pub fn complete() -> Request {
-        // SAFETY: a constant of the library.
-        Request::new(unsafe { ffi::RSMPI_REQUEST_NULL }, None)
-    }
-
-    /// Lets MPI work on this and all other messages; whether this one is complete.
-    pub fn test(&mut self) -> bool {
-        let mut is_complete = 0;
-        // SAFETY: the request is one of ours or null, which is complete; MPI makes it null when it
-        // has completed.
-        unsafe {
-            ffi::MPI_Test(
-                &mut self.request,
-                &mut is_complete,
-                ffi::RSMPI_STATUS_IGNORE,
-            )
+    /// What each rank says, in the order of ranks. All of them must call it.
+    pub fn all_texts(&self, own: &str) -> Vec<String> {
+        let lengths = self.all_gather(&[own.len() as u64]);
+        // MPI refuses to gather nothing.
+        let longest = lengths.iter().copied().max().unwrap_or(0).max(1) as usize;
+        let mut bytes = own.as_bytes().to_vec();
+        bytes.resize(longest, 0);
+        let all = self.all_gather(&bytes);
+        let text = |(text, length): (&[u8], &u64)| {
+            String::from_utf8_lossy(&text[..*length as usize]).into_owned()
         };
-        is_complete != 0
+        all.chunks(longest).zip(&lengths).map(text).collect()
     }
 
-    pub fn wait(&mut self) {
-        // SAFETY: as above.
-        unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
+    /// The first rank that could not do something, and why, without a full stop. All ranks call it,
+    /// and all get the same answer.
+    pub fn first_failure(&self, own: Option<impl Display>) -> Option<(usize, String)> {
+        let own = own.map_or(String::new(), |why| why.to_string());
+        let reasons = self.all_texts(&own);
+        let rank = reasons.iter().position(|reason| !reason.is_empty())?;
+        Some((rank, reasons[rank].trim_end_matches('.').to_string()))
+    }
+
+    /// How many of these ranks may run on the same cores as this one, itself among them. All must
+    /// call it.
+    pub fn on_these_cores(&self) -> usize {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mut lines = status.lines();
+        let cores = lines.find(|line| line.starts_with("Cpus_allowed:"));
+        let own = cores.unwrap_or_default();
+        let all = self.all_texts(own);
+        all.iter().filter(|cores| *cores == own).count()
     }
 }
-
-impl Drop for Request {
-    fn drop(&mut self) {
-        // MPI must no longer touch the buffers when they can be used again.
-        self.wait();
-    }
-}
-
-/// Elements of matrices have one tag: MPI keeps messages between two ranks in order.
-const TAG: i32 = 1;
-/// What is no element has another.
-const TAG_OF_WORDS: i32 = 2;
 
 /// One side of an exchange: an entry for each rank.
 struct Sides {
