@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What a rank can be doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// The time of one rank, by phase, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
     pub distribute_s: f64,
     pub compute_s: f64,
@@ -133,13 +133,5 @@ mod tests {
         assert_eq!((times.compute_s, times.wait_s), (3.0, 2.0));
         clock.raise_compute_to(Duration::from_secs(9));
         assert_eq!((clock.times().compute_s, clock.times().wait_s), (5.0, 0.0));
-    }
-
-    #[test]
-    fn a_resident_product_is_what_is_neither_distributed_nor_collected() {
-        assert_eq!(
-            Times::from_array([1.0, 2.0, 4.0, 8.0, 16.0]).resident(),
-            6.0
-        );
     }
 }

@@ -20,7 +20,7 @@ use std::time::Instant;
 use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 use host::statistics;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Element;
 use crate::clock::{Clock, Phase, Times};
@@ -31,12 +31,11 @@ use crate::local::gpu::{Addend, Gpu, all_have_one};
 use crate::volume::Volume;
 
 /// A machine, as the model sees it: 1 / beta and 1 / gamma are the usual units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Machine {
     /// alpha: the time of a message without content, in seconds.
     pub latency_s: f64,
-    /// 1 / beta, between two ranks; infinite where there is but one.
-    #[serde(with = "infinite_as_null")]
+    /// 1 / beta, between two ranks; infinite where there is but one, which JSON says as null.
     pub bytes_per_s: f64,
     /// 1 / gamma, of one rank's product while all multiply.
     pub flops_per_s: f64,
@@ -229,20 +228,6 @@ fn one_way(ranks: &Ranks, elements: usize) -> f64 {
     statistics::median(&times)
 }
 
-/// JSON has no infinity.
-mod infinite_as_null {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        number.is_finite().then_some(*number).serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        let number = Option::<f64>::deserialize(deserializer)?;
-        Ok(number.unwrap_or(f64::INFINITY))
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -274,17 +259,5 @@ pub(crate) mod tests {
         }
         assert_eq!(not_hidden(3.0, 2.0), 1.0);
         assert_eq!(not_hidden(2.0, 3.0), 0.0);
-    }
-
-    #[test]
-    fn a_machine_survives_json_even_where_a_speed_is_infinite() {
-        let alone = Machine {
-            bytes_per_s: f64::INFINITY,
-            ..plain()
-        };
-        for machine in [plain(), alone, Machine::default()] {
-            let text = serde_json::to_string(&machine).unwrap();
-            assert_eq!(serde_json::from_str::<Machine>(&text).unwrap(), machine);
-        }
     }
 }

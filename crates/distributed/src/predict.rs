@@ -197,25 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn all_of_b_for_every_rank_ends_the_speed_up_and_blocks_end_it_later() {
-        let mut question = cluster(16384);
-        question.machine.flops_per_s = 1e10;
-        let best = |name| {
-            let times = RANKS.map(|ranks| of(&question, name, ranks).time_s);
-            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-            RANKS[times.iter().position(|time| *time == least).unwrap()]
-        };
-        assert!(best("scatter-rows") < best("scatter-blocks"));
-        let resident = |ranks| of(&question, "summa", ranks).resident_s;
-        assert!(
-            RANKS
-                .windows(2)
-                .take(5)
-                .all(|pair| resident(pair[1]) < resident(pair[0]))
-        );
-    }
-
-    #[test]
     fn memory_of_b_does_not_shrink_and_summas_blocks_do() {
         let question = cluster(65536);
         let memory = |name, ranks| of(&question, name, ranks).other_bytes;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use gpu_gemm::Shape;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The part with this index of `total` things that are shared out in order: as equally as can be,
 /// the first `total % parts` parts having one more.
@@ -44,7 +44,7 @@ impl Block {
 }
 
 /// Ranks in `rows x columns` (p x q), row by row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Grid {
     pub rows: usize,
     pub columns: usize,
@@ -93,11 +93,6 @@ impl Grid {
         (rank / self.columns, rank % self.columns)
     }
 
-    /// The rank at a place.
-    pub fn rank(self, row: usize, column: usize) -> usize {
-        row * self.columns + column
-    }
-
     /// The block of C that a rank computes.
     pub fn block(self, shape: Shape, rank: usize) -> Block {
         let (row, column) = self.place(rank);
@@ -133,46 +128,16 @@ pub fn panels(size: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Which of `parts` equal shares of `total` has this index.
-///
-/// # Panics
-///
-/// If none has.
-pub fn owner(total: usize, parts: usize, index: usize) -> usize {
-    (0..parts)
-        .find(|part| share(total, parts, *part).contains(&index))
-        .expect("every index below the total is in a share")
-}
-
 /// How a dimension of a matrix lies on a line of ranks, a row or a column of a grid: the first
-/// `holders` of the `ranks` have equal shares of it, in order, and the others nothing.
+/// `holders` of the ranks have equal shares of it, in order, and the others nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     pub size: usize,
-    pub ranks: usize,
     /// At least one.
     pub holders: usize,
 }
 
 impl Shares {
-    /// Each rank has its share.
-    pub fn equal(size: usize, ranks: usize) -> Shares {
-        Shares {
-            size,
-            ranks,
-            holders: ranks,
-        }
-    }
-
-    /// The first rank has all of it.
-    pub fn on_first(size: usize, ranks: usize) -> Shares {
-        Shares {
-            size,
-            ranks,
-            holders: 1,
-        }
-    }
-
     /// What a rank of the line has.
     pub fn held_by(self, rank: usize) -> Range<usize> {
         match rank < self.holders {
@@ -187,7 +152,9 @@ impl Shares {
     ///
     /// If it is not below the size.
     pub fn owner(self, index: usize) -> usize {
-        owner(self.size, self.holders, index)
+        (0..self.holders)
+            .find(|rank| self.held_by(*rank).contains(&index))
+            .expect("every index below the size is in a share")
     }
 }
 
@@ -206,25 +173,17 @@ mod tests {
                 let (least, most) = (lengths.clone().min().unwrap(), lengths.max().unwrap());
                 assert!(most - least <= 1);
                 assert_eq!((shares[0].len(), most), (most, largest_share(total, parts)));
-                for index in 0..total {
-                    assert!(shares[owner(total, parts, index)].contains(&index));
-                }
             }
         }
     }
 
     #[test]
-    fn a_dimension_lies_on_all_ranks_of_a_line_or_on_its_first() {
-        let of_ranks = |shares: Shares| (0..shares.ranks).map(move |rank| shares.held_by(rank));
-        for (k, ranks) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
-            let (equal, on_first) = (Shares::equal(k, ranks), Shares::on_first(k, ranks));
-            assert!(of_ranks(equal).eq((0..ranks).map(|rank| share(k, ranks, rank))));
-            assert_eq!(on_first.held_by(0), 0..k);
-            assert!(of_ranks(on_first).skip(1).all(|share| share == (k..k)));
-            for index in 0..k {
-                assert!(equal.held_by(equal.owner(index)).contains(&index));
-                assert_eq!(on_first.owner(index), 0);
-            }
+    fn a_dimension_lies_on_the_first_ranks_of_a_line() {
+        for (size, holders) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
+            let shares = Shares { size, holders };
+            assert!((0..holders).all(|rank| shares.held_by(rank) == share(size, holders, rank)));
+            assert_eq!(shares.held_by(holders), size..size);
+            assert!((0..size).all(|index| shares.held_by(shares.owner(index)).contains(&index)));
         }
     }
 
@@ -241,25 +200,6 @@ mod tests {
         assert_eq!(grid(7, 100, 100), (7, 1));
         assert_eq!(grid(6, 10, 1000), (1, 6));
         assert_eq!(grid(12, 1000, 100), (12, 1));
-    }
-
-    #[test]
-    fn blocks_cover_c_once() {
-        for (m, n, ranks) in [(5, 7, 6), (2, 3, 12), (0, 4, 3), (1, 1, 7)] {
-            let shape = Shape::new(m, n, 1);
-            let grid = Grid::of(ranks, shape);
-            let mut covered = vec![0; m * n];
-            for rank in 0..ranks {
-                let block = grid.block(shape, rank);
-                for row in block.rows {
-                    block
-                        .columns
-                        .clone()
-                        .for_each(|col| covered[row * n + col] += 1);
-                }
-            }
-            assert_eq!(covered, vec![1; m * n]);
-        }
     }
 
     #[test]

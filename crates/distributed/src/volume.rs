@@ -2,12 +2,12 @@
 
 use std::ops::{Add, AddAssign};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::model::Bytes;
 
 /// Elements of matrices, and the messages that they travel in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Volume {
     pub elements: u64,
     pub messages: u64,
@@ -44,7 +44,7 @@ impl AddAssign for Volume {
 }
 
 /// What one rank sends, by phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sent {
     /// Before anything is multiplied.
     pub distribute: Volume,

@@ -142,7 +142,6 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "shapes" => figures::of_shapes(part.arguments).map(Some),
         "code" => machine_code::figure(part.arguments).map(Some),
         "issued" => machine_code::issued(part.arguments).map(Some),
-        "occupancy" => machine_code::occupancy().map(Some),
         "law" => machine_code::law().map(Some),
         "waits" => stalls::waits(part.arguments).map(Some),
         "stalls" => stalls::all().map(Some),
@@ -162,6 +161,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "ladder" => Ok(Some(overviews::ladder())),
         "overview" => overviews::overview().map(Some),
         "report" => overviews::report().map(Some),
-        _ => Ok(None),
+        "llvm" | "nvvm" | "ptx" | "opencl" => Ok(None),
+        kind => Err(format!("`{kind}` is not a kind of part")),
     }
 }

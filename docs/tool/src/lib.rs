@@ -21,7 +21,7 @@
 //! | `traffic KERNEL` | launch shape and memory traffic of its variants | `traffic.rs` |
 //! | `source FILE: ITEM; ITEM` | items of a source file, or all of it | `excerpts.rs` |
 //! | `llvm`, `nvvm`, `ptx ENTRY: LINES` | lines of a compiled kernel | `listings.rs` |
-//! | `code VARIANT WHAT`, `issued VARIANT`, `law`, `occupancy` | machine code, and the law of speed | `machine_code.rs` |
+//! | `code VARIANT WHAT`, `issued VARIANT`, `law` | machine code, and the law of speed | `machine_code.rs` |
 //! | `waits KERNEL OTHER`, `profiled VARIANT WHAT`, `stalls` | why warps wait, from a profile | `stalls.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |

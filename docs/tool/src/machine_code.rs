@@ -6,11 +6,8 @@
 use std::path::Path;
 
 use gpu_gemm::device::ptx::with_one_kernel;
-use gpu_gemm::gpu::Capability;
-use gpu_gemm::gpu::occupancy::{Needs, Occupancy};
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Kernel, Unit};
-use host::explain::data_sheets;
 use host::listing::record::{self, Counts};
 use host::listing::sass;
 use host::listing::statistics::Statistics;
@@ -186,54 +183,6 @@ pub struct Slots {
     /// Also the speed, as a share of the peak.
     pub fmas: f64,
     pub others: f64,
-}
-
-/// The occupancy of blocks of 8 x 8 and 16 x 16 threads with thread tiles of 8 x 8 and 128
-/// registers, on several GPUs.
-///
-/// # Errors
-///
-/// A GPU is missing.
-pub fn occupancy() -> Result<String, String> {
-    const GPUS: [&str; 3] = ["t4", "rtx4070", "h200"];
-    const REGISTERS: u32 = 128;
-    let gpus: Result<Vec<_>, String> = GPUS
-        .iter()
-        .map(|key| data_sheets::find(key).ok_or_else(|| format!("there is no `{key}`")))
-        .collect();
-    let gpus = gpus?;
-    let mut table = "\n| block | block tile | shared memory, bytes |".to_string();
-    for gpu in &gpus {
-        let Capability { major, minor, .. } = gpu.capability;
-        let name = gpu.name.trim_start_matches("NVIDIA ");
-        table += &format!(" {name} ({major}.{minor}) |");
-    }
-    table += "\n| --- | --- | --- | --- | --- | --- |\n";
-    for side in [16, 8] {
-        for bk in [8, 16] {
-            let tile = 8 * side;
-            let shared_bytes = 4 * 2 * tile * bk;
-            let (block, tile) = (
-                unbroken(&format!("{side} × {side}")),
-                unbroken(&format!("{tile} × {tile} × {bk}")),
-            );
-            table += &format!("| {block} | {tile} | {shared_bytes} |");
-            for gpu in &gpus {
-                let needs = Needs {
-                    threads: side * side,
-                    registers: REGISTERS,
-                    shared_bytes,
-                };
-                let Occupancy {
-                    ctas, occupancy, ..
-                } = Occupancy::of(gpu.capability, needs);
-                let text = format!("{:.0} %, {ctas} blocks", 100.0 * occupancy);
-                table += &format!(" {} |", unbroken(&text));
-            }
-            table += "\n";
-        }
-    }
-    Ok(table + "\n")
 }
 
 fn of<'a>(counts: &'a [Counts], name: &str) -> Result<&'a Counts, String> {

@@ -22,37 +22,12 @@ const INLINE: [&str; 7] = [
     "figure", "shapes", "ranks", "code", "issued", "profiled", "line",
 ];
 
-/// Kinds of parts that are lines of their own.
-const BLOCKS: [&str; 21] = [
-    "by-opencl",
-    "divided",
-    "halves",
-    "many-ranks",
-    "idea",
-    "steps",
-    "measured",
-    "chosen",
-    "traffic",
-    "source",
-    "llvm",
-    "nvvm",
-    "ptx",
-    "opencl",
-    "ladder",
-    "overview",
-    "report",
-    "law",
-    "occupancy",
-    "waits",
-    "stalls",
-];
-
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is
 /// `None`.
 ///
 /// # Errors
 ///
-/// `make` fails; a part is unknown or is not closed; or an inline part begins a line, which
+/// `make` fails; a part is not closed; or an inline part begins a line, which
 /// Markdown would take for HTML.
 pub fn refill(
     text: &str,
@@ -66,11 +41,6 @@ pub fn refill(
             .ok_or("a comment is not closed")?;
         filled += &format!("{before}<!-- {comment} -->");
         let (kind, arguments) = comment.split_once(' ').unwrap_or((comment, ""));
-        if !INLINE.contains(&kind) && !BLOCKS.contains(&kind) {
-            return Err(format!(
-                "`{kind}` is not a kind of part; there are {INLINE:?} and {BLOCKS:?}"
-            ));
-        }
         if INLINE.contains(&kind) && (before.is_empty() || before.ends_with('\n')) {
             return Err(format!(
                 "`{comment}` begins a line, which Markdown then takes for HTML"
@@ -111,9 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_unknown_or_open_or_begin_a_line_are_refused() {
+    fn parts_that_are_open_or_begin_a_line_are_refused() {
         for text in [
-            "x <!-- fgure 1 -->2<!-- /fgure -->",
             "x <!-- figure 1 -->2",
             "x <!-- figure 1",
             "x\n<!-- figure 1 -->2<!-- /figure --> y",

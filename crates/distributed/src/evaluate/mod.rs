@@ -9,6 +9,7 @@
 mod known;
 
 use std::cell::Cell;
+use std::iter;
 use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
@@ -25,6 +26,7 @@ use host::verify::summary::Summary;
 use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary};
 
 use crate::Element;
+use crate::arguments::ProofPlace;
 use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
@@ -54,7 +56,8 @@ pub struct Request {
     /// Timed runs, if that is given.
     pub runs: Option<u32>,
     pub corner: Option<Corner>,
-    pub proof: Proof,
+    /// Where C is proven right; on rank 0, if its memory holds C, where that is not given.
+    pub proof: Option<ProofPlace>,
     /// Adds 1 to an element of this rank's block, so that tests see that it is noticed.
     pub planted_on: Option<usize>,
 }
@@ -67,26 +70,12 @@ impl Request {
             ..Storage::default()
         }
     }
-}
 
-/// Where C is proven right.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Proof {
-    /// On rank 0, which collects it.
-    Gathered,
-    /// By what each rank says of its block, which stays where it is.
-    Distributed,
-    /// The first, unless C does not fit into the memory of rank 0.
-    BySize,
-}
-
-impl Proof {
     /// Whether rank 0 collects a C of this shape.
-    fn gathers(self, shape: Shape, padding: usize, element_bytes: usize) -> bool {
-        match self {
-            Proof::Gathered => true,
-            Proof::Distributed => false,
-            Proof::BySize => memory::check_padded(shape, padding, element_bytes).is_ok(),
+    fn gathers(&self, shape: Shape, element_bytes: usize) -> bool {
+        match self.proof {
+            Some(place) => place == ProofPlace::Gathered,
+            None => memory::check_padded(shape, self.padding, element_bytes).is_ok(),
         }
     }
 }
@@ -117,14 +106,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     place: &Place,
     source: &Source,
 ) -> (Vec<Record>, Option<Matrix<C>>) {
-    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
-    let Some(local) = local_product::<T>(request.asked, place) else {
-        end_the_job(format!(
-            "`{}` does not multiply {}.",
-            request.kernel,
-            T::PRODUCT
-        ));
-    };
+    let (gpu, local) = multiplier::<T>(request, place);
     // The three constants of the model, once.
     let shape = request
         .tasks
@@ -140,9 +122,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
         let group = world.split(is_in.then_some(0));
         if let Some(group) = &group {
             // As rank 0's memory is.
-            let gathers = request
-                .proof
-                .gathers(task.shape, request.padding, size_of::<C>());
+            let gathers = request.gathers(task.shape, size_of::<C>());
             let mut gathers = [u8::from(gathers)];
             group.from_first(&mut gathers);
             let gathers = gathers == [1];
@@ -174,6 +154,20 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     }
     record::compare_with_one_rank(&mut records);
     (records, result)
+}
+
+/// What multiplies on this rank: its GPU, if it has one, and else what works in the host's memory.
+/// The job ends if that cannot multiply. All ranks call it.
+pub fn multiplier<T: Element>(
+    request: &Request,
+    place: &Place,
+) -> (Option<Gpu>, Box<dyn LocalProduct<T>>) {
+    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
+    let local = local_product::<T>(request.asked, place).unwrap_or_else(|| {
+        let (kernel, product) = (&request.kernel, T::PRODUCT);
+        end_the_job(format!("`{kernel}` does not multiply {product}."))
+    });
+    (gpu, local)
 }
 
 /// One task, on the ranks that take part in it.
@@ -258,18 +252,11 @@ impl<T: Element> Evaluation<'_, T> {
             }
             drop(first.take());
             let run = self.run(layout, known.as_ref(), gate);
-            let judged = match self.gathers {
-                true => self.judge_gathered(known, gate, &run),
-                false => self.judge_blocks(layout, known, gate, &run),
-            };
-            let verdict = judged.map(|judged| match judged {
-                Ok(statement) => (1, statement),
-                Err(failure) => (0, failure),
-            });
-            let mut verdict = verdict.map_or([1_u8], |(verdict, statement)| {
-                statements.push(statement);
-                [verdict]
-            });
+            let mut verdict = [1_u8];
+            if let Some(judged) = self.judge(layout, known.as_mut(), gate, &run) {
+                verdict = [u8::from(judged.is_ok())];
+                statements.push(judged.unwrap_or_else(|failure| failure));
+            }
             // Rank 0 may compare for minutes.
             self.group.rest_until_all_are_here();
             self.group.from_first(&mut verdict);
@@ -312,43 +299,34 @@ impl<T: Element> Evaluation<'_, T> {
         (Some(record), c)
     }
 
-    /// What rank 0 makes of the C that it has; nothing on the others.
-    fn judge_gathered<C: Element>(
-        &self,
-        known: &mut Option<Known<T, C>>,
-        gate: Gate,
-        run: &Run<C>,
-    ) -> Option<Result<String, String>> {
-        let (known, c) = known.as_mut().zip(run.c.as_ref())?;
-        let judged = known.judge(gate, c, self.tile(), self.device);
-        Some(judged.map_err(|failure| failure.to_string()))
-    }
-
-    /// What rank 0 makes of what all ranks say of their blocks; nothing on the others.
-    fn judge_blocks<C: Element>(
+    /// What rank 0 makes of C, or of what all ranks say of their blocks; nothing on the others.
+    fn judge<C: Element>(
         &self,
         layout: &dyn Multiply<T>,
-        known: &Option<Known<T, C>>,
+        known: Option<&mut Known<T, C>>,
         gate: Gate,
         run: &Run<C>,
     ) -> Option<Result<String, String>> {
-        let block = run.c.as_ref()?;
-        let seed = self.request.seed;
-        let own = summary::<T, C>(gate, self.task.shape, block, self.tile(), seed);
-        let Some(known) = known else {
-            self.group.tell_first(&own.words);
-            self.group.tell_first(&own.numbers);
-            return None;
+        let c = run.c.as_ref()?;
+        let judged = match (self.gathers, known) {
+            (true, known) => known?.judge(gate, c, self.tile(), self.device),
+            (false, known) => {
+                let seed = self.request.seed;
+                let own = summary::<T, C>(gate, self.task.shape, c, self.tile(), seed);
+                let Some(known) = known else {
+                    self.group.tell_first(&own.words);
+                    self.group.tell_first(&own.numbers);
+                    return None;
+                };
+                let others = (1..self.task.ranks).map(|rank| Summary {
+                    words: self.group.hear(rank),
+                    numbers: self.group.hear(rank),
+                });
+                let summaries: Vec<Summary> = iter::once(own).chain(others).collect();
+                let blocks = layout.blocks(&self.case());
+                known.judge_blocks(gate, &blocks, &summaries, self.tile())
+            }
         };
-        let mut summaries = vec![own];
-        for rank in 1..self.task.ranks {
-            summaries.push(Summary {
-                words: self.group.hear(rank),
-                numbers: self.group.hear(rank),
-            });
-        }
-        let blocks = layout.blocks(&self.case());
-        let judged = known.judge_blocks(gate, &blocks, &summaries, self.tile());
         Some(judged.map_err(|failure| failure.to_string()))
     }
 

@@ -53,27 +53,3 @@ impl<T: Element> Multiply<T> for ScatterBlocks {
         scatter_and_multiply(self.grid(&job.case), job)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gpu_gemm::Shape;
-
-    #[test]
-    fn the_formula_of_the_report_holds_for_even_shares() {
-        let (m, n, k) = (24, 24, 7);
-        for (ranks, p, q) in [(1, 1, 1), (2, 2, 1), (4, 2, 2), (6, 3, 2), (16, 4, 4)] {
-            let case = Case {
-                shape: Shape::new(m, n, k),
-                ranks,
-                panel: 4,
-                gathers: true,
-            };
-            let sent = ScatterBlocks.sent(&case, 0).distribute;
-            assert_eq!(
-                sent.elements as usize,
-                (ranks - 1) * (m * k / p + k * n / q)
-            );
-        }
-    }
-}

@@ -52,26 +52,3 @@ impl<T: Element> Multiply<T> for ScatterRows {
         scatter_and_multiply(self.grid(&job.case), job)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gpu_gemm::Shape;
-
-    #[test]
-    fn the_formula_of_the_report_holds_for_even_shares() {
-        let (m, n, k) = (12, 5, 7);
-        for ranks in [1, 2, 3, 4, 6, 12] {
-            let case = Case {
-                shape: Shape::new(m, n, k),
-                ranks,
-                panel: 4,
-                gathers: true,
-            };
-            let sent = ScatterRows.sent(&case, 0).distribute;
-            let others = ranks - 1;
-            assert_eq!(sent.elements as usize, others * (m * k / ranks + k * n));
-            assert_eq!(sent.messages as usize, others);
-        }
-    }
-}

@@ -36,10 +36,14 @@ impl OfPanels for Summa {
 
     fn distribution(case: &Case) -> Distribution {
         let grid = Grid::of(case.ranks, case.shape);
+        let shares = |holders| Shares {
+            size: case.shape.k,
+            holders,
+        };
         Distribution {
             grid,
-            along_row: Some(Shares::equal(case.shape.k, grid.columns)),
-            along_column: Shares::equal(case.shape.k, grid.rows),
+            along_row: Some(shares(grid.columns)),
+            along_column: shares(grid.rows),
         }
     }
 }
@@ -48,7 +52,6 @@ impl OfPanels for Summa {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::model::Elements;
     use gpu_gemm::Shape;
 
     #[test]
@@ -66,20 +69,5 @@ mod tests {
             let expected = (grid.columns - 1) * m * k + (grid.rows - 1) * k * n;
             assert_eq!(sent.sum::<u64>() as usize, expected, "{ranks} ranks");
         }
-    }
-
-    #[test]
-    fn a_rank_holds_less_the_more_ranks_there_are() {
-        let memory = |ranks| {
-            let case = Case {
-                shape: Shape::cube(1024),
-                ranks,
-                panel: 1,
-                gathers: true,
-            };
-            let Elements { inputs, sums } = Summa.memory(&case).others;
-            inputs + sums
-        };
-        assert!(memory(16) > 3 * memory(64));
     }
 }

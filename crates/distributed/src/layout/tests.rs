@@ -2,6 +2,8 @@
 
 use gpu_gemm::Shape;
 
+use super::scatter_blocks::ScatterBlocks;
+use super::scatter_rows::ScatterRows;
 use super::{Layout, layouts, panel};
 use crate::model::tests::plain;
 use crate::model::{Bytes, Case, Cost};
@@ -133,10 +135,21 @@ fn a_and_b_cost_the_bytes_of_inputs_and_c_those_of_sums() {
 }
 
 #[test]
-fn names_are_distinct() {
-    let names = layouts::<f64>().map(Layout::name);
-    let mut sorted = names.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    assert_eq!(sorted.len(), names.len());
+fn the_formulas_of_the_report_hold_for_even_shares() {
+    let (m, n, k) = (24, 24, 7);
+    for (ranks, p, q) in [(1, 1, 1), (2, 2, 1), (4, 2, 2), (6, 3, 2), (16, 4, 4)] {
+        let case = Case {
+            shape: Shape::new(m, n, k),
+            ranks,
+            panel: 4,
+            gathers: true,
+        };
+        let elements = |layout: &dyn Layout| layout.sent(&case, 0).distribute.elements as usize;
+        let others = ranks - 1;
+        let (rows, blocks) = (elements(&ScatterRows), elements(&ScatterBlocks));
+        if m % ranks == 0 {
+            assert_eq!(rows, others * (m * k / ranks + k * n));
+        }
+        assert_eq!(blocks, others * (m * k / p + k * n / q));
+    }
 }

@@ -11,7 +11,7 @@ use host::source::{Filling, Source};
 use crate::Element;
 use crate::arguments::{Arguments, ProofPlace};
 use crate::comm::{LARGEST, Ranks};
-use crate::evaluate::{Proof, Request, Task};
+use crate::evaluate::{Request, Task};
 
 /// m, n and k where nothing says what they are.
 const SIZE: usize = 1024;
@@ -194,7 +194,7 @@ fn no_kernel(error: SelectError, asked: DataType) -> Stop {
 }
 
 /// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
-fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Proof, Stop> {
+fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Option<ProofPlace>, Stop> {
     let operands = &arguments.problem.operands;
     let needs_c = [
         (operands.beta != 0.0, "a beta other than 0 adds to it"),
@@ -219,8 +219,8 @@ fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Proof, Stop> {
             data_type.c,
             of_ranks(data_type),
         ))),
-        (Some(ProofPlace::Distributed), None) => Ok(Proof::Distributed),
-        (None, None) if !is_rounded => Ok(Proof::BySize),
-        _ => Ok(Proof::Gathered),
+        (Some(ProofPlace::Distributed), None) => Ok(Some(ProofPlace::Distributed)),
+        (None, None) if !is_rounded => Ok(None),
+        _ => Ok(Some(ProofPlace::Gathered)),
     }
 }

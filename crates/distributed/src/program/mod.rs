@@ -28,11 +28,10 @@ use place::{hosts, place};
 use crate::Element;
 use crate::arguments::{Arguments, Format, ModelArguments};
 use crate::comm::{self, Ranks};
-use crate::evaluate::{Request, evaluate};
+use crate::evaluate::{Request, evaluate, multiplier};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
 use crate::layout::panel;
-use crate::local::gpu::Gpu;
-use crate::local::{Place, local_product};
+use crate::local::Place;
 use crate::model::{self, Machine};
 use crate::plots;
 use crate::predict::Question;
@@ -242,14 +241,7 @@ fn predict<T: Element>(
             return usage(why).tell(&mut io::stderr());
         }
         None => {
-            let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
-            let Some(local) = local_product::<T>(request.asked, place) else {
-                end_the_job(format!(
-                    "`{}` does not multiply {}.",
-                    request.kernel,
-                    T::PRODUCT
-                ));
-            };
+            let (gpu, local) = multiplier::<T>(request, place);
             let measured = model::measure(world, shape, &*local, gpu.as_ref());
             let measured = measured.unwrap_or_else(|error| end_the_job(error));
             Machine {

@@ -1,10 +1,11 @@
 //! Results are right, and the same each time.
 
 use std::fs;
+use std::path::Path;
 
 use gpu_gemm::{Bf16, F16};
 use host::data::Matrix;
-use host::npy;
+use host::npy::{self, NpyNumber};
 use serde_json::Value;
 
 use crate::job::{Ended, PROGRAM, end, job};
@@ -81,48 +82,69 @@ pub fn the_same_grid_gives_the_same_bits() {
 }
 
 pub fn users_files_alpha_and_beta_are_multiplied() {
+    const LAYOUTS: [&str; 4] = ["point-to-point", "scatter-blocks", "summa", "broadcast-b"];
+    files_are_multiplied(&LAYOUTS, "", |x| x as i32, |x| x as i32, f64::from);
+    let of_16_bits = "--kernel auto --device sim";
+    let (of_t, of_c) = (F16::from_f64, |x| x as f32);
+    files_are_multiplied(&["overlapped", "summa"], of_16_bits, of_t, of_c, f64::from);
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let element = |seed: usize| {
-        move |row: usize, column: usize| ((row * 31 + column * 17 + seed) % 11) as i32 - 5
-    };
-    let (m, n, k) = (9, 13, 21);
-    let write = |name: &str, rows, columns, seed| {
-        let matrix = Matrix::from_elements(rows, columns, element(seed)).unwrap();
-        npy::write(&matrix, &mut fs::File::create(path(name)).unwrap()).unwrap();
-    };
-    write("a.npy", m, k, 1);
-    write("b.npy", k, n, 2);
-    write("c.npy", m, n, 3);
-    let transposed = Matrix::from_elements(k, m, |row, column| element(1)(column, row)).unwrap();
-    let mut file = fs::File::create(path("transposed.npy")).unwrap();
-    npy::write(&transposed, &mut file).unwrap();
-    let [a, transposed, b, c, d] = ["a.npy", "transposed.npy", "b.npy", "c.npy", "d.npy"]
-        .map(|name| path(name).display().to_string());
-    let of_a = [a.clone(), format!("{transposed} --transpose-a")];
-    let layouts = ["point-to-point", "scatter-blocks", "summa", "broadcast-b"];
-    for (layout, of_a) in layouts.iter().zip(of_a.iter().cycle()) {
-        let arguments = format!(
-            "--layout {layout} --panel 5 --a {of_a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} --format json"
-        );
-        let ended = end(job(4, &arguments));
-        assert_eq!(ended.code, Some(0), "{}", ended.notes);
-        let found = npy::NpyFile::open(&path("d.npy"))
-            .unwrap()
-            .read::<i32>()
-            .unwrap();
-        for row in 0..m {
-            for column in 0..n {
-                let products = (0..k).map(|l| element(1)(row, l) * element(2)(l, column));
-                let right = -2 * products.sum::<i32>() + 3 * element(3)(row, column);
-                assert_eq!(found.row(row)[column], right, "{layout} {row} {column}");
-            }
-        }
-    }
-    let ended = end(job(2, &format!("--a {a} --b {b} --proof distributed")));
+    let a = folder.path().join("a.npy").display().to_string();
+    write(&a, 2, 2, |row, column| (row + column) as f32);
+    let ended = end(job(2, &format!("--a {a} --b {a} --proof distributed")));
     assert_eq!(ended.code, Some(2), "{}", ended.notes);
     let said = "rank 0 reads the matrices from files";
     assert_eq!(ended.notes.matches(said).count(), 1, "{}", ended.notes);
+}
+
+fn write<T: NpyNumber>(
+    path: &str,
+    rows: usize,
+    columns: usize,
+    of: impl Fn(usize, usize) -> T + Sync,
+) {
+    let matrix = Matrix::from_elements(rows, columns, of).unwrap();
+    npy::write(&matrix, &mut fs::File::create(path).unwrap()).unwrap();
+}
+
+/// Multiplies files of A and B of `T`, every second time with A transposed, and a C of `C`.
+fn files_are_multiplied<T: NpyNumber, C: NpyNumber>(
+    layouts: &[&str],
+    options: &str,
+    of_t: fn(f64) -> T,
+    of_c: fn(f64) -> C,
+    to_f64: fn(C) -> f64,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, transposed, b, c, d] = ["a.npy", "transposed.npy", "b.npy", "c.npy", "d.npy"]
+        .map(|name| folder.path().join(name).display().to_string());
+    let element = |seed: usize| {
+        move |row: usize, column: usize| ((row * 31 + column * 17 + seed) % 11) as f64 - 5.0
+    };
+    let (m, n, k) = (9, 13, 21);
+    write(&a, m, k, |row, column| of_t(element(1)(row, column)));
+    write(&transposed, k, m, |row, column| {
+        of_t(element(1)(column, row))
+    });
+    write(&b, k, n, |row, column| of_t(element(2)(row, column)));
+    write(&c, m, n, |row, column| of_c(element(3)(row, column)));
+    let of_a = [a, format!("{transposed} --transpose-a")];
+    for (layout, of_a) in layouts.iter().zip(of_a.iter().cycle()) {
+        let arguments = format!(
+            "--layout {layout} --panel 5 --a {of_a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} \
+             --format json {options}"
+        );
+        end(job(4, &arguments)).report();
+        let found = npy::NpyFile::open(Path::new(&d)).unwrap();
+        let found = found.read::<C>().unwrap();
+        for row in 0..m {
+            for column in 0..n {
+                let products = (0..k).map(|l| element(1)(row, l) * element(2)(l, column));
+                let right = -2.0 * products.sum::<f64>() + 3.0 * element(3)(row, column);
+                let got = to_f64(found.row(row)[column]);
+                assert_eq!(got, right, "{layout} {row} {column}");
+            }
+        }
+    }
 }
 
 pub fn a_factor_that_rounds_to_0_is_0() {
@@ -208,51 +230,6 @@ pub fn elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout(
             }
             assert_eq!(number(record, "sent_bytes"), bytes, "{name}");
             assert_eq!(number(record, "formula_bytes"), bytes, "{name}");
-        }
-    }
-}
-
-pub fn users_files_of_16_bits_are_multiplied_into_a_c_of_f32() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    let element = |seed: usize| {
-        move |row: usize, column: usize| ((row * 31 + column * 17 + seed) % 11) as f64 - 5.0
-    };
-    let (m, n, k) = (9, 13, 21);
-    let half = |rows, columns, seed| {
-        Matrix::from_elements(rows, columns, |row, column| {
-            F16::from_f64(element(seed)(row, column))
-        })
-        .unwrap()
-    };
-    let write = |name: &str, matrix: &Matrix<F16>| {
-        npy::write(matrix, &mut fs::File::create(path(name)).unwrap()).unwrap();
-    };
-    write("a.npy", &half(m, k, 1));
-    write("b.npy", &half(k, n, 2));
-    let of_f32 = Matrix::from_elements(m, n, |row, column| element(3)(row, column) as f32).unwrap();
-    npy::write(&of_f32, &mut fs::File::create(path("c.npy")).unwrap()).unwrap();
-    let [a, b, c, d] =
-        ["a.npy", "b.npy", "c.npy", "d.npy"].map(|name| path(name).display().to_string());
-    for layout in ["overlapped", "summa"] {
-        let arguments = format!(
-            "--layout {layout} --panel 5 --a {a} --b {b} --c {c} --alpha -2 --beta 3 --out {d} \
-             --kernel auto --device sim --format json"
-        );
-        let ended = end(job(3, &arguments));
-        assert_eq!(ended.code, Some(0), "{}", ended.notes);
-        let found = npy::NpyFile::open(&path("d.npy")).unwrap();
-        let found = found.read::<f32>().unwrap();
-        for row in 0..m {
-            for column in 0..n {
-                let products = (0..k).map(|l| element(1)(row, l) * element(2)(l, column));
-                let right = -2.0 * products.sum::<f64>() + 3.0 * element(3)(row, column);
-                assert_eq!(
-                    f64::from(found.row(row)[column]),
-                    right,
-                    "{layout} {row} {column}"
-                );
-            }
         }
     }
 }
