@@ -54,44 +54,28 @@ fn every_element_of_c_is_computed_by_one_rank() {
 }
 
 #[test]
-fn all_but_rank_0_send_their_blocks_of_c_and_one_rank_sends_nothing() {
-    for layout in layouts::<f32>() {
-        for case in cases() {
-            let blocks = layout.blocks(&case);
-            for (rank, block) in blocks.iter().enumerate() {
-                let sent = layout.sent(&case, rank);
-                let elements = block.rows.len() * block.columns.len();
-                let expected = if rank == 0 { 0 } else { elements };
-                assert_eq!(sent.collect.elements as usize, expected);
-                if case.ranks == 1 {
-                    assert_eq!(sent, Default::default(), "{}", layout.name());
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn ranks_that_keep_their_blocks_send_nothing_of_c() {
+fn all_but_rank_0_send_their_blocks_of_c_unless_they_keep_them() {
     for layout in layouts::<f32>() {
         for gathered in cases() {
             let kept = Case {
                 gathers: false,
                 ..gathered
             };
-            for rank in 0..kept.ranks {
-                let (sent, kept) = (layout.sent(&gathered, rank), layout.sent(&kept, rank));
-                assert_eq!(kept.collect, Default::default());
-                assert_eq!(
-                    (sent.distribute, sent.multiply),
-                    (kept.distribute, kept.multiply)
-                );
+            for (rank, block) in layout.blocks(&gathered).iter().enumerate() {
+                let (sent, of_kept) = (layout.sent(&gathered, rank), layout.sent(&kept, rank));
+                let elements = block.rows.len() * block.columns.len();
+                let expected = if rank == 0 { 0 } else { elements };
+                assert_eq!(sent.collect.elements as usize, expected);
+                assert_eq!(of_kept.collect, Default::default());
+                if gathered.ranks == 1 {
+                    assert_eq!(sent, Default::default(), "{}", layout.name());
+                }
             }
             let cost = |case| layout.cost(case, &plain(), Bytes::of::<f32>());
-            let (sent, kept) = (cost(&gathered), cost(&kept));
-            assert_eq!(kept.collect_s, 0.0, "{}", layout.name());
+            let (sent, of_kept) = (cost(&gathered), cost(&kept));
+            assert_eq!(of_kept.collect_s, 0.0, "{}", layout.name());
             let before = |cost: Cost| (cost.distribute_s, cost.compute_s, cost.wait_s);
-            assert_eq!(before(sent), before(kept));
+            assert_eq!(before(sent), before(of_kept));
         }
     }
 }

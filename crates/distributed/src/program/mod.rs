@@ -227,29 +227,25 @@ fn predict<T: Element>(
         memory,
         ..
     } = arguments.model;
-    let given = latency.zip(bandwidth).zip(flops);
+    let is_described = latency.is_some() && bandwidth.is_some() && flops.is_some();
     let is_on_gpu = matches!(&*place.device, Device::Cuda(_)) && !request.asked.is_native();
-    let machine = match given {
-        Some(((latency, bandwidth), flops)) => Machine {
-            latency_s: latency * 1e-6,
-            bytes_per_s: bandwidth * 1e9,
-            flops_per_s: flops * 1e9,
-        },
-        None if world.size() == 1 => {
+    let measured = match (is_described, world.size()) {
+        (true, _) => Machine::default(),
+        (false, 1) => {
             let why = "One rank cannot measure a network: start `mpirun -n 2`, or describe the machine \
                        with --latency, --bandwidth and --flops.";
             return usage(why).tell(&mut io::stderr());
         }
-        None => {
+        (false, _) => {
             let (gpu, local) = multiplier::<T>(request, place);
             let measured = model::measure(world, shape, &*local, gpu.as_ref());
-            let measured = measured.unwrap_or_else(|error| end_the_job(error));
-            Machine {
-                latency_s: latency.map_or(measured.latency_s, |latency| latency * 1e-6),
-                bytes_per_s: bandwidth.map_or(measured.bytes_per_s, |bandwidth| bandwidth * 1e9),
-                flops_per_s: flops.map_or(measured.flops_per_s, |flops| flops * 1e9),
-            }
+            measured.unwrap_or_else(|error| end_the_job(error))
         }
+    };
+    let machine = Machine {
+        latency_s: latency.map_or(measured.latency_s, |latency| latency * 1e-6),
+        bytes_per_s: bandwidth.map_or(measured.bytes_per_s, |bandwidth| bandwidth * 1e9),
+        flops_per_s: flops.map_or(measured.flops_per_s, |flops| flops * 1e9),
     };
     if world.rank() != 0 {
         return PROVEN;
