@@ -54,9 +54,9 @@ pub enum Fault {
     /// `bytes`, or of dynamic shared memory.
     SharedMemoryOverrun {
         block: Dim3,
-        thread: Dim3,
-        /// Where the thread was next.
-        before: Place,
+        /// The thread, and where it was next: `None` if others have run before it was noticed, as
+        /// for a write more than 64 bytes behind the end.
+        thread: Option<(Dim3, Place)>,
         /// Where the array is named: `None` for dynamic shared memory.
         array: Option<BarrierSite>,
         bytes: usize,
@@ -193,21 +193,23 @@ impl fmt::Display for Fault {
             Self::SharedMemoryOverrun {
                 block,
                 thread,
-                before,
                 array,
                 bytes,
                 at,
             } => {
-                write!(
-                    f,
-                    "Thread {thread} of block {block} has written past the end of shared memory, before it "
-                )?;
-                match before {
-                    Place::Waits { function, site, .. } => {
-                        write!(f, "came to {function}() at {site}: to byte {at} of ")?
-                    }
-                    _ => write!(f, "returned: to byte {at} of ")?,
+                match thread {
+                    Some((thread, _)) => write!(f, "Thread {thread}")?,
+                    None => write!(f, "A thread")?,
                 }
+                let past = format!("of block {block} has written past the end of shared memory");
+                match thread {
+                    None => write!(f, " {past}: ")?,
+                    Some((_, Place::Waits { function, site, .. })) => {
+                        write!(f, " {past}, before it came to {function}() at {site}: ")?
+                    }
+                    Some(_) => write!(f, " {past}, before it returned: ")?,
+                }
+                write!(f, "to byte {at} of ")?;
                 match array {
                     Some(site) => write!(
                         f,

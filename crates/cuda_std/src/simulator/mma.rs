@@ -36,28 +36,40 @@ pub(crate) struct Multiplication {
 impl Multiplication {
     /// Replaces the lanes' C, the last of their fragments, by `A * B + C`.
     pub fn perform(self, lanes: &mut [[Registers; 3]]) {
+        let depth = self.layout.depth as usize;
+        let Some(format) = self.products.format() else {
+            let (a, b) = self.matrices(lanes, f64::from_bits);
+            return self.replace_sums(lanes, |row, col, c| {
+                fused_sum(&a[row][..depth], &b[col][..depth], c)
+            });
+        };
+        let (a, b) = self.matrices(lanes, |bits| format.number(bits));
+        self.replace_sums(lanes, |row, col, c| {
+            let sum = format.sum(&a[row][..depth], &b[col][..depth], c as u32);
+            sum.into()
+        });
+    }
+
+    /// The elements of A by row and k, and of B by column and k.
+    #[inline(always)]
+    fn matrices<T: Copy>(
+        self,
+        lanes: &[[Registers; 3]],
+        number: impl Fn(u64) -> T,
+    ) -> ([[T; 16]; 16], [[T; 16]; 8]) {
         let layout = self.layout;
-        let mut a = [[0_u64; 16]; 16]; // (row, k)
-        let mut b = [[0_u64; 16]; 8]; // (col, k)
-        for (lane, [of_a, of_b, _]) in (0..).zip(lanes.iter()) {
+        let (mut a, mut b) = ([[number(0); 16]; 16], [[number(0); 16]; 8]);
+        for (lane, [of_a, of_b, _]) in (0..).zip(lanes) {
             for i in 0..layout.a_elements() as u32 {
                 let (row, k) = layout.a(lane, i);
-                a[row as usize][k as usize] = self.element(of_a, i);
+                a[row as usize][k as usize] = number(self.element(of_a, i));
             }
             for i in 0..layout.b_elements() as u32 {
                 let (k, col) = layout.b(lane, i);
-                b[col as usize][k as usize] = self.element(of_b, i);
+                b[col as usize][k as usize] = number(self.element(of_b, i));
             }
         }
-        let depth = layout.depth as usize;
-        match self.products {
-            Products::F64 => self.replace_sums(lanes, |row, col, c| {
-                fused_sum(&a[row][..depth], &b[col][..depth], c)
-            }),
-            Products::Tf32 => self.truncate_sums(lanes, &Format::TF32, (&a, &b)),
-            Products::Bf16 => self.truncate_sums(lanes, &Format::BF16, (&a, &b)),
-            Products::F16 => self.truncate_sums(lanes, &Format::F16, (&a, &b)),
-        }
+        (a, b)
     }
 
     /// Element `i` of a fragment, as bits.
@@ -78,56 +90,29 @@ impl Multiplication {
             }
         }
     }
-
-    /// The same by [`truncated_sum`], of elements of a format.
-    fn truncate_sums(
-        self,
-        lanes: &mut [[Registers; 3]],
-        format: &Format,
-        (a, b): (&[[u64; 16]; 16], &[[u64; 16]; 8]),
-    ) {
-        let number = |bits: u64| format.number((bits >> format.ignored_bits) as u32);
-        let (a, b) = (a.map(|row| row.map(number)), b.map(|col| col.map(number)));
-        let depth = self.layout.depth as usize;
-        self.replace_sums(lanes, |row, col, c| {
-            let mut terms = [Format::F32.number(c as u32); 17];
-            for k in 0..depth {
-                terms[k + 1] = a[row][k].times(b[col][k]);
-            }
-            truncated_sum(&terms[..=depth]).into()
-        });
-    }
 }
 
 impl Products {
-    /// The sum of `c` and of the products of a row of A and a column of B, at most 16, as bits.
-    pub fn sum(self, a: &[u64], b: &[u64], c: u64) -> u64 {
-        let format = match self {
-            Products::F64 => return fused_sum(a, b, c),
-            Products::Tf32 => Format::TF32,
-            Products::Bf16 => Format::BF16,
-            Products::F16 => Format::F16,
-        };
-        let number = |bits: u64| format.number((bits >> format.ignored_bits) as u32);
-        let mut terms = [Format::F32.number(c as u32); 17];
-        for ((term, &a), &b) in terms[1..].iter_mut().zip(a).zip(b) {
-            *term = number(a).times(number(b));
+    /// The format of A and B, whose products are truncated; `None` for f64, which FMAs sum.
+    pub(super) fn format(self) -> Option<&'static Format> {
+        match self {
+            Self::F64 => None,
+            Self::Tf32 => Some(&Format::TF32),
+            Self::Bf16 => Some(&Format::BF16),
+            Self::F16 => Some(&Format::F16),
         }
-        truncated_sum(&terms[..=a.len()]).into()
     }
 }
 
 /// One FMA after the other.
-fn fused_sum(a: &[u64], b: &[u64], c: u64) -> u64 {
+fn fused_sum(a: &[f64], b: &[f64], c: u64) -> u64 {
     let factors = a.iter().zip(b);
-    let sum = factors.fold(f64::from_bits(c), |sum, (&a, &b)| {
-        f64::from_bits(a).mul_add(f64::from_bits(b), sum)
-    });
+    let sum = factors.fold(f64::from_bits(c), |sum, (a, &b)| a.mul_add(b, sum));
     sum.to_bits()
 }
 
 /// A binary float: a sign, an exponent and a fraction, as IEEE 754 lays them out.
-struct Format {
+pub(super) struct Format {
     exponent_bits: u32,
     fraction_bits: u32,
     /// Bits of a register below the fraction.
@@ -148,11 +133,13 @@ impl Format {
         }
     }
 
-    fn number(&self, bits: u32) -> Number {
+    /// What a register holds.
+    #[inline]
+    pub fn number(&self, register: u64) -> Number {
+        let bits = (register >> self.ignored_bits) as u32;
         let most = (1 << self.exponent_bits) - 1;
         let exponent = bits >> self.fraction_bits & most;
         let fraction = bits & ((1 << self.fraction_bits) - 1);
-        let is_negative = bits >> (self.fraction_bits + self.exponent_bits) & 1 == 1;
         let significand = match exponent {
             0 => fraction, // zero, or subnormal
             _ => fraction | 1 << self.fraction_bits,
@@ -164,11 +151,44 @@ impl Format {
                 (true, 0) => Kind::Infinite,
                 (true, _) => Kind::Nan,
             },
-            is_negative,
-            significand: significand.into(),
-            exponent: exponent.max(1).cast_signed() - bias,
-            fraction_bits: self.fraction_bits,
+            is_negative: bits >> (self.fraction_bits + self.exponent_bits) & 1 == 1,
+            significand,
+            exponent: match significand {
+                0 => OF_ZERO,
+                _ => exponent.max(1).cast_signed() - bias,
+            },
         }
+    }
+
+    /// The sum of `c` and of the products of a row of A and a column of B, at most 16: each term is
+    /// cut off below the last bit that is kept of the largest one, and so is the f32 that comes of
+    /// it. All are bits of an f32.
+    pub fn sum(&self, a: &[Number], b: &[Number], c: u32) -> u32 {
+        let c = Self::F32.number(c.into());
+        let (mut largest, mut is_finite) = (c.exponent, c.kind == Kind::Finite);
+        for (a, b) in a.iter().zip(b) {
+            largest = largest.max(a.exponent + b.exponent);
+            is_finite &= (a.kind == Kind::Finite) & (b.kind == Kind::Finite);
+        }
+        let products = a.iter().zip(b);
+        if !is_finite {
+            let products = products.map(|(a, b)| (a.kind_times(b), a.is_negative != b.is_negative));
+            return special_sum(products.chain([(c.kind, c.is_negative)]));
+        }
+        if largest < OF_ZERO / 2 {
+            let mut products = products;
+            let is_negative =
+                c.is_negative && products.all(|(a, b)| a.is_negative != b.is_negative);
+            return u32::from(is_negative) << 31; // a sum of zeros
+        }
+        let mut sum = truncated(c.significand, 23, largest - c.exponent, c.is_negative);
+        for (a, b) in products {
+            let below = largest - (a.exponent + b.exponent);
+            let is_negative = a.is_negative != b.is_negative;
+            let product = a.significand * b.significand;
+            sum += truncated(product, 2 * self.fraction_bits, below, is_negative);
+        }
+        truncated_to_f32(sum, largest - KEPT_BITS)
     }
 }
 
@@ -179,52 +199,26 @@ enum Kind {
     Nan,
 }
 
-/// A number, exactly: `significand * 2^(exponent - fraction_bits)`. A product keeps the sum of its
-/// factors' exponents, so that its significand may be anything below 4.
+/// The exponent of zero: below that of any product, even twice.
+const OF_ZERO: i32 = -(1 << 16);
+
+/// A number, exactly: `significand * 2^(exponent - fraction_bits)` of its format.
 #[derive(Clone, Copy)]
-struct Number {
+pub(super) struct Number {
     kind: Kind,
     is_negative: bool,
-    significand: u64,
+    significand: u32,
     exponent: i32,
-    fraction_bits: u32,
 }
 
 impl Number {
-    fn is_zero(&self) -> bool {
-        self.kind == Kind::Finite && self.significand == 0
-    }
-
-    fn times(self, other: Self) -> Self {
-        let kind = match (self.kind, other.kind) {
+    fn kind_times(&self, other: &Self) -> Kind {
+        let is_zero = |number: &Self| number.exponent == OF_ZERO && number.kind == Kind::Finite;
+        match (self.kind, other.kind) {
             (Kind::Nan, _) | (_, Kind::Nan) => Kind::Nan,
             (Kind::Finite, Kind::Finite) => Kind::Finite,
-            _ if self.is_zero() || other.is_zero() => Kind::Nan,
+            _ if is_zero(self) || is_zero(other) => Kind::Nan,
             _ => Kind::Infinite,
-        };
-        Self {
-            kind,
-            is_negative: self.is_negative != other.is_negative,
-            significand: self.significand * other.significand,
-            exponent: self.exponent + other.exponent,
-            fraction_bits: self.fraction_bits + other.fraction_bits,
-        }
-    }
-
-    /// In units of `2^unit`, what is less than one of them cut off.
-    fn truncated(&self, unit: i32) -> i64 {
-        let shift = self.exponent - self.fraction_bits.cast_signed() - unit;
-        let magnitude = match u32::try_from(shift) {
-            _ if self.significand == 0 => 0, // its exponent says nothing
-            Ok(left) => self.significand << left,
-            Err(_) => self
-                .significand
-                .checked_shr(shift.unsigned_abs())
-                .unwrap_or(0),
-        };
-        match self.is_negative {
-            true => -magnitude.cast_signed(),
-            false => magnitude.cast_signed(),
         }
     }
 }
@@ -235,28 +229,19 @@ const KEPT_BITS: i32 = 23 + 2;
 /// What the hardware gives for NaN.
 const NAN: u32 = 0x7FFF_FFFF;
 
-/// The sum of all terms, each cut off below the last bit that is kept of the largest one, as the
-/// bits of an f32, which is cut off, too.
-fn truncated_sum(terms: &[Number]) -> u32 {
-    if terms.iter().any(|term| term.kind != Kind::Finite) {
-        return special_sum(terms);
-    }
-    let exponents = terms.iter().filter(|term| !term.is_zero());
-    let Some(largest) = exponents.map(|term| term.exponent).max() else {
-        let is_negative = terms.iter().all(|term| term.is_negative);
-        return u32::from(is_negative) << 31; // a sum of zeros
-    };
-    let unit = largest - KEPT_BITS;
-    let sum: i64 = terms.iter().map(|term| term.truncated(unit)).sum();
-    truncated_to_f32(sum, unit)
+/// A term whose exponent is `below` the largest one, in units of the last bit that is kept of that;
+/// what is less than one of them is cut off.
+#[inline]
+fn truncated(significand: u32, fraction_bits: u32, below: i32, is_negative: bool) -> i64 {
+    // At most 2^28: 24 bits of an f32, or twice the bits of another format.
+    let kept = significand << (KEPT_BITS.cast_unsigned() - fraction_bits);
+    let magnitude = i64::from(kept >> below.min(31));
+    if is_negative { -magnitude } else { magnitude }
 }
 
-/// The sum where a term is infinite or NaN.
-fn special_sum(terms: &[Number]) -> u32 {
-    let has = |kind, is_negative| {
-        let mut terms = terms.iter();
-        terms.any(|term| (term.kind, term.is_negative) == (kind, is_negative))
-    };
+/// The sum where a term is infinite or NaN, of kinds and signs.
+fn special_sum(terms: impl Iterator<Item = (Kind, bool)> + Clone) -> u32 {
+    let has = |kind, is_negative| terms.clone().any(|term| term == (kind, is_negative));
     let is_nan = has(Kind::Nan, false) || has(Kind::Nan, true);
     match [false, true].map(|is_negative| has(Kind::Infinite, is_negative)) {
         [true, false] if !is_nan => f32::INFINITY.to_bits(),

@@ -31,6 +31,8 @@ pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 /// Bytes behind what a block has.
 const GUARD: usize = 1024;
+/// Those of them that every thread that has run is asked about.
+const NEAR: usize = 64;
 
 /// Where dynamic shared memory of 0 bytes is: behind all else, aligned as the arena.
 const NO_DYNAMIC: usize = MOST_BYTES + MOST_STATIC_BYTES + 2 * GUARD;
@@ -120,13 +122,23 @@ impl SharedMemory {
         self.most_static_bytes + self.dynamic_bytes
     }
 
+    /// What the thread that has just run has written behind the end of, if it is near.
+    #[inline]
+    pub fn overrun_nearby(&self) -> Option<Overrun> {
+        self.overrun::<NEAR>()
+    }
+
     /// What the block has written behind the end of.
-    pub fn overrun(&self) -> Option<Overrun> {
+    pub fn overrun_anywhere(&self) -> Option<Overrun> {
+        self.overrun::<GUARD>()
+    }
+
+    fn overrun<const BYTES: usize>(&self) -> Option<Overrun> {
         let written = |guard: usize| {
             // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
-            let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), GUARD) };
-            // Comparing whole slices is fast, and every thread that has run asks.
-            (guard != [POISON; GUARD])
+            let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), BYTES) };
+            // Comparing whole slices is fast.
+            (guard != [POISON; BYTES])
                 .then(|| guard.iter().position(|byte| *byte != POISON))
                 .flatten()
         };

@@ -65,6 +65,14 @@ pub(super) struct WarpCall {
 }
 
 impl WarpCall {
+    #[inline]
+    fn is_same(&self, other: &Self) -> bool {
+        // As in `BarrierCall::is_same`; most have one `Location`.
+        self.mask == other.mask
+            && (std::ptr::eq(self.site, other.site) || self.site == other.site)
+            && self.operation.function() == other.operation.function()
+    }
+
     pub fn place(self) -> Place {
         Place::Waits {
             function: self.operation.function(),
@@ -186,7 +194,7 @@ fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32
     let mut calls = [None; 32];
     for lane in lanes_of(call.mask) {
         match warp.get(lane)?.state.get() {
-            State::InWarp(other) if other.place() == call.place() => calls[lane] = Some(other),
+            State::InWarp(other) if other.is_same(&call) => calls[lane] = Some(other),
             _ => return None,
         }
     }

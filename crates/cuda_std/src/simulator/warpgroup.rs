@@ -214,7 +214,11 @@ fn common_call(warpgroup: &[Thread]) -> Option<WarpgroupCall> {
         _ => None,
     };
     let first = call(warpgroup.first()?)?;
-    let is_same = |thread| call(thread).is_some_and(|other| other.place() == first.place());
+    let is_same = |thread| {
+        call(thread).is_some_and(|other| {
+            std::ptr::eq(other.site, first.site) || other.place() == first.place()
+        })
+    };
     (warpgroup.len() == THREADS && warpgroup.iter().all(is_same)).then_some(first)
 }
 
@@ -252,7 +256,13 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
             let fragments = next.iter().filter_map(|one| one.2.as_ref());
             let fragments = fragments.map(|group| group[index].a);
             let read = |place| shared.read_of_copy(place);
-            let [a, b] = operands(&multiplication, fragments, &read);
+            let format = multiplication.products.format();
+            let Some(format) = format else {
+                unreachable!("warpgroups multiply no f64")
+            };
+            let [a, b] = operands(&multiplication, fragments, &read).map(|bits| -> Vec<_> {
+                bits.into_iter().map(|bits| format.number(bits)).collect()
+            });
             let depth = multiplication.shape.1 as usize;
             for &(thread, number, _) in &next {
                 let mut pending = thread.products.borrow_mut();
@@ -265,8 +275,7 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
                         true => *sum,
                         false => 0.0,
                     };
-                    let bits = multiplication.products.sum(a, b, c.to_bits().into());
-                    *sum = f32::from_bits(bits as u32);
+                    *sum = f32::from_bits(format.sum(a, b, c.to_bits()));
                 }
             }
         }

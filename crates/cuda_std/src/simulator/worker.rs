@@ -190,6 +190,10 @@ fn run_block(
                 }
             }
         }
+        // What a thread has written far behind the end is seen here, when others have run, too.
+        if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {
+            return Err(overrun_by(None, block, overrun));
+        }
         if block.has_ended() || !block.settle(turns.first())? {
             return Ok(has_run);
         }
@@ -220,17 +224,23 @@ fn run_thread(
         block.watch.note_progress();
     }
     // The thread may have written to the shared memory of any block of its cluster.
-    let overrun = |block: &Block| block.shared_memory.borrow().overrun();
-    match current::cluster().iter().find_map(overrun) {
+    let nearby = |block: &Block| block.shared_memory.borrow().overrun_nearby();
+    match current::cluster().iter().find_map(nearby) {
         None => Ok(()),
-        Some(Overrun { array, bytes, at }) => Err(Fault::SharedMemoryOverrun {
-            block: block.index.get(),
-            thread: thread.index,
-            before: thread.place(),
-            array,
-            bytes,
-            at,
-        }),
+        Some(overrun) => Err(overrun_by(Some(thread), block, overrun)),
+    }
+}
+
+/// The fault of a block that has written behind its shared memory: of this thread, or of one that
+/// is not known.
+fn overrun_by(thread: Option<&Thread>, block: &Block, overrun: Overrun) -> Fault {
+    let Overrun { array, bytes, at } = overrun;
+    Fault::SharedMemoryOverrun {
+        block: block.index.get(),
+        thread: thread.map(|thread| (thread.index, thread.place())),
+        array,
+        bytes,
+        at,
     }
 }
 

@@ -135,8 +135,7 @@ fn a_thread_that_writes_past_the_end_of_an_array_is_stopped_where_it_waits_next(
     let sentence = fault.to_string();
     let Fault::SharedMemoryOverrun {
         block,
-        thread,
-        before: Place::Waits { site: next, .. },
+        thread: Some((thread, Place::Waits { site: next, .. })),
         array: Some(array),
         bytes,
         at,
@@ -150,6 +149,12 @@ fn a_thread_that_writes_past_the_end_of_an_array_is_stopped_where_it_waits_next(
         "before it came to sync_threads() at {next}: to byte 40 of the array of 32 bytes that is named at {array}. "
     );
     assert!(sentence.contains(&words), "{sentence}");
+
+    // Further behind the end it is noticed when all threads wait.
+    let sentence = past_by(200).unwrap_err().to_string();
+    let words =
+        "A thread of block (1, 0, 0) has written past the end of shared memory: to byte 828 of";
+    assert!(sentence.starts_with(words), "{sentence}");
 }
 
 #[test]
