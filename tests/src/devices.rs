@@ -1,6 +1,7 @@
 //! The simulator and, where there is one, the GPU and a device of OpenCL.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::OnceLock;
 
 use gpu_gemm::{Device, DeviceChoice, Simulator};
@@ -41,6 +42,16 @@ thread_local! {
     /// Devices that tests on this thread have given back. To open one means to load all kernels,
     /// which takes longer than most tests.
     static IDLE: RefCell<Vec<(Backend, Device)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backend::Simulator => "simulator",
+            Backend::Gpu => "gpu",
+            Backend::OpenCl => "opencl",
+        })
+    }
 }
 
 impl Backend {

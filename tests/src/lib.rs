@@ -1,5 +1,5 @@
-//! What the test programs share: the devices there are, the compiled PTX, and a way to say what
-//! cannot run here.
+//! What the test programs share: the devices there are, the compiled PTX, the two tiers of tests,
+//! and a way to say what cannot run here.
 
 pub mod built;
 pub mod devices;
@@ -8,10 +8,59 @@ pub mod probes;
 
 use std::process::ExitCode;
 
+use devices::Backend;
 use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// How much of what it could a test tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// What `cargo test` runs, while someone waits: each value of each side of a grid of cases.
+    Quick,
+    /// What `cargo test -- --ignored exhaustive` runs: the whole grid.
+    Exhaustive,
+}
+
+impl Tier {
+    /// The step with which to go through a grid of cases: the quick tier tries one of `quick`. A
+    /// number that has no divisor in common with the grid's inner sides meets each of their values.
+    pub fn step(self, quick: usize) -> usize {
+        match self {
+            Tier::Quick => quick,
+            Tier::Exhaustive => 1,
+        }
+    }
+}
+
+/// A test of a tier. One of the quick tier is reported as ignored where its device is missing, an
+/// exhaustive one wherever nobody asked for it: so where its device is missing there is none.
+pub fn trial(
+    tier: Tier,
+    backend: Backend,
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Option<Trial> {
+    let is_missing = match backend {
+        Backend::Simulator => false,
+        Backend::Gpu => devices::why_no_gpu().is_some(),
+        Backend::OpenCl => devices::why_no_opencl().is_some(),
+    };
+    let name = format!("{backend}::{name}");
+    match tier {
+        Tier::Quick => Some(Trial::test(name, test).with_ignored_flag(is_missing)),
+        Tier::Exhaustive => (!is_missing).then(|| exhaustive(name, test)),
+    }
+}
+
+/// A test of the exhaustive tier that needs no device.
+pub fn exhaustive(
+    name: impl std::fmt::Display,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(format!("exhaustive::{name}"), test).with_ignored_flag(true)
+}
 
 /// A test on the simulator, which is everywhere.
 pub fn on_simulator(
@@ -93,6 +142,12 @@ pub fn run_in_turn(trials: Vec<Trial>) -> ExitCode {
 }
 
 fn run_on(threads: Option<usize>, trials: Vec<Trial>) -> ExitCode {
+    if trials
+        .iter()
+        .any(|trial| trial.name().starts_with("exhaustive::"))
+    {
+        println!("tests named exhaustive:: are run by `cargo test -- --ignored exhaustive`");
+    }
     if let Some(reason) = devices::why_no_gpu() {
         println!("tests named gpu:: are ignored here: {reason}");
     }

@@ -7,28 +7,39 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
-use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
-use gpu_gemm::gpu_kernels::variants;
+use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
+use gpu_gemm::gpu_kernels::{KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
 use host::data::{Data, Layout, Problem};
 use host::rung::Element;
 use libtest_mimic::Failed;
+use tests::Tier;
+use tests::devices::Backend;
 
 /// Makes a launch leave out the barrier or wait at a place in the source.
 type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
 fn main() -> ExitCode {
-    let trials = variants()
-        .filter(|variant| tests::stands_for_itself(variant))
-        .map(|variant| {
-            tests::on_simulator(variant.entry.name, move || match variant.types.c {
-                ElementType::F32 => every_barrier_and_wait_is_needed::<f32>(variant),
-                ElementType::F64 => every_barrier_and_wait_is_needed::<f64>(variant),
-                ElementType::I32 => every_barrier_and_wait_is_needed::<i32>(variant),
-                ElementType::Bf16 => every_barrier_and_wait_is_needed::<Bf16>(variant),
-                ElementType::F16 => every_barrier_and_wait_is_needed::<F16>(variant),
-            })
-        });
+    let trials = variants().filter_map(|variant| {
+        // Those of tensor cores take a while, and of the others one of each kernel is enough.
+        let is_quick = variant.unit == Unit::CudaCores
+            && KERNELS
+                .iter()
+                .any(|kernel| std::ptr::eq(&kernel.variants[0], variant));
+        let tier = match is_quick {
+            true => Tier::Quick,
+            false => Tier::Exhaustive,
+        };
+        let test = move || match variant.types.c {
+            ElementType::F32 => every_barrier_and_wait_is_needed::<f32>(variant),
+            ElementType::F64 => every_barrier_and_wait_is_needed::<f64>(variant),
+            ElementType::I32 => every_barrier_and_wait_is_needed::<i32>(variant),
+            ElementType::Bf16 => every_barrier_and_wait_is_needed::<Bf16>(variant),
+            ElementType::F16 => every_barrier_and_wait_is_needed::<F16>(variant),
+        };
+        tests::stands_for_itself(variant)
+            .then(|| tests::trial(tier, Backend::Simulator, variant.entry.name, test))?
+    });
     tests::run(trials.collect())
 }
 

@@ -19,7 +19,7 @@ use host::verify::computed::ComputedReference;
 use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
-use tests::{bits, on_gpu, on_opencl, on_simulator};
+use tests::{Tier, bits, on_gpu};
 
 fn main() -> ExitCode {
     let kernels = variants().flat_map(|variant| match variant.types.c {
@@ -81,44 +81,47 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
 }
 
 fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
-    let trial = |backend: Backend, (name, case): (&str, Case)| {
+    let mut trials = Vec::new();
+    let mut add = |tier: Tier, backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
             backend.run(|device| {
                 case(&Bench {
                     device,
                     team: Team::new(Settings::default())?,
                     rung: Rung::Gpu(Choice::even(variant)),
+                    tier,
                 })
             })
         };
         let name = format!("{}::{name}", variant.entry.name);
-        match backend {
-            Backend::Simulator => on_simulator(name, test),
-            Backend::Gpu => on_gpu(name, test),
-            Backend::OpenCl => on_opencl(name, test),
-        }
+        trials.extend(tests::trial(tier, backend, name, test));
     };
     // The N remainder is another kernel's, which may have no OpenCL C.
     let remainder = gpu_kernels::remainder_variant(variant);
     let entries = [Some(variant), remainder].into_iter().flatten();
     let mut entries = entries.map(|variant| variant.entry.name);
     let in_opencl = entries.all(|entry| source::of(entry).is_ok());
-    let mut trials = Vec::new();
-    let is_mapped = variant.grid.is_persistent();
-    for case in cases::<T>(ErrorModel::of(variant.rounding)) {
-        if tests::stands_for_itself(variant) {
-            trials.push(trial(Backend::Simulator, case));
-        }
-        trials.push(trial(Backend::Gpu, case));
-        if in_opencl {
-            trials.push(trial(Backend::OpenCl, case));
+    let represents_others = tests::stands_for_itself(variant);
+    for (index, case) in cases::<T>(ErrorModel::of(variant.rounding))
+        .into_iter()
+        .enumerate()
+    {
+        for tier in [Tier::Quick, Tier::Exhaustive] {
+            // The first of the claims is of every variant.
+            if represents_others || (index == 0 && tier == Tier::Quick) {
+                add(tier, Backend::Simulator, case);
+            }
+            add(tier, Backend::Gpu, case);
+            if in_opencl {
+                add(tier, Backend::OpenCl, case);
+            }
         }
     }
     for case in claims![
         is_proven_at_large_sizes,
         takes_more_rows_than_a_grid_has_blocks
     ] {
-        trials.push(trial(Backend::Gpu, case));
+        add(Tier::Quick, Backend::Gpu, case);
     }
     // Variants of a kernel that read the same types in the same layouts count in the same code, so
     // on the simulator, which takes a while, one stands for all.
@@ -129,21 +132,35 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         first.is_some_and(|first| std::ptr::eq(first, variant))
     });
     for case in claims![takes_sides_that_16_bits_cannot_count] {
-        if is_first && !is_mapped && tests::stands_for_itself(variant) {
-            trials.push(trial(Backend::Simulator, case));
+        if is_first && !variant.grid.is_persistent() && represents_others {
+            add(Tier::Exhaustive, Backend::Simulator, case);
         }
-        trials.push(trial(Backend::Gpu, case));
-    }
-    // Takes minutes and 80 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
-    for case in claims![indexes_beyond_two_to_the_32] {
-        trials.push(trial(Backend::Gpu, case).with_ignored_flag(true));
+        add(Tier::Quick, Backend::Gpu, case);
     }
     // A million rows take the simulator a while. The host does the splitting, so one kernel
     // stands for all.
     if variant.entry.name == "naive" {
-        for case in claims![takes_more_rows_than_a_grid_has_blocks] {
-            trials.push(trial(Backend::Simulator, case));
+        for case in claims![
+            takes_more_rows_than_a_grid_has_blocks,
+            takes_sides_that_16_bits_cannot_count
+        ] {
+            add(Tier::Quick, Backend::Simulator, case);
         }
+    }
+    // Takes minutes and 80 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
+    for (name, case) in claims![indexes_beyond_two_to_the_32] {
+        let test = move || {
+            Backend::Gpu.run(|device| {
+                case(&Bench {
+                    device,
+                    team: Team::new(Settings::default())?,
+                    rung: Rung::Gpu(Choice::even(variant)),
+                    tier: Tier::Exhaustive,
+                })
+            })
+        };
+        let trial = on_gpu(format!("{}::{name}", variant.entry.name), test);
+        trials.push(trial.with_ignored_flag(true));
     }
     trials
 }
@@ -167,24 +184,29 @@ fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
             _ => format!("{}_{schedule}_{}", algorithm.name, T::TYPE),
         };
         for (claim, case) in cases::<T>((algorithm.error_model)(&settings)) {
-            trials.push(Trial::test(format!("cpu::{name}::{claim}"), move || {
+            let test = move |tier| {
                 case(&Bench {
                     // Never used.
                     device: &Device::Simulator(Simulator::default()),
                     team: Team::new(settings)?,
                     rung: Rung::Cpu(algorithm),
+                    tier,
                 })
-            }));
+            };
+            let claim = format!("cpu::{name}::{claim}");
+            trials.push(tests::exhaustive(&claim, move || test(Tier::Exhaustive)));
+            trials.push(Trial::test(claim, move || test(Tier::Quick)));
         }
     }
     trials
 }
 
-/// A rung, and where it runs.
+/// A rung, where it runs, and how much of what it could it has to.
 struct Bench<'a> {
     device: &'a Device,
     team: Team,
     rung: Rung,
+    tier: Tier,
 }
 
 impl Bench<'_> {
@@ -273,7 +295,9 @@ impl Bench<'_> {
             .exact_data_of::<T>(self.inputs::<T>(), shape)
             .ok_or("k is too large to be exact")?;
         self.exact(&Problem::random(shape, layout, integers, seed, one, zero)?)?;
-        for data in [Data::Uniform, Data::Positive, Data::Normal] {
+        let all = [Data::Uniform, Data::Positive, Data::Normal];
+        let step = self.tier.step(all.len());
+        for data in all.into_iter().skip(seed as usize % step).step_by(step) {
             let problem = Problem::random(shape, layout, data, seed + 1, one, zero)?;
             self.proven(&problem, data)?;
         }
@@ -324,23 +348,29 @@ fn integers_in<T: Element>(
 /// Every combination of the extents at which a tile begins, ends, or is missing.
 fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let around = |tile: usize| {
-        if bench.takes_a_while() {
-            return BTreeSet::from([1, tile + 1]);
-        }
-        let near = [tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile + 1];
-        BTreeSet::from_iter([0, 1, 2, 3].into_iter().chain(near))
+        let extents = match bench.tier {
+            _ if bench.takes_a_while() => vec![1, tile + 1],
+            Tier::Quick => vec![1, 3, tile - 1, tile, 2 * tile + 1],
+            Tier::Exhaustive => {
+                let near = [tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile + 1];
+                [0, 1, 2, 3].into_iter().chain(near).collect()
+            }
+        };
+        BTreeSet::from_iter(extents)
     };
     let tile = bench.tile();
-    for m in around(tile.m) {
-        for n in around(tile.n) {
-            for k in around(tile.k) {
-                // Sums of thousands of terms take a while: only where tiles of C end.
-                if k > 1000 && ![1, tile.m + 1].contains(&m) && ![1, tile.n + 1].contains(&n) {
-                    continue;
-                }
-                bench.exact(&integers::<T>(shape([m, n, k]), [1, 0])?)?;
-            }
+    let (of_n, of_k) = (&around(tile.n), &around(tile.k));
+    let grid = around(tile.m).into_iter().flat_map(|m| {
+        let pairs = of_n.iter().flat_map(|&n| of_k.iter().map(move |&k| (n, k)));
+        pairs.map(move |(n, k)| [m, n, k])
+    });
+    // One step more than a side: each extent of a side meets each of the next.
+    for [m, n, k] in grid.step_by(bench.tier.step(of_k.len() + 1)) {
+        // Sums of thousands of terms take a while: only where tiles of C end.
+        if k > 1000 && ![1, tile.m + 1].contains(&m) && ![1, tile.n + 1].contains(&n) {
+            continue;
         }
+        bench.exact(&integers::<T>(shape([m, n, k]), [1, 0])?)?;
     }
     Ok(())
 }
@@ -368,7 +398,14 @@ fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), F
         };
         batches.iter().map(move |batch| (*shape, *batch))
     });
-    for (index, (shape, batch)) in cases.enumerate() {
+    // Each shape, in a batch of its own size.
+    let step = match bench.takes_a_while() {
+        true => 1,
+        false => bench.tier.step(4),
+    };
+    for (index, (shape, batch)) in cases.enumerate().step_by(step) {
+        // So that steps of any length come to all transpositions, paddings and scalars.
+        let index = index + index / 4;
         let transposes = transposes[index % transposes.len()];
         let layout = Layout::padded(shape, [index % 3; 3], [0; 3]);
         let [alpha, beta] = [1 + index as i32 % 2, index as i32 % 3 - 1].map(T::from_integer);
@@ -394,16 +431,14 @@ fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), F
 
 /// Primes, a single row, a single column, sums far longer than the sides of C.
 fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
-    for (m, n, k) in [
-        (1, 1, 1),
-        (17, 33, 129),
-        (1, 257, 63),
-        (263, 1, 67),
-        (131, 137, 139),
-        (3, 5, 20_011),
-        (256, 384, 64),
-    ] {
-        bench.all_gates::<T>(Shape { m, n, k }, 11)?;
+    let quick = [(17, 33, 129), (1, 257, 63), (263, 1, 67)];
+    let others = [(1, 1, 1), (131, 137, 139), (3, 5, 20_011), (256, 384, 64)];
+    let others = match bench.tier {
+        Tier::Quick => &[][..],
+        Tier::Exhaustive => &others,
+    };
+    for (seed, &(m, n, k)) in (11..).zip(quick.iter().chain(others)) {
+        bench.all_gates::<T>(Shape { m, n, k }, seed)?;
     }
     Ok(())
 }
@@ -427,16 +462,16 @@ fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
     let exact_tiles = [tile.m, 2 * tile.n, 2 * tile.k];
     let ragged = [tile.m + 1, tile.n + 2, tile.k + 3];
-    for shape in [exact_tiles, ragged].map(shape) {
-        for alpha in [-2, 0, 1] {
-            for beta in [-2, 0, 1] {
-                bench.exact(&integers::<T>(shape, [alpha, beta])?)?;
-                let layout = Layout::compact(shape);
-                let [alpha, beta] = [alpha, beta].map(T::from_integer);
-                let problem = Problem::random(shape, layout, Data::Uniform, 3, alpha, beta)?;
-                bench.proven(&problem, Data::Uniform)?;
-            }
-        }
+    let scalars = [-2, 0, 1].map(|alpha| [-2, 0, 1].map(|beta| [alpha, beta]));
+    let cases = [exact_tiles, ragged].map(shape).into_iter();
+    let cases = cases.flat_map(|shape| scalars.concat().into_iter().map(move |both| (shape, both)));
+    // Each alpha and each beta, with either shape.
+    for (shape, scalars) in cases.step_by(bench.tier.step(4)) {
+        bench.exact(&integers::<T>(shape, scalars)?)?;
+        let layout = Layout::compact(shape);
+        let [alpha, beta] = scalars.map(T::from_integer);
+        let problem = Problem::random(shape, layout, Data::Uniform, 3, alpha, beta)?;
+        bench.proven(&problem, Data::Uniform)?;
     }
     Ok(())
 }
@@ -469,17 +504,18 @@ fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(
         true => (&paddings[..3], &offsets[..2]),
         false => (&paddings[..], &offsets[..]),
     };
-    for &padding in paddings {
-        for &offset in offsets {
-            let layout = Layout::padded(shape, padding, offset);
-            // Poison that beta multiplies can stay the same poison: without beta it cannot.
-            for beta in [-1, 0] {
-                let problem = integers_in::<T>(layout, shape, [2, beta])?;
-                bench.exact(&problem).map_err(|failed| {
-                    format!("padding {padding:?}, offset {offset:?}, beta {beta}: {failed:?}")
-                })?;
-            }
-        }
+    let layouts = paddings
+        .iter()
+        .flat_map(|padding| offsets.iter().map(move |offset| (*padding, *offset)));
+    // Poison that beta multiplies can stay the same poison: without beta it cannot.
+    let cases = layouts.flat_map(|layout| [-1, 0].map(|beta| (layout, beta)));
+    // Each padding, each offset, and either beta.
+    for ((padding, offset), beta) in cases.step_by(bench.tier.step(7)) {
+        let layout = Layout::padded(shape, padding, offset);
+        let problem = integers_in::<T>(layout, shape, [2, beta])?;
+        bench.exact(&problem).map_err(|failed| {
+            format!("padding {padding:?}, offset {offset:?}, beta {beta}: {failed:?}")
+        })?;
     }
     Ok(())
 }
@@ -490,7 +526,7 @@ fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Element>(
     bench: &Bench,
 ) -> Result<(), Failed> {
     let tile = bench.short_tile();
-    for beyond in 1..=4 {
+    for beyond in (1..=4).step_by(bench.tier.step(2)) {
         let shape = shape([tile.m + beyond, tile.n + beyond, 2 * tile.k + beyond]);
         let piece = 16 / size_of::<T>();
         let to_piece = |columns: usize| columns.next_multiple_of(piece) - columns;
@@ -522,7 +558,7 @@ fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let (layout, one) = (Layout::compact(shape), T::from_integer(1));
     let problem = Problem::<T>::random(shape, layout, Data::Normal, 23, one, one)?;
     let first = bits(bench.run(&problem)?.elements());
-    for _ in 0..3 {
+    for _ in (0..3).step_by(bench.tier.step(3)) {
         let again = bits(bench.run(&problem)?.elements());
         assert!(again == first, "two runs on the same input differ");
     }
@@ -602,21 +638,24 @@ fn carries_special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
     let data = Data::SmallIntegers { largest: 2 };
     let (layout, one) = (Layout::compact(shape), T::from_integer(1));
     let element = |value| T::from_scalar(value).ok_or("not a value of this type");
-    for &in_a in &values {
-        for &in_b in &values {
-            let mut problem = Problem::<T>::random(shape, layout, data, 29, one, T::default())?;
-            // One corner of A at a time would take nine times as long; each meets every corner
-            // of B.
-            for (row, column) in corners(tile.m, tile.k).step_by(2) {
-                problem.a.row_mut(row)[column] = element(in_a)?;
-            }
-            for (row, column) in corners(tile.k, tile.n).skip(1).step_by(2) {
-                problem.b.row_mut(row)[column] = element(in_b)?;
-            }
-            bench
-                .proven(&problem, data)
-                .map_err(|failed| format!("{in_a} in A, {in_b} in B: {failed:?}"))?;
+    let all = values
+        .iter()
+        .flat_map(|&in_a| values.iter().map(move |&in_b| (in_a, in_b)));
+    // Each value in A and in B: infinities in A, among others, meet zeros in B.
+    let step = bench.tier.step(values.len() + 1);
+    for (in_a, in_b) in all.skip(2 % step).step_by(step) {
+        let mut problem = Problem::<T>::random(shape, layout, data, 29, one, T::default())?;
+        // One corner of A at a time would take nine times as long; each meets every corner
+        // of B.
+        for (row, column) in corners(tile.m, tile.k).step_by(2) {
+            problem.a.row_mut(row)[column] = element(in_a)?;
         }
+        for (row, column) in corners(tile.k, tile.n).skip(1).step_by(2) {
+            problem.b.row_mut(row)[column] = element(in_b)?;
+        }
+        bench
+            .proven(&problem, data)
+            .map_err(|failed| format!("{in_a} in A, {in_b} in B: {failed:?}"))?;
     }
     Ok(())
 }

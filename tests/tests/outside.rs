@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use libtest_mimic::{Failed, Trial};
-use tests::{devices, on_gpu, on_simulator};
+use tests::devices::{self, Backend};
+use tests::{Tier, exhaustive};
 
 #[path = "../outside/empty_folder.rs"]
 mod empty_folder;
@@ -18,31 +19,37 @@ use empty_folder::{EmptyFolder, copy_folder, text_of, workspace};
 
 fn main() -> ExitCode {
     let multiplies = "a_program_outside_the_workspace_multiplies_with_the_library";
-    // Each of them writes to the same target folder.
-    tests::run_in_turn(vec![
-        on_simulator(multiplies, || multiplies_on("sim")),
-        on_gpu(multiplies, || multiplies_on("cuda")),
+    let on_gpu = |name: &str, test: fn() -> Result<(), Failed>| {
+        tests::trial(Tier::Exhaustive, Backend::Gpu, name, test)
+    };
+    let mut trials = vec![
         Trial::test(
             "a_missing_patch_entry_is_an_error_that_names_it",
             patch_is_missing,
         ),
-        Trial::test("the_template_passes_its_tests_and_runs", template_runs),
         Trial::test(
             "the_template_leads_to_a_git_repository_or_a_registry",
             template_by_url,
         ),
-        Trial::test("the_template_with_cudarc_needs_no_patch", || {
+        // These compile for minutes.
+        exhaustive(format!("simulator::{multiplies}"), || multiplies_on("sim")),
+        exhaustive("the_template_passes_its_tests_and_runs", template_runs),
+        exhaustive("the_template_with_cudarc_needs_no_patch", || {
             cudarc("build").map(drop)
         }),
-        on_gpu("the_template_with_cudarc_launches_the_kernel", || {
-            assert_eq!(cudarc("run")?, "y[9999] = 19999 on the GPU\n");
-            Ok(())
-        }),
-        Trial::test(
+        exhaustive(
             "a_kernel_is_added_by_one_file_and_one_line",
             kernel_is_added,
         ),
-    ])
+    ];
+    trials.extend(on_gpu(multiplies, || multiplies_on("cuda")));
+    let launches = "the_template_with_cudarc_launches_the_kernel";
+    trials.extend(on_gpu(launches, || {
+        assert_eq!(cudarc("run")?, "y[9999] = 19999 on the GPU\n");
+        Ok(())
+    }));
+    // Each of them writes to the same target folder.
+    tests::run_in_turn(trials)
 }
 
 /// The program of the book.

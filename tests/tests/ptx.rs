@@ -23,38 +23,45 @@ use tests::built::{Built, built};
 fn main() -> ExitCode {
     let can_assemble = toolkit().is_ok();
     if !can_assemble {
-        println!(
-            "tests that need ptxas are ignored here: no CUDA toolkit or wheel with it was found"
-        );
+        println!("without a CUDA toolkit or wheel there is no ptxas, and no test of it here");
     }
     let mut trials = Vec::new();
+    // ptxas takes minutes for all kernels.
+    let assembling = |name: String, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
+        can_assemble.then(|| tests::exhaustive(name, test))
+    };
     for built in built() {
-        let mut add = |claim, can_run: bool, check: fn(&Built) -> Result<(), Failed>| {
-            let name = format!("{}::{}::{claim}", built.kernels, built.arch);
-            let ignored = built.ptx.is_empty() || !can_run;
-            trials.push(Trial::test(name, move || check(&built)).with_ignored_flag(ignored));
+        let is_missing = built.ptx.is_empty();
+        let name = |claim| format!("{}::{}::{claim}", built.kernels, built.arch);
+        let mut add = |claim, check: fn(&Built) -> Result<(), Failed>| {
+            let trial = Trial::test(name(claim), move || check(&built));
+            trials.push(trial.with_ignored_flag(is_missing));
         };
-        add("has_every_kernel", true, has_every_kernel);
-        if built.kernels == "gpu-kernels" {
-            add("has_the_instructions", true, kernels_keep_their_promises);
-            add("names_the_lines_of_the_source", true, names_its_lines);
-            let claim = "ptxas_keeps_each_kernel_in_registers";
-            add(claim, can_assemble, assembles_alone);
+        add("has_every_kernel", has_every_kernel);
+        let (claim, check): (_, fn(&Built) -> _) = if built.kernels == "gpu-kernels" {
+            add("has_the_instructions", kernels_keep_their_promises);
+            add("names_the_lines_of_the_source", names_its_lines);
+            ("ptxas_keeps_each_kernel_in_registers", assembles_alone)
         } else {
-            add("ptxas_accepts_it", can_assemble, assembles);
-            add("has_the_instructions", true, probes_use_their_instructions);
+            add("has_the_instructions", probes_use_their_instructions);
+            ("ptxas_accepts_it", assembles)
+        };
+        if !is_missing {
+            trials.extend(assembling(name(claim), Box::new(move || check(&built))));
         }
     }
     for (target, needed, refused) in LADDER_NEEDS {
-        let name = format!("gpu-kernels::{target}::needs_{needed}");
-        let missing = ladder().all(|built| built.arch.sm() != target);
-        let test = Trial::test(name, move || needs(target, needed, refused));
-        trials.push(test.with_ignored_flag(missing || !can_assemble));
+        if ladder().any(|built| built.arch.sm() == target) {
+            let name = format!("gpu-kernels::{target}::needs_{needed}");
+            let test = move || needs(target, needed, refused);
+            trials.extend(assembling(name, Box::new(test)));
+        }
     }
-    let remarked = waits_between_multiplications_are_remarked;
-    let is_missing = ladder().all(|built| built.ptx.is_empty());
-    let test = Trial::test("waits_between_multiplications_are_remarked", remarked);
-    trials.push(test.with_ignored_flag(is_missing || !can_assemble));
+    if ladder().any(|built| !built.ptx.is_empty()) {
+        let name = "waits_between_multiplications_are_remarked".to_owned();
+        let test = waits_between_multiplications_are_remarked;
+        trials.extend(assembling(name, Box::new(test)));
+    }
     // ptxas uses one core.
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

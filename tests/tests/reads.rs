@@ -10,15 +10,16 @@ use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
-    Argument, Backend, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType, F16,
-    Launch, Operand, Plan, Shape, Simulator, Transpose,
+    Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType,
+    F16, Launch, Operand, Plan, Shape, Simulator, Transpose,
 };
 use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
 use host::rung::Element;
 use host::verify::{self, Coverage};
 use libtest_mimic::{Failed, Trial};
-use tests::on_simulator;
+use tests::devices::Backend;
 use tests::pages::{Edge, Fenced};
+use tests::{Tier, on_simulator};
 
 fn main() -> ExitCode {
     if let Ok(edge) = env::var(TRESPASS) {
@@ -44,10 +45,14 @@ fn main() -> ExitCode {
 
 fn trials_of<Input: Element, T: Element>(variant: &'static Variant) -> Vec<Trial> {
     let name = variant.entry.name;
-    let mut trials = vec![on_simulator(
-        format!("{name}::accesses_nothing_beside_its_matrices"),
-        move || stays_inside::<Input, T>(variant),
-    )];
+    let stays = format!("{name}::accesses_nothing_beside_its_matrices");
+    let mut trials: Vec<Trial> = [Tier::Quick, Tier::Exhaustive]
+        .into_iter()
+        .filter_map(|tier| {
+            let test = move || stays_inside::<Input, T>(variant, tier);
+            tests::trial(tier, Backend::Simulator, &stays, test)
+        })
+        .collect();
     // What these read by vectors of registers, only fences check; and what a tensor map does not
     // name, copies fill with zeros.
     let is_mapped = matches!(variant.staging, Staging::Ring { .. });
@@ -157,21 +162,37 @@ fn transposes(variant: &Variant) -> Vec<[Transpose; 2]> {
     }
 }
 
-fn stays_inside<Input: Element, T: Element>(variant: &'static Variant) -> Result<(), Failed> {
-    for shape in shapes(variant) {
-        for place in PLACES {
-            for transposes in transposes(variant) {
-                let case = Case::<Input, T>::new(shape, place, transposes)?;
-                for decomposition in decompositions(variant) {
-                    let plan = Plan::new(variant, case.call(), decomposition)?;
-                    let name = format!(
-                        "{}, {shape}, {transposes:?}, {place:?}, {decomposition:?}",
-                        variant.name
-                    );
-                    let failed = |failed| format!("{name}: {failed:?}");
-                    case.run(&plan, &name).map_err(failed)?;
-                }
-            }
+fn stays_inside<Input: Element, T: Element>(
+    variant: &'static Variant,
+    tier: Tier,
+) -> Result<(), Failed> {
+    let cases = shapes(variant).into_iter().flat_map(|shape| {
+        PLACES.into_iter().flat_map(move |place| {
+            let transposes = transposes(variant).into_iter();
+            transposes.map(move |transposes| (shape, place, transposes))
+        })
+    });
+    let decompositions = decompositions(variant);
+    // Each shape, each place, each transposition.
+    let step = match variant.grid {
+        Grid::StreamK => tier.step(11),
+        _ => tier.step(3),
+    };
+    for (index, (shape, place, transposes)) in cases.enumerate().step_by(step) {
+        let case = Case::<Input, T>::new(shape, place, transposes)?;
+        let skipped = index / step % tier.step(decompositions.len());
+        for &decomposition in decompositions
+            .iter()
+            .skip(skipped)
+            .step_by(tier.step(decompositions.len()))
+        {
+            let plan = Plan::new(variant, case.call(), decomposition)?;
+            let name = format!(
+                "{}, {shape}, {transposes:?}, {place:?}, {decomposition:?}",
+                variant.name
+            );
+            let failed = |failed| format!("{name}: {failed:?}");
+            case.run(&plan, &name).map_err(failed)?;
         }
     }
     Ok(())

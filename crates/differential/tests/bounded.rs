@@ -30,7 +30,10 @@ fn main() -> ExitCode {
     type Test = fn() -> Result<(), Failed>;
     let tests: [(&str, Test); 17] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
-        ("random_functions_mean_what_rust_means", random_functions),
+        (
+            "exhaustive::random_functions_mean_what_rust_means",
+            random_functions,
+        ),
         ("sixteen_bits_are_extended_after_a_negation", sixteen_bits),
         (
             "narrow_parameters_are_extended_in_the_callee",
@@ -67,7 +70,11 @@ fn main() -> ExitCode {
     ];
     let trials = tests
         .into_iter()
-        .map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing.is_some()))
+        .map(|(name, test)| {
+            // `cargo test -- --ignored exhaustive` runs those that take long.
+            let is_ignored = missing.is_some() || name.starts_with("exhaustive::");
+            Trial::test(name, test).with_ignored_flag(is_ignored)
+        })
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
