@@ -406,7 +406,7 @@ fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), F
     for (index, (shape, batch)) in cases.enumerate().step_by(step) {
         // So that steps of any length come to all transpositions, paddings and scalars.
         let index = index + index / 4;
-        let transposes = transposes[index % transposes.len()];
+        let transposes = transposes[(index + 3) % transposes.len()];
         let layout = Layout::padded(shape, [index % 3; 3], [0; 3]);
         let [alpha, beta] = [1 + index as i32 % 2, index as i32 % 3 - 1].map(T::from_integer);
         let model = bench.rung.error_model(&bench.team);
