@@ -42,13 +42,14 @@ pub fn lines<'a, Before: Serialize>(
 }
 
 impl Record {
-    /// What a line has room for.
+    /// What every line has: fields that are left out of some would shift the columns.
     fn without_lists(&self) -> Record {
         Record {
             times_s: Vec::new(),
             corner: None,
             several: None,
             sustained: None,
+            reads_in_place: None,
             ..self.clone()
         }
     }
