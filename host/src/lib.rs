@@ -35,6 +35,7 @@ pub mod output;
 mod parallel;
 #[cfg(test)]
 mod planted;
+pub mod plot;
 pub mod progress;
 pub mod prove;
 pub mod report;

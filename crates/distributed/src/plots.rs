@@ -13,13 +13,10 @@ use std::io::Write;
 use std::path::Path;
 
 use gpu_gemm::Shape;
-use host::bench::axes::{Scale, draw_x, draw_y, figure, logarithmic_ticks, round_ticks};
-use host::bench::canvas::{
-    Anchor, Area, Canvas, Colour, INK, MARGIN, Point, SOFT, Stroke, TEXT, WIDTH, text_width,
-};
-use host::bench::labels::moved_apart;
-use host::bench::style::Style;
 use host::output::{Output, OutputError};
+use host::plot::{
+    Axis, BLUE, Bar, Bars, Colour, GREEN, GREY, Guide, Line, Lines, ORANGE, RED, Row, Style, figure,
+};
 use host::report::{duration, speed};
 use thiserror::Error;
 
@@ -30,22 +27,13 @@ use crate::model::Machine;
 use crate::predict::{Prediction, Question, RANKS};
 use crate::record::{Record, Report};
 
-const HEIGHT: f64 = 380.0;
-/// From the edge of a plot to the label of a line, and the marker between.
-const LEADER: f64 = 42.0;
-const KEY: f64 = 30.0;
-const LABEL_HEIGHT: f64 = TEXT * 1.35;
-/// From a bar to the next, and the bar's part of it.
-const ROW: f64 = 22.0;
-const BAR: f64 = 15.0;
-
-/// The phases, in the order of [`Times::to_array`], and their colours: those of Okabe and Ito.
+/// The phases, in the order of [`Times::to_array`], and their colours.
 const PHASES: [(&str, Colour); Times::COUNT] = [
-    ("distribute", "#d55e00"),
-    ("compute", "#0072b2"),
-    ("wait", "#e69f00"),
-    ("idle", "#999999"),
-    ("collect", "#009e73"),
+    ("distribute", RED),
+    ("compute", BLUE),
+    ("wait", ORANGE),
+    ("idle", GREY),
+    ("collect", GREEN),
 ];
 
 /// Why a plot is not written.
@@ -102,25 +90,15 @@ fn timed(report: &Report) -> Vec<&Record> {
     records
 }
 
-/// One layout's points: numbers of ranks and values.
-#[derive(Default)]
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-    /// Those for which memory does not suffice, which are only hinted at.
-    beyond: Vec<(f64, f64)>,
-}
-
-/// Lines over the number of ranks.
-struct Chart<'a> {
-    title: &'a str,
-    notes: &'a [String],
-    lines: &'a [Line],
-    unit: &'a str,
-    /// A dashed line.
-    ideal: Option<&'a dyn Fn(f64) -> f64>,
-    /// Factors are as far everywhere, along both axes.
-    logarithmic: bool,
+/// A line over the number of ranks.
+fn line(index: usize, name: &str) -> Line {
+    Line {
+        name: name.to_string(),
+        style: Style::of(index),
+        points: Vec::new(),
+        dotted: Vec::new(),
+        is_joined: true,
+    }
 }
 
 /// A line for each layout, of what `value` says of each record.
@@ -130,15 +108,12 @@ fn lines(records: &[&Record], value: impl Fn(&Record) -> Option<f64>) -> Vec<Lin
         let Some(value) = value(record) else {
             continue;
         };
-        let point = (record.ranks as f64, value);
-        match lines.iter_mut().find(|line| line.name == record.layout) {
-            Some(line) => line.points.push(point),
-            None => lines.push(Line {
-                name: record.layout.clone(),
-                points: vec![point],
-                ..Line::default()
-            }),
-        }
+        let index = lines.iter().position(|line| line.name == record.layout);
+        let index = index.unwrap_or_else(|| {
+            lines.push(line(lines.len(), &record.layout));
+            lines.len() - 1
+        });
+        lines[index].points.push((record.ranks as f64, value));
     }
     lines
 }
@@ -170,16 +145,15 @@ fn of_shape(record: &Record) -> String {
 fn extrapolation(question: &Question) -> String {
     let mut lines: Vec<Line> = Vec::new();
     for layout in layouts::<f32>() {
-        lines.push(predicted(question, layout.name(), layout, |prediction| {
-            prediction.time_s
-        }));
+        let mut line = line(lines.len(), layout.name());
+        predicted(question, &mut line, layout, |prediction| prediction.time_s);
+        lines.push(line);
     }
-    lines.push(predicted(
-        question,
-        "summa, resident",
-        &Summa,
-        |prediction| prediction.resident_s,
-    ));
+    let mut resident = line(lines.len(), "summa, resident");
+    predicted(question, &mut resident, &Summa, |prediction| {
+        prediction.resident_s
+    });
+    lines.push(resident);
     let Shape { m, n, k } = question.shape;
     let Machine {
         latency_s,
@@ -201,26 +175,15 @@ fn extrapolation(question: &Question) -> String {
         "Dotted: a rank's parts do not fit into its memory. Resident: A and B are where they are needed, and C stays."
             .to_string(),
     ];
-    draw(&Chart {
-        title: &title,
-        notes: &notes,
-        lines: &lines,
-        unit: "s",
-        ideal: None,
-        logarithmic: true,
-    })
+    draw(title, notes.to_vec(), lines, "s (logarithmic)", None, true)
 }
 
 fn predicted(
     question: &Question,
-    name: &str,
+    line: &mut Line,
     layout: &dyn Layout,
     value: impl Fn(&Prediction) -> f64,
-) -> Line {
-    let mut line = Line {
-        name: name.to_string(),
-        ..Line::default()
-    };
+) {
     for ranks in RANKS {
         let prediction = question.predict(layout, ranks);
         let needed = match ranks {
@@ -230,16 +193,15 @@ fn predicted(
         let point = (ranks as f64, value(&prediction));
         match needed <= question.memory_bytes {
             true => line.points.push(point),
-            false => line.beyond.push(point),
+            false => line.dotted.push(point),
         }
     }
     // What does not fit at few ranks may fit at more, and is joined to these.
-    if let (Some(last), Some(first)) = (line.beyond.last(), line.points.first())
+    if let (Some(last), Some(first)) = (line.dotted.last(), line.points.first())
         && last.0 < first.0
     {
-        line.beyond.push(*first);
+        line.dotted.push(*first);
     }
-    line
 }
 
 fn times(report: &Report) -> Option<String> {
@@ -285,103 +247,60 @@ fn chart(
     unit: &str,
     ideal: Option<&dyn Fn(f64) -> f64>,
 ) -> Option<String> {
-    let chart = Chart {
-        title,
-        notes,
-        lines,
-        unit,
-        ideal,
-        logarithmic: false,
+    let draw = || {
+        draw(
+            title.into(),
+            notes.to_vec(),
+            lines.to_vec(),
+            unit,
+            ideal,
+            false,
+        )
     };
-    (!lines.is_empty()).then(|| draw(&chart))
+    (!lines.is_empty()).then(draw)
 }
 
-/// Draws a chart, whose lines are named at their ends.
-fn draw(chart: &Chart<'_>) -> String {
-    let Chart {
+/// Draws lines over the numbers of ranks, and a dashed one of what is ideal.
+fn draw(
+    title: String,
+    notes: Vec<String>,
+    lines: Vec<Line>,
+    unit: &str,
+    ideal: Option<&dyn Fn(f64) -> f64>,
+    is_logarithmic: bool,
+) -> String {
+    let points = lines
+        .iter()
+        .flat_map(|line| line.points.iter().chain(&line.dotted));
+    let mut ranks: Vec<f64> = points.map(|point| point.0).collect();
+    ranks.sort_by(f64::total_cmp);
+    ranks.dedup();
+    let guide = |ideal: &dyn Fn(f64) -> f64| Guide {
+        points: ranks.iter().map(|&ranks| (ranks, ideal(ranks))).collect(),
+        name: String::new(),
+        is_dashed: true,
+    };
+    let guides = ideal.map(guide).into_iter().collect();
+    let picture = Lines {
         title,
         notes,
         lines,
-        unit,
-        ideal,
-        logarithmic,
-    } = *chart;
-    let mut canvas = Canvas::new();
-    let top = canvas.head(title, notes) + 30.0;
-    let all = || {
-        let points = |line: &'_ Line| -> Vec<(f64, f64)> {
-            line.points.iter().chain(&line.beyond).copied().collect()
-        };
-        lines.iter().flat_map(points)
+        guides,
+        x: Axis {
+            title: "ranks".to_string(),
+            is_logarithmic,
+            marks: ranks
+                .into_iter()
+                .map(|ranks| (ranks, ranks.to_string()))
+                .collect(),
+        },
+        y: Axis {
+            title: unit.to_string(),
+            is_logarithmic,
+            marks: Vec::new(),
+        },
     };
-    let mut ranks: Vec<f64> = all().map(|point| point.0).collect();
-    ranks.sort_by(f64::total_cmp);
-    ranks.dedup();
-    let (fewest, most) = (ranks[0], ranks[ranks.len() - 1]);
-    let ideals = ideal.map_or(0.0, |ideal| ideal(most));
-    let highest = all().map(|point| point.1).fold(ideals, f64::max);
-    let lowest = all().map(|point| point.1).fold(highest, f64::min);
-    let ticks = match logarithmic {
-        true => logarithmic_ticks((lowest / 2.0, highest * 2.0)),
-        false => round_ticks(highest),
-    };
-    let names = lines.iter().map(|line| text_width(&line.name, TEXT));
-    let area = Area {
-        left: MARGIN + 50.0,
-        top,
-        right: WIDTH - MARGIN - names.fold(0.0, f64::max) - LEADER - 4.0,
-        bottom: top + HEIGHT,
-    };
-    let (pixels, inner) = (
-        (area.bottom, area.top),
-        (area.left + 12.0, area.right - 12.0),
-    );
-    let (vertical, horizontal) = match logarithmic {
-        true => (
-            Scale::logarithmic((lowest / 2.0, highest * 2.0), pixels),
-            Scale::logarithmic((fewest, most), inner),
-        ),
-        false => (
-            Scale::linear((0.0, ticks[ticks.len() - 1]), pixels),
-            Scale::linear((fewest, most), inner),
-        ),
-    };
-    draw_y(&mut canvas, area, vertical, &ticks, unit);
-    let below = draw_x(&mut canvas, area, horizontal, &ranks, "ranks");
-    let at = |&(ranks, value): &(f64, f64)| (horizontal.at(ranks), vertical.at(value));
-    if let Some(ideal) = ideal {
-        let ends = [fewest, most].map(|ranks| at(&(ranks, ideal(ranks))));
-        canvas.line(ends[0], ends[1], Stroke::dashed(SOFT, 1.0, "6 4"));
-    }
-    let mut ends: Vec<Point> = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let style = Style::of(index);
-        let points: Vec<Point> = line.points.iter().map(at).collect();
-        let beyond: Vec<Point> = line.beyond.iter().map(at).collect();
-        canvas.path(&beyond, Stroke::dashed(style.line.colour, 1.5, "1 4"));
-        canvas.path(&points, style.line);
-        points
-            .iter()
-            .for_each(|point| style.mark(&mut canvas, *point));
-        let rightmost = |one: &&Point, other: &&Point| one.0.total_cmp(&other.0);
-        ends.extend(points.iter().chain(&beyond).max_by(rightmost));
-    }
-    let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
-    let middles = moved_apart(&wanted, LABEL_HEIGHT, (area.top - 10.0, area.bottom));
-    for (index, (end, y)) in ends.into_iter().zip(middles).enumerate() {
-        let style = Style::of(index);
-        let key = (area.right + KEY, y);
-        let stroke = Stroke::dashed(style.line.colour, 1.0, "1 2");
-        canvas.line((end.0 + 6.0, end.1), (key.0 - 6.0, y), stroke);
-        style.mark(&mut canvas, key);
-        canvas.text(
-            &lines[index].name,
-            (area.right + LEADER, y),
-            Anchor::Start,
-            INK,
-        );
-    }
-    canvas.finish(title, below)
+    picture.draw()
 }
 
 /// A bar for each layout and number of ranks: the phases of the slowest rank in each, one after
@@ -395,12 +314,6 @@ fn split(report: &Report) -> Option<String> {
         "Of the rank that works longest, without what it is idle; at the end, the time of the whole."
             .to_string(),
     );
-    let mut canvas = Canvas::new();
-    let top = canvas.head(&title, &notes) + 6.0;
-    let names: Vec<String> = records
-        .iter()
-        .map(|record| format!("{}, {}", record.layout, record.ranks))
-        .collect();
     let shown = |record: &Record| {
         let busy = record.per_rank.iter().map(|rank| Times {
             idle_s: 0.0,
@@ -418,41 +331,28 @@ fn split(report: &Report) -> Option<String> {
         1.0.. => (1.0, "s"),
         _ => (1e-3, "ms"),
     };
-    let widths = names.iter().map(|name| text_width(name, TEXT));
-    let area = Area {
-        left: MARGIN + widths.fold(0.0, f64::max) + 8.0,
-        top: top + LABEL_HEIGHT,
-        right: WIDTH - MARGIN - 60.0,
-        bottom: top + LABEL_HEIGHT + ROW * records.len() as f64 + 6.0,
-    };
-    let mut x = area.left;
-    for (name, colour) in PHASES.into_iter().filter(|(name, _)| *name != "idle") {
-        canvas.bar(Area::around((x + 6.0, top), 12.0, 12.0), colour);
-        canvas.text(name, (x + 18.0, top), Anchor::Start, INK);
-        x += 36.0 + text_width(name, TEXT);
-    }
-    let ticks = round_ticks(longest / unit);
-    let scale = Scale::linear((0.0, ticks[ticks.len() - 1]), (area.left, area.right));
-    let below = draw_x(&mut canvas, area, scale, &ticks, unit_name);
-    for (index, (record, name)) in records.iter().zip(&names).enumerate() {
-        let y = area.top + ROW * (index as f64 + 0.5) + 3.0;
-        canvas.text(name, (area.left - 8.0, y), Anchor::End, INK);
-        let mut end = 0.0;
-        for (seconds, (_, colour)) in shown(record).to_array().into_iter().zip(PHASES) {
-            let start = end;
-            end += seconds / unit;
-            let bar = Area {
-                left: scale.at(start),
-                right: scale.at(end),
-                top: y - BAR / 2.0,
-                bottom: y + BAR / 2.0,
-            };
-            canvas.bar(bar, colour);
+    let row = |record: &&Record| {
+        let parts = shown(record).to_array().into_iter().zip(PHASES);
+        let parts = parts.map(|(seconds, (_, colour))| (seconds / unit, colour, String::new()));
+        Row {
+            name: format!("{}, {}", record.layout, record.ranks),
+            bars: vec![Bar {
+                parts: parts.collect(),
+                value: figure(whole(record) / unit),
+                mark: None,
+            }],
         }
-        let whole = figure(whole(record) / unit);
-        canvas.text(&whole, (scale.at(end) + 6.0, y), Anchor::Start, INK);
-    }
-    Some(canvas.finish(&title, below))
+    };
+    let legend = PHASES.into_iter().filter(|(name, _)| *name != "idle");
+    let picture = Bars {
+        title,
+        notes,
+        legend: legend.map(|(name, colour)| (colour, name)).collect(),
+        axis: unit_name.to_string(),
+        rows: records.iter().map(row).collect(),
+        ..Bars::default()
+    };
+    Some(picture.draw())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::ladder::Sort;
 use super::results::Results;
-use super::{bars, compare, csv, lines, markdown, plots, preset, ratios};
+use super::{compare, lines, markdown, pictures, preset, ratios};
 use crate::output::{self, Lines, Output, OutputError};
 
 /// Which files to write.
@@ -169,7 +169,7 @@ impl OpenedLines {
             return Ok(());
         };
         let text =
-            lines::text(results, size).map_err(|error| ExportError::Content(error.to_string()))?;
+            lines::json(results, size).map_err(|error| ExportError::Content(error.to_string()))?;
         Ok(self.0.write(&text)?)
     }
 }
@@ -196,13 +196,13 @@ impl Opened {
                     .map(|text| text + "\n")
                     .map_err(|error| ExportError::Content(error.to_string()))?,
                 Content::Csv => {
-                    csv::text(results).map_err(|error| ExportError::Content(error.to_string()))?
+                    lines::csv(results).map_err(|error| ExportError::Content(error.to_string()))?
                 }
                 Content::Markdown => document(results, self.layout),
-                Content::Ladder => bars::ladder(results),
-                Content::Speed => plots::speed(results),
-                Content::Roofline => plots::roofline(results),
-                Content::Ratios => bars::ratios(results),
+                Content::Ladder => pictures::ladder(results),
+                Content::Speed => pictures::speed(results),
+                Content::Roofline => pictures::roofline(results),
+                Content::Ratios => pictures::ratios(results),
             };
             let path = output.path().to_path_buf();
             output.write_all(text.as_bytes()).map_err(|error| {

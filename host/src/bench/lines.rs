@@ -1,14 +1,15 @@
-//! The results as JSON Lines, one for each kernel or yardstick at each size, so that what is
-//! finished can be read while the rest is measured.
+//! The results as lines, one for each kernel or yardstick at each size: of JSON, so that what is
+//! finished can be read while the rest is measured, and of CSV, whose columns are the same fields
+//! less the lists.
 
 use serde::Serialize;
 
 use super::results::{Results, Size};
-use crate::report::Record;
+use crate::report::{self, Record};
 
 /// What is needed to understand a record alone.
 #[derive(Serialize)]
-pub(super) struct About<'a> {
+struct About<'a> {
     schema: u32,
     device: &'a str,
     /// The shape's, if it has one.
@@ -17,10 +18,8 @@ pub(super) struct About<'a> {
     is_yardstick: bool,
 }
 
-impl About<'_> {
-    /// The names of its fields, in their order.
-    pub const FIELDS: [&'static str; 4] = ["schema", "device", "name", "is_yardstick"];
-}
+/// The names of its fields, in their order.
+const ABOUT: [&str; 4] = ["schema", "device", "name", "is_yardstick"];
 
 /// A line.
 #[derive(Serialize)]
@@ -32,7 +31,7 @@ struct Line<'a> {
 }
 
 /// The kernels and yardsticks of one size.
-pub(super) fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
+fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
     let line = |(record, proven): (Record, Option<bool>)| {
         let about = About {
             schema: results.schema,
@@ -45,12 +44,23 @@ pub(super) fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>,
     size.contenders().into_iter().map(line).collect()
 }
 
-/// The lines of one size.
+/// CSV of all sizes.
 ///
 /// # Errors
 ///
 /// None that memory has room for.
-pub(super) fn text(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
+pub(super) fn csv(results: &Results) -> Result<String, csv::Error> {
+    let sizes = results.sizes.iter();
+    let lines: Vec<_> = sizes.flat_map(|size| lines(results, size)).collect();
+    report::csv_lines(&ABOUT, lines.iter().map(|(about, record)| (about, record)))
+}
+
+/// JSON of one size.
+///
+/// # Errors
+///
+/// None that memory has room for.
+pub(super) fn json(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
     let mut text = String::new();
     for (about, record) in lines(results, size) {
         text += &serde_json::to_string(&Line { about, record })?;
@@ -68,7 +78,7 @@ mod tests {
     #[test]
     fn a_line_is_an_object_with_the_fields_of_a_record() {
         let results = sample();
-        let text = text(&results, &results.sizes[1]).unwrap();
+        let text = json(&results, &results.sizes[1]).unwrap();
         let lines: Vec<Value> = text
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -85,5 +95,69 @@ mod tests {
         assert_eq!(record, results.sizes[1].results[1]);
         assert_eq!(lines[5]["kernel"], "cublas-fp32");
         assert_eq!(lines[5]["is_yardstick"], true);
+    }
+
+    /// Each line, as the fields of its columns.
+    fn read(results: &Results) -> Vec<Vec<(String, String)>> {
+        let text = csv(results).unwrap();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let columns = reader.headers().unwrap().clone();
+        let line = |line: Result<csv::StringRecord, _>| {
+            let line = line.unwrap();
+            let fields = columns.iter().zip(&line);
+            fields
+                .map(|(column, field)| (column.to_string(), field.to_string()))
+                .collect()
+        };
+        reader.records().map(line).collect()
+    }
+
+    #[test]
+    fn there_is_a_line_for_each_kernel_and_yardstick_at_each_size() {
+        let lines = read(&sample());
+        assert_eq!(lines.len(), 2 * (5 + 2));
+        let field = |line: usize, name: &str| {
+            let mut fields = lines[line].iter();
+            fields.find(|(column, _)| column == name).unwrap().1.clone()
+        };
+        for (line, column, value) in [
+            (3, "kernel", "conflict-free-sn8"),
+            (3, "proven", "false"),
+            (3, "time_median_s", ""),
+            (6, "kernel", "cublas-tf32"),
+            (6, "is_yardstick", "true"),
+            (12, "m", "4096"),
+        ] {
+            assert_eq!(field(line, column), value);
+        }
+    }
+
+    #[test]
+    fn the_columns_are_the_keys_of_json_lines_less_the_lists() {
+        let mut results = sample();
+        let record = &mut results.sizes[0].results[0];
+        record.times_s = vec![1.0, 2.0];
+        record.corner = Some(vec![vec![1.0]]);
+        results.sizes.truncate(1);
+        let json = json(&results, &results.sizes[0]).unwrap();
+        for (json, csv) in json.lines().zip(read(&results)) {
+            let json: Value = serde_json::from_str(json).unwrap();
+            let json = json.as_object().unwrap();
+            let keys = json.iter().filter(|(_, value)| !value.is_array());
+            let mut keys: Vec<&String> = keys.map(|(key, _)| key).collect();
+            let mut columns: Vec<&String> = csv.iter().map(|(column, _)| column).collect();
+            keys.sort();
+            columns.sort();
+            assert_eq!(columns, keys);
+            // And they say the same.
+            for (column, field) in &csv {
+                match &json[column] {
+                    Value::Null => assert_eq!(field, "", "{column}"),
+                    Value::String(text) => assert_eq!(field, text, "{column}"),
+                    Value::Bool(is) => assert_eq!(field, &is.to_string(), "{column}"),
+                    number => assert_eq!(field.parse().ok(), number.as_f64(), "{column}"),
+                }
+            }
+        }
     }
 }

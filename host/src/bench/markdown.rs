@@ -80,8 +80,8 @@ pub fn overview(results: &Results) -> String {
     table
 }
 
-/// What documents call a yardstick.
-fn yardstick_title(yardstick: &Yardstick) -> String {
+/// `cublasLt fp32`, with the label of its device, if there are several.
+pub(super) fn yardstick_title(yardstick: &Yardstick) -> String {
     let name = cublas::title(&yardstick.name);
     title(&name, yardstick.device_label.as_deref())
 }

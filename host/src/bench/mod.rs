@@ -6,34 +6,27 @@
 //! | `devices.rs` | the device or devices that it runs on |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
-//! | `table.rs`, `markdown.rs`, `csv.rs` | for the terminal, documents and spreadsheets |
-//! | `lines.rs` | a line of JSON for each result, to be read while the rest is measured |
-//! | `plots.rs`, `bars.rs` | speed against size and a roofline; bars of the ladder and of ratios |
-//! | `canvas.rs`, `axes.rs`, `labels.rs`, `style.rs` | what those draw with, as SVG |
+//! | `table.rs`, `markdown.rs` | for the terminal and for documents |
+//! | `lines.rs` | a line of JSON or CSV for each result |
+//! | `pictures.rs` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `compare/` | what has changed since an earlier benchmark |
 //! | `export.rs` | the requested files: opened before the run, written completely or not at all |
 //! | `kept.rs` | what outlives an interrupt |
 
-pub mod axes;
-pub mod bars;
-pub mod canvas;
 pub mod compare;
-mod csv;
 mod devices;
 pub mod export;
 pub mod kept;
-pub mod labels;
 mod ladder;
 mod lines;
 pub mod markdown;
-pub mod plots;
+pub mod pictures;
 pub mod preset;
 pub mod ratios;
 pub mod results;
 pub mod shapes;
-pub mod style;
 pub mod table;
 
 pub use compare::Earlier;

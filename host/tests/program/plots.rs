@@ -130,7 +130,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn number(tag: &str, name: &str) -> f64 {
-    attribute(tag, name).map_or(0.0, |value| value.trim_end_matches("em").parse().unwrap())
+    attribute(tag, name).map_or(0.0, |value| value.parse().unwrap())
 }
 
 fn labels(svg: &str) -> Vec<Label> {
@@ -148,23 +148,19 @@ fn labels(svg: &str) -> Vec<Label> {
                 Some("end") => -width,
                 _ => 0.0,
             };
-            let (x, y) = (number(tag, "x"), number(tag, "y"));
-            let baseline = number(tag, "dy") * size;
-            // Along the text, and across it.
-            let (along, across) = (
-                (start, start + width),
-                (baseline - 0.76 * size, baseline + 0.24 * size),
-            );
-            let turn = attribute(tag, "transform").unwrap_or_default();
-            let (horizontal, vertical) = match turn.split_once(['(', ',', ' ']) {
-                Some(("rotate", angle)) if angle.starts_with("-90") => {
-                    (across, (-along.1, -along.0))
-                }
-                Some(("rotate", angle)) if angle.starts_with("90") => {
-                    ((-across.1, -across.0), along)
-                }
-                _ => (along, across),
+            let baseline = match attribute(tag, "dy") {
+                Some("0.76em") => 0.76 * size,
+                Some("0.5ex") => 0.26 * size,
+                _ => -0.26 * size,
             };
+            // Along the text, and across it; text that is turned runs upwards.
+            let along = (start, start + width);
+            let across = (baseline - 0.76 * size, baseline + 0.24 * size);
+            let (horizontal, vertical) = match attribute(tag, "transform") {
+                Some(_) => (across, (-along.1, -along.0)),
+                None => (along, across),
+            };
+            let (x, y) = (number(tag, "x"), number(tag, "y"));
             Label {
                 text,
                 left: x + horizontal.0,
@@ -173,8 +169,22 @@ fn labels(svg: &str) -> Vec<Label> {
                 bottom: y + vertical.1,
             }
         })
+        .filter(|label| !label.text.is_empty())
         .collect()
 }
+
+/// The lengths and colours of the bars, from the top.
+fn bars(svg: &str) -> Vec<(f64, &str)> {
+    svg.lines()
+        .filter(|line| line.starts_with("<rect ") && !line.contains("#FFFFFF"))
+        .map(|line| (number(line, "width"), attribute(line, "fill").unwrap()))
+        .collect()
+}
+
+const KERNEL: &str = "#0072B2";
+const AUTO: &str = "#1A1A1A";
+const YARDSTICK: &str = "#999999";
+const SLOWER: &str = "#E69F00";
 
 fn texts(svg: &str) -> Vec<String> {
     labels(svg).into_iter().map(|label| label.text).collect()
@@ -295,13 +305,39 @@ fn the_ladder_has_a_bar_for_each_kernel_and_names_its_fastest_variant() {
 }
 
 #[test]
-fn a_few_variants_are_all_drawn() {
-    let asked = ["tiled-32", "tiled-16", "conflict-free-sn8"];
-    for (file, svg) in ladder_of(&only(default(), &asked)) {
-        for name in asked {
-            assert!(contain(&svg, name), "{name} in {file}");
-        }
+fn bars_are_as_long_as_speeds_in_the_order_of_the_ladder_and_cublas_is_the_last() {
+    let results = only(at(&[4096]), &["naive", "double-buffer-sn8", "auto"]);
+    let svg = &ladder_of(&results)["ladder.svg"];
+    let size = &results.sizes[0];
+    let speeds = size.results.iter().filter_map(|record| record.flops_per_s);
+    let yardstick = size.cublas().unwrap().flops_per_s;
+    let speeds: Vec<f64> = speeds.chain([yardstick]).collect();
+    let bars = bars(svg);
+    let colours: Vec<&str> = bars.iter().map(|bar| bar.1).collect();
+    assert_eq!(colours, [KERNEL, KERNEL, AUTO, YARDSTICK]);
+    let longest = speeds.iter().copied().fold(0.0, f64::max);
+    let pixels = bars.iter().map(|bar| bar.0).fold(0.0, f64::max);
+    for (bar, speed) in bars.iter().zip(speeds) {
+        assert!((bar.0 - speed / longest * pixels).abs() < 1.5, "{bars:?}");
     }
+}
+
+#[test]
+fn ratios_begin_at_one_and_those_of_slower_kernels_have_another_colour() {
+    let mut results = ratios(&[]);
+    results.sizes.truncate(2);
+    for (size, ratio) in results.sizes.iter_mut().zip([1.25, 0.8]) {
+        size.results[0].ratio_to_cublas = Some(ratio);
+    }
+    let svg = &drawn(&results, Layout::Ratios)["ratios.svg"];
+    // 1.25 and its inverse are as long.
+    let bars = bars(svg);
+    assert_eq!([bars[0].1, bars[1].1], [KERNEL, SLOWER]);
+    assert!((bars[0].0 - bars[1].0).abs() < 1.5, "{bars:?}");
+    assert!(contain(svg, "1.25") && contain(svg, "0.80"));
+    results.sizes.clear();
+    let svg = &drawn(&results, Layout::Ratios)["ratios.svg"];
+    assert!(contain(svg, "Nothing was measured beside cuBLAS"));
 }
 
 #[test]
@@ -340,8 +376,11 @@ fn the_ticks_are_the_measured_sizes() {
             (tick.left + tick.right) / 2.0
         })
         .into();
-    // A doubling is as far everywhere.
-    assert!((ticks[2] - 2.0 * ticks[1] + ticks[0]).abs() < 1.0);
+    // A doubling is as far everywhere, to a pixel.
+    assert!(
+        (ticks[2] - 2.0 * ticks[1] + ticks[0]).abs() < 2.5,
+        "{ticks:?}"
+    );
     assert!(contain(svg, "m = n = k"));
 }
 

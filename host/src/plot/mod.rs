@@ -1,0 +1,209 @@
+//! Pictures of measurements, as SVG: bars and lines, drawn by `plotters`. `bench`, `gemm-mpi` and
+//! the book say what is in them ([`Bars`], [`Lines`]); the layout is the same in all.
+//!
+//! The viewer has the fonts, so the room that text takes is estimated, and never too small.
+
+mod bars;
+mod lines;
+mod ticks;
+
+pub use bars::{Bar, Bars, Row};
+pub use lines::{Axis, Guide, Line, Lines, Style};
+pub use ticks::figure;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// A colour.
+pub type Colour = RGBColor;
+
+/// Of text and axes, of text that matters less, and of lines that only guide the eye.
+pub const INK: Colour = RGBColor(0x1a, 0x1a, 0x1a);
+const SOFT: Colour = RGBColor(0x55, 0x55, 0x55);
+const FAINT: Colour = RGBColor(0xdd, 0xdd, 0xdd);
+
+/// Okabe and Ito's colours, less the yellow that is invisible on white: distinct with every
+/// common colour vision.
+pub const BLUE: Colour = RGBColor(0x00, 0x72, 0xb2);
+pub const RED: Colour = RGBColor(0xd5, 0x5e, 0x00);
+pub const GREEN: Colour = RGBColor(0x00, 0x9e, 0x73);
+pub const PINK: Colour = RGBColor(0xcc, 0x79, 0xa7);
+pub const ORANGE: Colour = RGBColor(0xe6, 0x9f, 0x00);
+pub const SKY: Colour = RGBColor(0x56, 0xb4, 0xe9);
+pub const GREY: Colour = RGBColor(0x99, 0x99, 0x99);
+/// Hardly there.
+pub const PALE: Colour = RGBColor(0xe4, 0xe4, 0xe4);
+
+/// Width of every picture; heights differ.
+const WIDTH: i32 = 1000;
+/// Between the edge of a picture and anything in it.
+const MARGIN: i32 = 16;
+/// Heights of text.
+const TEXT: f64 = 13.0;
+const TITLE: f64 = 17.0;
+
+/// What is drawn on.
+type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Writing to memory does not fail, but `plotters` does not know that.
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// A picture of a title, lines below it, and what `draw` draws in the `height` below these: it
+/// gets the sheet and where that begins.
+fn picture(
+    title: &str,
+    notes: &[String],
+    height: i32,
+    draw: impl FnOnce(&Sheet<'_>, i32) -> Drawn,
+) -> String {
+    let width = f64::from(WIDTH - 2 * MARGIN);
+    // What a screen reader says.
+    let spoken = title.replace('&', "&amp;").replace('<', "&lt;");
+    let title = wrapped(title, width, |text| 1.15 * text_width(text, TITLE));
+    let notes = notes.iter();
+    let notes = notes.flat_map(|note| wrapped(note, width, |text| text_width(text, TEXT)));
+    let notes: Vec<String> = notes.collect();
+    let top = MARGIN + 23 * title.len() as i32 + 18 * notes.len() as i32 + 8;
+    let mut svg = String::new();
+    let size = (WIDTH as u32, (top + height) as u32);
+    let drawn = (|| {
+        let sheet = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let bold = ("sans-serif", TITLE * 1.24, FontStyle::Bold);
+        let bold = TextStyle::from(bold.into_font()).color(&INK);
+        let mut y = MARGIN;
+        for line in &title {
+            sheet.draw_text(line, &bold, (MARGIN, y))?;
+            y += 23;
+        }
+        for line in &notes {
+            write(&sheet, line, (MARGIN, y + 8), HPos::Left, SOFT)?;
+            y += 18;
+        }
+        draw(&sheet, top)?;
+        sheet.present()
+    })();
+    drawn.expect("a string in memory can be written");
+    let head = format!(
+        " role=\"img\">\n<title>{spoken}</title>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n"
+    );
+    svg.replacen(">\n", &head, 1)
+}
+
+fn font(colour: &Colour) -> TextStyle<'_> {
+    // The backend divides by 1.24.
+    TextStyle::from(("sans-serif", TEXT * 1.24).into_font()).color(colour)
+}
+
+/// Writes a line of text, at half its height beside the point.
+fn write(sheet: &Sheet<'_>, text: &str, at: (i32, i32), side: HPos, colour: Colour) -> Drawn {
+    let style = font(&colour).pos(Pos::new(side, VPos::Center));
+    sheet.draw_text(text, &style, at)
+}
+
+/// The same on a white ground, so that no line runs through it.
+fn write_on_white(sheet: &Sheet<'_>, text: &str, (x, y): (i32, i32), side: HPos) -> Drawn {
+    let width = text_width(text, TEXT) as i32;
+    let left = match side {
+        HPos::Left => x,
+        HPos::Center => x - width / 2,
+        HPos::Right => x - width,
+    };
+    fill(sheet, (left, y - 7), (left + width, y + 7), WHITE)?;
+    write(sheet, text, (x, y), side, INK)
+}
+
+fn fill(sheet: &Sheet<'_>, from: (i32, i32), to: (i32, i32), colour: Colour) -> Drawn {
+    sheet.draw(&Rectangle::new([from, to], colour.filled()))
+}
+
+fn stroke(sheet: &Sheet<'_>, points: Vec<(i32, i32)>, colour: Colour, width: u32) -> Drawn {
+    sheet.draw(&PathElement::new(points, colour.stroke_width(width)))
+}
+
+/// A dashed line, with dashes and gaps of so many pixels.
+fn dash(sheet: &Sheet<'_>, points: &[(i32, i32)], colour: Colour, length: f64) -> Drawn {
+    for ends in points.windows(2) {
+        let [from, to] = [ends[0], ends[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
+        let whole = (to.0 - from.0).hypot(to.1 - from.1);
+        let at = |along: f64| {
+            let share = (along / whole).min(1.0);
+            let point = |from: f64, to: f64| (from + share * (to - from)).round() as i32;
+            (point(from.0, to.0), point(from.1, to.1))
+        };
+        for index in 0..(whole / (2.0 * length)).ceil() as i32 {
+            let start = 2.0 * length * f64::from(index);
+            stroke(sheet, vec![at(start), at(start + length)], colour, 2)?;
+        }
+    }
+    Ok(())
+}
+
+/// The width of text, no less than in DejaVu Sans, the widest of the usual plain fonts.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    let of_glyph = |glyph: char| match glyph {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.34,
+        'f' | 't' | 'r' | '-' | '(' | ')' | '/' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' => 0.99,
+        'a'..='z' | '0'..='9' => 0.64,
+        'A'..='Z' => 0.79,
+        _ => 1.0,
+    };
+    size * text.chars().map(of_glyph).sum::<f64>()
+}
+
+/// The width of the widest, in whole pixels.
+fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> i32 {
+    let widths = texts.map(|text| text_width(text, TEXT));
+    widths.fold(0.0, f64::max).ceil() as i32
+}
+
+/// Text in lines that are no wider than `width`, broken between words. A wider word is cut.
+fn wrapped(text: &str, width: f64, width_of: impl Fn(&str) -> f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let mut word = word.to_string();
+        while width_of(&word) > width && word.chars().count() > 4 {
+            word.truncate(
+                word.len()
+                    - word
+                        .chars()
+                        .rev()
+                        .take(4)
+                        .map(char::len_utf8)
+                        .sum::<usize>(),
+            );
+            word += "...";
+        }
+        match lines.last_mut() {
+            Some(line) if width_of(&format!("{line} {word}")) <= width => {
+                *line += " ";
+                *line += &word;
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_a_wide_word_is_cut() {
+        let count = |text: &str| text.chars().count() as f64;
+        assert_eq!(wrapped("one two three", 7.0, count), ["one two", "three"]);
+        assert_eq!(wrapped("conflict-free", 7.0, count), ["conf..."]);
+        assert!(wrapped("", 7.0, count).is_empty());
+    }
+
+    #[test]
+    fn what_a_device_calls_itself_cannot_break_the_file() {
+        let svg = picture("<GPU & \"co\">", &[], 10, |_, _| Ok(()));
+        assert!(
+            svg.contains("&lt;GPU &amp;") && !svg.contains("<GPU"),
+            "{svg}"
+        );
+    }
+}
