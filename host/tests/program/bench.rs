@@ -19,42 +19,71 @@ fn bench(folder: &Path, arguments: &str) -> Ended {
 }
 
 #[test]
-fn a_batch_is_in_every_file_and_compared_with_batches_alone() {
+fn what_is_computed_is_in_the_table_and_in_the_results_and_nothing_else_is_compared_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let what = "--kernel double-buffer,cpu-ikj --shape 9x12x20 --runs 3";
-    let batch = format!("{what} --batch 3");
-    let table = bench(folder.path(), &format!("{batch} {FILES}")).succeeded();
-    assert_contains(&table, &["9 x 12 x 20 (m x n x k) of f32, a batch of 3\n"]);
-    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
-    assert!(results.all_proven());
-    for record in &results.sizes[0].results {
-        assert_eq!(record.batch, Some(3));
-        let flops = record.flops_per_s.unwrap() * record.time_median_s.unwrap();
-        approx::assert_relative_eq!(flops, 3.0 * 2.0 * 9.0 * 12.0 * 20.0, max_relative = 1e-9);
+    type Check = fn(&Record) -> bool;
+    let cases: [(&str, &str, &str, Check); 4] = [
+        (
+            "naive,cpu-ikj",
+            "--alpha -2 --beta 0.5",
+            ", alpha -2, beta 0.5\n",
+            |record| (record.alpha, record.beta) == (-2.0, 0.5),
+        ),
+        (
+            "all,auto",
+            "--transpose-a",
+            ", A stored transposed\n",
+            |record| {
+                (record.transpose_a, record.transpose_b) == (true, false)
+                    && [record.lda, record.ldb] == [Some(9), Some(12)]
+            },
+        ),
+        (
+            "all,auto,cpu-ikj,cpu-rows",
+            "--padding 3",
+            ", lda 23, ldb 15, ldc 15\n",
+            |record| [record.lda, record.ldb, record.ldc] == [23, 15, 15].map(Some),
+        ),
+        (
+            "double-buffer,cpu-ikj",
+            "--batch 3",
+            ", a batch of 3\n",
+            |record| {
+                let flops = record.flops_per_s.unwrap() * record.time_median_s.unwrap();
+                record.batch == Some(3) && (flops / (6.0 * 9.0 * 12.0 * 20.0) - 1.0).abs() < 1e-9
+            },
+        ),
+    ];
+    for (kernels, options, head, is_right) in cases {
+        let what = format!("--kernel {kernels} --shape 9x12x20");
+        let table = bench(folder.path(), &format!("{what} {options} {FILES}")).succeeded();
+        let head = format!("9 x 12 x 20 (m x n x k) of f32{head}");
+        assert_contains(&table, &[&head]);
+        let results = results(folder.path());
+        assert!(results.all_proven(), "{options}");
+        let records = &results.sizes[0].results;
+        assert!(records.iter().all(is_right), "{options}: {records:?}");
+        // Otherwise stored, scaled or repeated it is other work.
+        let compared = |options: &str| {
+            let arguments = format!("{what} {options} --compare b.json");
+            let table = bench(folder.path(), &arguments).succeeded();
+            !table.contains("Nothing was measured in both.\n")
+        };
+        assert!(compared(options) && !compared(""), "{options}");
     }
-    let text = read("b.csv");
-    let mut csv = csv::Reader::from_reader(text.as_bytes());
-    let columns = csv.headers().unwrap().clone();
-    let column = columns.iter().position(|name| name == "batch").unwrap();
-    for line in csv.records() {
-        assert_eq!(&line.unwrap()[column], "3");
+    for wrong in [
+        "--kernel tiled-32 --dtype i32 --sizes 8 --alpha 0.5",
+        "--kernel cpu --sizes 8 --transpose-b",
+        "--sizes 8 --padding -1",
+    ] {
+        bench(folder.path(), wrong).refused(2);
     }
-    for line in read("b.jsonl").lines() {
-        assert_eq!(serde_json::from_str::<Record>(line).unwrap().batch, Some(3));
-    }
-    assert_contains(&read("b.md"), &["a batch of 3"]);
-    let compared = |more: &str| {
-        let arguments = format!("{more} --compare b.json --json now.json");
-        bench(folder.path(), &arguments).succeeded();
-        serde_json::from_str::<Results>(&read("now.json"))
-            .unwrap()
-            .comparison
-    };
-    let with_batch = compared(&batch);
-    assert_eq!(with_batch.len(), 2);
-    assert!(with_batch.iter().all(|compared| compared.batch == Some(3)));
-    assert_eq!(compared(what), []);
+}
+
+/// What `--json b.json` has written.
+fn results(folder: &Path) -> Results {
+    let text = fs::read_to_string(folder.join("b.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// The options for every file.
@@ -72,7 +101,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let expected = ["16 x 16 x 16", "32 x 32 x 32", "3 x 40 x 5"];
     let expected = expected.map(|shape| format!("{shape} (m x n x k) of f32"));
     assert_eq!(heads.collect::<Vec<_>>(), expected);
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let results = results(folder.path());
     assert!(results.all_proven());
     assert_eq!(results.kernels(), ["naive", "tiled-16"]);
     assert_eq!(results.sizes.len(), 3);
@@ -143,7 +172,7 @@ fn the_time_of_every_run_is_in_json_with_its_statistics() {
     let what = "--kernel naive,cpu-ikj --sizes 16 --runs 7 --json b.json --csv b.csv";
     bench(folder.path(), what).succeeded();
     let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let results = results(folder.path());
     for record in &results.sizes[0].results {
         assert_eq!((record.times_s.len(), record.runs), (7, Some(7)));
         assert!(record.time_stddev_s >= Some(0.0) && record.outliers < Some(7));
@@ -153,8 +182,7 @@ fn the_time_of_every_run_is_in_json_with_its_statistics() {
     assert!(!csv.contains("times_s"), "{csv}");
     // Of a single run there is no deviation.
     bench(folder.path(), "--kernel naive --sizes 16 --json b.json").succeeded();
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
-    let record = &results.sizes[0].results[0];
+    let record = &self::results(folder.path()).sizes[0].results[0];
     assert_eq!((record.time_stddev_s, record.outliers), (None, Some(0)));
     assert_eq!(record.time_mean_s, record.time_median_s);
 }
@@ -272,8 +300,7 @@ fn sizes_are_numbers_multiples_and_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let what = "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json";
     bench(folder.path(), what).succeeded();
-    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
-    let results: Results = serde_json::from_str(&text).unwrap();
+    let results = results(folder.path());
     let sizes: Vec<usize> = results.sizes.iter().map(|size| size.m).collect();
     assert_eq!(sizes, [8, 16, 24, 4]);
     for wrong in ["8:24", "24:8:8", "8:24:0", "many"] {
@@ -296,8 +323,7 @@ fn cpu_rungs_are_measured_beside_kernels_and_alone() {
         &table,
         &["device  simulator", "| naive", "| cpu-ikj", "| cpu-rows"],
     );
-    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
-    let results: Results = serde_json::from_str(&text).unwrap();
+    let results = results(folder.path());
     let records = &results.sizes[0].results;
     assert_eq!((records[1].threads, records[2].threads), (Some(1), Some(2)));
     assert!(
@@ -352,7 +378,7 @@ fn an_interrupt_keeps_the_shapes_that_are_finished() {
         program.stderr(),
         "note: 1 of 2 shapes were finished, and the files hold them.\ninterrupted\n"
     );
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let results = results(folder.path());
     assert!(results.all_proven());
     assert_eq!(results.sizes.len(), 1);
     assert_eq!(read("b.csv").lines().count(), 2);
@@ -476,7 +502,7 @@ fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them()
             "Nothing was measured beside cuBLAS.",
         ],
     );
-    let results: Results = serde_json::from_str(&read("b.json")).unwrap();
+    let results = results(folder.path());
     assert!(results.all_proven());
     assert_eq!(results.kernels(), ["auto"]);
     for size in &results.sizes {
@@ -486,74 +512,4 @@ fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them()
     assert_eq!(read("b.csv").lines().count(), 1 + results.sizes.len());
     assert!(read("b.md").starts_with("# Shapes\n"));
     assert!(!read("new/plots/ratios.svg").is_empty());
-}
-
-#[test]
-fn alpha_and_beta_are_those_of_every_product() {
-    let folder = tempfile::tempdir().unwrap();
-    let what = "--kernel naive,cpu-ikj --sizes 8 --alpha -2 --beta 0.5 --json b.json";
-    let table = bench(folder.path(), what).succeeded();
-    assert_contains(
-        &table,
-        &["8 x 8 x 8 (m x n x k) of f32, alpha -2, beta 0.5\n"],
-    );
-    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
-    let results: Results = serde_json::from_str(&text).unwrap();
-    assert!(results.all_proven());
-    for record in &results.sizes[0].results {
-        assert_eq!((record.alpha, record.beta), (-2.0, 0.5));
-    }
-    let what = "--kernel tiled-32 --dtype i32 --sizes 8 --alpha 0.5";
-    let error = bench(folder.path(), what).refused(2);
-    assert_contains(&error, &["alpha is 0.5, but"]);
-}
-
-#[test]
-fn results_tell_how_matrices_were_stored() {
-    let folder = tempfile::tempdir().unwrap();
-    let shape = "--kernel all,auto --shape 9x12x20";
-    let ended = bench(
-        folder.path(),
-        &format!("{shape} --transpose-a --json b.json --csv b.csv"),
-    );
-    let head = "9 x 12 x 20 (m x n x k) of f32, A stored transposed\n";
-    assert_contains(&ended.succeeded(), &[head]);
-    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
-    let results: Results = serde_json::from_str(&text).unwrap();
-    assert!(results.all_proven());
-    for record in &results.sizes[0].results {
-        assert_eq!((record.transpose_a, record.transpose_b), (true, false));
-        assert_eq!([record.lda, record.ldb], [Some(9), Some(12)]);
-    }
-    // Otherwise stored, it is other work.
-    let table = bench(folder.path(), &format!("{shape} --compare b.json")).succeeded();
-    assert_contains(&table, &["Nothing was measured in both.\n"]);
-    bench(folder.path(), "--kernel cpu --sizes 8 --transpose-b").refused(2);
-}
-
-#[test]
-fn padding_makes_leading_dimensions_that_the_results_tell_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let kernels = "--kernel all,auto,cpu-ikj,cpu-rows --shape 9x12x20";
-    let ended = bench(
-        folder.path(),
-        &format!("{kernels} --padding 3 --json b.json"),
-    );
-    let head = "9 x 12 x 20 (m x n x k) of f32, lda 23, ldb 15, ldc 15\n";
-    assert_contains(&ended.succeeded(), &[head]);
-    let text = fs::read_to_string(folder.path().join("b.json")).unwrap();
-    let results: Results = serde_json::from_str(&text).unwrap();
-    assert!(results.all_proven());
-    for record in &results.sizes[0].results {
-        let leading = [record.lda, record.ldb, record.ldc];
-        assert_eq!(leading, [Some(23), Some(15), Some(15)]);
-    }
-    // Without it, nothing is the same work.
-    let without = "--kernel naive --shape 9x12x20 --compare b.json";
-    let table = bench(folder.path(), without).succeeded();
-    assert_contains(&table, &["Nothing was measured in both.\n", "only in "]);
-    let with = "--kernel naive --shape 9x12x20 --padding 3 --compare b.json";
-    let table = bench(folder.path(), with).succeeded();
-    assert_contains(&table, &["| naive  | 9 x 12 x 20 |"]);
-    bench(folder.path(), "--sizes 8 --padding -1").refused(2);
 }

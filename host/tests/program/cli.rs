@@ -89,49 +89,38 @@ fn several_devices_multiply_a_and_b_of_16_bits_into_either_type_of_c() {
 
 #[test]
 fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
-    let named = small("--kernel tiled-32,Tensor-Core");
-    assert_eq!(named.code, Some(2));
-    let said = "Kernel `tensor-core` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`.";
-    assert!(named.err.contains(said), "{}", named.err);
-    let matched = small("--kernel t*");
-    let said = "not run: tensor-core, since f32 would be rounded to tf32";
-    assert!(matched.err.contains(said), "{}", matched.err);
-    let report = matched.succeeded();
-    assert!(report.contains("tiled-32: proven right") && !report.contains("tensor-core"));
-    let allowed = small("--kernel tensor-core --math tf32").succeeded();
-    assert_contains(&allowed, &["tensor-core: proven right\n    exact: all"]);
-    let refused = small("--kernel tensor-core --math split");
-    assert_eq!(refused.code, Some(2));
-}
-
-#[test]
-fn f32_is_split_into_two_f16_only_where_that_is_allowed() {
-    let named = small("--kernel Split-FP32");
-    assert_eq!(named.code, Some(2));
-    let said = "Kernel `split-fp32` splits f32 into two f16, with bounds of their own: allow that by `--math split`.";
-    assert!(named.err.contains(said), "{}", named.err);
-    let matched = small("--kernel s*,tiled-32");
-    let said =
-        "not run: split-fp32, since f32 would be split into two f16; `--math split` allows it";
-    assert!(matched.err.contains(said), "{}", matched.err);
-    for math in ["split", "tf32"] {
-        let allowed = small(&format!("--kernel split-fp32 --math {math}")).succeeded();
-        assert_contains(&allowed, &["split-fp32: proven right\n    exact: all"]);
-    }
-}
-
-#[test]
-fn auto_runs_what_suits_the_shape_and_says_what() {
-    for data_type in ["f32", "f64", "i32"] {
-        let options = format!("--kernel auto,tiled-16 --dtype {data_type} --beta 2");
-        assert_contains(
-            &small(&options).succeeded(),
-            &[
-                "| auto ",
-                "auto: proven right\n    chosen: ",
-                "tiled-16: proven right\n    exact",
-            ],
-        );
+    for (kernel, named, pattern, skipped, allowed) in [
+        (
+            "tensor-core",
+            "rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`.",
+            "t*",
+            "since f32 would be rounded to tf32",
+            &["tf32"][..],
+        ),
+        (
+            "split-fp32",
+            "splits f32 into two f16, with bounds of their own: allow that by `--math split`.",
+            "s*,tiled-32",
+            "since f32 would be split into two f16; `--math split` allows it",
+            &["split", "tf32"],
+        ),
+    ] {
+        let refused = small(&format!("--kernel tiled-32,{}", kernel.to_uppercase())).refused(2);
+        assert_contains(&refused, &[&format!("Kernel `{kernel}` {named}")]);
+        let matched = small(&format!("--kernel {pattern}"));
+        assert_contains(&matched.err, &[&format!("not run: {kernel}, {skipped}")]);
+        let report = matched.succeeded();
+        assert!(report.contains("tiled-32: proven right") && !report.contains(kernel));
+        for math in ["tf32", "split"] {
+            let ended = small(&format!("--kernel {kernel} --math {math}"));
+            match allowed.contains(&math) {
+                true => {
+                    let proven = format!("{kernel}: proven right\n    exact: all");
+                    assert_contains(&ended.succeeded(), &[&proven]);
+                }
+                false => drop(ended.refused(2)),
+            }
+        }
     }
 }
 
@@ -154,18 +143,6 @@ fn where_a_kernel_copies_b_its_variant_that_does_not_is_named() {
     let text = run("bench --device sim --sizes 64 --kernel warp-specialized --transpose-b");
     let expected = format!("\nwarp-specialized: {note}");
     assert_contains(&text.succeeded(), &[&expected]);
-}
-
-#[test]
-fn tuning_needs_a_gpu() {
-    let error = run("tune --device sim --sizes 64").refused(2);
-    let why = "error: `rust-gemm tune` measures GPUs, ";
-    assert!(error.starts_with(why), "{error}");
-    // Whatever is missing here, the simulator does not replace it.
-    for arguments in ["tune --device cuda:99 --sizes 64", "tune --list"] {
-        let error = run(arguments).err;
-        assert!(!error.contains("--device sim"), "{error}");
-    }
 }
 
 #[test]
@@ -221,47 +198,60 @@ fn a_gpu_kernel_and_a_cpu_rung_stand_in_one_report() {
 }
 
 #[test]
-fn an_unknown_kernel_is_a_usage_error_that_suggests_what_was_meant() {
-    let error = small("--kernel naive,tilde").refused(2);
-    let why =
-        "error: There is no kernel `tilde`; did you mean `tiled`? `rust-gemm --list` shows all.\n";
-    assert_eq!(error, why);
-}
-
-#[test]
-fn kernels_are_named_in_any_case_and_by_patterns() {
-    let report = json("--kernel TILED-*,cpu-r*");
-    let results = report["results"].as_array().unwrap().iter();
-    let names: Vec<&str> = results
-        .map(|result| result["kernel"].as_str().unwrap())
-        .collect();
-    for name in ["tiled-32", "tiled-16", "tiled-kahan-32", "cpu-rows"] {
-        assert!(names.contains(&name), "{names:?}");
-    }
-    small("--kernel sync*").refused(2);
-}
-
-#[test]
-fn a_request_that_makes_no_sense_is_a_usage_error() {
-    for arguments in [
-        "--kernel double-buffer --dtype i32",
-        "--dtype i32 --kernel tiled --alpha 0.5",
-        "--beta nan",
-        "--baseline cublas",
-        "--size many",
+fn a_request_that_makes_no_sense_is_a_usage_error_that_says_why() {
+    for (arguments, why) in [
+        (
+            "--kernel naive,tilde",
+            "error: There is no kernel `tilde`; did you mean `tiled`? `rust-gemm --list` shows all.\n",
+        ),
+        ("--kernel sync*", "No kernel's name matches `sync*`"),
+        (
+            "--kernel double-buffer --dtype i32",
+            "does not multiply i32",
+        ),
+        (
+            "--dtype i32 --kernel tiled-32 --alpha -1.3",
+            "error: alpha is -1.3, but for matrices of i32 it must be a whole number that i32 can represent.\n",
+        ),
+        (
+            "--kernel naive --beta nan",
+            "error: beta is NaN, but for matrices of f32 it must be a finite number ",
+        ),
+        (
+            "--device sim --kernel naive --size 8 --baseline cublas",
+            "cuBLAS",
+        ),
+        (
+            "--size 1.5k",
+            "a size is a whole number such as 1000, or 4k for 4096",
+        ),
+        (
+            "--batch 0",
+            "0 is not in 1..=1048576: a batch has at least one product",
+        ),
+        ("--batch 1025k", "1049600 is not in 1..=1048576"),
+        ("--batch 2 --out d.npy", "--out"),
+        ("--batch 2 --a a.npy --b b.npy", "--batch"),
+        (
+            "--batch 2 --device sim+sim --size 8",
+            "`--batch` needs one device",
+        ),
+        ("bench --preset report --batch 2", "leave `--batch` out"),
+        ("--a a.npy --b b.npy --padding 3", "--padding"),
+        ("--kernel cpu-ikj --size 8 --transpose-a", "--transpose-a"),
+        ("--kernel cpu-ikj --size 8 --transpose-b", "--transpose-b"),
+        (
+            "tune --device sim --sizes 64",
+            "`rust-gemm tune` measures GPUs, ",
+        ),
+        ("ptx", "<KERNEL>"),
+        ("ptx tilde", "There is no kernel `tilde`"),
+        ("ptx naive --raw --sass", "cannot be used with"),
+        ("ptx naive --sass --arch sm_35", "sm_35"),
+        ("ptx naive --statistics", "--sass"),
     ] {
-        small(arguments).refused(2);
+        assert_contains(&run(arguments).refused(2), &[why]);
     }
-}
-
-#[test]
-fn a_factor_that_the_type_cannot_represent_is_named_in_plain_english() {
-    let error = small("--dtype i32 --kernel tiled-32 --alpha -1.3").refused(2);
-    let why = "error: alpha is -1.3, but for matrices of i32 it must be a whole number that i32 can represent.\n";
-    assert_eq!(error, why);
-    let error = small("--kernel naive --beta nan").refused(2);
-    let why = "error: beta is NaN, but for matrices of f32 it must be a finite number ";
-    assert!(error.starts_with(why), "{error}");
 }
 
 #[test]
@@ -270,33 +260,6 @@ fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
     assert!(error.starts_with("error: "), "{error}");
     let error = run("--device sim --size 18446744073709551615").refused(1);
     assert_contains(&error, &[" needs about 1.1e31 GiB of memory"]);
-}
-
-#[test]
-fn json_holds_every_documented_field() {
-    let report = json("--kernel tiled-16 --beta 0.5 --runs 3");
-    assert_eq!(report["schema"], 1);
-    assert_eq!(report["backend"], "simulator");
-    let result = &report["results"][0];
-    assert_eq!(result["kernel"], "tiled-16");
-    for (key, value) in [
-        ("m", 17),
-        ("n", 33),
-        ("k", 65),
-        ("grid_x", 3),
-        ("grid_y", 2),
-    ] {
-        assert_eq!(result[key], value, "{key}");
-    }
-    assert_eq!(result["beta"], 0.5);
-    assert_eq!(result["proven"], true);
-    assert_eq!(result["runs"], 3);
-    let number = |key: &str| result[key].as_f64().expect(key);
-    assert!(number("largest_error") <= number("error_bound"));
-    let times = ["time_min_s", "time_median_s", "time_max_s"].map(number);
-    assert!(0.0 < times[0] && times.is_sorted());
-    assert!(number("flops_per_s") > 0.0);
-    assert_eq!(result["ratio_to_cublas"], Value::Null);
 }
 
 #[test]
@@ -315,8 +278,6 @@ fn padding_is_a_part_of_the_leading_dimensions() {
             );
         }
     }
-    let error = run("--a a.npy --b b.npy --padding 3").refused(2);
-    assert_contains(&error, &["--padding"]);
 }
 
 #[test]
@@ -381,29 +342,6 @@ fn every_product_of_a_batch_is_proven_and_counts() {
 }
 
 #[test]
-fn what_does_not_go_with_a_batch_is_named() {
-    for (arguments, why) in [
-        (
-            "--batch 0",
-            "0 is not in 1..=1048576: a batch has at least one product",
-        ),
-        ("--batch 2k --batch-size 3", "--batch-size"),
-        ("--batch 1025k", "1049600 is not in 1..=1048576"),
-        ("--batch many", "a size is a whole number"),
-        ("--batch 2 --out d.npy", "--out"),
-        ("--batch 2 --a a.npy --b b.npy", "--batch"),
-        (
-            "--batch 2 --device sim+sim --size 8",
-            "`--batch` needs one device",
-        ),
-        ("bench --preset report --batch 2", "leave `--batch` out"),
-        ("bench --preset shapes --batch 2", "leave `--batch` out"),
-    ] {
-        assert_contains(&run(arguments).refused(2), &[why]);
-    }
-}
-
-#[test]
 fn transposed_matrices_are_proven_on_every_kernel_of_every_type() {
     for transposes in [
         "--transpose-a",
@@ -415,16 +353,6 @@ fn transposed_matrices_are_proven_on_every_kernel_of_every_type() {
             let report = small(&format!("{what} {transposes}")).succeeded();
             assert_contains(&report, &["stored transposed, lda ", ": proven right"]);
         }
-    }
-    for option in ["--transpose-a", "--transpose-b"] {
-        let error = small(&format!("--kernel cpu-ikj {option}")).refused(2);
-        assert_contains(
-            &error,
-            &[
-                "`cpu-ikj` multiplies matrices that are not transposed",
-                option,
-            ],
-        );
     }
 }
 
@@ -464,23 +392,6 @@ fn a_single_thing_is_counted_in_the_singular() {
         let wrong = format!(" 1 {word}");
         assert!(!text.contains(&wrong), "{wrong} in:\n{text}");
     }
-}
-
-#[test]
-fn csv_has_a_line_a_kernel_and_the_fields_of_json_that_are_no_lists_as_columns() {
-    let csv = small("--kernel naive,tiled-16 --format csv").succeeded();
-    let mut reader = csv::Reader::from_reader(csv.as_bytes());
-    let mut columns: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
-    let records = reader.records().map(Result::unwrap);
-    let kernels: Vec<String> = records.map(|record| record[0].to_string()).collect();
-    assert_eq!(kernels, ["naive", "tiled-16"]);
-    let report = json("--kernel naive,tiled-16");
-    let record = report["results"][0].as_object().unwrap();
-    let fields = record.iter().filter(|(_, value)| !value.is_array());
-    let mut keys: Vec<&String> = fields.map(|(key, _)| key).collect();
-    keys.sort();
-    columns.sort();
-    assert_eq!(keys, columns.iter().collect::<Vec<_>>());
 }
 
 #[test]
@@ -537,39 +448,9 @@ fn a_list_fits_80_columns_and_comes_in_every_format() {
 }
 
 #[test]
-fn a_list_and_a_report_mean_the_same_by_the_same_name() {
-    let list = run("--list --format json").succeeded();
-    let list: Value = serde_json::from_str(&list).unwrap();
-    let families = list["kernels"].as_array().unwrap().iter();
-    let variants = families.flat_map(|family| family["variants"].as_array().unwrap());
-    let rungs = list["cpu_rungs"].as_array().unwrap();
-    let listed: Vec<&Value> = variants.chain(rungs).collect();
-    let report = json("--kernel naive,tiled-16,cpu-rows");
-    for record in report["results"].as_array().unwrap() {
-        let named = |entry: &&&Value| entry["kernel"] == record["kernel"];
-        let entry = listed.iter().find(named).unwrap();
-        for (name, value) in entry.as_object().unwrap() {
-            let same = record.get(name).is_none_or(|other| other == value);
-            assert!(same, "{name} of {}", record["kernel"]);
-        }
-    }
-}
-
-#[test]
-fn sizes_are_spelled_with_k_too_and_a_wrong_one_is_explained() {
-    let report = run("--device sim --kernel cpu-ikj --size 1k --m 3 --n 2 --format json");
-    let report: Value = serde_json::from_str(&report.succeeded()).unwrap();
-    assert_eq!(report["results"][0]["k"], 1024);
-    let error = small("--size 1.5k").refused(2);
-    assert_contains(
-        &error,
-        &["a size is a whole number such as 1000, or 4k for 4096"],
-    );
-}
-
-/// Runs with a reader that goes away at once.
-fn unread(arguments: &str) {
-    let mut child = command(Path::new("."), arguments)
+fn a_reader_that_goes_away_at_once_is_no_error() {
+    let arguments = format!("{SMALL} --kernel naive");
+    let mut child = command(Path::new("."), &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -578,19 +459,6 @@ fn unread(arguments: &str) {
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-}
-
-#[test]
-fn a_closed_pipe_is_no_panic() {
-    unread(&format!("{SMALL} --kernel naive"));
-}
-
-#[test]
-fn a_reader_that_stops_reading_a_listing_is_no_error() {
-    // Without PTX nothing is written, as another test shows.
-    if has_ptx() {
-        unread("ptx all");
-    }
 }
 
 /// Whether this build has PTX; where it has none, `ptx` must say so.
@@ -649,20 +517,6 @@ fn ptx_is_the_newest_that_the_gpu_takes() {
         if let Some(module) = listed(&format!("naive --raw --arch {gpu}")) {
             assert_contains(&module, &[&format!(".target {target}\n")]);
         }
-    }
-}
-
-#[test]
-fn a_listing_that_cannot_exist_is_a_usage_error() {
-    for arguments in [
-        "ptx",
-        "ptx tilde",
-        "ptx double-buffer --dtype i32",
-        "ptx naive --raw --sass",
-        "ptx naive --sass --arch sm_35",
-        "ptx naive --statistics",
-    ] {
-        run(arguments).refused(2);
     }
 }
 

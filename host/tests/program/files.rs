@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{FileTypeExt, symlink};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -239,25 +239,6 @@ fn a_damaged_file_fails_before_anything_is_run_or_written() {
     assert_eq!(folder.names(), ["a.npy", "b.npy"]);
 }
 
-#[test]
-fn a_target_that_cannot_be_written_fails_before_anything_is_run() {
-    let folder = Folder::new();
-    let absolute = folder.path("none/d.npy").display().to_string();
-    let no_folder = "cannot be written: there is no folder";
-    for (target, why) in [
-        ("none/d.npy", no_folder),
-        (&absolute, no_folder),
-        (
-            "/proc/d.npy",
-            "cannot be written: no file can be made in `/proc`: no such file or directory",
-        ),
-    ] {
-        let arguments = format!("--size 100000 --kernel naive --out {target}");
-        folder.refuses(&arguments, 1, why);
-    }
-}
-
-/// A small problem, whose C is the same in every run.
 /// f32 has 3 * 257 + 1, which bf16 has not, and f16 only where it is no sum.
 #[test]
 fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
@@ -290,24 +271,13 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
     check(F16::from_f32(1.0), "f16-f32");
 }
 
+/// A small problem, whose C is the same in every run.
 const SMALL: &str = "--device sim --kernel naive --size 16";
 
 /// The .npy file of [`SMALL`]'s C.
 fn small_npy(folder: &Folder) -> Vec<u8> {
     run_in(folder.0.path(), &format!("{SMALL} --out plain.npy")).succeeded();
     fs::read(folder.path("plain.npy")).unwrap()
-}
-
-#[test]
-fn a_link_to_a_file_that_is_not_there_is_followed_and_stays() {
-    let folder = Folder::new();
-    let npy = small_npy(&folder);
-    symlink("there.npy", folder.path("link.npy")).unwrap();
-    run_in(folder.0.path(), &format!("{SMALL} --out link.npy")).succeeded();
-    let link = fs::symlink_metadata(folder.path("link.npy")).unwrap();
-    assert!(link.is_symlink());
-    assert_eq!(fs::read(folder.path("there.npy")).unwrap(), npy);
-    assert_eq!(folder.names(), ["link.npy", "plain.npy", "there.npy"]);
 }
 
 #[test]
@@ -337,29 +307,19 @@ fn standard_output_gets_c_where_it_stands_and_standard_error_the_report() {
 }
 
 #[test]
-fn a_pipe_gets_c_and_nothing_else() {
+fn a_pipe_gets_c_alone_and_the_other_stream_the_report() {
     let folder = Folder::new();
     let npy = small_npy(&folder);
-    let output = command(
-        folder.0.path(),
-        &format!("{SMALL} --out /dev/stdout --format json"),
-    )
-    .output()
-    .unwrap();
-    assert!(output.status.success() && output.stdout == npy);
-    serde_json::from_slice::<Value>(&output.stderr).expect("the report is on standard error");
-}
-
-#[test]
-fn standard_error_gets_c_and_standard_output_the_report() {
-    let folder = Folder::new();
-    let npy = small_npy(&folder);
-    let output = command(folder.0.path(), &format!("{SMALL} --out /dev/stderr"))
-        .output()
-        .unwrap();
-    assert!(output.status.success() && output.stderr == npy);
-    let report = String::from_utf8(output.stdout).unwrap();
-    assert_contains(&report, &["naive: proven right"]);
+    for target in ["/dev/stdout", "/dev/stderr"] {
+        let arguments = format!("{SMALL} --out {target} --format json");
+        let output = command(folder.0.path(), &arguments).output().unwrap();
+        let [c, report] = match target {
+            "/dev/stdout" => [output.stdout, output.stderr],
+            _ => [output.stderr, output.stdout],
+        };
+        assert!(output.status.success() && c == npy);
+        serde_json::from_slice::<Value>(&report).expect("the report is on the other stream");
+    }
 }
 
 #[test]
@@ -386,20 +346,16 @@ fn a_named_pipe_is_written_to_and_stays() {
 }
 
 #[test]
-fn a_device_is_written_to() {
+fn a_device_is_written_to_and_what_cannot_be_is_said_before_anything_runs() {
     let folder = Folder::new();
     let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/null"));
     assert_contains(&report.succeeded(), &["C is in /dev/null"]);
     let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/full"));
     let why = "error: `/dev/full` cannot be written: no space left on device.\n";
     assert_eq!((report.code, report.err.as_str()), (Some(1), why));
-}
-
-#[test]
-fn a_descriptor_that_is_not_open_for_writing_is_refused() {
-    let folder = Folder::new();
-    for target in ["/dev/stdin", "/dev/fd/99"] {
-        let arguments = format!("--size 100000 --kernel naive --out {target}");
+    for target in ["/dev/stdin", "/dev/fd/99", "none/d.npy", "/proc/d.npy"] {
+        // More than any memory holds: it would fail otherwise if it ran.
+        let arguments = format!("--size 1000000000 --kernel naive --out {target}");
         folder.refuses(&arguments, 1, &format!("`{target}` cannot be written: "));
     }
 }
@@ -503,50 +459,36 @@ fn writes_in(process: u32, folder: &Path) -> bool {
         .any(|file| file.to_string_lossy().ends_with(" (deleted)"))
 }
 
-/// Minutes of work, ended by the last of these signals once its output is open; what it says.
-fn ended_by(signals: &[&str], number: i32, says: &str) {
-    let folder = Folder::new();
-    fs::write(folder.path("d.npy"), "old").unwrap();
-    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
-    let mut program = Started::new(command(folder.0.path(), arguments));
-    wait_until("opened", || writes_in(program.id(), folder.0.path()));
-    for signal in signals {
+/// What takes minutes.
+const MINUTES: &str = "--device sim --kernel naive --size 4096 --out d.npy";
+
+#[test]
+fn a_signal_leaves_the_target_as_it_was_and_nothing_else() {
+    for (signal, number, says) in [
+        ("INT", 2, "interrupted\n"),
+        ("TERM", 15, "interrupted\n"),
+        ("HUP", 1, "interrupted\n"),
+        ("KILL", 9, ""),
+    ] {
+        let folder = Folder::new();
+        fs::write(folder.path("d.npy"), "old").unwrap();
+        let mut program = Started::new(command(folder.0.path(), MINUTES));
+        wait_until("opened", || writes_in(program.id(), folder.0.path()));
         program.send(signal);
+        assert_eq!(program.ended().signal(), Some(number));
+        assert_eq!(program.rest_of_stdout(), "");
+        assert_eq!(program.stderr(), says);
+        assert_eq!(folder.names(), ["d.npy"]);
+        assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
     }
-    assert_eq!(program.ended().signal(), Some(number));
-    assert_eq!(program.rest_of_stdout(), "");
-    assert_eq!(program.stderr(), says);
-    assert_eq!(folder.names(), ["d.npy"]);
-    assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
-}
-
-#[test]
-fn ctrl_c_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by(&["INT"], 2, "interrupted\n");
-}
-
-#[test]
-fn a_polite_kill_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by(&["TERM"], 15, "interrupted\n");
-}
-
-#[test]
-fn a_terminal_that_is_closed_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by(&["HUP"], 1, "interrupted\n");
-}
-
-#[test]
-fn a_kill_that_no_program_can_handle_leaves_the_target_as_it_was_and_nothing_else() {
-    ended_by(&["KILL"], 9, "");
 }
 
 #[test]
 fn a_shell_reports_the_statuses_of_a_program_that_a_signal_ended() {
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let folder = Folder::new();
-        let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
         // The shell stays, as it has something to say afterwards.
-        let mut shell = Started::new(in_shell("\"$@\"; echo $?", folder.0.path(), arguments));
+        let mut shell = Started::new(in_shell("\"$@\"; echo $?", folder.0.path(), MINUTES));
         let mut process = None;
         wait_until("opened", || {
             process = child_of(shell.id());
@@ -566,10 +508,9 @@ fn child_of(process: u32) -> Option<u32> {
 #[test]
 fn a_signal_that_it_was_told_to_ignore_does_not_end_it() {
     let folder = Folder::new();
-    let arguments = "--device sim --kernel naive --size 4096 --out d.npy";
     // As `nohup` does.
     let script = "trap '' HUP; exec \"$@\"";
-    let mut program = Started::new(in_shell(script, folder.0.path(), arguments));
+    let mut program = Started::new(in_shell(script, folder.0.path(), MINUTES));
     wait_until("opened", || writes_in(program.id(), folder.0.path()));
     program.send("HUP");
     program.send("TERM");

@@ -62,25 +62,127 @@ fn assert_refused(bytes: &[u8], expected: &str) {
 }
 
 #[test]
-fn what_does_not_begin_as_a_npy_file_is_none() {
+fn a_file_that_holds_no_matrix_is_refused_by_its_own_sentence() {
+    let none = "is not a .npy file: it does not begin with \\x93";
+    let damaged = "has a header that is not a Python dictionary";
+    let lacks = "has a header that lacks one of the keys";
     for bytes in [
         &b""[..],
         b"1,2,3\n",
         b"\x93NUMPX\x01\x00v\x00",
-        b"PK\x03\x04 a file of numpy.savez",
+        b"PK\x03\x04",
     ] {
-        assert_refused(bytes, "is not a .npy file: it does not begin with \\x93");
+        assert_refused(bytes, none);
+    }
+    for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
+        let mut bytes = file(&of_shape("(1, 1)"), &[0; 4]);
+        bytes[6..8].copy_from_slice(&[major, minor]);
+        let expected = format!("is of version {major}.{minor} of the .npy format, but only 1.0");
+        assert_refused(&bytes, &expected);
+    }
+    // A header of gigabytes, before memory is allocated for it.
+    let mut bytes = version(2, &of_shape("(1, 1)"), &[0; 4]);
+    bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_refused(&bytes, "ends within its header");
+    let long = of_shape("(1, 1)") + &" ".repeat(10_000);
+    assert_refused(&version(2, &long, &[0; 4]), "has a header of 10");
+    let mut unended = file(&of_shape("(1, 1)"), &[0; 4]);
+    let newline = unended.len() - 5;
+    unended[newline] = b' ';
+    assert_refused(&unended, damaged);
+    for (header, expected) in [
+        ("", damaged),
+        ("nonsense", damaged),
+        ("[1, 2]", damaged),
+        ("{'descr': '<f4'", damaged),
+        (
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)} trailing",
+            damaged,
+        ),
+        (
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1),\u{e9}}",
+            damaged,
+        ),
+        (&"(".repeat(800), damaged),
+        (&"{'descr':".repeat(800), damaged),
+        ("{}", lacks),
+        ("{'descr': '<f4', 'fortran_order': False}", lacks),
+        ("{'descr': '<f4', 'shape': (1, 1)}", lacks),
+        ("{'fortran_order': False, 'shape': (1, 1)}", lacks),
+        (
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), 'comment': 'mine', }",
+            "has a header with the key 'comment', but only",
+        ),
+        (
+            &header_line("'<f4'", "1", "(1, 1)"),
+            "has 1 for the key `fortran_order`",
+        ),
+    ] {
+        assert_refused(&file(header, &[0; 4]), expected);
+    }
+    let no_size = "but only integers from 0 to 2^64 - 1 can be sizes";
+    for (shape, expected) in [
+        ("3", "has the shape "),
+        ("'3x4'", "has the shape "),
+        ("(1.5, 2)", "has the shape "),
+        ("(None, 2)", "has the shape "),
+        ("[1, 1]", "has the shape "),
+        ("(-1, 4)", &format!("has the shape (-1, 4), {no_size}")),
+        (
+            "(18446744073709551616, 1)",
+            &format!("has the shape (18446744073709551616, 1), {no_size}"),
+        ),
+        ("()", "is of dimension 0, but a matrix is of dimension 2"),
+        ("(2,)", "is of dimension 1, but a matrix is of dimension 2"),
+        (
+            "(1, 2, 1)",
+            "is of dimension 3, but a matrix is of dimension 2",
+        ),
+    ] {
+        assert_refused(&file(&of_shape(shape), &[0; 4]), expected);
+    }
+    for shape in [
+        "(4294967296, 4294967296)",
+        "(9223372036854775808, 2)",
+        "(1, 4611686018427387904)",
+    ] {
+        let message = refusal(&file(&of_shape(shape), &[0; 4]));
+        let says = "elements of f32, which are more bytes than can be counted";
+        assert!(message.contains(says), "{message}");
     }
 }
 
 #[test]
-fn an_unknown_version_is_named() {
-    for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
-        let mut bytes = file(&of_shape("(1, 1)"), &[0; 4]);
-        bytes[6..8].copy_from_slice(&[major, minor]);
+fn types_that_kernels_do_not_multiply_are_named() {
+    for (descr, expected) in [
+        ("'>f4'", "is big-endian (>f4)"),
+        ("'|O'", "holds Python objects, not numbers"),
+        (
+            "'<i8'",
+            "holds elements of the type '<i8', but kernels multiply f32",
+        ),
+        (
+            "'<c8'",
+            "holds elements of the type '<c8', but kernels multiply f32",
+        ),
+        (
+            "'|b1'",
+            "holds elements of the type '|b1', but kernels multiply f32",
+        ),
+        (
+            "'f4'",
+            "holds elements of the type 'f4', but kernels multiply f32",
+        ),
+        (
+            "''",
+            "holds elements of the type '', but kernels multiply f32",
+        ),
+        ("[('x', '<f4')]", "holds elements of the type [("),
+        ("7", "holds elements of the type 7, but"),
+    ] {
         assert_refused(
-            &bytes,
-            &format!("is of version {major}.{minor} of the .npy format, but only 1.0"),
+            &file(&header_line(descr, "False", "(1, 1)"), &[0; 8]),
+            expected,
         );
     }
 }
@@ -94,98 +196,6 @@ fn a_file_that_ends_anywhere_in_its_header_is_short() {
         for length in 1..whole.len() {
             assert_refused(&whole[..length], "ends within its header");
         }
-    }
-}
-
-#[test]
-fn a_header_of_gigabytes_is_refused_before_memory_is_allocated() {
-    let mut bytes = version(2, &of_shape("(1, 1)"), &[0; 4]);
-    bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert_refused(&bytes, "ends within its header");
-    let long = of_shape("(1, 1)") + &" ".repeat(10_000);
-    assert_refused(&version(2, &long, &[0; 4]), "has a header of 10");
-}
-
-#[test]
-fn a_header_that_is_no_dictionary_is_damaged() {
-    let expected = "has a header that is not a Python dictionary";
-    for header in [
-        "",
-        "nonsense",
-        "[1, 2]",
-        "{'descr': '<f4'",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)} trailing",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1),\u{e9}}",
-    ] {
-        assert_refused(&file(header, &[0; 4]), expected);
-    }
-    let mut unended = file(&of_shape("(1, 1)"), &[0; 4]);
-    let newline = unended.len() - 5;
-    unended[newline] = b' ';
-    assert_refused(&unended, expected);
-}
-
-#[test]
-fn brackets_that_are_not_closed_are_damage() {
-    for bracket in ["(", "[", "{", "{1:", "{'descr':", "{'shape': ("] {
-        let header = bracket.repeat(800);
-        assert_refused(
-            &file(&header, &[]),
-            "has a header that is not a Python dictionary",
-        );
-    }
-}
-
-#[test]
-fn missing_and_extra_keys_are_refused() {
-    let lacks = "has a header that lacks one of the keys";
-    for header in [
-        "{}",
-        "{'descr': '<f4', 'fortran_order': False}",
-        "{'descr': '<f4', 'shape': (1, 1)}",
-        "{'fortran_order': False, 'shape': (1, 1)}",
-    ] {
-        assert_refused(&file(header, &[0; 4]), lacks);
-    }
-    let extra = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), 'comment': 'mine', }";
-    assert_refused(
-        &file(extra, &[0; 4]),
-        "has a header with the key 'comment', but only",
-    );
-}
-
-#[test]
-fn values_of_the_wrong_kind_are_refused() {
-    assert_refused(
-        &file(&header_line("'<f4'", "1", "(1, 1)"), &[0; 4]),
-        "has 1 for the key `fortran_order`",
-    );
-    for shape in ["3", "'3x4'", "(1.5, 2)", "(None, 2)", "[1, 1]"] {
-        assert_refused(&file(&of_shape(shape), &[0; 4]), "has the shape ");
-    }
-}
-
-#[test]
-fn sizes_that_are_negative_or_overflow_are_refused() {
-    let no_sizes = |shape: &str| {
-        assert_refused(
-            &file(&of_shape(shape), &[0; 4]),
-            &format!("has the shape {shape}, but only integers from 0 to 2^64 - 1 can be sizes"),
-        );
-    };
-    no_sizes("(-1, 4)");
-    no_sizes("(2, -9223372036854775808)");
-    no_sizes("(18446744073709551616, 1)");
-    for shape in [
-        "(4294967296, 4294967296)",
-        "(9223372036854775808, 2)",
-        "(1, 4611686018427387904)",
-    ] {
-        let message = refusal(&file(&of_shape(shape), &[0; 4]));
-        assert!(
-            message.contains("elements of f32, which are more bytes than can be counted"),
-            "{message}"
-        );
     }
 }
 
@@ -211,34 +221,6 @@ fn the_length_of_the_file_must_be_that_of_the_matrix() {
         &file(&of_shape("(524288, 524288)"), &[0; 4]),
         "is truncated: 524288 x 524288 elements",
     );
-}
-
-#[test]
-fn types_that_kernels_do_not_multiply_are_named() {
-    let typed = |descr: &str| file(&header_line(descr, "False", "(1, 1)"), &[0; 8]);
-    assert_refused(&typed("'>f4'"), "is big-endian (>f4)");
-    assert!(refusal(&typed("'>i4'")).contains("a.astype('<i4')"));
-    for object in ["'|O'", "'O'"] {
-        assert_refused(&typed(object), "holds Python objects, not numbers");
-    }
-    for other in [
-        "'<u2'", "'<i8'", "'<u4'", "'<c8'", "'|b1'", "'|S4'", "'>u2'", "'f4'", "''",
-    ] {
-        let expected = format!("holds elements of the type {other}, but kernels multiply f32");
-        assert_refused(&typed(other), &expected);
-    }
-    assert_refused(&typed("[('x', '<f4')]"), "holds elements of the type [(");
-    assert_refused(&typed("7"), "holds elements of the type 7, but");
-}
-
-#[test]
-fn what_has_not_two_dimensions_is_no_matrix() {
-    for (shape, dimensions) in [("()", 0), ("(2,)", 1), ("(1, 2, 1)", 3)] {
-        assert_refused(
-            &file(&of_shape(shape), &[0; 8]),
-            &format!("is of dimension {dimensions}, but a matrix is of dimension 2"),
-        );
-    }
 }
 
 #[test]
