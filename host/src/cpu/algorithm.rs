@@ -31,6 +31,15 @@ pub struct Algorithm {
     pub functions: Functions,
 }
 
+/// The sizes at which the loops of a rung change over.
+pub(super) const fn tile(m: usize, n: usize, k: usize) -> Tile {
+    Tile {
+        m: m as u32,
+        n: n as u32,
+        k: k as u32,
+    }
+}
+
 /// What decides how many threads a rung runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
@@ -102,32 +111,20 @@ pub trait CpuNumber: Number {
     fn multiply(functions: &Functions) -> Option<Multiply<Self>>;
 }
 
-impl CpuNumber for f32 {
-    fn multiply(functions: &Functions) -> Option<Multiply<f32>> {
-        functions.f32
-    }
+macro_rules! cpu_numbers {
+    ($($number:ty: $functions:pat => $multiply:expr),* $(,)?) => {$(
+        impl CpuNumber for $number {
+            fn multiply($functions: &Functions) -> Option<Multiply<$number>> {
+                $multiply
+            }
+        }
+    )*};
 }
 
-impl CpuNumber for f64 {
-    fn multiply(functions: &Functions) -> Option<Multiply<f64>> {
-        functions.f64
-    }
-}
-
-impl CpuNumber for Bf16 {
-    fn multiply(_: &Functions) -> Option<Multiply<Bf16>> {
-        None
-    }
-}
-
-impl CpuNumber for F16 {
-    fn multiply(_: &Functions) -> Option<Multiply<F16>> {
-        None
-    }
-}
-
-impl CpuNumber for i32 {
-    fn multiply(functions: &Functions) -> Option<Multiply<i32>> {
-        functions.i32
-    }
+cpu_numbers! {
+    f32: functions => functions.f32,
+    f64: functions => functions.f64,
+    i32: functions => functions.i32,
+    Bf16: _ => None,
+    F16: _ => None,
 }

@@ -11,14 +11,9 @@
 //! cargo run --release -p host -- --kernel cpu-rows,cpu-blocks --schedule dynamic
 //! ```
 
+use super::rung::*;
 use super::share_out::share_out;
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
 use super::divide;
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
 
 /// Rows and columns of a block.
 const ROWS: usize = 128;
@@ -28,11 +23,7 @@ pub static RUNG: Algorithm = Algorithm {
     name: "cpu-blocks",
     idea: "threads share out blocks of C, so that each reads less of B",
     source: file!(),
-    tile: Tile {
-        m: ROWS as u32,
-        n: COLUMNS as u32,
-        k: 1,
-    },
+    tile: tile(ROWS, COLUMNS, 1),
     threads: Threads::Scheduled,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

@@ -17,13 +17,8 @@
 //! cargo run --release -p host -- --kernel cpu-vectorized,cpu-divide --m 1000 --n 777 --k 12345
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
-use super::team::Team;
+use super::rung::*;
 use super::vectorized;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
 
 /// The size that is multiplied without dividing it further. Dividing down to single elements
 /// would take nearly all of the time.
@@ -33,11 +28,7 @@ pub static RUNG: Algorithm = Algorithm {
     name: "cpu-divide",
     idea: "halve the longest dimension, again and again, so that products fit in the caches",
     source: file!(),
-    tile: Tile {
-        m: UNDIVIDED as u32,
-        n: UNDIVIDED as u32,
-        k: UNDIVIDED as u32,
-    },
+    tile: tile(UNDIVIDED, UNDIVIDED, UNDIVIDED),
     threads: Threads::One,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

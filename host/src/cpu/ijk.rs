@@ -10,18 +10,13 @@
 //! cargo run --release -p host -- --kernel cpu-ijk --size 512
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
+use super::rung::*;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-ijk",
     idea: "three plain loops; the innermost walks down a column of B",
     source: file!(),
-    tile: Tile { m: 1, n: 1, k: 1 },
+    tile: tile(1, 1, 1),
     threads: Threads::One,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

@@ -12,18 +12,13 @@
 //! cargo run --release -p host -- --kernel cpu-ijk,cpu-ikj --size 512
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
+use super::rung::*;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-ikj",
     idea: "the loops in another order, so that the innermost walks along rows",
     source: file!(),
-    tile: Tile { m: 1, n: 1, k: 1 },
+    tile: tile(1, 1, 1),
     threads: Threads::One,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

@@ -9,17 +9,13 @@
 //! cargo run --release -p host -- --kernel cpu-blocks,cpu-matrixmultiply
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Functions, Threads};
-use super::team::Team;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
+use super::rung::*;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-matrixmultiply",
     idea: "the crate matrixmultiply, for comparison with a library that people use",
     source: file!(),
-    tile: Tile { m: 8, n: 8, k: 256 },
+    tile: tile(8, 8, 256),
     threads: Threads::Library,
     error_model: |_| ErrorModel::Elementwise,
     functions: Functions {

@@ -30,6 +30,15 @@ use crate::data::{Number, Problem};
 use crate::run::guard::{self, GUARD};
 use crate::run::{Run, RunError, Trespass};
 
+/// What every rung needs.
+mod rung {
+    pub(super) use super::algorithm::{Algorithm, Functions, Threads, every_type, tile};
+    pub(super) use super::team::Team;
+    pub(super) use super::view::{View, ViewMut};
+    pub(super) use crate::data::Number;
+    pub(super) use crate::verify::ErrorModel;
+}
+
 /// Declares the modules of the ladder, in teaching order, and their table.
 macro_rules! rungs {
     ($($module:ident),* $(,)?) => {

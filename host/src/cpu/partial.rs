@@ -13,21 +13,16 @@
 //! cargo run --release -p host -- --kernel cpu-rows,cpu-partial --m 16 --n 64 --k 1000000
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
+use super::rung::*;
 use super::divide;
 use super::share_out::share_out;
-use super::team::Team;
-use crate::data::Number;
 use crate::parallel;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-partial",
     idea: "threads share out k: each sums up a C of its own, and these are added",
     source: file!(),
-    tile: Tile { m: 1, n: 64, k: 1 },
+    tile: tile(1, 64, 1),
     threads: Threads::Team,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

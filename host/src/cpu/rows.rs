@@ -11,14 +11,9 @@
 //! cargo run --release -p host -- --kernel cpu-rows --threads 2 --schedule guided
 //! ```
 
+use super::rung::*;
 use super::share_out::share_out;
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
 use super::divide;
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
 
 /// Rows of a band.
 const ROWS: usize = 64;
@@ -27,11 +22,7 @@ pub static RUNG: Algorithm = Algorithm {
     name: "cpu-rows",
     idea: "threads share out the rows of C",
     source: file!(),
-    tile: Tile {
-        m: ROWS as u32,
-        n: 64,
-        k: 1,
-    },
+    tile: tile(ROWS, 64, 1),
     threads: Threads::Scheduled,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

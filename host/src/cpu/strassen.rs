@@ -18,24 +18,14 @@
 //! cargo run --release -p host -- --kernel cpu-strassen --size 2048 --cutoff 256
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
+use super::rung::*;
 use super::divide;
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
-
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-strassen",
     idea: "seven products of halves instead of eight, down to a cutoff",
     source: file!(),
-    tile: Tile {
-        m: 64,
-        n: 64,
-        k: 64,
-    },
+    tile: tile(64, 64, 64),
     threads: Threads::One,
     error_model: |settings| ErrorModel::Strassen {
         cutoff: settings.cutoff,

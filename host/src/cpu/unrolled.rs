@@ -11,18 +11,13 @@
 //! cargo run --release -p host -- --kernel cpu-ijk,cpu-unrolled --size 128
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
+use super::rung::*;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-unrolled",
     idea: "four partial sums at a time, so that additions do not wait for each other",
     source: file!(),
-    tile: Tile { m: 1, n: 1, k: 4 },
+    tile: tile(1, 1, 4),
     threads: Threads::One,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),

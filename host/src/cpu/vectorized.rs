@@ -15,18 +15,13 @@
 //! cargo run --release -p host -- --kernel cpu-ikj,cpu-vectorized
 //! ```
 
-use super::view::{View, ViewMut};
-use super::algorithm::{Algorithm, Threads, every_type};
-use super::team::Team;
-use crate::data::Number;
-use crate::verify::ErrorModel;
-use gpu_gemm::gpu_kernels::spec::Tile;
+use super::rung::*;
 
 pub static RUNG: Algorithm = Algorithm {
     name: "cpu-vectorized",
     idea: "sums of 64 columns in vector registers, by a loop that compilers vectorise",
     source: file!(),
-    tile: Tile { m: 1, n: 64, k: 1 },
+    tile: tile(1, 64, 1),
     threads: Threads::One,
     error_model: |_| ErrorModel::Elementwise,
     functions: every_type!(multiply),
