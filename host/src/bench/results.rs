@@ -378,18 +378,9 @@ pub(super) mod tests {
                 ..Record::default()
             };
             let wrong = Record {
-                proven: false,
-                verification: "C[1][2] is NaN, but must be 3.".into(),
-                runs: None,
-                time_median_s: None,
-                time_min_s: None,
-                time_max_s: None,
-                time_mean_s: None,
-                time_stddev_s: None,
-                outliers: None,
-                flops_per_s: None,
-                ratio_to_cublas: None,
-                ..record("conflict-free-sn8", 1.0)
+                compared_with: Some("cublas-fp32".into()),
+                cublas_time_median_s: Some(flops / cublas),
+                ..record("conflict-free-sn8", 1.0).wrong("conflict-free-sn8")
             };
             let yardstick = |name: &str, speed: f64| Yardstick {
                 name: name.into(),

@@ -92,30 +92,7 @@ mod tests {
             ratio_to_cublas: Some(0.8),
             ..Record::default()
         };
-        let wrong = Record {
-            kernel: "naive".into(),
-            proven: false,
-            verification: "C[1][2] is NaN, but must be 3.".into(),
-            largest_error: None,
-            error_bound: None,
-            frobenius_error: None,
-            largest_error_units: None,
-            runs: None,
-            warmup: None,
-            launches_per_run: None,
-            time_median_s: None,
-            time_min_s: None,
-            time_max_s: None,
-            time_mean_s: None,
-            time_stddev_s: None,
-            outliers: None,
-            times_s: Vec::new(),
-            flops_per_s: None,
-            compared_with: None,
-            cublas_time_median_s: None,
-            ratio_to_cublas: None,
-            ..right.clone()
-        };
+        let wrong = right.clone().wrong("naive");
         let native = Record {
             kernel: "cpu-rows".into(),
             backend: "cpu".into(),

@@ -332,6 +332,35 @@ impl Several {
 }
 
 impl Record {
+    /// The same kernel, as if its result had been wrong.
+    #[cfg(test)]
+    pub(crate) fn wrong(self, kernel: &str) -> Record {
+        Record {
+            kernel: kernel.into(),
+            proven: false,
+            verification: "C[1][2] is NaN, but must be 3.".into(),
+            largest_error: None,
+            error_bound: None,
+            frobenius_error: None,
+            largest_error_units: None,
+            runs: None,
+            warmup: None,
+            launches_per_run: None,
+            time_median_s: None,
+            time_min_s: None,
+            time_max_s: None,
+            time_mean_s: None,
+            time_stddev_s: None,
+            outliers: None,
+            times_s: Vec::new(),
+            flops_per_s: None,
+            compared_with: None,
+            cublas_time_median_s: None,
+            ratio_to_cublas: None,
+            ..self
+        }
+    }
+
     /// The leading dimensions of A, B and C.
     pub fn leading_dimensions(&self) -> [usize; 3] {
         let [a, b, c] = self.columns();
