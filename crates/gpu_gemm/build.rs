@@ -1,14 +1,18 @@
 //! Compiles the kernels to PTX for several architectures, to machine code for the GPUs of this
-//! machine, and to OpenCL C; `src/device/cuda/ptx.rs` and `src/device/opencl/source.rs` embed them,
-//! with the Rust files that they came from.
+//! machine, and to OpenCL C, and packs them for `src/device/compiled.rs` with the Rust files that
+//! they came from. With the feature `on-demand`, a dev build compiles nothing: then the program
+//! does, kernel by kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io, thread};
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+use lzma_rust2::{LzmaOptions, LzmaWriter};
 use nvvm::{Toolkit, gpus, ptxas};
 
 /// The architectures that PTX is compiled for, oldest first. A GPU runs the newest that it
@@ -20,96 +24,187 @@ const ARCHITECTURES: [NvvmArch; 4] = [
     NvvmArch::Compute90a, // products of warpgroups
 ];
 
-/// The folder of the kernels in OpenCL C.
-const OPENCL: &str = "opencl";
+/// The variable that names the architectures whose PTX the program holds, such as `sm_80,sm_90a`;
+/// `all`, or `none`.
+const PTX: &str = "GEMM_PTX";
 
 /// The variable that names the architectures to assemble machine code for, such as `sm_80,sm_90`,
 /// instead of those of this machine's GPUs. Empty: none.
 const MACHINE_CODE: &str = "GEMM_MACHINE_CODE";
 
+/// How much text is compressed together: kernels resemble each other, and one that is loaded costs
+/// the unpacking of its block.
+const BLOCK_BYTES: usize = 2 << 20;
+
 fn main() -> Result<(), Box<dyn Error>> {
-    // cargo sets OUT_DIR for every build script.
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={PTX}");
+    println!("cargo::rustc-check-cfg=cfg(kernels_on_demand)");
+    // cargo sets both for every build script.
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let kernels = env::var_os("DEP_GPU_KERNELS_FOLDER").map(PathBuf::from);
     let kernels = &kernels.ok_or("gpu-kernels does not say where it is")?;
+    println!("cargo::rustc-env=GPU_KERNELS={}", kernels.display());
+
+    let has_program_compile = env::var_os("CARGO_FEATURE_ON_DEMAND").is_some() && !is_release;
+    let wanted = match env::var(PTX).as_deref() {
+        Ok("all") => ARCHITECTURES.to_vec(),
+        Err(_) if !has_program_compile => ARCHITECTURES.to_vec(),
+        Ok("none") | Err(_) => Vec::new(),
+        Ok(names) => named(names)?,
+    };
+    if wanted.is_empty() {
+        match has_program_compile {
+            true => println!("cargo::rustc-cfg=kernels_on_demand"),
+            false => println!("cargo::rustc-env=CUDA_BUILDER_NO_PTX={PTX} is none; unset it."),
+        }
+    }
+    let mut packed = Packed::new(&out, is_release);
+    compile(&wanted, kernels, &out, &mut packed)?;
+    packed.finish()?;
+    Ok(())
+}
+
+/// Reads `sm_80,sm_90a`.
+fn named(names: &str) -> Result<Vec<NvvmArch>, String> {
+    let names: BTreeSet<&str> = names.split(',').map(str::trim).collect();
+    let is_named = |arch: &NvvmArch| names.contains(arch.sm().as_str());
+    let found: Vec<NvvmArch> = ARCHITECTURES.into_iter().filter(is_named).collect();
+    match found.len() == names.len() {
+        true => Ok(found),
+        false => {
+            let known = ARCHITECTURES.map(NvvmArch::sm).join(", ");
+            Err(format!(
+                "{PTX} is all, none, or some of {known}, with commas between"
+            ))
+        }
+    }
+}
+
+/// Compiles the kernels for these architectures, and packs what comes of them.
+fn compile(
+    architectures: &[NvvmArch],
+    kernels: &Path,
+    out: &Path,
+    packed: &mut Packed,
+) -> Result<(), Box<dyn Error>> {
+    let opencl = out.join("opencl");
     // libNVVM uses one core.
     let builds: Vec<_> = thread::scope(|scope| {
-        let threads = ARCHITECTURES.map(|arch| {
+        let start = |arch: &NvvmArch| {
             let builder = CudaBuilder::new(kernels)
-                .arch(arch)
-                .copy_to(out.join(format!("kernels.{arch}.ptx")))
+                .arch(*arch)
+                .kernels_to(out.join(arch.to_string()))
                 .debug(DebugInfo::LineTables)
                 // No input makes these kernels panic, and each call is code that must be compiled.
                 .panic_messages(false)
                 .libnvvm_optional(true);
             // The oldest has the least that OpenCL lacks: its copies to shared memory are loads
             // and stores.
-            let builder = match arch == ARCHITECTURES[0] {
-                true => builder.opencl_to(out.join(OPENCL)),
+            let builder = match *arch == architectures[0] {
+                true => builder.opencl_to(&opencl),
                 false => builder,
             };
             scope.spawn(|| builder.build())
-        });
+        };
+        let threads: Vec<_> = architectures.iter().map(start).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
-    let (mut modules, mut texts_of_modules) = (Vec::new(), Vec::new());
-    let mut sources = BTreeSet::new();
-    for build in builds {
-        let path = build.unwrap_or_else(|panic| resume_unwind(panic))?;
-        // The file is missing if the kernels do not compile for the CPU either; cargo is about to
+    let mut modules = Vec::new();
+    for (arch, build) in architectures.iter().zip(builds) {
+        let folder = build.unwrap_or_else(|panic| resume_unwind(panic))?;
+        let texts = texts(&folder, "ptx")?;
+        // There are none if the kernels do not compile for the CPU either; cargo is about to
         // report that.
-        let ptx = fs::read_to_string(&path).unwrap_or_default();
-        if ptx.is_empty() {
-            break; // nor would there be for the next
+        if !texts.is_empty() {
+            modules.push((*arch, texts));
         }
-        sources.extend(ptx.lines().filter_map(named_file).map(str::to_owned));
-        modules.push(format!("include_str!({path:?})"));
-        texts_of_modules.push(ptx);
     }
-    let machine_code = assemble(&texts_of_modules, &out)?;
-    write_list(&out.join("machine_code.rs"), &machine_code)?;
-    write_list(&out.join("modules.rs"), &modules)?;
-    let opencl = opencl(&out.join(OPENCL), &mut sources)?;
-    write_list(&out.join("opencl.rs"), &opencl)?;
-    write_list(&out.join("sources.rs"), &texts(&sources, kernels))?;
-    Ok(())
-}
-
-/// The kernels in OpenCL C as Rust expressions, by name: each one's text, or why it has none. Adds
-/// the Rust files that the texts name.
-fn opencl(folder: &Path, sources: &mut BTreeSet<String>) -> io::Result<Vec<String>> {
-    let mut expressions = BTreeSet::new();
-    // There is none if the kernels do not compile.
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let text = fs::read_to_string(&path)?;
-        let made = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("cl") => "Ok",
-            Some("refused") => "Err",
-            _ => continue,
-        };
+    let mut sources = BTreeSet::new();
+    // The same kernel for all architectures differs little: together they compress well.
+    let names: BTreeSet<String> = modules
+        .iter()
+        .flat_map(|(_, texts)| texts.keys())
+        .cloned()
+        .collect();
+    let mut places = vec![String::new(); modules.len()];
+    for name in &names {
+        for ((_, texts), places) in modules.iter().zip(&mut places) {
+            if let Some(text) = texts.get(name) {
+                sources.extend(text.lines().filter_map(named_file).map(str::to_owned));
+                let place = packed.add(text.as_bytes())?;
+                let _ = write!(places, "({name:?}, {place}), ");
+            }
+        }
+    }
+    for ((arch, texts), places) in modules.iter().zip(places) {
+        let version = texts.values().flat_map(|text| text.lines());
+        let version = version
+            .filter_map(|line| line.strip_prefix(".version "))
+            .next();
+        let version = version.unwrap_or_default();
+        packed.modules += &format!("({:?}, {version:?}, &[{places}]),\n", arch.sm());
+    }
+    for (number, module, kernels) in assemble(&modules) {
+        let mut places = String::new();
+        for (name, code) in kernels {
+            let place = packed.add(&code)?;
+            let _ = write!(places, "({name:?}, {place}), ");
+        }
+        packed.machine_code += &format!("({number}, {module}, &[{places}]),\n");
+    }
+    let mut programs = BTreeMap::new();
+    for (name, text) in self::texts(&opencl, "cl")? {
         let comments = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("// "));
         let places = comments.filter_map(|comment| comment.rsplit_once(':'));
-        sources.extend(
-            places
-                .map(|(file, _)| file)
-                .filter(|file| file.ends_with(".rs"))
-                .map(str::to_owned),
-        );
-        expressions.insert(format!("({name:?}, {made}(include_str!({path:?})))"));
+        let files = places
+            .map(|(file, _)| file)
+            .filter(|file| file.ends_with(".rs"));
+        sources.extend(files.map(str::to_owned));
+        let place = packed.add(text.as_bytes())?;
+        programs.insert(name, format!("Ok({place})"));
     }
-    Ok(expressions.into_iter().collect())
+    let refused = self::texts(&opencl, "refused")?.into_iter();
+    programs.extend(refused.map(|(name, reason)| (name, format!("Err({reason:?})"))));
+    for (name, program) in programs {
+        packed.opencl += &format!("({name:?}, {program}),\n");
+    }
+    for name in sources.iter().filter(|name| Path::new(name).is_relative()) {
+        // A name is relative to the root of the kernels' workspace, which is their folder or the
+        // one above it.
+        let mut paths = kernels.ancestors().take(2).map(|folder| folder.join(name));
+        if let Some(path) = paths.find(|path| path.is_file()) {
+            let place = packed.add(&fs::read(path)?)?;
+            packed.sources += &format!("({name:?}, {place}),\n");
+        }
+    }
+    Ok(())
+}
+
+/// Texts by the names of kernels.
+type Texts = BTreeMap<String, String>;
+
+/// The files of a folder that have this ending, by the names before it; none if there is no folder.
+fn texts(folder: &Path, ending: &str) -> io::Result<Texts> {
+    let mut texts = Texts::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry?.path();
+        if path.extension().is_some_and(|its| its == ending) {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            texts.insert(name.into_owned(), fs::read_to_string(&path)?);
+        }
+    }
+    Ok(texts)
 }
 
 /// Assembles machine code for the GPUs of this machine, so that the driver need not compile PTX
-/// when a kernel first runs: Rust expressions of an architecture's number, the index of the module
-/// that it was made of, and the code. Where there is no ptxas, or it refuses, the driver compiles
-/// as ever.
-fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
+/// when a kernel first runs: the number of an architecture, the index of the module that it was
+/// made of, and each kernel's code. Where there is no ptxas, or it refuses, the driver compiles as
+/// ever.
+fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, Vec<u8>>)> {
     println!("cargo::rerun-if-env-changed={MACHINE_CODE}");
     let names = match env::var(MACHINE_CODE) {
         Ok(names) => names
@@ -118,8 +213,8 @@ fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
             .collect(),
         Err(_) => gpus::architectures(),
     };
-    let Some(toolkit) = Toolkit::find() else {
-        return Ok(Vec::new());
+    let Some(toolkit) = &Toolkit::find() else {
+        return Vec::new();
     };
     let number = |name: &str| name.strip_prefix("sm_")?.parse::<i32>().ok();
     // As `newest_for` chooses when a kernel is loaded.
@@ -127,39 +222,105 @@ fn assemble(modules: &[String], out: &Path) -> io::Result<Vec<String>> {
         Some(sm) => number(sm) == Some(gpu),
         None => number(&arch.sm()).is_some_and(|oldest| oldest <= gpu),
     };
-    let mut expressions = Vec::new();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut assembled = Vec::new();
     for (name, number) in names.iter().filter_map(|name| Some((name, number(name)?))) {
         // The newest that it runs.
-        let module = modules
-            .iter()
-            .zip(ARCHITECTURES)
-            .rposition(|(_, arch)| runs_on(arch, number));
+        let module = modules.iter().rposition(|(arch, _)| runs_on(*arch, number));
         let Some(module) = module else { continue };
-        if let Ok(assembled) = ptxas::assemble_for(&toolkit, &modules[module], name) {
-            let path = out.join(format!("kernels.{name}.cubin"));
-            fs::write(&path, assembled.cubin)?;
-            expressions.push(format!("({number}, {module}, include_bytes!({path:?}))"));
+        let texts: Vec<(&String, &String)> = modules[module].1.iter().collect();
+        let assemble = |texts: &[(&String, &String)]| -> Vec<_> {
+            let code = |ptx| Some(ptxas::assemble_for(toolkit, ptx, name).ok()?.cubin);
+            let each = texts
+                .iter()
+                .map(|(name, ptx)| Some((name.to_string(), code(ptx)?)));
+            each.flatten().collect()
+        };
+        let code = thread::scope(|scope| {
+            let chunks = texts.chunks(texts.len().div_ceil(threads).max(1));
+            let threads: Vec<_> = chunks
+                .map(|texts| scope.spawn(|| assemble(texts)))
+                .collect();
+            let joined = threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap_or_default());
+            joined.collect()
+        });
+        assembled.push((number, module, code));
+    }
+    assembled
+}
+
+/// What the program holds: blocks of text, and where everything is in them, as Rust expressions.
+struct Packed {
+    out: PathBuf,
+    is_compressed: bool,
+    block: Vec<u8>,
+    blocks: Vec<String>,
+    modules: String,
+    machine_code: String,
+    opencl: String,
+    sources: String,
+}
+
+impl Packed {
+    /// A dev build saves the time that compressing takes.
+    fn new(out: &Path, is_compressed: bool) -> Packed {
+        Packed {
+            out: out.to_owned(),
+            is_compressed,
+            block: Vec::new(),
+            blocks: Vec::new(),
+            modules: String::new(),
+            machine_code: String::new(),
+            opencl: String::new(),
+            sources: String::new(),
         }
     }
-    Ok(expressions)
-}
 
-/// The files that belong to the kernels' workspace, as Rust expressions: name and text. A name is
-/// relative to the root of that workspace, which is the kernels' folder or the one above it.
-fn texts(files: &BTreeSet<String>, kernels: &Path) -> Vec<String> {
-    let relative = files.iter().filter(|name| Path::new(name).is_relative());
-    let texts = relative.filter_map(|name| {
-        let folders = kernels.ancestors().take(2);
-        let mut paths = folders.map(|folder| folder.join(name));
-        let path = paths.find(|path| path.is_file())?;
-        Some(format!("({name:?}, include_str!({path:?}))"))
-    });
-    texts.collect()
-}
+    /// Adds bytes, and returns their place: the block, where they begin in it, and their number.
+    fn add(&mut self, bytes: &[u8]) -> io::Result<String> {
+        let place = (self.blocks.len(), self.block.len(), bytes.len());
+        self.block.extend_from_slice(bytes);
+        if self.block.len() >= BLOCK_BYTES {
+            self.end_block()?;
+        }
+        Ok(format!("{place:?}"))
+    }
 
-/// Writes a slice of these as a Rust expression.
-fn write_list(file: &Path, expressions: &[String]) -> io::Result<()> {
-    fs::write(file, format!("&[\n{}]\n", expressions.join(",\n")))
+    fn end_block(&mut self) -> io::Result<()> {
+        let mut block = std::mem::take(&mut self.block);
+        if self.is_compressed {
+            // Others take twice to ten times as long, for a quarter less at best.
+            let mut options = LzmaOptions::with_preset(1);
+            options.dict_size = block.len().next_power_of_two() as u32;
+            let length = block.len() as u64;
+            let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, Some(length))?;
+            writer.write_all(&block)?;
+            block = writer.finish()?;
+        }
+        let path = self.out.join(format!("{}.block", self.blocks.len()));
+        fs::write(&path, block)?;
+        self.blocks.push(format!("include_bytes!({path:?})"));
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        let text = format!(
+            "Compiled {{\nis_compressed: {},\nmodules: &[\n{}],\nmachine_code: &[\n{}],\nopencl: \
+             &[\n{}],\nsources: &[\n{}],\nblocks: &[{}],\n}}\n",
+            self.is_compressed,
+            self.modules,
+            self.machine_code,
+            self.opencl,
+            self.sources,
+            self.blocks.join(",\n")
+        );
+        fs::write(self.out.join("compiled.rs"), text)
+    }
 }
 
 /// The name in a line `.file 7 "gpu-kernels/src/tiled.rs"`.

@@ -8,7 +8,7 @@ use nvvm::{Compiler, Toolkit, nvdisasm};
 use gpu_gemm::DeviceError;
 use gpu_gemm::Simulator;
 use gpu_gemm::choose::{Found, Key, Tuned};
-use gpu_gemm::device::{driver, opencl, ptx};
+use gpu_gemm::device::{compiled, driver, opencl, ptx};
 use gpu_gemm::gpu::Properties;
 use gpu_gemm::text::plural;
 
@@ -37,7 +37,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
         }
         Err(error) => findings.push(missing("GPU", error.to_string())),
     }
-    findings.extend(embedded_ptx());
+    findings.extend(ptx_of_build());
     findings.extend(toolkit());
     findings.push(match cublas::find() {
         Some(path) => found_is("cuBLAS", path.display().to_string()),
@@ -57,9 +57,9 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
             Err(advice) => writeln!(out, "[missing] {name:<10} {advice}")?,
         }
     }
-    let where_to = match (&gpus, ptx::why_absent()) {
-        (Ok(_), None) => "on the GPU",
-        _ => "on the simulator",
+    let where_to = match gpus.is_ok() && compiled::why_absent().is_none() {
+        true => "on the GPU",
+        false => "on the simulator",
     };
     writeln!(out, "\nWithout `--device`, kernels run {where_to}.")
 }
@@ -102,27 +102,27 @@ fn tuned(gpu: &Properties) -> Finding {
     }
 }
 
-fn embedded_ptx() -> Vec<Finding> {
-    if let Some(reason) = ptx::why_absent() {
+fn ptx_of_build() -> Vec<Finding> {
+    let modules = compiled::modules();
+    let of_module = |module: &compiled::Module| {
+        let (isa, kernels) = (module.isa()?, module.count()?);
+        let what = format!(
+            "{} for {} and newer, PTX ISA {isa}: takes driver {} or newer",
+            plural(kernels, "kernel"),
+            module.target(),
+            ptx::driver_needed(isa)
+        );
+        Some(found_is("PTX", what))
+    };
+    let mut findings: Vec<Finding> = modules.iter().filter_map(of_module).collect();
+    if findings.is_empty() && !modules.is_empty() {
+        let what = "a kernel is compiled when it is first launched or shown";
+        return vec![found_is("PTX", what.to_string())];
+    }
+    if let (true, Some(reason)) = (modules.is_empty(), compiled::why_absent()) {
         return vec![missing("PTX", reason.to_string())];
     }
-    let of_module = |module: &&str| {
-        let ptx::Header {
-            isa,
-            target,
-            entries,
-        } = ptx::header(module);
-        let driver = ptx::driver_needed(isa);
-        found_is(
-            "PTX",
-            format!(
-                "{} for {target} and newer, PTX ISA {isa}: takes driver {driver} or newer",
-                plural(entries, "kernel")
-            ),
-        )
-    };
-    let mut findings: Vec<Finding> = ptx::EMBEDDED.iter().map(of_module).collect();
-    findings.extend(ptx::assembled().map(|architecture| {
+    findings.extend(compiled::assembled().map(|architecture| {
         let what =
             format!("the same kernels for sm_{architecture}, which the driver need not compile");
         found_is("code", what)
@@ -147,11 +147,15 @@ fn opencl() -> Vec<Finding> {
         .map(|(number, device)| found_is("OpenCL", format!("opencl:{number}: {device}")))
         .collect();
     findings.push(match opencl::source::count() {
-        0 => missing(
+        Some(0) => missing(
             "OpenCL C",
             "This build holds no kernels in OpenCL C.".to_string(),
         ),
-        count => found_is("OpenCL C", plural(count, "kernel")),
+        Some(count) => found_is("OpenCL C", plural(count, "kernel")),
+        None => found_is(
+            "OpenCL C",
+            "a kernel is made when it is first launched or shown".to_string(),
+        ),
     });
     findings
 }

@@ -1,49 +1,72 @@
-//! The PTX that the build script compiled.
+//! The kernels as PTX, compiled when a test first asks for them.
 
-use gpu_gemm::device::ptx;
-use nvvm::NvvmArch;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-/// A crate of kernels, compiled for one architecture.
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+use gpu_gemm::device::compiled::Module;
+
+/// A crate of kernels, for one architecture.
 #[derive(Clone, Copy)]
 pub struct Built {
     pub kernels: &'static str,
     pub arch: NvvmArch,
-    /// Empty where the build had no libNVVM.
-    pub ptx: &'static str,
 }
 
-macro_rules! built {
-    ($($kernels:literal for $arch:ident as $name:literal;)*) => {
-        /// What this crate's build script compiled.
-        const OURS: &[Built] = &[$(
-            Built {
-                kernels: $kernels,
-                arch: NvvmArch::$arch,
-                ptx: include_str!(concat!(env!("OUT_DIR"), "/", $kernels, ".", $name, ".ptx")),
-            },
-        )*];
-    };
+const LADDER: &str = "gpu-kernels";
+const PROBES: &str = "device-kernels";
+
+/// The ladder for those that the library is compiled for, and for one in the dialect of NVVM IR
+/// that these do not have; and the probes for one architecture of each kind.
+const ARCHITECTURES: [NvvmArch; 5] = [
+    NvvmArch::Compute75,
+    NvvmArch::Compute80,
+    NvvmArch::Compute90,
+    NvvmArch::Compute90a,
+    NvvmArch::Compute100,
+];
+
+impl Built {
+    /// Its PTX; empty where there is no libNVVM.
+    ///
+    /// # Panics
+    ///
+    /// The kernels do not compile.
+    pub fn ptx(self) -> &'static str {
+        static TEXTS: Mutex<BTreeMap<(&str, NvvmArch), &str>> = Mutex::new(BTreeMap::new());
+        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        texts
+            .entry((self.kernels, self.arch))
+            .or_insert_with(|| self.compile().leak())
+    }
+
+    fn compile(self) -> String {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = match self.kernels {
+            LADDER => tests.join("../gpu-kernels"),
+            _ => tests.join(self.kernels),
+        };
+        let out = Path::new(env!("OUT_DIR"));
+        let built = CudaBuilder::new(folder)
+            .arch(self.arch)
+            .copy_to(out.join(format!("{}.{}.ptx", self.kernels, self.arch)))
+            .debug(DebugInfo::LineTables)
+            .panic_messages(self.kernels != LADDER) // of the ladder none, as in the library
+            .libnvvm_optional(true)
+            .build_now(out);
+        let text = built.map(fs::read_to_string);
+        text.unwrap_or_else(|error| panic!("{error}"))
+            .unwrap_or_default()
+    }
 }
 
-built! {
-    "gpu-kernels" for Compute100 as "compute_100";
-    "device-kernels" for Compute75 as "compute_75";
-    "device-kernels" for Compute80 as "compute_80";
-    "device-kernels" for Compute90 as "compute_90";
-    "device-kernels" for Compute90a as "compute_90a";
-    "device-kernels" for Compute100 as "compute_100";
-}
-
-/// Everything that was compiled: the ladder as the library embeds it, and what the build script
-/// adds.
+/// All of them.
 pub fn built() -> impl Iterator<Item = Built> {
-    let shipped = ptx::EMBEDDED.iter().filter_map(|ptx| {
-        let target = ptx::header(ptx).target;
-        let arch = NvvmArch::ALL.into_iter().find(|arch| arch.sm() == target)?;
-        let kernels = "gpu-kernels";
-        Some(Built { kernels, arch, ptx })
-    });
-    shipped.chain(OURS.iter().copied())
+    let of = |kernels| move |arch| Built { kernels, arch };
+    let ladder = ARCHITECTURES.into_iter().map(of(LADDER));
+    ladder.chain(ARCHITECTURES.into_iter().map(of(PROBES)))
 }
 
 /// What the first of [`probes`] is compiled for.
@@ -51,8 +74,18 @@ pub const OLDEST: &str = "compute_75";
 
 /// The probes as modules for several architectures, oldest first. The first one every GPU takes.
 pub fn probes() -> Vec<&'static str> {
-    let probes = OURS
-        .iter()
-        .filter(|built| built.kernels == "device-kernels");
-    probes.map(|built| built.ptx).collect()
+    let probes = built().filter(|built| built.kernels == PROBES);
+    probes.map(Built::ptx).collect()
+}
+
+/// The module of the probes for the newest architecture that a GPU and its driver take.
+pub fn newest_probes(architecture: i32, driver: Option<(u32, u32)>) -> &'static str {
+    use gpu_gemm::device::compiled::newest_for;
+    let probes = probes();
+    let modules: Vec<Module> = probes.iter().map(|ptx| Module::of_text(ptx)).collect();
+    let newest = newest_for(&modules, architecture, driver);
+    let target = newest.map_or("", |module| module.target());
+    let mut all = modules.iter().zip(probes);
+    all.find(|(module, _)| module.target() == target)
+        .map_or("", |(_, ptx)| ptx)
 }

@@ -55,7 +55,7 @@ impl<'a> Job<'a> {
                 let found = driver::probe().map_err(|error| error.to_string())?;
                 let gpu = found.first().ok_or("no GPU")?;
                 let version = ptx::version(&gpu.driver);
-                let module = ptx::newest_for(&built::probes(), gpu.architecture(), version);
+                let module = built::newest_probes(gpu.architecture(), version);
                 self.run_on_gpu(module)
             }
             Backend::OpenCl => Err("the probes are not compiled to OpenCL C".to_owned()),

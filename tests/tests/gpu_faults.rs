@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use cust::memory::{DeviceBuffer, mem_get_info};
+use gpu_gemm::device::compiled::Module;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu_kernels::naive::KERNEL;
 use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
@@ -58,7 +59,7 @@ fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
     // SAFETY: it has one kernel, `naive`, with the parameters of the ladder's; what it does is each
     // test's affair.
-    let device = unsafe { CudaDevice::open_with(gpu, ptx.leak())? };
+    let device = unsafe { CudaDevice::open_with(gpu, Module::of_text(ptx.leak()))? };
     // The driver compiles it only now.
     device.function("naive")?;
     Ok(device)

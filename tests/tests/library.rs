@@ -8,7 +8,8 @@ mod types;
 use std::process::ExitCode;
 
 use gpu_gemm::choose::candidates;
-use gpu_gemm::device::{driver, ptx};
+use gpu_gemm::device::compiled::{self, Module};
+use gpu_gemm::device::driver;
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{
     Batch, Bindings, Call, Context, CudaDevice, Device, DeviceFacts, ElementType, GemmError, Input,
@@ -19,6 +20,7 @@ use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
 use host::run::guard::{self, GUARD};
 use host::verify::{self, Coverage};
 use libtest_mimic::Failed;
+use tests::built::built;
 use tests::devices::Backend;
 use tests::{bits, on_gpu, on_opencl, on_simulator};
 
@@ -74,10 +76,12 @@ fn main() -> ExitCode {
 /// not.
 fn compiled_by_the_driver() -> Result<Device, Failed> {
     let gpu = driver::probe()?.swap_remove(0);
-    let ptx = ptx::newest_for(ptx::EMBEDDED, gpu.architecture(), None);
-    // Machine code belongs to the embedded PTX, and to no copy.
-    // SAFETY: it is the embedded PTX.
-    let device = unsafe { CudaDevice::open_with(gpu, ptx.to_string().leak())? };
+    let ours = compiled::module_for(gpu.architecture())?;
+    let mut ladder = built().filter(|built| built.kernels == "gpu-kernels");
+    let built = ladder.find(|built| built.arch.sm() == ours.target());
+    let module = Module::of_text(built.ok_or("the tests do not compile for it")?.ptx());
+    // SAFETY: these are the kernels of the library.
+    let device = unsafe { CudaDevice::open_with(gpu, module)? };
     Ok(Device::Cuda(Box::new(device)))
 }
 

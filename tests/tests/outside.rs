@@ -195,7 +195,7 @@ fn run_with_library(root: &Path, program: &str, argument: &str) -> Result<String
     let wants_ptx = root == workspace() && devices::why_no_gpu().is_none();
     let variables = match wants_ptx {
         true => &[][..],
-        false => &[("GEMM_NO_PTX", "1")],
+        false => &[("GEMM_PTX", "none")],
     };
     let said = text_of(folder.cargo("", &["run", "--quiet", "--", argument], variables)?)?;
     folder.clean("", &["program"])?;

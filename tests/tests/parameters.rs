@@ -242,11 +242,7 @@ fn newest() -> Result<&'static str, String> {
     let found = driver::probe().map_err(|error| error.to_string())?;
     let gpu = found.first().ok_or("no GPU")?;
     let version = ptx::version(&gpu.driver);
-    Ok(ptx::newest_for(
-        &built::probes(),
-        gpu.architecture(),
-        version,
-    ))
+    Ok(built::newest_probes(gpu.architecture(), version))
 }
 
 impl Case {

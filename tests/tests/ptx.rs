@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use device_kernels::PROBES;
 use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
-use gpu_gemm::device::ptx::{header, with_one_kernel};
+use gpu_gemm::device::ptx::{header, with_one_kernel, without_lines};
 use gpu_gemm::gpu_kernels::fix_up::FIX_UP;
 use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         can_assemble.then(|| tests::exhaustive(name, test))
     };
     for built in built() {
-        let is_missing = built.ptx.is_empty();
+        let is_missing = built.ptx().is_empty();
         let name = |claim| format!("{}::{}::{claim}", built.kernels, built.arch);
         let mut add = |claim, check: fn(&Built) -> Result<(), Failed>| {
             let trial = Trial::test(name(claim), move || check(&built));
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             trials.extend(assembling(name, Box::new(test)));
         }
     }
-    if ladder().any(|built| !built.ptx.is_empty()) {
+    if ladder().any(|built| !built.ptx().is_empty()) {
         let name = "waits_between_multiplications_are_remarked".to_owned();
         let test = waits_between_multiplications_are_remarked;
         trials.extend(assembling(name, Box::new(test)));
@@ -94,7 +94,8 @@ fn ladder() -> impl Iterator<Item = Built> {
 /// needs it, and refuses it at an older one.
 fn needs(target: &str, needed: &str, refused: &str) -> Result<(), Failed> {
     let toolkit = toolkit()?;
-    for Built { ptx, arch, .. } in ladder().filter(|built| built.arch.sm() == target) {
+    for built in ladder().filter(|built| built.arch.sm() == target) {
+        let (ptx, arch) = (built.ptx(), built.arch);
         assert_eq!(header(ptx).isa, needed);
         let mut kernels = entries(ptx).filter_map(|entry| with_one_kernel(ptx, entry.name));
         let needs_it =
@@ -113,7 +114,7 @@ fn needs(target: &str, needed: &str, refused: &str) -> Result<(), Failed> {
 }
 
 fn assembles(built: &Built) -> Result<(), Failed> {
-    ptxas::assemble(toolkit()?, built.ptx, built.arch)?;
+    ptxas::assemble(toolkit()?, built.ptx(), built.arch)?;
     Ok(())
 }
 
@@ -168,7 +169,7 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     let mut unknown = Vec::new();
     for name in entries_of_variants().chain(helpers()) {
-        let module = with_one_kernel(built.ptx, name).ok_or(format!("{name} is missing"))?;
+        let module = with_one_kernel(built.ptx(), name).ok_or(format!("{name} is missing"))?;
         let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
         assert_eq!(assembled.remarks, [""; 0], "{name}");
         let assembled = assembled.kernels;
@@ -190,8 +191,8 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     }
     assert_eq!(unknown, [], "bytes of stack and spills");
     // What `rust-gemm ptx --raw` shows is a complete module, too.
-    let naive = with_one_kernel(built.ptx, "naive").ok_or("no naive")?;
-    ptxas::assemble(toolkit, &listing::ptx::without_lines(&naive), built.arch)?;
+    let naive = with_one_kernel(built.ptx(), "naive").ok_or("no naive")?;
+    ptxas::assemble(toolkit, &without_lines(&naive), built.arch)?;
     Ok(())
 }
 
@@ -202,7 +203,7 @@ fn waits_between_multiplications_are_remarked() -> Result<(), Failed> {
     let built = ladder()
         .find(is_hopper)
         .ok_or("no ladder for compute_90a")?;
-    let module = with_one_kernel(built.ptx, "warp_specialized_bf16").ok_or("it is missing")?;
+    let module = with_one_kernel(built.ptx(), "warp_specialized_bf16").ok_or("it is missing")?;
     let (before, multiplication) = module.split_once("wgmma.mma_async").ok_or("no wgmma")?;
     let (operands, after) = multiplication.split_once(';').ok_or("no end")?;
     let (_, sums) = operands.split_once('{').ok_or("no sums")?;
@@ -249,7 +250,7 @@ fn stores_float4s(entry: &Entry<'_>) {
 
 /// The entry points are those of the table, each once.
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
-    let found: BTreeSet<&str> = entries(built.ptx).map(|entry| entry.name).collect();
+    let found: BTreeSet<&str> = entries(built.ptx()).map(|entry| entry.name).collect();
     if built.kernels == "gpu-kernels" {
         assert_eq!(found, entries_of_variants().chain(helpers()).collect());
     }
@@ -264,7 +265,7 @@ fn probes() -> impl Iterator<Item = &'static Probe> {
 }
 
 fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
-    for entry in entries(built.ptx) {
+    for entry in entries(built.ptx()) {
         let words: Vec<&str> = entry.text.split_whitespace().collect();
         for pair in words.windows(2) {
             let local = pair[0].starts_with(".local");
@@ -338,7 +339,7 @@ fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
 
 fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
     for probe in probes() {
-        let entry = entries(built.ptx)
+        let entry = entries(built.ptx())
             .find(|entry| entry.name == probe.entry)
             .ok_or_else(|| format!("{} is missing", probe.entry))?;
         let since = probe.ptx_since.parse::<NvvmArch>()?;
@@ -369,7 +370,7 @@ fn names_its_lines(built: &Built) -> Result<(), Failed> {
         let with_barrier = lines_with_barrier(&workspace.join(kernel.source))?;
         let mut found = BTreeSet::new();
         for variant in kernel.variants {
-            for line in listing::ptx::kernel(built.ptx, variant.entry.name) {
+            for line in listing::ptx::kernel(built.ptx(), variant.entry.name) {
                 let Line::Instruction { text, origin } = line else {
                     continue;
                 };

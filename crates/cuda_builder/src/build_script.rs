@@ -51,6 +51,31 @@ impl BuildScript {
         })
     }
 
+    /// What a build script would know, for a program that compiles kernels while it runs, into this
+    /// folder.
+    pub(crate) fn of_a_program(folder: &Path) -> Self {
+        let cargo = env::var_os("CARGO").or_else(|| option_env!("CARGO").map(OsString::from));
+        let cargo = PathBuf::from(cargo.unwrap_or_else(|| "cargo".into()));
+        let mut variables: BTreeMap<_, _> = env::vars_os().collect();
+        // The rustc of that cargo, whatever PATH says.
+        let rustc = cargo.with_file_name("rustc");
+        if rustc.is_file() {
+            variables.insert("RUSTC".into(), rustc.into());
+        }
+        BuildScript {
+            variables,
+            out_dir: folder.to_owned(),
+            host: HOST.to_owned(),
+            cargo,
+            search: Search {
+                terminal: own_terminal(),
+                ..Search::from_environment()
+            },
+            instructions: BTreeSet::new(),
+            keeps_no_record: false,
+        }
+    }
+
     /// Notes an instruction, such as `rerun-if-env-changed=CUDA_HOME`.
     pub(crate) fn instruct(&mut self, instruction: String) {
         self.instructions.insert(instruction);
@@ -104,20 +129,33 @@ impl BuildScript {
     }
 }
 
+/// The target of a program that compiles kernels, as far as their IR depends on it.
+const HOST: &str = match cfg!(target_env = "musl") {
+    true => "x86_64-unknown-linux-musl",
+    false => "x86_64-unknown-linux-gnu",
+};
+
 /// The terminal where the cargo that runs this build script shows its progress. What a build
 /// script prints, cargo shows only if it fails; but the first build fetches libNVVM, and its user
 /// should know what takes so long. Nothing, if cargo's own messages go elsewhere: to a file, or to
 /// an editor.
 fn terminal_of_cargo() -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
-    {
-        let cargo = std::os::unix::process::parent_id();
-        let stderr = PathBuf::from(format!("/proc/{cargo}/fd/2"));
-        let file = fs::File::options().append(true).open(&stderr).ok()?;
-        io::IsTerminal::is_terminal(&file).then_some(stderr)
-    }
+    return terminal_of(&std::os::unix::process::parent_id().to_string());
     #[cfg(not(target_os = "linux"))]
     None
+}
+
+/// The terminal that this program writes its messages to.
+pub(crate) fn own_terminal() -> Option<PathBuf> {
+    terminal_of("self")
+}
+
+/// The terminal that a process writes its messages to.
+fn terminal_of(process: &str) -> Option<PathBuf> {
+    let stderr = PathBuf::from(format!("/proc/{process}/fd/2"));
+    let file = fs::File::options().append(true).open(&stderr).ok()?;
+    io::IsTerminal::is_terminal(&file).then_some(stderr)
 }
 
 /// Whether libNVVM stays unavailable until a variable changes or the user installs it: then a

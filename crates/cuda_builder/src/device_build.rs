@@ -126,6 +126,8 @@ pub(crate) struct Options<'b> {
     pub(crate) build_args: &'b [String],
     /// For rustc, in each crate.
     pub(crate) rustflags: &'b [String],
+    /// The kernels to compile; all if there are none.
+    pub(crate) only: &'b [String],
 }
 
 /// The flags that every crate of device code is compiled with.
@@ -136,6 +138,8 @@ fn rustc_flags(options: &Options<'_>, workspace: &Path, script: &BuildScript) ->
         // The conversions of F16C are a GPU's `cvt`; without them the crate `half` has software.
         "--cfg=target_feature=\"f16c\"",
         "--check-cfg=cfg(cuda_device)",
+        "--check-cfg=cfg(cuda_kernels_named)",
+        "--check-cfg=cfg(cuda_kernel,values(any()))",
         "--emit=llvm-ir",
         "-Copt-level=3",
         "-Cpanic=abort",
@@ -224,6 +228,12 @@ pub(crate) fn build(
         command.arg("--");
     }
     command.args(INLINE_AND_UNROLL);
+    if !options.only.is_empty() {
+        // What only other kernels use is unused.
+        command.args(["--cfg=cuda_kernels_named", "--cap-lints=allow"]);
+        let only = options.only.iter();
+        command.args(only.map(|name| format!("--cfg=cuda_kernel={name:?}")));
+    }
     // Until the IR is read.
     let _lock = shared::lock(&target_dir)?;
     let output = nested_cargo::run(&mut command)?;

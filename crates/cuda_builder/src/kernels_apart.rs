@@ -17,6 +17,18 @@ pub(crate) struct Part<'a> {
     pub(crate) needs_libdevice: bool,
 }
 
+/// What will become of the PTX of single kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Will {
+    /// Each kernel stays a module, with its own copy of an array in shared memory that others use,
+    /// too: a launch has one kernel.
+    StayApart,
+    /// It becomes one module again.
+    BeJoined,
+    /// The same, of IR with opaque pointers.
+    BeJoinedOpaque,
+}
+
 /// A module of NVVM IR, as `device_codegen` prints it.
 #[derive(Default)]
 pub(crate) struct Module<'a> {
@@ -70,10 +82,8 @@ impl<'a> Module<'a> {
         Some(module)
     }
 
-    /// The kernels as modules of their own, in the order of the text. libNVVM's newer half, with
-    /// opaque pointers, makes one variable of a kernel's arrays and numbers these variables, so
-    /// there a kernel may have one.
-    pub(crate) fn parts(&self, has_opaque_pointers: bool) -> Option<Vec<Part<'a>>> {
+    /// The kernels as modules of their own, in the order of the text.
+    pub(crate) fn parts(&self, will: Will) -> Option<Vec<Part<'a>>> {
         let mut annotations = self.annotations()?;
         let variables: BTreeMap<_, _> = self.variables.iter().copied().collect();
         let mut owned = BTreeSet::new();
@@ -87,18 +97,21 @@ impl<'a> Module<'a> {
                     continue;
                 };
                 let is_declared = line.contains(" = external ");
-                let is_own = line.contains(" = internal addrspace(3) ");
-                if is_new && !is_declared && !(is_own && owned.insert(name)) {
+                let is_array = line.contains(" = internal addrspace(3) ");
+                let is_own = is_array && (owned.insert(name) || will == Will::StayApart);
+                if is_new && !is_declared && !is_own {
                     return None;
                 }
             }
-            if has_opaque_pointers && owned.len() > owned_before + 1 {
+            // libNVVM's newer half makes one variable of a kernel's arrays and numbers these
+            // variables.
+            if will == Will::BeJoinedOpaque && owned.len() > owned_before + 1 {
                 return None;
             }
             let annotations = annotations.remove(kernel)?;
             parts.push(self.part(kernel, body, &used, &annotations)?);
         }
-        (parts.len() > 1 && annotations.is_empty()).then_some(parts)
+        annotations.is_empty().then_some(parts)
     }
 
     /// The lines of [`ANNOTATIONS`], by kernel.

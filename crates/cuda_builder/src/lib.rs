@@ -42,6 +42,8 @@
 //! | `dep_info.rs` | reads which files a crate was compiled from |
 //! | `ptx.rs` | LLVM IR to NVVM IR to PTX |
 //! | `kernels_apart.rs` | a module for each kernel, and their PTX joined |
+//! | `kernel_files.rs` | a file for each kernel: PTX, OpenCL C |
+//! | `on_demand.rs` | compiles a kernel when a program asks for it, outside of a build script |
 //! | `record.rs` | sees that nothing has changed since the last build |
 //! | `shared.rs` | what all build scripts of a workspace share: IR, and PTX compiled before |
 //! | `toolchain.rs` | which rustc compiled the kernels |
@@ -52,15 +54,17 @@ mod cargo_messages;
 mod dep_info;
 mod device_build;
 mod error;
+mod kernel_files;
 mod kernels_apart;
 mod native_check;
 mod nested_cargo;
-mod opencl;
+mod on_demand;
 mod ptx;
 mod record;
 mod shared;
 mod toolchain;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use error::CudaBuilderError;
@@ -71,6 +75,15 @@ use device_codegen::Contraction;
 use ptx::LibNvvm;
 use record::Record;
 use shared::PtxCache;
+
+/// Why there is no libNVVM, which is fetched if it is nowhere to be found; `None` if there is one.
+pub fn why_no_libnvvm() -> Option<String> {
+    let search = nvvm::Search {
+        terminal: build_script::own_terminal(),
+        ..nvvm::Search::from_environment()
+    };
+    search.find_or_fetch().err().map(|error| error.to_string())
+}
 
 /// What the PTX says about the source that it was compiled from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +113,10 @@ pub struct CudaBuilder {
     panic_messages: bool,
     emit_llvm_ir: bool,
     libnvvm_optional: bool,
+    kernels_folder: Option<PathBuf>,
     opencl_folder: Option<PathBuf>,
+    /// The kernels to compile; all if there are none.
+    only: Vec<String>,
 }
 
 impl CudaBuilder {
@@ -121,7 +137,9 @@ impl CudaBuilder {
             panic_messages: true,
             emit_llvm_ir: false,
             libnvvm_optional: false,
+            kernels_folder: None,
             opencl_folder: None,
+            only: Vec::new(),
         }
     }
 
@@ -259,13 +277,21 @@ impl CudaBuilder {
     /// written to, as `cuda_std::panic_record` reads it.
     ///
     /// It needs no libNVVM: without one, and with [`libnvvm_optional`](Self::libnvvm_optional), it
-    /// is written all the same, unless `GEMM_NO_PTX` says that no device code is wanted.
+    /// is written all the same, unless `GEMM_PTX` is `none`: no device code is wanted.
     pub fn opencl_to(mut self, folder: impl AsRef<Path>) -> Self {
         self.opencl_folder = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// Compiles, and returns the path of the PTX file.
+    /// Writes the PTX of each kernel into this folder, as `NAME.ptx`, a module of its own, instead
+    /// of one file for all. Not unless set.
+    pub fn kernels_to(mut self, folder: impl AsRef<Path>) -> Self {
+        self.kernels_folder = Some(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Compiles, and returns the path of the PTX file, or of the folder of
+    /// [`kernels_to`](Self::kernels_to).
     ///
     /// Cargo is told to repeat the build script only when a file that the kernels were compiled
     /// from, libNVVM, or a variable that says where to find it has changed. If the files only have
@@ -298,10 +324,12 @@ impl CudaBuilder {
             .file_name()
             .map_or_else(|| "kernels".into(), |name| name.to_string_lossy())
             .into_owned();
-        let ptx_path = self.ptx_file_copy_path.clone().unwrap_or_else(|| {
+        let ptx_file = || {
             let name = format!("{crate_name}.{}.ptx", self.arch);
-            script.out_dir.join(name)
-        });
+            let chosen = self.ptx_file_copy_path.clone();
+            chosen.unwrap_or_else(|| script.out_dir.join(name))
+        };
+        let ptx_path = self.kernels_folder.clone().unwrap_or_else(ptx_file);
         let mut outputs = vec![ptx_path.clone()];
         outputs.extend(self.opencl_folder.clone());
         if self.emit_llvm_ir {
@@ -315,33 +343,25 @@ impl CudaBuilder {
         for variable in nvvm::SEARCH_VARIABLES {
             script.instruct(format!("rerun-if-env-changed={variable}"));
         }
-        let compiled = PtxCache::new(&script.out_dir);
-        let libnvvm = match LibNvvm::load(&script.search, compiled) {
+        let libnvvm = match self.libnvvm(script) {
             Ok(found) => found,
-            Err(error) if self.libnvvm_optional => {
-                build_script::write_atomically(&ptx_path, b"")?;
+            Err(CudaBuilderError::Nvvm(error)) if self.libnvvm_optional => {
+                match &self.kernels_folder {
+                    Some(folder) => kernel_files::write_ptx(folder, &BTreeMap::new())?,
+                    None => build_script::write_atomically(&ptx_path, b"")?,
+                }
                 script.tell_there_is_no_ptx(&error);
                 if let Some(folder) = &self.opencl_folder {
                     let kernels = match error {
                         nvvm::Error::NotWanted => Vec::new(),
                         _ => self.opencl_alone(&crate_folder, script)?,
                     };
-                    opencl::write(folder, &kernels)?;
+                    kernel_files::write_opencl(folder, &kernels)?;
                 }
                 return Ok(ptx_path);
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
-        for file in [
-            Some(&libnvvm.toolkit.libnvvm),
-            libnvvm.toolkit.libdevice.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
-        {
-            script.rerun_if_changed(file);
-        }
-
         let crates = match device_build::build(&crate_folder, self.cargo_options(), script) {
             Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
                 let diagnostics = native_check::errors_shown_nowhere_else(
@@ -352,7 +372,10 @@ impl CudaBuilder {
                 )?;
                 if diagnostics.is_empty() {
                     // Not even an old file, with which the crate being built would compile.
-                    build_script::delete(&ptx_path)?;
+                    match &self.kernels_folder {
+                        Some(folder) => kernel_files::write_ptx(folder, &BTreeMap::new())?,
+                        None => build_script::delete(&ptx_path)?,
+                    }
                     script.rerun_always();
                     return Ok(ptx_path);
                 }
@@ -364,7 +387,7 @@ impl CudaBuilder {
         let (module, kernels) =
             ptx::lower(&crates, self.arch, self.debug, self.panic_messages, opencl)?;
         if let Some(folder) = &self.opencl_folder {
-            opencl::write(folder, &kernels)?;
+            kernel_files::write_opencl(folder, &kernels)?;
         }
         if module.kernels.is_empty() {
             return Err(CudaBuilderError::NoKernels { path: crate_folder });
@@ -381,10 +404,33 @@ impl CudaBuilder {
             .out_dir
             .join(format!("{crate_name}.{}.ll", self.arch));
         let options = self.nvvm_options();
-        let ptx = libnvvm.compile(&module, self.arch, &options, &kept_ir)?;
-        build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
+        match &self.kernels_folder {
+            Some(folder) => {
+                let kernels = libnvvm.compile_kernels(&module, self.arch, &options, &kept_ir)?;
+                kernel_files::write_ptx(folder, &kernels)?;
+            }
+            None => {
+                let ptx = libnvvm.compile(&module, self.arch, &options, &kept_ir)?;
+                build_script::write_atomically(&ptx_path, ptx.as_bytes())?;
+            }
+        }
         record.write(script)?;
         Ok(ptx_path)
+    }
+
+    /// Finds or fetches libNVVM, and tells cargo to watch it.
+    fn libnvvm(&self, script: &mut BuildScript) -> Result<LibNvvm, CudaBuilderError> {
+        let libnvvm = LibNvvm::load(&script.search, PtxCache::new(&script.out_dir))?;
+        for file in [
+            Some(&libnvvm.toolkit.libnvvm),
+            libnvvm.toolkit.libdevice.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            script.rerun_if_changed(file);
+        }
+        Ok(libnvvm)
     }
 
     /// The kernels in OpenCL C where there is no libNVVM; none if they do not compile, which cargo
@@ -416,6 +462,7 @@ impl CudaBuilder {
             arch: self.arch,
             build_args: &self.build_args,
             rustflags: &self.rustflags,
+            only: &self.only,
         }
     }
 

@@ -6,8 +6,11 @@ use device_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, S
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
 
 use crate::{
-    CudaBuilderError, DebugInfo, build_script::write_atomically, device_build::DeviceCrate,
-    kernels_apart, shared::PtxCache,
+    CudaBuilderError, DebugInfo,
+    build_script::write_atomically,
+    device_build::DeviceCrate,
+    kernels_apart::{self, Will},
+    shared::PtxCache,
 };
 
 /// libNVVM, loaded, and what it has compiled before.
@@ -40,60 +43,104 @@ impl LibNvvm {
         options: &[&str],
         kept_ir: &Path,
     ) -> Result<String, CudaBuilderError> {
-        let whole =
-            || self.compile_text(&module.ir, module.needs_libdevice, arch, options, kept_ir);
-        let ptx = match self.compile_apart(&module.ir, arch, options, kept_ir)? {
+        let parsed = kernels_apart::Module::parse(&module.ir);
+        let joined = match &parsed {
+            Some(parsed) => {
+                let will = match arch.has_opaque_pointers() {
+                    true => Will::BeJoinedOpaque,
+                    false => Will::BeJoined,
+                };
+                let apart = self.compile_apart(parsed, will, arch, options, kept_ir)?;
+                apart.and_then(|kernels| kernels_apart::join(parsed, &kernels))
+            }
+            None => None,
+        };
+        let ptx = match joined {
             Some(ptx) => ptx,
             None => {
-                let key = self.key(&module.ir, module.needs_libdevice, arch, options)?;
-                match self.compiled.get(&key) {
-                    Some(ptx) => ptx,
-                    None => self.compiled.put(&key, whole()?)?,
-                }
+                self.compile_once(&module.ir, module.needs_libdevice, arch, options, kept_ir)?
             }
         };
-        let mut ptx = ptx_version::lower(device_codegen::avoid_ptxas_errors(&ptx));
-        for (number, said) in module.panics.iter().enumerate() {
-            // Comments are ASCII, and end with the line.
-            ptx.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
-        }
-        Ok(ptx)
+        self.compiled.trim();
+        Ok(finished(&ptx, module))
     }
 
-    /// Compiles each kernel for itself, if that gives the PTX of the whole module: only those that
-    /// have changed since the last build.
-    fn compile_apart(
+    /// Compiles each kernel to a module of its own, all of the same version: the lowest that is
+    /// sufficient for all. If kernels share a function or a global variable, the module of each has
+    /// all of them.
+    pub(crate) fn compile_kernels(
         &self,
-        ir: &str,
+        module: &NvvmModule,
         arch: NvvmArch,
         options: &[&str],
         kept_ir: &Path,
-    ) -> Result<Option<String>, CudaBuilderError> {
-        let Some(module) = kernels_apart::Module::parse(ir) else {
+    ) -> Result<BTreeMap<String, String>, CudaBuilderError> {
+        let parsed = kernels_apart::Module::parse(&module.ir);
+        let apart = match &parsed {
+            Some(parsed) => self.compile_apart(parsed, Will::StayApart, arch, options, kept_ir)?,
+            None => None,
+        };
+        let mut kernels: BTreeMap<String, String> = match apart {
+            Some(kernels) => kernels
+                .iter()
+                .map(|(name, ptx)| ((*name).to_owned(), finished(ptx, module)))
+                .collect(),
+            None => {
+                let whole = self.compile(module, arch, options, kept_ir)?;
+                let names = module.kernels.iter();
+                names
+                    .map(|kernel| (kernel.name.clone(), whole.clone()))
+                    .collect()
+            }
+        };
+        self.compiled.trim();
+        let newest = kernels.values().filter_map(|ptx| version_line(ptx));
+        let newest = newest.max_by_key(|line| numbers(line)).map(str::to_owned);
+        for ptx in kernels.values_mut() {
+            if let (Some(own), Some(newest)) = (version_line(ptx), &newest) {
+                *ptx = ptx.replacen(own, newest, 1);
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// Compiles each kernel for itself, if that gives the PTX of the whole module: only those that
+    /// have not been compiled before.
+    fn compile_apart<'a>(
+        &self,
+        module: &kernels_apart::Module<'a>,
+        will: Will,
+        arch: NvvmArch,
+        options: &[&str],
+        kept_ir: &Path,
+    ) -> Result<Option<Vec<(&'a str, String)>>, CudaBuilderError> {
+        let Some(parts) = module.parts(will) else {
             return Ok(None);
         };
-        let Some(parts) = module.parts(arch.has_opaque_pointers()) else {
-            return Ok(None);
-        };
-        let crate_and_arch = kept_ir.file_stem().unwrap_or_default().to_string_lossy();
-        let name = format!("{crate_and_arch}{}.kernels", options.concat());
-        let before = self.compiled.kernels(&name);
-        let (mut now, mut kernels) = (BTreeMap::new(), Vec::new());
-        for part in &parts {
-            let key = self.key(&part.ir, part.needs_libdevice, arch, options)?;
-            let ptx = match before.get(&key) {
-                Some(ptx) => ptx.clone(),
-                None => {
-                    self.compile_text(&part.ir, part.needs_libdevice, arch, options, kept_ir)?
-                }
-            };
-            now.insert(key, ptx.clone());
-            kernels.push((part.kernel, ptx));
+        let kernels = parts.iter().map(|part| {
+            let ptx = self.compile_once(&part.ir, part.needs_libdevice, arch, options, kept_ir)?;
+            Ok((part.kernel, ptx))
+        });
+        kernels.collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Compiles a module, unless that was done before.
+    fn compile_once(
+        &self,
+        ir: &str,
+        needs_libdevice: bool,
+        arch: NvvmArch,
+        options: &[&str],
+        kept_ir: &Path,
+    ) -> Result<String, CudaBuilderError> {
+        let key = self.key(ir, needs_libdevice, arch, options)?;
+        match self.compiled.get(&key) {
+            Some(ptx) => Ok(ptx),
+            None => {
+                let ptx = self.compile_text(ir, needs_libdevice, arch, options, kept_ir)?;
+                self.compiled.put(&key, ptx)
+            }
         }
-        if now != before {
-            self.compiled.keep_kernels(&name, &now)?;
-        }
-        Ok(kernels_apart::join(&module, &kernels))
     }
 
     /// Compiles a module, without looking whether that was done before.
@@ -134,6 +181,26 @@ impl LibNvvm {
     fn libdevice(&self, is_needed: bool) -> Result<Option<Vec<u8>>, CudaBuilderError> {
         is_needed.then(|| read_libdevice(&self.toolkit)).transpose()
     }
+}
+
+/// What libNVVM wrote, as drivers and ptxas take it, with what panics say.
+fn finished(ptx: &str, module: &NvvmModule) -> String {
+    let mut ptx = ptx_version::lower(device_codegen::avoid_ptxas_errors(ptx));
+    for (number, said) in module.panics.iter().enumerate() {
+        // Comments are ASCII, and end with the line.
+        ptx.push_str(&format!("// panic {number}: {}\n", said.escape_default()));
+    }
+    ptx
+}
+
+/// The line `.version 8.0`.
+fn version_line(ptx: &str) -> Option<&str> {
+    ptx.lines().find(|line| line.starts_with(".version "))
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    let parts = version.split(|letter: char| !letter.is_ascii_digit());
+    parts.filter_map(|part| part.parse().ok()).collect()
 }
 
 /// What libNVVM compiles together.

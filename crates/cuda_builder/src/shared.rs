@@ -6,7 +6,6 @@
 //! and their PTX lie in `target/cuda_builder`, and only the first build compiles them.
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -18,8 +17,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{CudaBuilderError, build_script::write_atomically};
 
-/// How many PTX texts are kept: those used last. The project's own builds need nine.
-const KEPT: usize = 32;
+/// How many PTX texts are kept: those used last. A kernel's has 100 kB, and the project's own
+/// builds make 750.
+const KEPT: usize = 2048;
 
 /// `cuda_builder` in the folder that holds those of the profiles: `OUT_DIR` is
 /// `target/PROFILE/build/PACKAGE/out`. Elsewhere it is in `OUT_DIR` itself.
@@ -103,27 +103,13 @@ impl PtxCache {
             source,
         })?;
         write_atomically(&self.folder.join(key), ptx.as_bytes())?;
-        // A file too many only takes space.
-        let _ = self.delete_oldest();
         Ok(ptx)
     }
 
-    /// The PTX of single kernels under their keys, as the last build of this name left it.
-    pub(crate) fn kernels(&self, name: &str) -> BTreeMap<String, String> {
-        let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
-        kernels_in(&text).unwrap_or_default()
-    }
-
-    /// Keeps the PTX of single kernels under a name.
-    pub(crate) fn keep_kernels(
-        &self,
-        name: &str,
-        kernels: &BTreeMap<String, String>,
-    ) -> Result<(), CudaBuilderError> {
-        let texts = kernels
-            .iter()
-            .map(|(key, ptx)| format!("{key} {}\n{ptx}", ptx.len()));
-        self.put(name, texts.collect()).map(drop)
+    /// Deletes what was not used for longest, beyond what is kept. A file too many only takes
+    /// space.
+    pub(crate) fn trim(&self) {
+        let _ = self.delete_oldest();
     }
 
     fn delete_oldest(&self) -> io::Result<()> {
@@ -138,19 +124,6 @@ impl PtxCache {
             .iter()
             .try_for_each(|(_, path)| fs::remove_file(path))
     }
-}
-
-/// Reads a sequence of a key, a length and a text of that length.
-fn kernels_in(mut text: &str) -> Option<BTreeMap<String, String>> {
-    let mut kernels = BTreeMap::new();
-    while !text.is_empty() {
-        let (line, rest) = text.split_once('\n')?;
-        let (key, length) = line.split_once(' ')?;
-        let (ptx, rest) = rest.split_at_checked(length.parse().ok()?)?;
-        kernels.insert(key.to_owned(), ptx.to_owned());
-        text = rest;
-    }
-    Some(kernels)
 }
 
 #[cfg(test)]
@@ -226,6 +199,7 @@ mod tests {
         }
         assert_eq!(cache.get("0").as_deref(), Some("ptx 0"));
         cache.put("one more", String::new()).unwrap();
+        cache.trim();
         assert_eq!(cache.get("0").as_deref(), Some("ptx 0"));
         assert_eq!(cache.get("1"), None);
     }

@@ -78,16 +78,21 @@ pub fn __cluster_dim<const X: u32, const Y: u32, const Z: u32>() {
     crate::simulator::check_cluster_dim(X, Y, Z);
 }
 
-/// A kernel's function, where `cuda_std` is compiled for a GPU. The second of the two takes its
-/// parameters as a launch passes them.
+/// A kernel's function, where `cuda_std` is compiled for a GPU. The second of the three takes its
+/// parameters as a launch passes them; the third, without a body, stands for it where
+/// `cuda_builder` compiles other kernels alone.
 #[cfg(cuda_device)]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ({ $($for_cpu:tt)* } { $for_gpu:item }) => {
+    ($name:literal { $($for_cpu:tt)* } { $for_gpu:item } { $left_out:item }) => {
+        #[cfg(any(not(cuda_kernels_named), cuda_kernel = $name))]
         #[unsafe(no_mangle)]
         #[unsafe(link_section = ".nvvm.kernel")]
         $for_gpu
+        #[cfg(not(any(not(cuda_kernels_named), cuda_kernel = $name)))]
+        #[inline]
+        $left_out
     };
 }
 
@@ -96,7 +101,7 @@ macro_rules! __entry_point {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ({ $for_cpu:item } { $($for_gpu:tt)* }) => {
+    ($name:literal { $for_cpu:item } { $($for_gpu:tt)* } { $($left_out:tt)* }) => {
         $for_cpu
     };
 }

@@ -16,7 +16,7 @@ pub enum Error {
     )]
     NotAtLibnvvmPath { path: PathBuf },
 
-    #[error("GEMM_NO_PTX is set; unset it to have PTX.")]
+    #[error("GEMM_PTX is none; unset it to have PTX.")]
     NotWanted,
 
     #[error(

@@ -31,8 +31,7 @@ pub struct Search {
     /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in
     /// `XDG_CACHE_HOME` or in `~/.cache`.
     pub cache: Option<PathBuf>,
-    /// Whether PTX is wanted at all: unless `GEMM_NO_PTX` is set to something other than `0`, as
-    /// for a linter or an editor, which have no use for it.
+    /// Whether PTX is wanted at all: unless `GEMM_PTX` is `none`.
     pub wanted: bool,
     /// Whether a wheel may be fetched: unless `GEMM_NO_FETCH` is set to something other than `0`.
     pub may_fetch: bool,
@@ -56,7 +55,7 @@ pub const SEARCH_VARIABLES: [&str; 9] = [
     "XDG_CACHE_HOME",
     "HOME",
     "GEMM_NO_FETCH",
-    "GEMM_NO_PTX",
+    "GEMM_PTX",
 ];
 
 impl Search {
@@ -87,7 +86,7 @@ impl Search {
             cache: path("GEMM_CACHE_DIR")
                 .or_else(|| Some(path("XDG_CACHE_HOME")?.join("rust-gemm")))
                 .or_else(|| Some(path("HOME")?.join(".cache/rust-gemm"))),
-            wanted: variable("GEMM_NO_PTX").is_none_or(|value| value == "0"),
+            wanted: variable("GEMM_PTX").is_none_or(|value| value != "none"),
             may_fetch: variable("GEMM_NO_FETCH").is_none_or(|value| value == "0"),
             pips: [&["python3", "-m", "pip"][..], &["pip3"], &["pip"]]
                 .map(|command| command.iter().map(OsString::from).collect())

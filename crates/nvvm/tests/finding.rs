@@ -276,8 +276,8 @@ fn environment_variables_mean_what_the_documentation_says() {
     assert!(!search(&[("GEMM_NO_FETCH", "1")]).may_fetch);
     assert!(search(&[("GEMM_NO_FETCH", "0")]).may_fetch);
     assert!(search(&[("GEMM_NO_FETCH", "")]).may_fetch);
-    assert!(search(&[]).wanted && search(&[("GEMM_NO_PTX", "0")]).wanted);
-    assert!(!search(&[("GEMM_NO_PTX", "1")]).wanted);
+    assert!(search(&[]).wanted && search(&[("GEMM_PTX", "all")]).wanted);
+    assert!(!search(&[("GEMM_PTX", "none")]).wanted);
     let both = search(&[
         ("CUDA_PATH", "/p"),
         ("CUDA_HOME", "/h"),
@@ -523,7 +523,7 @@ fn ptx_that_is_not_wanted_is_an_error_even_with_libnvvm_at_hand() {
         wanted: false,
         ..place.search()
     };
-    assert_fails(search, &["GEMM_NO_PTX is set"]);
+    assert_fails(search, &["GEMM_PTX is none"]);
     assert_eq!(place.pip_calls(), 0);
 }
 

@@ -6,16 +6,39 @@
 //! all lines up to another. Between them, `...` marks what is left out.
 
 use std::path::Path;
+use std::sync::LazyLock;
+
+use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
 use crate::parts::Part;
 use crate::repository::read;
 
-/// The folder of what the build script made.
-pub const OUT_DIR: &str = env!("OUT_DIR");
-
 /// Why there are no compiled kernels to show, or `None` if there are.
 pub fn why_absent() -> Option<&'static str> {
-    option_env!("CUDA_BUILDER_NO_PTX")
+    static REASON: LazyLock<Option<String>> = LazyLock::new(cuda_builder::why_no_libnvvm);
+    REASON.as_deref()
+}
+
+/// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C.
+///
+/// # Errors
+///
+/// The ladder does not compile, or there is no such file.
+pub fn compiled(file: &str) -> Result<String, String> {
+    static FOLDER: LazyLock<Result<&Path, String>> = LazyLock::new(|| {
+        let out = Path::new(env!("OUT_DIR"));
+        let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gpu-kernels");
+        let built = CudaBuilder::new(kernels)
+            .arch(NvvmArch::Compute90)
+            .copy_to(out.join("kernels.ptx"))
+            .opencl_to(out.join("opencl"))
+            .emit_llvm_ir(true)
+            .debug(DebugInfo::LineTables)
+            .panic_messages(false) // as in the library
+            .build_now(out);
+        built.map(|_| out).map_err(|error| error.to_string())
+    });
+    read(&FOLDER.clone()?.join(file))
 }
 
 /// Makes a part of a compiled kernel's lines, as a code block. `None` for a part of another
@@ -38,7 +61,7 @@ pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
         "ptx" => "kernels.ptx",
         _ => return Ok(None),
     };
-    let text = read(&Path::new(OUT_DIR).join(file))?;
+    let text = compiled(file)?;
     let (entry, lines) = arguments
         .split_once(": ")
         .ok_or_else(|| format!("`{kind} {arguments}` is not `{kind} ENTRY: LINES`"))?;
@@ -59,10 +82,7 @@ fn opencl(part: Part<'_>) -> Result<String, String> {
     let (entry, lines) = arguments
         .split_once(": ")
         .ok_or_else(|| format!("`opencl {arguments}` is not `opencl ENTRY: LINES`"))?;
-    let file = Path::new(OUT_DIR)
-        .join("opencl")
-        .join(format!("{entry}.cl"));
-    let text = read(&file)?;
+    let text = compiled(&format!("opencl/{entry}.cl"))?;
     let body: Vec<&str> = text
         .lines()
         .skip_while(|line| !line.starts_with("__kernel"))

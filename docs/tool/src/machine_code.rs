@@ -3,8 +3,6 @@
 //! The host keeps the counts in [`record::FILE`]. Where ptxas and nvdisasm are, `cargo run -p book`
 //! writes that file, and the tests compare it.
 
-use std::path::Path;
-
 use gpu_gemm::device::ptx::with_one_kernel;
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Kernel, Unit};
@@ -15,7 +13,7 @@ use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
 
 use crate::figures;
 use crate::ladder::of_floats;
-use crate::listings::OUT_DIR;
+use crate::listings::compiled;
 use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
@@ -40,7 +38,7 @@ pub fn count() -> Result<Option<String>, String> {
     if toolkit.ptxas.is_none() {
         return Ok(None);
     }
-    let ptx = read(&Path::new(OUT_DIR).join("kernels.ptx"))?;
+    let ptx = compiled("kernels.ptx")?;
     let mut counts = Vec::new();
     for kernel in on_cuda_cores() {
         for variant in of_floats(kernel) {

@@ -11,8 +11,8 @@ use super::{running, values};
 use crate::listing::opencl;
 use crate::output::Output;
 use crate::select;
+use gpu_gemm::device::compiled;
 use gpu_gemm::device::opencl::source::{self, Absent};
-use gpu_gemm::device::ptx;
 use gpu_gemm::text::plural;
 use gpu_gemm::{DataType, DeviceChoice, KERNELS, OpenClDevice, Variant};
 
@@ -71,8 +71,9 @@ pub(super) fn opencl(
             Ok(program) if asked.raw => texts.push(program.to_owned()),
             Ok(program) => texts.push(opencl::with_sources(program)),
             Err(Absent::Refused(reason)) => refused.push(OpenClError::Refused { entry, reason }),
+            Err(Absent::Failed(error)) => return Err(failed(error)),
             Err(Absent::NotBuilt) => {
-                let reason = ptx::why_absent();
+                let reason = compiled::why_absent();
                 let reason = reason.unwrap_or("Run `cargo clean -p gpu_gemm` and build again.");
                 return Err(failed(OpenClError::NotBuilt { reason }));
             }

@@ -10,8 +10,8 @@ use super::exit::{PROVEN, Stop, failed, finish, usage};
 use super::values;
 use crate::listing::{self, ptx, sass, statistics::Statistics};
 use crate::select;
-use gpu_gemm::device::{driver, ptx as embedded};
-use gpu_gemm::{DataType, KERNELS};
+use gpu_gemm::device::{compiled, driver, ptx as text};
+use gpu_gemm::{DataType, DeviceError, KERNELS};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
@@ -45,10 +45,8 @@ pub(super) struct Ptx {
 enum PtxError {
     #[error("There is no PTX in this build. {reason}")]
     NoPtx { reason: &'static str },
-    #[error(
-        "The PTX in this build has no kernel `{entry}`; run `cargo clean -p gpu_gemm` and build again."
-    )]
-    NoEntry { entry: &'static str },
+    #[error(transparent)]
+    NoKernel(#[from] DeviceError),
     #[error(
         "There is no ptxas here, which makes machine code of PTX; install a CUDA toolkit or the Python package \
          nvidia-cuda-nvcc-cu12."
@@ -76,16 +74,14 @@ pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Re
 }
 
 fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
-    if let Some(reason) = embedded::why_absent() {
+    if let Some(reason) = compiled::why_absent() {
         return Err(PtxError::NoPtx { reason });
     }
     let arch = asked.arch.unwrap_or_else(architecture_here);
-    let for_arch = embedded::architecture(&arch.sm())
-        .map(|number| embedded::newest_for(embedded::EMBEDDED, number, None))
-        .unwrap_or_default();
-    let module = embedded::with_one_kernel(for_arch, entry).ok_or(PtxError::NoEntry { entry })?;
+    let number = text::architecture(&arch.sm()).unwrap_or_default();
+    let module = compiled::module_for(number)?.kernel(entry)?;
     if asked.raw {
-        return Ok(ptx::without_lines(&module).into_bytes());
+        return Ok(text::without_lines(&module).into_bytes());
     }
     let lines = match asked.sass {
         false => ptx::kernel(&module, entry),

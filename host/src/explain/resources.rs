@@ -1,7 +1,7 @@
 //! What ptxas reports of a kernel, the embedded PTX assembled for a GPU's architecture, and how
 //! many CTAs then fit.
 
-use gpu_gemm::device::ptx;
+use gpu_gemm::device::{compiled, ptx};
 use gpu_gemm::gpu::Capability;
 use gpu_gemm::gpu::occupancy::{self, Needs};
 use gpu_gemm::gpu_kernels::spec::Variant;
@@ -27,7 +27,7 @@ pub struct Resources {
 impl Resources {
     /// Runs ptxas. An error is a sentence that says what to do.
     pub(super) fn of(variant: &Variant, capability: &Capability) -> Result<Resources, String> {
-        if let Some(reason) = ptx::why_absent() {
+        if let Some(reason) = compiled::why_absent() {
             return Err(format!("There is no PTX in this build. {reason}"));
         }
         let install = "install a CUDA toolkit or the Python package nvidia-cuda-nvcc-cu12";
@@ -38,10 +38,10 @@ impl Resources {
             .into_iter()
             .find(|arch| arch.sm() == sm)
             .ok_or_else(|| format!("ptxas is not known to take {sm}."))?;
-        let module = ptx::architecture(&sm)
-            .map(|number| ptx::newest_for(ptx::EMBEDDED, number, None))
-            .unwrap_or_default();
-        let alone = ptx::with_one_kernel(module, variant.entry.name).unwrap_or_default();
+        let number = ptx::architecture(&sm).unwrap_or_default();
+        let alone = compiled::module_for(number)
+            .and_then(|module| module.kernel(variant.entry.name))
+            .map_err(|error| error.to_string())?;
         let assembled =
             ptxas::assemble(&toolkit, &alone, arch).map_err(|error| error.to_string())?;
         let found = assembled

@@ -14,30 +14,6 @@ use super::line::{Line, Place};
 /// File, line and column.
 type Position = (u32, u32, u32);
 
-/// A module without its line tables: only what is executed.
-pub fn without_lines(ptx: &str) -> String {
-    // Files and sections come last.
-    let is_table = |line: &str| {
-        let line = line.trim_start();
-        line.starts_with(".file") || line.starts_with(".section")
-    };
-    let code = ptx
-        .lines()
-        .take_while(|line| !is_table(line))
-        .filter(|line| !line.trim_start().starts_with(".loc"));
-    let mut text = String::with_capacity(ptx.len());
-    let mut was_blank = false;
-    for line in code {
-        let is_blank = line.trim().is_empty();
-        if !(is_blank && was_blank) {
-            text.push_str(line);
-            text.push('\n');
-        }
-        was_blank = is_blank;
-    }
-    format!("{}\n", text.trim())
-}
-
 /// A kernel with the place of each instruction, from `.entry` to its last bracket; nothing if
 /// the module has no such kernel.
 pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
@@ -121,6 +97,7 @@ fn places(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_gemm::device::ptx::without_lines;
 
     const MODULE: &str = "\
 // of other symbols

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::ExitCode;
 
-use gpu_gemm::device::ptx;
+use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::{naive, pitched};
 use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, ElementType, F16, Shape, Transpose};
 use host::bench::Results;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         staged::each_row_arrives_and_nothing_between_rows_is_touched,
         staged::buffers_outlive_what_is_copied_from_them,
     ];
-    let why_not = ptx::why_absent();
+    let why_not = compiled::why_absent();
     if let Some(reason) = why_not {
         println!("these tests are ignored here: {reason}");
     }

@@ -463,7 +463,7 @@ fn a_reader_that_goes_away_at_once_is_no_error() {
 
 /// Whether this build has PTX; where it has none, `ptx` must say so.
 fn has_ptx() -> bool {
-    gpu_gemm::device::ptx::why_absent().is_none()
+    gpu_gemm::device::compiled::why_absent().is_none()
 }
 
 /// What `ptx` writes; nothing if this build has no PTX, which is then an error.

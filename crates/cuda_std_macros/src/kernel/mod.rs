@@ -55,12 +55,18 @@ fn entry_point(function: ItemFn, properties: &TokenStream) -> syn::Result<TokenS
     let mut body = function.block.clone();
     let place = body.brace_token.span.join();
     body.brace_token = Brace(Span::mixed_site().located_at(place));
+    let name = function.sig.ident.to_string();
     let with = |signature, head: &TokenStream| ItemFn {
         sig: signature,
         block: syn::parse_quote!({ #head #properties #body }),
         ..function.clone()
     };
+    // Where other kernels alone are compiled, the table of a crate may still name this one.
+    let left_out = ItemFn {
+        block: syn::parse_quote!({}),
+        ..with(for_gpu.clone(), &TokenStream::new())
+    };
     let for_cpu = with(for_cpu, &checks);
     let for_gpu = with(for_gpu, &quote! { #receives #checks });
-    Ok(quote! { ::cuda_std::__entry_point! { { #for_cpu } { #for_gpu } } })
+    Ok(quote! { ::cuda_std::__entry_point! { #name { #for_cpu } { #for_gpu } { #left_out } } })
 }

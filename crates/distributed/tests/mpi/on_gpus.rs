@@ -6,14 +6,14 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::{env, fs};
 
-use gpu_gemm::device::ptx;
+use gpu_gemm::device::compiled;
 use serde_json::Value;
 
 use crate::job::{Ended, PROGRAM, end, mpirun};
 
 /// Why these tests cannot run here, if they cannot.
 pub fn why_not() -> Option<&'static str> {
-    ptx::why_absent()
+    compiled::why_absent()
 }
 
 /// A folder with the driver.

@@ -19,7 +19,7 @@
 
 use std::fmt;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -29,7 +29,7 @@ use gpu_kernels::variants;
 
 use super::choice::Choice;
 use crate::call::{Call, Operand, Shape, Transpose};
-use crate::device::{driver, ptx};
+use crate::device::{compiled, driver};
 use crate::gpu::Properties;
 use crate::plan::{Decomposition, Plan};
 
@@ -43,7 +43,7 @@ pub struct Key {
     pub device: String,
     /// The driver's release or, if it does not say, the CUDA version that it supports.
     pub driver: String,
-    /// A hash of the kernels' PTX, as embedded in this build.
+    /// A hash of this build's kernels.
     pub kernels: String,
 }
 
@@ -51,7 +51,7 @@ impl Key {
     /// The key of a GPU, as it is installed here, and of this build.
     pub fn of(properties: &Properties) -> Key {
         let mut hasher = DefaultHasher::new(); // without random keys: the same in every process
-        ptx::EMBEDDED.hash(&mut hasher);
+        compiled::fingerprint(&mut hasher);
         Key {
             device: properties.name.clone(),
             driver: driver::release().unwrap_or_else(|| properties.driver.clone()),

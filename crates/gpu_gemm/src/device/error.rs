@@ -52,6 +52,8 @@ pub enum DeviceError {
         "The driver refuses this build's PTX (CUDA error {code}). This is a bug in how it was compiled: please report it with what the driver says:\n{log}"
     )]
     InvalidPtx { code: u32, log: String },
+    #[error("{reason}")]
+    NotCompiled { reason: String },
     #[error(
         "The PTX of this build has no kernel `{entry}`. Build again; if that does not help, please report it."
     )]

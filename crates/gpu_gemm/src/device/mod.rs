@@ -1,6 +1,7 @@
 //! Where kernels run: a GPU, a device of OpenCL, the simulator on this machine's CPU, or several of
 //! these.
 
+pub mod compiled;
 pub mod cuda;
 pub(crate) mod error;
 pub mod opencl;

@@ -1,7 +1,7 @@
 //! A GPU: its primary context, the embedded PTX, memory, and a stream.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use cuda_std::panic_record;
 use cuda_std::simulator::Fault;
@@ -18,24 +18,23 @@ use super::extended::LaunchKernelEx;
 use super::ptx;
 use super::status::{during, is_sticky};
 use super::tensor_map::EncodeMap;
+use crate::device::compiled::{self, Module as Kernels};
 use crate::device::error::DeviceError;
 use crate::gpu::Properties;
 use crate::launch::Plain;
 use crate::plan::Plan;
 
-/// A GPU with the embedded kernels. Where the build has assembled no machine code for it, the
+/// A GPU with the kernels of this build. Where that has assembled no machine code for it, the
 /// driver compiles each kernel when it is first launched or looked up.
 pub struct CudaDevice {
     // Fields are dropped in this order: what belongs to the context is dropped before the
     // context.
     stream: Stream,
-    kernels: HashMap<&'static str, OnceLock<Kernel>>,
-    /// All kernels, assembled by the build.
-    assembled: Option<Module>,
+    loaded: Mutex<HashMap<String, Kernel>>,
     /// Where a panic of a kernel is recorded.
     panic_record: LockedBuffer<u32>,
     context: Context,
-    ptx: &'static str,
+    kernels: Kernels,
     properties: Properties,
     pub(super) extended: Option<LaunchKernelEx>,
     pub(super) encode_map: Option<EncodeMap>,
@@ -45,8 +44,8 @@ pub struct CudaDevice {
 
 /// A kernel that the driver has loaded.
 struct Kernel {
-    /// Keeps the function loaded, if the driver has compiled it alone.
-    _module: Option<Module>,
+    /// Keeps the function loaded.
+    _module: Module,
     function: CUfunction,
 }
 
@@ -68,61 +67,58 @@ impl CudaDevice {
         if ordinal >= count {
             return Err(DeviceError::NoSuchDevice { ordinal, count });
         }
-        if let Some(reason) = ptx::why_absent() {
+        if let Some(reason) = compiled::why_absent() {
             return Err(DeviceError::NoPtx {
                 reason: reason.to_string(),
             });
         }
         let properties = found.swap_remove(ordinal as usize);
         let driver = ptx::version(&properties.driver);
-        let ptx = ptx::newest_for(ptx::EMBEDDED, properties.architecture(), driver);
-        // SAFETY: this PTX holds the kernels of the table.
-        unsafe { CudaDevice::open_with(properties, ptx) }
+        let modules = compiled::modules();
+        let kernels = compiled::newest_for(&modules, properties.architecture(), driver);
+        let kernels = kernels.ok_or_else(|| DeviceError::NoPtx {
+            reason: String::new(),
+        })?;
+        // SAFETY: these are the kernels of the table.
+        unsafe { CudaDevice::open_with(properties, kernels) }
     }
 
-    /// Opens a GPU with `ptx` instead of the newest embedded PTX. Only for embedded PTX can there
-    /// be machine code.
+    /// Opens a GPU with these kernels instead of the newest of this build.
     ///
     /// # Errors
     ///
-    /// According to its header, the GPU or the driver does not accept it.
+    /// The GPU or the driver does not accept their PTX, as far as its head says so.
     ///
     /// # Safety
     ///
-    /// Its entry points that have the name of a kernel of `gpu_kernels` are that kernel: they take
+    /// Their entry points that have the name of a kernel of `gpu_kernels` are that kernel: they take
     /// its parameters, and read and write what it does.
     pub unsafe fn open_with(
         properties: Properties,
-        ptx: &'static str,
+        kernels: Kernels,
     ) -> Result<CudaDevice, DeviceError> {
         let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
         let context = Context::new(device).map_err(during("Opening the GPU"))?;
         let driver = Driver::load()?;
-        // A driver older than ptxas may refuse the machine code, and still take the PTX.
-        let assembled = ptx::machine_code(ptx, properties.architecture())
-            .and_then(|code| Module::from_cubin(code, &[]).ok());
-        if assembled.is_none() {
+        if let Some(isa) = kernels.isa() {
             // Without kernels it compiles almost instantly, and shows what the driver does not
             // accept.
-            Module::from_ptx(ptx::head(ptx), &[]).map_err(|_| {
-                driver::explain_refusal(&ptx::head(ptx), &ptx::header(ptx), &properties)
-            })?;
+            let head = format!(
+                ".version {isa}\n.target {}\n.address_size 64\n",
+                kernels.target()
+            );
+            Module::from_ptx(&head, &[])
+                .map_err(|_| driver::explain_refusal(&head, &properties))?;
         }
         let panic_record = LockedBuffer::new(&0, panic_record::WORDS)
             .map_err(during("Allocating page-locked memory"))?;
-        if let Some(assembled) = &assembled {
-            record_panics(ptx, assembled, &panic_record)?;
-        }
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
         Ok(CudaDevice {
             stream,
-            kernels: ptx::entries(ptx)
-                .map(|entry| (entry, OnceLock::new()))
-                .collect(),
-            assembled,
+            loaded: Mutex::default(),
             panic_record,
             context,
-            ptx,
+            kernels,
             extended: LaunchKernelEx::find(&driver),
             encode_map: EncodeMap::find(&driver),
             properties,
@@ -170,37 +166,28 @@ impl CudaDevice {
     ///
     /// There is no kernel of this name, or the driver does not accept its PTX.
     pub fn function(&self, entry: &str) -> Result<CUfunction, DeviceError> {
-        let no_such = || DeviceError::NoSuchEntry {
-            entry: entry.to_string(),
-        };
-        let place = self.kernels.get(entry).ok_or_else(no_such)?;
-        if let Some(kernel) = place.get() {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = loaded.get(entry) {
             return Ok(kernel.function);
         }
-        let look_up = |module: &Module| {
-            let function = module.get_function(entry);
-            let function = function.map_err(during("Looking a kernel up"))?;
-            Ok::<_, DeviceError>(function.to_raw())
+        let architecture = self.properties.architecture();
+        let code = self.kernels.machine_code(entry, architecture);
+        let ptx = ptx::without_lines(&self.kernels.kernel(entry)?);
+        // A driver older than ptxas may refuse the machine code, and still take the PTX.
+        let module = match code.and_then(|code| Module::from_cubin(code, &[]).ok()) {
+            Some(module) => module,
+            None => Module::from_ptx(&ptx, &[])
+                .map_err(|_| driver::explain_refusal(&ptx, &self.properties))?,
         };
-        let kernel = match &self.assembled {
-            Some(all) => Kernel {
-                function: look_up(all)?,
-                _module: None,
-            },
-            None => {
-                let alone = ptx::with_one_kernel(self.ptx, entry).ok_or_else(no_such)?;
-                let module = Module::from_ptx(&alone, &[]).map_err(|_| {
-                    driver::explain_refusal(&alone, &ptx::header(self.ptx), &self.properties)
-                })?;
-                record_panics(&alone, &module, &self.panic_record)?;
-                Kernel {
-                    function: look_up(&module)?,
-                    _module: Some(module),
-                }
-            }
+        record_panics(&ptx, &module, &self.panic_record)?;
+        let function = module.get_function(entry);
+        let function = function.map_err(during("Looking a kernel up"))?.to_raw();
+        let kernel = Kernel {
+            _module: module,
+            function,
         };
-        // If two threads compile the same kernel, the second drops its own copy.
-        Ok(place.get_or_init(|| kernel).function)
+        loaded.insert(entry.to_owned(), kernel);
+        Ok(function)
     }
 
     /// The first panic of a kernel on this device, if there was one: what, where, and in which
@@ -211,7 +198,7 @@ impl CudaDevice {
         // SAFETY: the buffer has so many words. A kernel may write them at any time.
         let record: [u32; panic_record::WORDS] =
             std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
-        panic_record::read(self.ptx, &record)
+        panic_record::read(self.kernels.panics(), &record)
     }
 
     /// The error after waiting for a kernel: an error that loses the context means that the
@@ -235,6 +222,12 @@ impl CudaDevice {
     /// The driver does not accept their PTX.
     pub fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
         self.enter()?;
+        let kernels: Vec<&str> = plan
+            .launches()
+            .iter()
+            .map(|launch| launch.kernel.name)
+            .collect();
+        self.kernels.prepare(&kernels)?;
         for launch in plan.launches() {
             self.function(launch.kernel.name)?;
         }

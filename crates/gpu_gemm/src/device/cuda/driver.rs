@@ -136,18 +136,14 @@ impl Driver {
     }
 }
 
-/// Why the driver did not accept `ptx`, a module with this header. `cust` reports only that it
-/// failed, so the driver is called directly.
-pub(super) fn explain_refusal(
-    ptx: &str,
-    header: &ptx::Header<'_>,
-    properties: &Properties,
-) -> DeviceError {
+/// Why the driver did not accept `ptx`. `cust` reports only that it failed, so the driver is called
+/// directly.
+pub(super) fn explain_refusal(ptx: &str, properties: &Properties) -> DeviceError {
     let (code, log) = Driver::load()
         .ok()
         .and_then(|driver| driver.refusal(ptx))
         .unwrap_or((0, String::new()));
-    refusal_error(code, log, header, properties)
+    refusal_error(code, log, &ptx::header(ptx), properties)
 }
 
 fn refusal_error(

@@ -1,62 +1,4 @@
-//! The PTX that is embedded in this build, and what it requires of a driver and of a GPU.
-
-/// The kernels as modules for several architectures, the oldest first; empty if the build script
-/// had no libNVVM.
-pub static EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/modules.rs"));
-
-/// Machine code of all kernels for the GPUs of the machine that this was built on: for each
-/// architecture (ten times its compute capability) the index of the module of [`EMBEDDED`] that it
-/// was assembled from, and an ELF file.
-static MACHINE_CODE: &[(i32, usize, &[u8])] =
-    include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
-
-/// The machine code of this module for this very architecture, if the build had a reason to make
-/// it.
-pub fn machine_code(ptx: &str, architecture: i32) -> Option<&'static [u8]> {
-    let of_module = |module: usize| {
-        EMBEDDED
-            .get(module)
-            .is_some_and(|embedded| std::ptr::eq(*embedded, ptx))
-    };
-    MACHINE_CODE
-        .iter()
-        .find(|(of, module, _)| *of == architecture && of_module(*module))
-        .map(|(_, _, code)| *code)
-}
-
-/// The architectures that this build has machine code for.
-pub fn assembled() -> impl Iterator<Item = i32> {
-    MACHINE_CODE
-        .iter()
-        .map(|(architecture, _, _)| *architecture)
-}
-
-/// Why there is no PTX in this build, and what to do about it; `None` if there is.
-pub fn why_absent() -> Option<&'static str> {
-    match option_env!("CUDA_BUILDER_NO_PTX") {
-        Some(reason) => Some(reason),
-        None if EMBEDDED.is_empty() => Some("The build script left none, and does not say why."),
-        None => None,
-    }
-}
-
-/// From modules in ascending order, the newest for a GPU of this architecture (ten times its
-/// compute capability) and a driver that supports this version of CUDA (any, if not given). If
-/// there is none, it returns the oldest, so that the driver says why it rejects it. The result is
-/// empty if there are no modules.
-pub fn newest_for<'a>(modules: &[&'a str], architecture: i32, driver: Option<Version>) -> &'a str {
-    let suits = |ptx: &str| {
-        let header = header(ptx);
-        let is_taken = |driver| driver_and_cuda(header.isa).is_none_or(|(_, cuda)| driver >= cuda);
-        header.runs_on(architecture) && driver.is_none_or(is_taken)
-    };
-    let newest = modules.iter().rfind(|ptx| suits(ptx));
-    newest.or(modules.first()).copied().unwrap_or_default()
-}
-
-/// The Rust files that the PTX was compiled from, with names as in its line tables, and their
-/// texts; empty without PTX.
-pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+//! The text of PTX, and what it requires of a driver and of a GPU.
 
 /// The kernels of a module.
 pub fn entries(ptx: &str) -> impl Iterator<Item = &str> {
@@ -100,6 +42,30 @@ pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
         }
     }
     found.then_some(text)
+}
+
+/// A module without its line tables: only what is executed.
+pub fn without_lines(ptx: &str) -> String {
+    // Files and sections come last.
+    let is_table = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with(".file") || line.starts_with(".section")
+    };
+    let code = ptx
+        .lines()
+        .take_while(|line| !is_table(line))
+        .filter(|line| !line.trim_start().starts_with(".loc"));
+    let mut text = String::with_capacity(ptx.len());
+    let mut was_blank = false;
+    for line in code {
+        let is_blank = line.trim().is_empty();
+        if !(is_blank && was_blank) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        was_blank = is_blank;
+    }
+    format!("{}\n", text.trim())
 }
 
 /// The lines of a kernel, from `.entry` to its last brace; none if the module has no such kernel.
@@ -156,15 +122,20 @@ impl Header<'_> {
     /// `sm_100f` on 100 and 103, which are of one family, and PTX for `sm_80` on every
     /// architecture from 80 on.
     pub fn runs_on(&self, gpu: i32) -> bool {
-        architecture(self.target).is_some_and(|target| {
-            let is_allowed = match self.target.chars().last() {
-                Some('a') => gpu == target,
-                Some('f') => gpu / 10 == target / 10,
-                _ => true,
-            };
-            is_allowed && gpu >= target
-        })
+        runs_on(self.target, gpu)
     }
+}
+
+/// Whether a GPU of this architecture runs PTX for this target, as [`Header::runs_on`] says.
+pub fn runs_on(target: &str, gpu: i32) -> bool {
+    architecture(target).is_some_and(|number| {
+        let is_allowed = match target.chars().last() {
+            Some('a') => gpu == number,
+            Some('f') => gpu / 10 == number / 10,
+            _ => true,
+        };
+        is_allowed && gpu >= number
+    })
 }
 
 /// Reads the header of a PTX module; anything missing reads as `unknown`.
@@ -183,7 +154,7 @@ pub fn header(ptx: &str) -> Header<'_> {
 }
 
 /// A major and a minor number.
-type Version = (u32, u32);
+pub type Version = (u32, u32);
 
 /// Versions of the instruction set, in ascending order, each with the first driver that accepts it
 /// and the version of CUDA that this driver supports. From the release notes of PTX ("PTX ISA
@@ -220,6 +191,12 @@ fn driver_and_cuda(isa: &str) -> Option<(u32, Version)> {
     let isa = version(isa)?;
     let release = RELEASES.iter().find(|release| isa <= release.0)?;
     Some((release.1, release.2))
+}
+
+/// Whether a driver that supports this version of CUDA (any, if not given) accepts a version of the
+/// instruction set.
+pub fn takes(driver: Option<Version>, isa: &str) -> bool {
+    driver.is_none_or(|driver| driver_and_cuda(isa).is_none_or(|(_, cuda)| driver >= cuda))
 }
 
 /// Reads `12.9`.
@@ -274,31 +251,6 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_gets_the_newest_module_that_it_and_its_driver_take() {
-        const MODULES: [&str; 4] = [
-            ".version 8.6\n.target sm_75\n",
-            ".version 8.6\n.target sm_80\n",
-            ".version 8.8\n.target sm_90a\n",
-            ".version 9.0\n.target sm_100\n",
-        ];
-        for (architecture, driver, expected) in [
-            (75, None, 0),
-            (80, None, 1),
-            (89, Some((13, 0)), 1),
-            (90, Some((12, 9)), 2),
-            (90, Some((12, 8)), 1),  // it does not read 8.8
-            (100, Some((12, 9)), 1), // nor 9.0, and sm_90a is for 90 alone
-            (100, Some((13, 1)), 3),
-            (70, None, 0),          // too old for all
-            (90, Some((11, 8)), 0), // the driver is
-        ] {
-            let chosen = newest_for(&MODULES, architecture, driver);
-            assert_eq!(chosen, MODULES[expected], "{architecture}, {driver:?}");
-        }
-        assert_eq!(newest_for(&[], 90, None), "");
-    }
-
-    #[test]
     fn ptx_8_8_needs_the_driver_of_cuda_12_9() {
         assert_eq!(driver_needed("8.8"), "575 (CUDA 12.9)");
         assert_eq!(driver_needed("7.2"), "460 (CUDA 11.2)");
@@ -322,30 +274,5 @@ mod tests {
         assert_eq!(with_one_kernel(MODULE, "third"), None);
         let head = ".version 8.8\n.target sm_75\n";
         assert!(super::head(MODULE).contains(head) && !super::head(MODULE).contains("trap"));
-    }
-
-    #[test]
-    fn machine_code_is_that_of_an_embedded_module_and_its_architecture() {
-        for &(architecture, module, code) in MACHINE_CODE {
-            let ptx = EMBEDDED[module];
-            assert!(code.starts_with(b"\x7fELF"));
-            assert!(header(ptx).runs_on(architecture));
-            assert_eq!(machine_code(ptx, architecture), Some(code));
-            let copy = ptx.to_string();
-            assert_eq!(machine_code(&copy, architecture), None);
-            assert_eq!(machine_code(ptx, architecture + 1), None);
-        }
-    }
-
-    #[test]
-    fn this_build_has_ptx_or_a_reason() {
-        match why_absent() {
-            Some(reason) => assert!(!reason.is_empty()),
-            None => {
-                let headers: Vec<Header> = EMBEDDED.iter().map(|ptx| header(ptx)).collect();
-                assert!(headers.iter().all(|header| header.entries > 0));
-                assert!(headers.is_sorted_by_key(|header| architecture(header.target).unwrap()));
-            }
-        }
     }
 }

@@ -256,8 +256,8 @@ impl OpenClDevice {
         let Some((device, properties)) = chosen else {
             return Err(DeviceError::NoSuchOpenClDevice { ordinal, count });
         };
-        if source::count() == 0 {
-            let reason = crate::device::cuda::ptx::why_absent();
+        if source::count() == Some(0) {
+            let reason = crate::device::compiled::why_absent();
             let reason = reason.unwrap_or("The build script left none.").to_owned();
             return Err(DeviceError::NoOpenClSource { reason });
         }
@@ -347,6 +347,7 @@ impl OpenClDevice {
                     reason: reason.to_owned(),
                 },
                 Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
+                Absent::Failed(error) => error,
             })?;
         match self.properties.lacks(entry, source) {
             Some(error) => Err(error),

@@ -1,20 +1,19 @@
-//! The kernels in OpenCL C that are embedded in this build.
+//! The kernels in OpenCL C.
 
 use gpu_kernels::spec::{Block, Variant};
 
-/// A kernel's entry point, and its program or why it has none.
-type Embedded = (&'static str, Result<&'static str, &'static str>);
-
-/// In the order of their names; empty if the build made none.
-static KERNELS: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/opencl.rs"));
+use crate::device::compiled;
+use crate::device::error::DeviceError;
 
 /// Why there is no OpenCL C of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Absent {
-    /// The build made no device code.
+    /// The build made no device code, or has no such kernel.
     NotBuilt,
     /// The kernel has no meaning in OpenCL C, for this reason.
     Refused(&'static str),
+    /// It does not compile.
+    Failed(DeviceError),
 }
 
 /// The program that has this kernel alone.
@@ -23,15 +22,15 @@ pub enum Absent {
 ///
 /// There is none.
 pub fn of(entry: &str) -> Result<&'static str, Absent> {
-    match KERNELS.binary_search_by(|(name, _)| (*name).cmp(entry)) {
-        Ok(found) => KERNELS[found].1.map_err(Absent::Refused),
-        Err(_) => Err(Absent::NotBuilt),
+    match compiled::opencl(entry).map_err(Absent::Failed)? {
+        Some(text) => text.map_err(Absent::Refused),
+        None => Err(Absent::NotBuilt),
     }
 }
 
-/// The number of kernels that have a program.
-pub fn count() -> usize {
-    KERNELS.iter().filter(|(_, text)| text.is_ok()).count()
+/// The number of kernels that have a program, if it is known before they are compiled.
+pub fn count() -> Option<usize> {
+    compiled::opencl_count()
 }
 
 /// What the compiler of a program is to be given: the second line of its text.
@@ -81,11 +80,6 @@ mod tests {
     }
 
     #[test]
-    fn kernels_are_in_the_order_of_their_names() {
-        assert!(KERNELS.is_sorted_by_key(|(name, _)| *name));
-    }
-
-    #[test]
     fn options_are_those_of_the_head() {
         let text =
             "// The kernel k. OpenCL C 1.2.\n// options: -cl-std=CL1.2 -x\n\n// options: no\n";
@@ -94,9 +88,11 @@ mod tests {
     }
 
     #[test]
-    fn each_embedded_program_has_its_kernel_and_options() {
-        for (name, text) in KERNELS {
-            match text {
+    fn each_program_has_its_kernel_and_options() {
+        let kernels = gpu_kernels::variants().flat_map(Variant::entries);
+        let shown = kernels.take(if count().is_none() { 1 } else { usize::MAX });
+        for name in shown.map(|entry| entry.name) {
+            match of(name) {
                 Ok(text) => {
                     assert!(text.contains(&format!("__kernel void {name}(")), "{name}");
                     assert!(options(text).starts_with("-cl-std=CL"), "{name}");
@@ -105,7 +101,9 @@ mod tests {
                     assert!(without.contains("FP_CONTRACT OFF\n"), "{name}");
                     assert!(!without.contains("FP_CONTRACT ON"), "{name}");
                 }
-                Err(reason) => assert!(!reason.is_empty(), "{name}"),
+                Err(Absent::Refused(reason)) => assert!(!reason.is_empty(), "{name}"),
+                Err(Absent::NotBuilt) => assert_eq!(count(), Some(0), "{name}"),
+                Err(Absent::Failed(error)) => panic!("{error}"),
             }
         }
     }

@@ -1,0 +1,127 @@
+//! Compiles single kernels when a program asks for them, outside of a build script: rustc compiles
+//! the rest of their crate no further than it must, so a kernel takes a second or two, and one that
+//! has not changed since it was asked for takes nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::{
+    CudaBuilder, CudaBuilderError, build_script::BuildScript, device_build, kernel_files, ptx,
+    record::Record, toolchain,
+};
+
+impl CudaBuilder {
+    /// As [`build`](Self::build), for a program: `folder` stands for `OUT_DIR`.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub fn build_now(&self, folder: &Path) -> Result<PathBuf, CudaBuilderError> {
+        let mut script = BuildScript::of_a_program(folder);
+        let built = self.build_in(&mut script);
+        built.map_err(|error| toolchain::explain(error, &script))
+    }
+
+    /// The PTX of the kernels of these names, each a module of its own; a name that is no kernel's
+    /// has none. `folder` is the `OUT_DIR` of a build script, or some folder that lasts: what was
+    /// compiled is kept in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub fn kernels(
+        &self,
+        names: &[&str],
+        folder: &Path,
+    ) -> Result<BTreeMap<String, String>, CudaBuilderError> {
+        let mut script = BuildScript::of_a_program(folder);
+        let compiled = self.kernels_in(names, &mut script);
+        compiled.map_err(|error| toolchain::explain(error, &script))
+    }
+
+    /// A kernel in OpenCL C, or the reason why it has none. It needs no libNVVM.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub fn opencl(
+        &self,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Option<Result<String, String>>, CudaBuilderError> {
+        let mut script = BuildScript::of_a_program(folder);
+        let compiled = self.opencl_in(name, &mut script);
+        compiled.map_err(|error| toolchain::explain(error, &script))
+    }
+
+    fn kernels_in(
+        &self,
+        names: &[&str],
+        script: &mut BuildScript,
+    ) -> Result<BTreeMap<String, String>, CudaBuilderError> {
+        let crate_folder = self.crate_folder()?;
+        let mut kernels = BTreeMap::new();
+        let mut missing = Vec::new();
+        for name in names {
+            let folder = script.out_dir.join(format!("{}.{name}", self.arch));
+            let settings = format!("{self:?} {crate_folder:?} {name}");
+            let record = Record::new(script, settings, vec![folder.clone()]);
+            match record.holds(script) {
+                true => kernels.extend(
+                    kernel_files::read_ptx(&folder, name).map(|ptx| (name.to_string(), ptx)),
+                ),
+                false => missing.push((*name, folder, record)),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(kernels);
+        }
+        script.instructions.clear();
+        for variable in nvvm::SEARCH_VARIABLES {
+            script.instruct(format!("rerun-if-env-changed={variable}"));
+        }
+        let libnvvm = self.libnvvm(script)?;
+        let only: Vec<String> = missing.iter().map(|(name, ..)| name.to_string()).collect();
+        let options = device_build::Options {
+            only: &only,
+            ..self.cargo_options()
+        };
+        let crates = device_build::build(&crate_folder, options, script)?;
+        let (module, _) = ptx::lower(&crates, self.arch, self.debug, self.panic_messages, None)?;
+        let kept_ir = script.out_dir.join(format!("kernels.{}.ll", self.arch));
+        let options = self.nvvm_options();
+        let compiled = libnvvm.compile_kernels(&module, self.arch, &options, &kept_ir)?;
+        for (name, folder, record) in missing {
+            let own = compiled.get_key_value(name);
+            let own = own.map(|(name, ptx)| (name.clone(), ptx.clone()));
+            let own = BTreeMap::from_iter(own);
+            kernel_files::write_ptx(&folder, &own)?;
+            record.write(script)?;
+            kernels.extend(own);
+        }
+        Ok(kernels)
+    }
+
+    fn opencl_in(
+        &self,
+        name: &str,
+        script: &mut BuildScript,
+    ) -> Result<Option<Result<String, String>>, CudaBuilderError> {
+        let crate_folder = self.crate_folder()?;
+        let folder = script.out_dir.join(format!("opencl.{name}"));
+        let settings = format!("{self:?} {crate_folder:?} {name} opencl");
+        let record = Record::new(script, settings, vec![folder.clone()]);
+        if !record.holds(script) {
+            let only = [name.to_owned()];
+            let options = device_build::Options {
+                only: &only,
+                ..self.cargo_options()
+            };
+            let crates = device_build::build(&crate_folder, options, script)?;
+            let kernels = ptx::lower_opencl(&crates, self.contraction())?;
+            kernel_files::write_opencl(&folder, &kernels)?;
+            record.write(script)?;
+        }
+        Ok(kernel_files::read_opencl(&folder, name))
+    }
+}
