@@ -67,7 +67,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_prediction(question: &Question, folder: &Path) -> Result<(), PlotError> {
     write_file(&folder.join("mpi-predicted.svg"), &extrapolation(question))
 }
